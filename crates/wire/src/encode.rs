@@ -1,0 +1,145 @@
+//! Writes messages, always on one line.
+
+use bytes::{BufMut, BytesMut};
+use memchr::memchr2;
+
+use crate::id::Id;
+use crate::method::Method;
+use crate::raw::RawJson;
+use crate::rpc_error::RpcError;
+
+/// Appends a request.
+pub fn request(out: &mut BytesMut, id: &Id, method: &Method, params: &RawJson) {
+    out.reserve(64 + id.as_raw().as_bytes().len() + params.as_bytes().len());
+    out.put_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    value(out, id.as_raw());
+    method_and_params(out, method, params);
+}
+
+/// Appends a notification.
+pub fn notification(out: &mut BytesMut, method: &Method, params: &RawJson) {
+    out.reserve(64 + params.as_bytes().len());
+    out.put_slice(b"{\"jsonrpc\":\"2.0\"");
+    method_and_params(out, method, params);
+}
+
+/// Appends a response with a result.
+pub fn result(out: &mut BytesMut, id: &Id, result: &RawJson) {
+    out.reserve(40 + id.as_raw().as_bytes().len() + result.as_bytes().len());
+    result_prefix(out, id);
+    value(out, result);
+    out.put_slice(RESULT_SUFFIX);
+}
+
+/// Appends what stands before the result in a response: with [`RESULT_SUFFIX`] a result can be
+/// framed without copying it.
+pub fn result_prefix(out: &mut BytesMut, id: &Id) {
+    out.put_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    value(out, id.as_raw());
+    out.put_slice(b",\"result\":");
+}
+
+/// What stands after the result in a response.
+pub const RESULT_SUFFIX: &[u8] = b"}";
+
+/// Appends a response with an error; without an id where none could be read.
+pub fn error(out: &mut BytesMut, id: Option<&Id>, error: &RpcError) {
+    let error = RawJson::encode(error).expect("an error is always JSON");
+    raw_error(out, id, &error);
+}
+
+/// Appends a response with an error that is already JSON.
+pub fn raw_error(out: &mut BytesMut, id: Option<&Id>, error: &RawJson) {
+    out.put_slice(b"{\"jsonrpc\":\"2.0\",");
+    if let Some(id) = id {
+        out.put_slice(b"\"id\":");
+        value(out, id.as_raw());
+        out.put_slice(b",");
+    }
+    out.put_slice(b"\"error\":");
+    value(out, error);
+    out.put_slice(b"}");
+}
+
+fn method_and_params(out: &mut BytesMut, method: &Method, params: &RawJson) {
+    out.put_slice(b",\"method\":");
+    match method.as_str() {
+        name if name.bytes().all(is_plain) => {
+            out.put_u8(b'"');
+            out.put_slice(name.as_bytes());
+            out.put_u8(b'"');
+        }
+        name => value(out, &RawJson::string(name)),
+    }
+    out.put_slice(b",\"params\":");
+    value(out, params);
+    out.put_slice(b"}");
+}
+
+/// Whether a byte stands for itself inside a JSON string.
+fn is_plain(byte: u8) -> bool {
+    matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'_' | b'-' | b'.')
+}
+
+fn value(out: &mut BytesMut, value: &RawJson) {
+    let bytes = value.as_bytes();
+    if memchr2(b'\n', b'\r', bytes).is_none() {
+        out.put_slice(bytes);
+    } else {
+        out.put_slice(value.to_line().as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Frame, Limits, Notification, Request, Response};
+    use bytes::Bytes;
+
+    fn raw(text: &'static str) -> RawJson {
+        RawJson::parse(Bytes::from_static(text.as_bytes()), &Limits::default()).unwrap()
+    }
+
+    fn written(write: impl FnOnce(&mut BytesMut)) -> Frame {
+        let mut out = BytesMut::new();
+        write(&mut out);
+        assert!(!out.contains(&b'\n'), "{out:?}");
+        Frame::parse(&out.freeze(), &Limits::default()).unwrap()
+    }
+
+    #[test]
+    fn what_is_written_reads_back_on_one_line() {
+        let id = Id::text("a\nb");
+        let (method, params) = (Method::new("odd\n\"method"), raw("{\n\"a\": 1e2}"));
+        let line = raw("{ \"a\": 1e2}");
+        assert_eq!(
+            written(|out| request(out, &id, &method, &params)),
+            Frame::Request(Request {
+                id: id.clone(),
+                method: method.clone(),
+                params: line.clone()
+            })
+        );
+        assert_eq!(
+            written(|out| notification(out, &method, &params)),
+            Frame::Notification(Notification {
+                method,
+                params: line.clone()
+            })
+        );
+        assert_eq!(
+            written(|out| result(out, &id, &params)),
+            Frame::Response(Response {
+                id: Some(id.clone()),
+                outcome: Ok(line)
+            })
+        );
+        assert_eq!(
+            written(|out| error(out, None, &RpcError::new(-32700, "bad"))),
+            Frame::Response(Response {
+                id: None,
+                outcome: Err(raw(r#"{"code":-32700,"message":"bad"}"#))
+            })
+        );
+    }
+}

@@ -1,0 +1,357 @@
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use crate::id::Id;
+use crate::method::Method;
+use crate::raw::{Kind, RawJson};
+use crate::rpc_error::{RpcError, code};
+use crate::scan::{Duplicates, Limits, Outermost, ScanError, scan};
+use crate::text;
+
+/// One JSON-RPC message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Frame {
+    /// A message that wants an answer.
+    Request(Request),
+    /// A message that wants none.
+    Notification(Notification),
+    /// An answer.
+    Response(Response),
+}
+
+/// A message that wants an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Request {
+    /// What the answer will carry.
+    pub id: Id,
+    /// What is asked.
+    pub method: Method,
+    /// An object; `{}` where the message has none.
+    pub params: RawJson,
+}
+
+/// A message that wants no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notification {
+    /// What is said.
+    pub method: Method,
+    /// An object; `{}` where the message has none.
+    pub params: RawJson,
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    /// The id of the request; absent where the receiver could not read one.
+    pub id: Option<Id>,
+    /// The result, or the error as it came.
+    pub outcome: Result<RawJson, RawJson>,
+}
+
+/// Why a message was refused, and the id to answer with where one could be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct FrameError {
+    /// The id of the refused request.
+    pub id: Option<Id>,
+    reason: Reason,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+enum Reason {
+    #[error(transparent)]
+    Scan(#[from] ScanError),
+    #[error("message must be a JSON object; batches are not supported")]
+    NotAnObject,
+    #[error("member `jsonrpc` must be \"2.0\"")]
+    WrongVersion,
+    #[error("id must be a string or an integer")]
+    BadId,
+    #[error("member `method` must be a string")]
+    BadMethod,
+    #[error("member `params` must be an object")]
+    BadParams,
+    #[error("a response must have either `result` or `error`, and an `id`")]
+    BadResponse,
+}
+
+impl Frame {
+    /// Finds the message in `bytes` in one scan.
+    ///
+    /// In everything but `result` and `error`, no object may have the same key twice. Members that
+    /// JSON-RPC does not define are checked and then left out: the envelope is ours on every hop.
+    ///
+    /// # Errors
+    /// Says why the message was refused, with the id to answer.
+    pub fn parse(bytes: &Bytes, limits: &Limits) -> Result<Self, FrameError> {
+        let mut envelope = Envelope::default();
+        let scanned = scan(bytes, limits, Duplicates::Refuse, &mut envelope);
+        let id = envelope
+            .id
+            .as_ref()
+            .map(|span| Id::try_from(raw(bytes, span)));
+        let refuse = |reason: Reason| FrameError {
+            id: id.clone().and_then(Result::ok),
+            reason,
+        };
+        scanned.map_err(|error| refuse(error.into()))?;
+
+        if bytes.trim_ascii_start().first() != Some(&b'{') {
+            return Err(refuse(Reason::NotAnObject));
+        }
+        let version = envelope.jsonrpc.as_ref().map(|span| raw(bytes, span));
+        if version.is_none_or(|version| version.text().as_deref() != Some("2.0")) {
+            return Err(refuse(Reason::WrongVersion));
+        }
+        match (&envelope.method, id.clone()) {
+            (_, Some(Err(_))) if !envelope.is_null_id(bytes) => Err(refuse(Reason::BadId)),
+            (Some(_), Some(Err(_))) => Err(refuse(Reason::BadId)),
+            (Some(method), id) => {
+                let method = method_name(bytes, method).ok_or_else(|| refuse(Reason::BadMethod))?;
+                let params = envelope
+                    .params(bytes)
+                    .ok_or_else(|| refuse(Reason::BadParams))?;
+                Ok(match id {
+                    Some(Ok(id)) => Self::Request(Request { id, method, params }),
+                    _ => Self::Notification(Notification { method, params }),
+                })
+            }
+            (None, id) => {
+                let id = id.and_then(Result::ok);
+                let outcome = match (&envelope.result, &envelope.error) {
+                    (Some(result), None) if id.is_some() => Ok(raw(bytes, result)),
+                    (None, Some(error)) => Err(raw(bytes, error)),
+                    _ => return Err(refuse(Reason::BadResponse)),
+                };
+                Ok(Self::Response(Response { id, outcome }))
+            }
+        }
+    }
+}
+
+impl FrameError {
+    /// The error to answer with.
+    #[must_use]
+    pub fn to_rpc(&self) -> RpcError {
+        let code = match self.reason {
+            Reason::Scan(ScanError::Syntax { .. } | ScanError::Utf8 { .. }) => code::PARSE_ERROR,
+            Reason::BadParams => code::INVALID_PARAMS,
+            _ => code::INVALID_REQUEST,
+        };
+        RpcError::new(code, self.reason.to_string())
+    }
+}
+
+/// Where the members of the envelope stand.
+#[derive(Default)]
+struct Envelope {
+    jsonrpc: Option<Range<usize>>,
+    id: Option<Range<usize>>,
+    method: Option<Range<usize>>,
+    params: Option<Range<usize>>,
+    result: Option<Range<usize>>,
+    error: Option<Range<usize>>,
+    next: Slot,
+}
+
+#[derive(Default, Clone, Copy)]
+enum Slot {
+    JsonRpc,
+    Id,
+    Method,
+    Params,
+    Result,
+    Error,
+    #[default]
+    Unknown,
+}
+
+impl Envelope {
+    fn is_null_id(&self, bytes: &Bytes) -> bool {
+        self.id
+            .as_ref()
+            .is_some_and(|span| raw(bytes, span).kind() == Kind::Null)
+    }
+
+    fn params(&self, bytes: &Bytes) -> Option<RawJson> {
+        let Some(span) = &self.params else {
+            return Some(RawJson::empty_object());
+        };
+        let params = raw(bytes, span);
+        (params.kind() == Kind::Object).then_some(params)
+    }
+}
+
+impl Outermost for Envelope {
+    fn key(&mut self, raw: &str) -> Duplicates {
+        let key = text::decode(raw).unwrap_or_default();
+        self.next = match key.as_ref() {
+            "jsonrpc" => Slot::JsonRpc,
+            "id" => Slot::Id,
+            "method" => Slot::Method,
+            "params" => Slot::Params,
+            "result" => Slot::Result,
+            "error" => Slot::Error,
+            _ => Slot::Unknown,
+        };
+        match self.next {
+            Slot::Result | Slot::Error => Duplicates::Allow,
+            _ => Duplicates::Refuse,
+        }
+    }
+
+    fn value(&mut self, span: Range<usize>) {
+        let slot = match self.next {
+            Slot::JsonRpc => &mut self.jsonrpc,
+            Slot::Id => &mut self.id,
+            Slot::Method => &mut self.method,
+            Slot::Params => &mut self.params,
+            Slot::Result => &mut self.result,
+            Slot::Error => &mut self.error,
+            Slot::Unknown => return,
+        };
+        *slot = Some(span);
+    }
+}
+
+/// The value the scan saw at `span`.
+fn raw(bytes: &Bytes, span: &Range<usize>) -> RawJson {
+    RawJson::trusted(bytes.slice(span.clone()))
+}
+
+fn method_name(bytes: &Bytes, span: &Range<usize>) -> Option<Method> {
+    raw(bytes, span).text().map(|name| Method::new(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Frame, FrameError> {
+        Frame::parse(&Bytes::copy_from_slice(text.as_bytes()), &Limits::default())
+    }
+
+    fn json(text: &'static str) -> RawJson {
+        RawJson::trusted(Bytes::from_static(text.as_bytes()))
+    }
+
+    #[test]
+    fn messages_are_told_apart_by_their_members() {
+        assert_eq!(
+            parse(
+                r#" {"params":{"n":1e2},"id":"\u0061","jsonrpc":"2.0","method":"tools\/call","x":1} "#
+            ),
+            Ok(Frame::Request(Request {
+                id: Id::try_from(json(r#""\u0061""#)).unwrap(),
+                method: Method::new("tools/call"),
+                params: json(r#"{"n":1e2}"#),
+            }))
+        );
+        assert_eq!(
+            parse(r#"{"jsonrpc":"2.0","method":"notifications/x"}"#),
+            Ok(Frame::Notification(Notification {
+                method: Method::new("notifications/x"),
+                params: json("{}"),
+            }))
+        );
+        assert_eq!(
+            parse(r#"{"jsonrpc":"2.0","id":-3,"result":{"a":1,"a":2}}"#),
+            Ok(Frame::Response(Response {
+                id: Some(Id::try_from(json("-3")).unwrap()),
+                outcome: Ok(json(r#"{"a":1,"a":2}"#)),
+            }))
+        );
+        assert_eq!(
+            parse(r#"{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"m"}}"#),
+            Ok(Frame::Response(Response {
+                id: None,
+                outcome: Err(json(r#"{"code":-1,"message":"m"}"#)),
+            }))
+        );
+    }
+
+    #[test]
+    fn bad_messages_are_refused_with_the_right_code_and_the_id() {
+        let deep = format!(
+            r#"{{"jsonrpc":"2.0","id":5,"method":"m","params":{{"a":{}1{}}}}}"#,
+            "[".repeat(200),
+            "]".repeat(200)
+        );
+        for (text, code, id) in [
+            ("{", -32700, None),
+            ("nonsense", -32700, None),
+            (
+                r#"{"jsonrpc":"2.0","id":5,"method":"m","params":{"a":1,}}"#,
+                -32700,
+                Some("5"),
+            ),
+            ("[]", -32600, None),
+            ("3", -32600, None),
+            (r#"{"id":5,"method":"m"}"#, -32600, Some("5")),
+            (
+                r#"{"jsonrpc":"1.0","id":5,"method":"m"}"#,
+                -32600,
+                Some("5"),
+            ),
+            (r#"{"jsonrpc":"2.0","id":1.5,"method":"m"}"#, -32600, None),
+            (r#"{"jsonrpc":"2.0","id":null,"method":"m"}"#, -32600, None),
+            (r#"{"jsonrpc":"2.0","id":{},"result":{}}"#, -32600, None),
+            (r#"{"jsonrpc":"2.0","id":5,"method":7}"#, -32600, Some("5")),
+            (
+                r#"{"jsonrpc":"2.0","id":5,"method":"\ud800"}"#,
+                -32600,
+                Some("5"),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":5,"method":"m","params":[1]}"#,
+                -32602,
+                Some("5"),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":5,"method":"m","params":null}"#,
+                -32602,
+                Some("5"),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":5,"method":"m","params":{"a":{"b":1,"b":1}}}"#,
+                -32600,
+                Some("5"),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":5,"method":"m","method":"n"}"#,
+                -32600,
+                Some("5"),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":5,"method":"m","x":{"b":1,"b":1}}"#,
+                -32600,
+                Some("5"),
+            ),
+            (r#"{"jsonrpc":"2.0","id":5}"#, -32600, Some("5")),
+            (r#"{"jsonrpc":"2.0","result":{}}"#, -32600, None),
+            (
+                r#"{"jsonrpc":"2.0","id":5,"result":{},"error":{}}"#,
+                -32600,
+                Some("5"),
+            ),
+            (&deep, -32600, Some("5")),
+        ] {
+            let error = parse(text).expect_err(text);
+            let seen = error.id.as_ref().map(ToString::to_string);
+            assert_eq!((error.to_rpc().code, seen.as_deref()), (code, id), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_message_over_the_size_limit_is_refused() {
+        let limits = Limits {
+            bytes: 40,
+            depth: 128,
+        };
+        let text = Bytes::from_static(br#"{"jsonrpc":"2.0","id":5,"method":"tools/list"}"#);
+        let error = Frame::parse(&text, &limits).unwrap_err();
+        assert_eq!(error.to_rpc().message, "message is longer than 40 bytes");
+        assert_eq!(error.to_rpc().code, code::INVALID_REQUEST);
+    }
+}

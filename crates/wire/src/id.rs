@@ -1,0 +1,106 @@
+use std::fmt;
+
+use bytes::Bytes;
+
+use crate::raw::{Kind, RawJson};
+
+/// A request id or progress token: a string or an integer, kept byte for byte.
+///
+/// Two ids are equal when their bytes are, so `1` and `"1"` differ.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Id(RawJson);
+
+/// An id is neither a string nor an integer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("id must be a string or an integer")]
+pub struct IdError;
+
+impl Id {
+    /// The id with this number.
+    #[must_use]
+    pub fn number(number: u64) -> Self {
+        Self(RawJson::trusted(Bytes::from(number.to_string())))
+    }
+
+    /// The id with this text.
+    #[must_use]
+    pub fn text(text: &str) -> Self {
+        Self(RawJson::string(text))
+    }
+
+    /// The id as JSON.
+    #[must_use]
+    pub fn as_raw(&self) -> &RawJson {
+        &self.0
+    }
+
+    /// The number, if this is a non-negative integer that fits.
+    #[must_use]
+    pub fn as_number(&self) -> Option<u64> {
+        match self.0.kind() {
+            Kind::Number => self.0.as_str().parse().ok(),
+            _ => None,
+        }
+    }
+}
+
+impl TryFrom<RawJson> for Id {
+    type Error = IdError;
+
+    fn try_from(raw: RawJson) -> Result<Self, IdError> {
+        let is_integer = || {
+            let bytes = raw.as_bytes();
+            bytes
+                .strip_prefix(b"-")
+                .unwrap_or(bytes)
+                .iter()
+                .all(u8::is_ascii_digit)
+        };
+        match raw.kind() {
+            Kind::String => Ok(Self(raw)),
+            Kind::Number if is_integer() => Ok(Self(raw)),
+            _ => Err(IdError),
+        }
+    }
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Limits;
+
+    #[test]
+    fn strings_and_integers_are_ids_and_nothing_else_is() {
+        let id = |text: &'static str| {
+            Id::try_from(
+                RawJson::parse(Bytes::from_static(text.as_bytes()), &Limits::default()).unwrap(),
+            )
+            .map(|id| id.to_string())
+        };
+        for text in [
+            "1",
+            "-7",
+            "0",
+            "123456789012345678901234567890",
+            r#""a\u0062""#,
+            r#""""#,
+        ] {
+            assert_eq!(id(text), Ok(text.to_owned()));
+        }
+        for text in ["1.0", "1e2", "null", "true", "[]", "{}"] {
+            assert_eq!(id(text), Err(IdError), "{text}");
+        }
+    }
+}

@@ -1,0 +1,274 @@
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Range;
+
+use bytes::{Bytes, BytesMut};
+use memchr::memchr2;
+use serde::de::DeserializeOwned;
+use serde::ser::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::members::{Member, Members};
+use crate::scan::{Duplicates, Limits, ScanError, Uniform, scan};
+use crate::text;
+
+/// One valid JSON value as the bytes it arrived in.
+///
+/// Cloning and slicing share the buffer. Whatever is not looked at is not changed: numbers, key
+/// order, white space and unknown members come out as they went in.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct RawJson(Bytes);
+
+/// What sort of JSON value this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// `{…}`
+    Object,
+    /// `[…]`
+    Array,
+    /// `"…"`
+    String,
+    /// A number.
+    Number,
+    /// `true` or `false`.
+    Bool,
+    /// `null`
+    Null,
+}
+
+/// A value does not have the shape its reader expects.
+#[derive(Debug, thiserror::Error)]
+#[error("unexpected JSON shape: {0}")]
+pub struct DecodeError(#[from] serde_json::Error);
+
+impl RawJson {
+    /// Takes one JSON value; the same key twice in an object is passed on as it is.
+    ///
+    /// # Errors
+    /// Says why the text was refused.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "the buffer becomes the value"
+    )]
+    pub fn parse(bytes: Bytes, limits: &Limits) -> Result<Self, ScanError> {
+        Self::parse_with(&bytes, limits, Duplicates::Allow)
+    }
+
+    /// Takes one JSON value in which no object has the same key twice.
+    ///
+    /// # Errors
+    /// Says why the text was refused.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "the buffer becomes the value"
+    )]
+    pub fn parse_strict(bytes: Bytes, limits: &Limits) -> Result<Self, ScanError> {
+        Self::parse_with(&bytes, limits, Duplicates::Refuse)
+    }
+
+    fn parse_with(
+        bytes: &Bytes,
+        limits: &Limits,
+        duplicates: Duplicates,
+    ) -> Result<Self, ScanError> {
+        scan(bytes, limits, duplicates, &mut Uniform(duplicates))?;
+        Ok(Self::trimmed(bytes))
+    }
+
+    /// Writes `value` as JSON.
+    ///
+    /// # Errors
+    /// Fails only where `value`'s own `Serialize` does.
+    pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Self, DecodeError> {
+        Ok(Self(Bytes::from(serde_json::to_vec(value)?)))
+    }
+
+    /// Writes `text` as a JSON string.
+    #[must_use]
+    pub fn string(text: &str) -> Self {
+        Self::encode(text).expect("a string is always JSON")
+    }
+
+    /// The object without members.
+    #[must_use]
+    pub const fn empty_object() -> Self {
+        Self(Bytes::from_static(b"{}"))
+    }
+
+    /// The value `null`.
+    #[must_use]
+    pub const fn null() -> Self {
+        Self(Bytes::from_static(b"null"))
+    }
+
+    /// Wraps bytes that a scan or an encoder of this crate has shown to be one JSON value.
+    pub(crate) fn trusted(bytes: Bytes) -> Self {
+        Self(bytes)
+    }
+
+    fn trimmed(bytes: &Bytes) -> Self {
+        Self(bytes.slice_ref(bytes.trim_ascii()))
+    }
+
+    /// Reads the value as a `T`.
+    ///
+    /// # Errors
+    /// The value does not have the shape of a `T`.
+    pub fn decode<T: DeserializeOwned>(&self) -> Result<T, DecodeError> {
+        Ok(serde_json::from_slice(&self.0)?)
+    }
+
+    /// The bytes of the value, without white space around it.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The text of the value.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).expect("a scanned value is UTF-8")
+    }
+
+    /// The shared buffer of the value.
+    #[must_use]
+    pub fn into_bytes(self) -> Bytes {
+        self.0
+    }
+
+    /// What sort of value this is.
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match self.0.first() {
+            Some(b'{') => Kind::Object,
+            Some(b'[') => Kind::Array,
+            Some(b'"') => Kind::String,
+            Some(b't' | b'f') => Kind::Bool,
+            Some(b'n') => Kind::Null,
+            _ => Kind::Number,
+        }
+    }
+
+    /// The members of an object, in order; none for any other value.
+    #[must_use]
+    pub fn members(&self) -> Members<'_> {
+        Members::new(self.as_str(), 0)
+    }
+
+    /// The member `key` of an object, sharing the buffer.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<RawJson> {
+        let member = self.members().find(|member| member.is(key))?;
+        Some(self.value_of(&member))
+    }
+
+    /// The member found by following `path` from object to object.
+    #[must_use]
+    pub fn at(&self, path: &[&str]) -> Option<RawJson> {
+        path.iter()
+            .try_fold(self.clone(), |value, key| value.get(key))
+    }
+
+    /// The value of a member that [`Self::members`] gave.
+    #[must_use]
+    pub fn value_of(&self, member: &Member<'_>) -> RawJson {
+        self.slice(member.value_span.clone())
+    }
+
+    /// The elements of an array, in order; none for any other value.
+    #[must_use]
+    pub fn elements(&self) -> Vec<RawJson> {
+        let Ok(elements) = serde_json::from_slice::<Vec<&RawValue>>(&self.0) else {
+            return Vec::new();
+        };
+        elements
+            .iter()
+            .map(|value| Self(self.0.slice_ref(value.get().as_bytes())))
+            .collect()
+    }
+
+    /// The text of a string value; `None` for other values and for half a surrogate pair.
+    #[must_use]
+    pub fn text(&self) -> Option<Cow<'_, str>> {
+        let inner = self.as_str().strip_prefix('"')?.strip_suffix('"')?;
+        text::decode(inner).ok()
+    }
+
+    /// The same value on one line: line breaks between tokens become spaces.
+    #[must_use]
+    pub fn to_line(&self) -> RawJson {
+        if memchr2(b'\n', b'\r', &self.0).is_none() {
+            return self.clone();
+        }
+        let mut line = BytesMut::from(self.0.as_ref());
+        for byte in line.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')) {
+            *byte = b' ';
+        }
+        Self(line.freeze())
+    }
+
+    pub(crate) fn slice(&self, span: Range<usize>) -> RawJson {
+        Self(self.0.slice(span))
+    }
+}
+
+impl fmt::Debug for RawJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Serialize for RawJson {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &RawValue = serde_json::from_slice(&self.0).map_err(S::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for RawJson {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        Ok(Self(Bytes::from(Box::<str>::from(raw).into_string())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(text: &str) -> RawJson {
+        RawJson::parse(Bytes::copy_from_slice(text.as_bytes()), &Limits::default()).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_looked_at_is_not_changed() {
+        let text = r#"{"z":12345678901234567890123,"a":[49E-31,-0],"z2":{"\u0061":"\ud800"}}"#;
+        assert_eq!(raw(&format!(" {text}\n")).as_str(), text);
+        assert_eq!(raw(text).get("a").unwrap().as_str(), "[49E-31,-0]");
+        assert_eq!(raw(text).at(&["z2", "a"]).unwrap().text(), None);
+        assert_eq!(serde_json::to_string(&raw(text)).unwrap(), text);
+        assert_eq!(
+            serde_json::from_str::<RawJson>(text).unwrap().as_str(),
+            text
+        );
+    }
+
+    #[test]
+    fn a_value_fits_on_one_line_without_changing_its_strings() {
+        let line = raw("{\n\"a\":\r\n\"x\\ny\"}").to_line();
+        assert_eq!(line.as_str(), "{ \"a\":  \"x\\ny\"}");
+    }
+
+    #[test]
+    fn elements_share_the_buffer() {
+        let list = raw("[1, {\"a\":[2]} ,\"x\"]");
+        let elements: Vec<_> = list
+            .elements()
+            .iter()
+            .map(|e| e.as_str().to_owned())
+            .collect();
+        assert_eq!(elements, ["1", "{\"a\":[2]}", "\"x\""]);
+        assert_eq!(raw("{}").elements(), []);
+    }
+}

@@ -1,0 +1,532 @@
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::ops::Range;
+
+use memchr::memchr2;
+
+use crate::text::{self, LoneSurrogate};
+
+/// How large and how deep a message may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The most bytes one message may have.
+    pub bytes: usize,
+    /// The most containers that may be open at once.
+    pub depth: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            bytes: 16 * 1024 * 1024,
+            depth: 128,
+        }
+    }
+}
+
+/// Why a text was refused before any part of it was believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ScanError {
+    /// The text has more bytes than the limit.
+    #[error("message is longer than {limit} bytes")]
+    TooLong {
+        /// The limit in bytes.
+        limit: usize,
+    },
+    /// The text is not UTF-8.
+    #[error("message is not UTF-8 at byte {at}")]
+    Utf8 {
+        /// Offset of the first bad byte.
+        at: usize,
+    },
+    /// The text is not JSON.
+    #[error("message is not JSON at byte {at}")]
+    Syntax {
+        /// Offset of the byte that cannot stand there.
+        at: usize,
+    },
+    /// More containers are open than the limit.
+    #[error("message is nested deeper than {limit}")]
+    TooDeep {
+        /// The limit in levels.
+        limit: usize,
+    },
+    /// An object has the same key twice.
+    #[error("object has the same key twice at byte {at}")]
+    DuplicateKey {
+        /// Offset of the second key.
+        at: usize,
+    },
+    /// A key holds half of a surrogate pair and so has no text to compare.
+    #[error("key has a lone surrogate at byte {at}")]
+    LoneSurrogate {
+        /// Offset of the key.
+        at: usize,
+    },
+}
+
+/// Whether an object may have the same key twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Duplicates {
+    Refuse,
+    Allow,
+}
+
+/// Watches the members of the outermost object while the scan passes them.
+pub(crate) trait Outermost {
+    /// Sees a key, raw and without quotes, and rules on duplicates inside its value.
+    fn key(&mut self, raw: &str) -> Duplicates;
+    /// Sees where the value of the last key stands.
+    fn value(&mut self, span: Range<usize>);
+}
+
+/// Checks that `bytes` are one JSON value within `limits` and returns them as text.
+pub(crate) fn scan<'a>(
+    bytes: &'a [u8],
+    limits: &Limits,
+    duplicates: Duplicates,
+    outermost: &mut dyn Outermost,
+) -> Result<&'a str, ScanError> {
+    if bytes.len() > limits.bytes {
+        return Err(ScanError::TooLong {
+            limit: limits.bytes,
+        });
+    }
+    let text = std::str::from_utf8(bytes).map_err(|error| ScanError::Utf8 {
+        at: error.valid_up_to(),
+    })?;
+    let mut scanner = Scanner {
+        text,
+        at: 0,
+        limits,
+        duplicates,
+        open: Vec::with_capacity(8),
+        keys: Vec::new(),
+    };
+    scanner.run(outermost)?;
+    Ok(text)
+}
+
+/// An [`Outermost`] that applies one rule everywhere and remembers nothing.
+pub(crate) struct Uniform(pub(crate) Duplicates);
+
+impl Outermost for Uniform {
+    fn key(&mut self, _raw: &str) -> Duplicates {
+        self.0
+    }
+    fn value(&mut self, _span: Range<usize>) {}
+}
+
+/// Objects with more keys than this are checked with a set instead of one by one.
+const LINEAR_KEYS: usize = 16;
+
+enum Container<'a> {
+    Array,
+    Object {
+        first_key: usize,
+        large: Option<HashSet<Cow<'a, str>>>,
+    },
+}
+
+struct Scanner<'a, 'l> {
+    text: &'a str,
+    at: usize,
+    limits: &'l Limits,
+    duplicates: Duplicates,
+    open: Vec<Container<'a>>,
+    /// Keys of all open objects, innermost last.
+    keys: Vec<Cow<'a, str>>,
+}
+
+impl<'a> Scanner<'a, '_> {
+    fn run(&mut self, outermost: &mut dyn Outermost) -> Result<(), ScanError> {
+        let mut member_start = 0;
+        loop {
+            self.skip_whitespace();
+            if self.open.len() == 1 {
+                member_start = self.at;
+            }
+            if self.enter_value(outermost)? {
+                continue;
+            }
+            // A value has just ended: close containers until another value must follow.
+            loop {
+                match self.open.last() {
+                    None => return self.end(),
+                    Some(Container::Object { .. }) if self.open.len() == 1 => {
+                        outermost.value(member_start..self.at);
+                    }
+                    Some(_) => {}
+                }
+                if self.next_in_container(outermost)? {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Reads a scalar or an empty container, or enters a container: then a value must follow.
+    fn enter_value(&mut self, outermost: &mut dyn Outermost) -> Result<bool, ScanError> {
+        match self.peek() {
+            Some(b'{') => {
+                self.open_container(Container::Object {
+                    first_key: self.keys.len(),
+                    large: None,
+                })?;
+                self.skip_whitespace();
+                if self.peek() == Some(b'}') {
+                    self.close_container();
+                    return Ok(false);
+                }
+                self.member_key(outermost)?;
+                Ok(true)
+            }
+            Some(b'[') => {
+                self.open_container(Container::Array)?;
+                self.skip_whitespace();
+                if self.peek() == Some(b']') {
+                    self.close_container();
+                    return Ok(false);
+                }
+                Ok(true)
+            }
+            Some(b'"') => self.string().map(|_| false),
+            Some(b't') => self.literal("true"),
+            Some(b'f') => self.literal("false"),
+            Some(b'n') => self.literal("null"),
+            Some(b'-' | b'0'..=b'9') => self.number().map(|()| false),
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// Passes a comma (then a value must follow) or the end of the innermost container.
+    fn next_in_container(&mut self, outermost: &mut dyn Outermost) -> Result<bool, ScanError> {
+        self.skip_whitespace();
+        let in_object = matches!(self.open.last(), Some(Container::Object { .. }));
+        match (self.peek(), in_object) {
+            (Some(b','), true) => {
+                self.at += 1;
+                self.skip_whitespace();
+                self.member_key(outermost)?;
+                Ok(true)
+            }
+            (Some(b','), false) => {
+                self.at += 1;
+                Ok(true)
+            }
+            (Some(b'}'), true) | (Some(b']'), false) => {
+                self.close_container();
+                Ok(false)
+            }
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    fn open_container(&mut self, container: Container<'a>) -> Result<(), ScanError> {
+        if self.open.len() >= self.limits.depth {
+            return Err(ScanError::TooDeep {
+                limit: self.limits.depth,
+            });
+        }
+        self.at += 1;
+        self.open.push(container);
+        Ok(())
+    }
+
+    fn close_container(&mut self) {
+        self.at += 1;
+        if let Some(Container::Object { first_key, .. }) = self.open.pop() {
+            self.keys.truncate(first_key);
+        }
+    }
+
+    fn member_key(&mut self, outermost: &mut dyn Outermost) -> Result<(), ScanError> {
+        let start = self.at;
+        if self.peek() != Some(b'"') {
+            return Err(self.unexpected());
+        }
+        let raw = self.string()?;
+        if self.open.len() == 1 {
+            // The envelope itself never has two members of one name, whatever its values may hold.
+            self.remember_key(raw, start)?;
+            self.duplicates = outermost.key(raw);
+        } else if self.duplicates == Duplicates::Refuse {
+            self.remember_key(raw, start)?;
+        }
+        self.skip_whitespace();
+        if self.peek() != Some(b':') {
+            return Err(self.unexpected());
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn remember_key(&mut self, raw: &'a str, at: usize) -> Result<(), ScanError> {
+        let key = text::decode(raw).map_err(|LoneSurrogate| ScanError::LoneSurrogate { at })?;
+        let Some(Container::Object { first_key, large }) = self.open.last_mut() else {
+            return Ok(());
+        };
+        let siblings = self.keys.get(*first_key..).unwrap_or_default();
+        let fresh = match large {
+            Some(set) => set.insert(key),
+            None if siblings.contains(&key) => false,
+            None if siblings.len() < LINEAR_KEYS => {
+                self.keys.push(key);
+                true
+            }
+            None => {
+                let mut set: HashSet<_> = siblings.iter().cloned().collect();
+                set.insert(key);
+                *large = Some(set);
+                true
+            }
+        };
+        if fresh {
+            Ok(())
+        } else {
+            Err(ScanError::DuplicateKey { at })
+        }
+    }
+
+    /// Reads a string and returns what stands between its quotes.
+    fn string(&mut self) -> Result<&'a str, ScanError> {
+        self.at += 1;
+        let start = self.at;
+        loop {
+            let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+            let Some(length) = memchr2(b'"', b'\\', rest) else {
+                return Err(ScanError::Syntax {
+                    at: self.text.len(),
+                });
+            };
+            let (plain, tail) = rest.split_at(length);
+            if let Some(control) = plain.iter().position(|byte| *byte < 0x20) {
+                return Err(ScanError::Syntax {
+                    at: self.at + control,
+                });
+            }
+            self.at += length;
+            if tail.first() == Some(&b'"') {
+                let inner = self.text.get(start..self.at).unwrap_or_default();
+                self.at += 1;
+                return Ok(inner);
+            }
+            self.at += text::escape_length(tail).ok_or(ScanError::Syntax { at: self.at })?;
+        }
+    }
+
+    fn number(&mut self) -> Result<(), ScanError> {
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        if self.peek() == Some(b'0') {
+            self.at += 1;
+        } else {
+            self.digits()?;
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.peek(), Some(b'e' | b'E')) {
+            self.at += 1;
+            if matches!(self.peek(), Some(b'+' | b'-')) {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        Ok(())
+    }
+
+    fn digits(&mut self) -> Result<(), ScanError> {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if count == 0 {
+            return Err(self.unexpected());
+        }
+        self.at += count;
+        Ok(())
+    }
+
+    fn literal(&mut self, word: &str) -> Result<bool, ScanError> {
+        if self
+            .text
+            .get(self.at..)
+            .is_some_and(|rest| rest.starts_with(word))
+        {
+            self.at += word.len();
+            Ok(false)
+        } else {
+            Err(self.unexpected())
+        }
+    }
+
+    fn end(&mut self) -> Result<(), ScanError> {
+        self.skip_whitespace();
+        if self.at == self.text.len() {
+            Ok(())
+        } else {
+            Err(self.unexpected())
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn skip_whitespace(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    fn unexpected(&self) -> ScanError {
+        ScanError::Syntax { at: self.at }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn strict(text: &[u8]) -> Result<(), ScanError> {
+        let mut rule = Uniform(Duplicates::Refuse);
+        scan(text, &Limits::default(), Duplicates::Refuse, &mut rule).map(|_| ())
+    }
+
+    #[test]
+    fn valid_values_pass() {
+        for text in [
+            "null",
+            " true ",
+            "false",
+            "0",
+            "-0",
+            "49E-31",
+            "1.5e+10",
+            "12345678901234567890123",
+            r#""""#,
+            r#""\u00e9\n\ud83d\ude00""#,
+            r#""\ud800""#,
+            "[]",
+            "[ ]",
+            "{}",
+            "{ }",
+            r#"[1,[2,{"a":[]}],{}]"#,
+            r#"{"a":1,"b":{"a":1}}"#,
+            "\t{\r\n\"a\" : [ 1 , 2 ] }\n",
+        ] {
+            assert_eq!(strict(text.as_bytes()), Ok(()), "{text}");
+        }
+    }
+
+    #[test]
+    fn malformed_values_are_refused_at_the_offending_byte() {
+        for (text, at) in [
+            ("", 0),
+            ("nul", 0),
+            ("01", 1),
+            ("-", 1),
+            ("1.", 2),
+            ("1e", 2),
+            ("+1", 0),
+            (".5", 0),
+            ("[1,]", 3),
+            ("[1 2]", 3),
+            ("{\"a\"}", 4),
+            ("{\"a\":1,}", 7),
+            ("{a:1}", 1),
+            ("[", 1),
+            ("{\"a\":1", 6),
+            ("\"", 1),
+            ("\"\\x\"", 1),
+            ("\"\\u12g4\"", 1),
+            ("\"a\nb\"", 2),
+            ("1 1", 2),
+            ("[1}", 2),
+            ("{\"a\":1]", 6),
+            ("\u{feff}1", 0),
+            ("'a'", 0),
+        ] {
+            assert_eq!(
+                strict(text.as_bytes()),
+                Err(ScanError::Syntax { at }),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn invalid_utf8_is_refused() {
+        assert_eq!(strict(b"\"a\xff\""), Err(ScanError::Utf8 { at: 2 }));
+    }
+
+    #[test]
+    fn duplicate_keys_are_refused_at_any_depth_and_in_any_spelling() {
+        for (text, at) in [
+            (r#"{"a":1,"a":2}"#, 7),
+            (r#"{"a":1,"\u0061":2}"#, 7),
+            (r#"[{"x":{"k":1,"b":2,"k":3}}]"#, 19),
+            (r#"{"\/":1,"/":2}"#, 8),
+        ] {
+            assert_eq!(
+                strict(text.as_bytes()),
+                Err(ScanError::DuplicateKey { at }),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn duplicate_keys_are_found_among_many() {
+        let mut keys: Vec<String> = (0..1000).map(|n| format!("\"k{n}\":{n}")).collect();
+        assert_eq!(strict(format!("{{{}}}", keys.join(",")).as_bytes()), Ok(()));
+        keys.push("\"k3\":0".to_owned());
+        let text = format!("{{{}}}", keys.join(","));
+        let at = text.rfind("\"k3\"").unwrap();
+        assert_eq!(strict(text.as_bytes()), Err(ScanError::DuplicateKey { at }));
+    }
+
+    #[test]
+    fn a_key_with_a_lone_surrogate_is_refused() {
+        assert_eq!(
+            strict(br#"{"\ud800":1}"#),
+            Err(ScanError::LoneSurrogate { at: 1 })
+        );
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert_eq!(strict(nested(128).as_bytes()), Ok(()));
+        assert_eq!(
+            strict(nested(129).as_bytes()),
+            Err(ScanError::TooDeep { limit: 128 })
+        );
+    }
+
+    #[test]
+    fn size_is_bounded() {
+        let limits = Limits { bytes: 4, depth: 8 };
+        let mut rule = Uniform(Duplicates::Allow);
+        assert!(scan(b"1234", &limits, Duplicates::Allow, &mut rule).is_ok());
+        assert_eq!(
+            scan(b"12345", &limits, Duplicates::Allow, &mut rule),
+            Err(ScanError::TooLong { limit: 4 })
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_serde_json_on_syntax(text in "[\\[\\]{}\",:0-9eE.+\\-a-z\\\\ \n]{0,24}") {
+            let mut rule = Uniform(Duplicates::Allow);
+            let ours = scan(text.as_bytes(), &Limits::default(), Duplicates::Allow, &mut rule);
+            let theirs = serde_json::from_str::<&serde_json::value::RawValue>(&text);
+            // Only an envelope with a repeated key may be refused where serde_json accepts.
+            if !matches!(ours, Err(ScanError::DuplicateKey { .. })) {
+                prop_assert_eq!(ours.is_ok(), theirs.is_ok(), "{:?} {:?}", ours, theirs);
+            }
+        }
+    }
+}
