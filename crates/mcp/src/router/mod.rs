@@ -1,0 +1,1 @@
+//! A typed server: tools, prompts and resources as plain async functions.

@@ -1,0 +1,136 @@
+use std::sync::Arc;
+
+use callgate_wire::{RawJson, Request, Version, meta};
+
+use crate::error::Error;
+use crate::notifier::Notifier;
+use crate::service::{Call, Caller, Cx, PeerInfo};
+
+/// The revisions this server speaks.
+pub(crate) const SUPPORTED: [Version; 1] = [Version::V2026_07_28];
+
+/// The metadata that every request must carry, found but not yet judged.
+#[derive(Debug)]
+pub(crate) struct RequestMeta {
+    meta: RawJson,
+    version: RawJson,
+}
+
+impl RequestMeta {
+    /// Finds the metadata in the params of a request.
+    pub(crate) fn read(params: &RawJson) -> Result<Self, Error> {
+        let missing = |key: &str| Error::invalid_params(format!("`_meta` must have `{key}`"));
+        let meta = params
+            .get("_meta")
+            .filter(RawJson::is_object)
+            .ok_or_else(|| Error::invalid_params("params must have the object `_meta`"))?;
+        let version = meta
+            .get(meta::PROTOCOL_VERSION)
+            .filter(|version| version.text().is_some())
+            .ok_or_else(|| missing(meta::PROTOCOL_VERSION))?;
+        meta.get(meta::CLIENT_CAPABILITIES)
+            .filter(RawJson::is_object)
+            .ok_or_else(|| missing(meta::CLIENT_CAPABILITIES))?;
+        Ok(Self { meta, version })
+    }
+
+    /// The revision that the request names.
+    pub(crate) fn version(&self) -> String {
+        self.version.text().map(Into::into).unwrap_or_default()
+    }
+
+    /// What the peer says of itself, if we speak its revision.
+    pub(crate) fn into_peer(self) -> Result<PeerInfo, Error> {
+        let requested = self.version.text().unwrap_or_default();
+        match Version::parse(&requested).filter(|version| SUPPORTED.contains(version)) {
+            Some(version) => Ok(PeerInfo::new(version, self.meta)),
+            None => Err(Error::unsupported_version(&requested, &SUPPORTED)),
+        }
+    }
+}
+
+/// Turns a request from a peer into a call, if its metadata is in order.
+pub(crate) fn accept(request: Request, caller: Caller, notify: Notifier) -> Result<Call, Error> {
+    let peer = RequestMeta::read(&request.params)?.into_peer()?;
+    Ok(call(request, peer, caller, notify))
+}
+
+/// The call that a request makes once its metadata has been judged.
+pub(crate) fn call(request: Request, peer: PeerInfo, caller: Caller, notify: Notifier) -> Call {
+    let Request { id, method, params } = request;
+    Call {
+        method,
+        params,
+        cx: Cx {
+            id,
+            caller,
+            peer: Arc::new(peer),
+            notify,
+            deadline: None,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Kind;
+    use callgate_wire::{Id, Limits, Method};
+
+    fn check(params: &'static str, expect: Result<&str, (Kind, &str)>) {
+        let params = RawJson::parse(params.into(), &Limits::default()).unwrap();
+        let request = Request {
+            id: Id::number(1),
+            method: Method::new("tools/list"),
+            params,
+        };
+        let seen = accept(request, Caller::Local, Notifier::disabled())
+            .map(|call| call.cx.peer.capabilities().as_str().to_owned())
+            .map_err(|error| (error.kind(), error.to_string()));
+        assert_eq!(
+            seen,
+            expect
+                .map(str::to_owned)
+                .map_err(|(kind, text)| (kind, text.to_owned()))
+        );
+    }
+
+    #[test]
+    fn a_request_must_carry_its_metadata() {
+        const NO_VERSION: &str = "`_meta` must have `io.modelcontextprotocol/protocolVersion`";
+        const NO_CAPABILITIES: &str =
+            "`_meta` must have `io.modelcontextprotocol/clientCapabilities`";
+        check(
+            "{}",
+            Err((Kind::InvalidParams, "params must have the object `_meta`")),
+        );
+        check(
+            r#"{"_meta":1}"#,
+            Err((Kind::InvalidParams, "params must have the object `_meta`")),
+        );
+        check(r#"{"_meta":{}}"#, Err((Kind::InvalidParams, NO_VERSION)));
+        check(
+            r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":1}}"#,
+            Err((Kind::InvalidParams, NO_VERSION)),
+        );
+        check(
+            r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#,
+            Err((Kind::InvalidParams, NO_CAPABILITIES)),
+        );
+        check(
+            r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"roots":{}}}}"#,
+            Ok(r#"{"roots":{}}"#),
+        );
+    }
+
+    #[test]
+    fn another_revision_is_refused_by_name() {
+        check(
+            r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"1999-01-01","io.modelcontextprotocol/clientCapabilities":{}}}"#,
+            Err((
+                Kind::UnsupportedVersion,
+                "protocol version `1999-01-01` is not supported",
+            )),
+        );
+    }
+}

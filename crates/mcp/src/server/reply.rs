@@ -1,0 +1,47 @@
+//! The only mapping from our errors to the wire.
+
+use bytes::BytesMut;
+use callgate_wire::{Id, RpcError, code, encode};
+
+use crate::error::Error;
+use crate::service::Reply;
+
+/// Appends the response to the request `id`, on one line.
+pub(crate) fn response(out: &mut BytesMut, id: &Id, outcome: &Result<Reply, Error>) {
+    match outcome {
+        Ok(Reply::Complete(result) | Reply::InputRequired(result)) => {
+            encode::result(out, id, result);
+        }
+        Err(error) => error_response(out, Some(id), error),
+    }
+}
+
+/// Appends an error response, on one line.
+pub(crate) fn error_response(out: &mut BytesMut, id: Option<&Id>, error: &Error) {
+    match error.raw() {
+        Some(raw) => encode::raw_error(out, id, raw),
+        None => encode::error(out, id, &to_rpc(error)),
+    }
+}
+
+fn to_rpc(error: &Error) -> RpcError {
+    RpcError {
+        code: error.code(),
+        message: error.to_string(),
+        data: error.data().cloned(),
+    }
+}
+
+/// The HTTP status of a response that carries `error`.
+pub(crate) fn status(error: &Error) -> u16 {
+    match error.code() {
+        code::PARSE_ERROR
+        | code::INVALID_REQUEST
+        | code::HEADER_MISMATCH
+        | code::MISSING_REQUIRED_CLIENT_CAPABILITY
+        | code::UNSUPPORTED_PROTOCOL_VERSION => 400,
+        code::METHOD_NOT_FOUND => 404,
+        code::RATE_LIMITED => 429,
+        _ => 200,
+    }
+}

@@ -1,0 +1,1 @@
+//! Streamable HTTP, the calling side.

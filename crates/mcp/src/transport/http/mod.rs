@@ -1,0 +1,6 @@
+//! Streamable HTTP of revision 2026-07-28.
+
+#[cfg(feature = "http-client")]
+pub mod client;
+#[cfg(feature = "http-server")]
+pub mod server;

@@ -1,0 +1,1 @@
+//! One message per line over any pair of byte streams.

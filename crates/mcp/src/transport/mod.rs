@@ -1,0 +1,8 @@
+//! How messages travel: lines over byte streams, and Streamable HTTP.
+
+pub mod child;
+#[cfg(any(feature = "http-client", feature = "http-server"))]
+pub mod http;
+mod line;
+pub mod memory;
+pub mod stdio;

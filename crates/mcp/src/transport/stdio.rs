@@ -1,0 +1,1 @@
+//! A server on standard input and output.
