@@ -2,9 +2,17 @@
 //!
 //! # Layout
 //!
-//! One file per command, in the order in which `test` runs them; `repo`, `process` and `step` are what they share.
+//! One file per command: `test`, `tidy`, `spec`, `conformance`, `interop`, `bench`, `deny`.
+//! They share `repo`, `process`, `background` and `step`, and install their peers with `node` and `python`.
 
+mod background;
+mod bench;
+mod conformance;
+mod deny;
+mod interop;
+mod node;
 mod process;
+mod python;
 mod repo;
 mod spec;
 mod step;
@@ -12,19 +20,20 @@ mod test;
 mod tidy;
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Parser;
 
 use repo::Repo;
 
-fn main() -> Result<()> {
-    let command = Command::parse();
-    let repo = Repo::find()?;
-    match command {
-        Command::Test => test::run(&repo),
-        Command::Tidy => tidy::run(&repo),
-        Command::Spec { spec } => spec::run(&repo, spec).map(|outcome| outcome.report()),
+fn main() -> ExitCode {
+    match run(Command::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
     }
 }
 
@@ -41,4 +50,49 @@ enum Command {
         #[arg(long, value_name = "DIR")]
         spec: Option<PathBuf>,
     },
+    /// Run the official conformance suite
+    Conformance {
+        /// The program under test
+        side: conformance::Side,
+        /// The revision of the protocol
+        #[arg(long, default_value = conformance::REVISION)]
+        revision: String,
+        /// Run this scenario only
+        #[arg(long, value_name = "NAME")]
+        scenario: Option<String>,
+    },
+    /// Test with other implementations of the protocol
+    Interop,
+    /// Measure Callgate beside its peers
+    Bench {
+        /// Arguments of the benchmark
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Check the licenses and sources of the dependencies
+    Deny,
+}
+
+fn run(command: Command) -> Result<()> {
+    let repo = Repo::find()?;
+    match command {
+        Command::Test => test::run(&repo),
+        Command::Tidy => tidy::run(&repo),
+        Command::Spec { spec } => spec::run(&repo, spec).map(|outcome| outcome.report()),
+        Command::Conformance {
+            side,
+            revision,
+            scenario,
+        } => conformance::run(
+            &repo,
+            &conformance::Plan {
+                side,
+                revision,
+                scenario,
+            },
+        ),
+        Command::Interop => interop::run(&repo),
+        Command::Bench { args } => bench::run(&repo, &args),
+        Command::Deny => deny::run(&repo),
+    }
 }

@@ -42,20 +42,21 @@ pub(crate) fn capture(command: &mut Command) -> Result<String> {
 
 /// Fails with `install` unless `program` runs with `args`.
 pub(crate) fn require(program: &str, args: &[&str], install: &str) -> Result<()> {
-    let program = if program == "cargo" {
+    let found = if program == "cargo" {
         cargo()
     } else {
         program.into()
     };
-    capture(Command::new(&program).args(args))
-        .map(drop)
-        .map_err(|error| {
-            anyhow!(
-                "{error}\n`{} {}` has to work: {install}",
-                program.display(),
-                args.join(" ")
-            )
-        })
+    let works = Command::new(found)
+        .args(args)
+        .output()
+        .is_ok_and(|output| output.status.success());
+    ensure!(
+        works,
+        "`{program} {}` does not work; {install}",
+        args.join(" ")
+    );
+    Ok(())
 }
 
 /// The command line, for messages.

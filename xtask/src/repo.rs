@@ -5,13 +5,14 @@ use anyhow::{Context, Result};
 
 use crate::process;
 
-/// Where this workspace is.
+/// Where this workspace and its build products are.
 pub(crate) struct Repo {
     root: PathBuf,
+    target: PathBuf,
 }
 
 impl Repo {
-    /// Asks cargo.
+    /// Asks cargo, so that `CARGO_TARGET_DIR` and `build.target-dir` are honored.
     pub(crate) fn find() -> Result<Self> {
         let mut metadata = Command::new(process::cargo());
         metadata.args(["metadata", "--no-deps", "--format-version", "1"]);
@@ -24,12 +25,18 @@ impl Repo {
         };
         Ok(Self {
             root: path("workspace_root")?,
+            target: path("target_directory")?,
         })
     }
 
     /// The directory of the workspace manifest.
     pub(crate) fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// A path under the build directory, which is never tracked.
+    pub(crate) fn target(&self, path: impl AsRef<Path>) -> PathBuf {
+        self.target.join(path)
     }
 
     /// A cargo command in the workspace root.
