@@ -3,7 +3,7 @@ use std::fmt;
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
-use memchr::memchr2;
+use memchr::{memchr, memchr2};
 use serde::de::DeserializeOwned;
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::members::{Member, Members};
 use crate::scan::{Duplicates, Limits, ScanError, Uniform, scan};
-use crate::text;
+use crate::text::RawText;
 
 /// One valid JSON value as the bytes it arrived in.
 ///
@@ -153,7 +153,7 @@ impl RawJson {
     /// The members of an object, in order; none for any other value.
     #[must_use]
     pub fn members(&self) -> Members<'_> {
-        Members::new(self.as_str(), 0)
+        Members::new(&self.0, 0)
     }
 
     /// The member `key` of an object, sharing the buffer.
@@ -191,8 +191,13 @@ impl RawJson {
     /// The text of a string value; `None` for other values and for half a surrogate pair.
     #[must_use]
     pub fn text(&self) -> Option<Cow<'_, str>> {
-        let inner = self.as_str().strip_prefix('"')?.strip_suffix('"')?;
-        text::decode(inner).ok()
+        let bytes = self.0.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+        RawText {
+            bytes,
+            escaped: memchr(b'\\', bytes).is_some(),
+        }
+        .decode()
+        .ok()
     }
 
     /// The same value on one line: line breaks between tokens become spaces.
