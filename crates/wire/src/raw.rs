@@ -163,6 +163,19 @@ impl RawJson {
         Some(self.value_of(&member))
     }
 
+    /// The members `keys` of an object, found in one pass.
+    #[must_use]
+    pub fn pick<const N: usize>(&self, keys: [&str; N]) -> [Option<RawJson>; N] {
+        let mut found = [const { None }; N];
+        for member in self.members() {
+            let wanted = keys.iter().zip(&mut found).find(|(key, _)| member.is(key));
+            if let Some((_, slot @ None)) = wanted {
+                *slot = Some(self.value_of(&member));
+            }
+        }
+        found
+    }
+
     /// The member found by following `path` from object to object.
     #[must_use]
     pub fn at(&self, path: &[&str]) -> Option<RawJson> {
@@ -256,6 +269,15 @@ mod tests {
         assert_eq!(
             serde_json::from_str::<RawJson>(text).unwrap().as_str(),
             text
+        );
+    }
+
+    #[test]
+    fn several_members_are_picked_in_one_pass() {
+        let [name, missing, first] = raw(r#"{"a":1,"name":"x","a":2}"#).pick(["name", "no", "a"]);
+        assert_eq!(
+            (name, missing, first),
+            (Some(raw("\"x\"")), None, Some(raw("1")))
         );
     }
 
