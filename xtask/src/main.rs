@@ -2,13 +2,14 @@
 //!
 //! # Layout
 //!
-//! One file per command: `test`, `tidy`, `spec`, `conformance`, `interop`, `bench`, `deny`.
+//! One file per command: `test`, `tidy`, `spec`, `conformance`, `interop`, `fuzz`, `bench`, `deny`.
 //! They share `repo`, `process`, `background` and `step`, and install their peers with `node` and `python`.
 
 mod background;
 mod bench;
 mod conformance;
 mod deny;
+mod fuzz;
 mod interop;
 mod node;
 mod process;
@@ -63,6 +64,14 @@ enum Command {
     },
     /// Test with other implementations of the protocol
     Interop,
+    /// Feed the parsers with mutated input
+    Fuzz {
+        /// Run this target only
+        target: Option<String>,
+        /// How long to run each target
+        #[arg(long, default_value_t = 30)]
+        seconds: u32,
+    },
     /// Measure Callgate beside its peers
     Bench {
         /// Arguments of the benchmark
@@ -92,6 +101,7 @@ fn run(command: Command) -> Result<()> {
             },
         ),
         Command::Interop => interop::run(&repo),
+        Command::Fuzz { target, seconds } => fuzz::run(&repo, target.as_deref(), seconds),
         Command::Bench { args } => bench::run(&repo, &args),
         Command::Deny => deny::run(&repo),
     }
