@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //!
-//! One file per command: `test`, `tidy`, `spec`, `conformance`, `interop`, `fuzz`, `bench`, `deny`.
+//! One file per command: `test`, `tidy`, `spec`, `conformance`, `interop`, `readme`, `fuzz`, `bench`, `deny`.
 //! They share `repo`, `process`, `background` and `step`, and install their peers with `node` and `python`.
 
 mod background;
@@ -14,6 +14,7 @@ mod interop;
 mod node;
 mod process;
 mod python;
+mod readme;
 mod repo;
 mod spec;
 mod step;
@@ -64,6 +65,8 @@ enum Command {
     },
     /// Test with other implementations of the protocol
     Interop,
+    /// Run the commands that the README shows
+    Readme,
     /// Feed the parsers with mutated input
     Fuzz {
         /// Run this target only
@@ -101,6 +104,7 @@ fn run(command: Command) -> Result<()> {
             },
         ),
         Command::Interop => interop::run(&repo),
+        Command::Readme => readme::run(&repo),
         Command::Fuzz { target, seconds } => fuzz::run(&repo, target.as_deref(), seconds),
         Command::Bench { args } => bench::run(&repo, &args),
         Command::Deny => deny::run(&repo),
