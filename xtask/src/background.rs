@@ -40,7 +40,7 @@ impl Background {
             }
         });
         server.url = receiver.recv_timeout(START_LIMIT).map_err(|_| {
-            anyhow!("`{shown}` did not print `listening on URL` within {START_LIMIT:?}")
+            anyhow!("`{shown}` ended or was silent for {START_LIMIT:?} before printing `listening on URL`")
         })?;
         Ok(server)
     }

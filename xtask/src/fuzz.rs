@@ -7,6 +7,9 @@ use anyhow::{Context, Result, ensure};
 use crate::process;
 use crate::repo::Repo;
 
+/// The manifest of the fuzz targets, which are a workspace of their own.
+pub(crate) const MANIFEST: &str = "fuzz/Cargo.toml";
+
 /// What cargo-fuzz would pass, as far as the stable toolchain takes it; there is no address sanitizer,
 /// and hardly a use for one without `unsafe`.
 const INSTRUMENTATION: &[&str] = &[
@@ -38,6 +41,16 @@ pub(crate) fn run(repo: &Repo, only: Option<&str>, seconds: u32) -> Result<()> {
     Ok(())
 }
 
+/// A clippy command for the fuzz targets that needs no C++ compiler.
+pub(crate) fn clippy(repo: &Repo) -> Command {
+    let mut clippy = repo.cargo(&["clippy", "--manifest-path", MANIFEST, "--target-dir"]);
+    // Nothing is linked, so the library need not be there; naming one keeps it from being compiled.
+    clippy
+        .arg(repo.target("fuzz"))
+        .env("CUSTOM_LIBFUZZER_PATH", "not-linked/libfuzzer.a");
+    clippy
+}
+
 /// Builds the fuzz targets and returns the folder that holds them.
 fn build(repo: &Repo) -> Result<PathBuf> {
     let host = host()?;
@@ -45,7 +58,7 @@ fn build(repo: &Repo) -> Result<PathBuf> {
     // With an explicit target, build scripts and macros are not instrumented.
     let mut build = repo.cargo(&["build", "--release", "--bins", "--target", &host]);
     build
-        .args(["--manifest-path", "fuzz/Cargo.toml", "--target-dir"])
+        .args(["--manifest-path", MANIFEST, "--target-dir"])
         .arg(&dir);
     process::run(build.env("CARGO_ENCODED_RUSTFLAGS", INSTRUMENTATION.join("\x1f")))?;
     Ok(dir.join(host).join("release"))

@@ -3,7 +3,7 @@ use anyhow::{Context, Result};
 use crate::process;
 use crate::repo::Repo;
 use crate::step::{Outcome, Step, run_all};
-use crate::tidy;
+use crate::{fuzz, tidy};
 
 /// Runs everything that continuous integration runs.
 pub(crate) fn run(repo: &Repo) -> Result<()> {
@@ -14,25 +14,18 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
 const STEPS: &[Step] = &[
     Step {
         name: "fmt",
-        fix: "run `cargo fmt`",
-        run: |repo| cargo(repo, &["fmt", "--all", "--check"]),
+        fix: "run `cargo fmt` (and again in fuzz/)",
+        run: fmt,
     },
     Step {
         name: "clippy",
         fix: "fix the lints above",
-        run: |repo| {
-            cargo(
-                repo,
-                &[
-                    "clippy",
-                    "--workspace",
-                    "--all-targets",
-                    "--",
-                    "-D",
-                    "warnings",
-                ],
-            )
-        },
+        run: clippy,
+    },
+    Step {
+        name: "doc",
+        fix: "fix the links above",
+        run: doc,
     },
     Step {
         name: "tidy",
@@ -42,7 +35,7 @@ const STEPS: &[Step] = &[
     Step {
         name: "cargo test",
         fix: "repeat one test with `cargo test -p <crate> <name>`",
-        run: |repo| cargo(repo, &["test", "--workspace"]),
+        run: |repo| passed(process::run(&mut repo.cargo(&["test", "--workspace"]))),
     },
 ];
 
@@ -58,10 +51,29 @@ fn require_tools() -> Result<()> {
         "cargo",
         &["clippy", "--version"],
         "run `rustup component add clippy`",
-    )
+    )?;
+    process::require("npm", &["--version"], "install Node.js with npm")?;
+    let install = "install Python 3.10 or newer with its venv module";
+    process::require("python3", &["-c", "import ensurepip, venv"], install)
 }
 
-fn cargo(repo: &Repo, args: &[&str]) -> Result<Outcome> {
-    process::run(&mut repo.cargo(args))?;
-    Ok(Outcome::Passed)
+fn fmt(repo: &Repo) -> Result<Outcome> {
+    process::run(&mut repo.cargo(&["fmt", "--all", "--check"]))?;
+    let fuzz = ["fmt", "--manifest-path", fuzz::MANIFEST, "--check"];
+    passed(process::run(&mut repo.cargo(&fuzz)))
+}
+
+fn clippy(repo: &Repo) -> Result<Outcome> {
+    let deny = ["--all-targets", "--", "-D", "warnings"];
+    process::run(repo.cargo(&["clippy", "--workspace"]).args(deny))?;
+    passed(process::run(fuzz::clippy(repo).args(deny)))
+}
+
+fn doc(repo: &Repo) -> Result<Outcome> {
+    let mut doc = repo.cargo(&["doc", "--workspace", "--no-deps"]);
+    passed(process::run(doc.env("RUSTDOCFLAGS", "-D warnings")))
+}
+
+fn passed(result: Result<()>) -> Result<Outcome> {
+    result.map(|()| Outcome::Passed)
 }

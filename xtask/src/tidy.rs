@@ -24,7 +24,7 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
             println!("{finding} [{name}]");
         }
     }
-    ensure!(findings == 0, "{findings} findings");
+    ensure!(findings == 0, "{findings} broken rules");
     println!("{} rules hold for {} files", RULES.len(), tree.len());
     Ok(())
 }
