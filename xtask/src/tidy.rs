@@ -44,6 +44,7 @@ const RULES: &[(&str, Rule)] = &[
     ("file-length", shape::file_length),
     ("function-length", shape::function_length),
     ("roots-hold-no-code", shape::roots_hold_no_code),
+    ("module-names", shape::module_names),
     ("lib-docs", shape::lib_docs),
     ("machine-paths", paths::machine_paths),
     ("links", links::links),

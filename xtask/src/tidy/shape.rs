@@ -32,10 +32,9 @@ pub(crate) fn function_length(tree: &Tree) -> Vec<Finding> {
     ];
     let mut findings = Vec::new();
     for (path, setting) in settings {
-        if let Some(file) = tree.file(path)
-            && !file.text.lines().any(|line| line == setting)
-        {
-            findings.push(file.finding(1, format!("must say `{setting}`")));
+        let text = tree.file(path).map_or("", |file| &file.text);
+        if !text.lines().any(|line| line == setting) {
+            findings.push(Finding::new(path, 1, format!("must say `{setting}`")));
         }
     }
     findings
@@ -52,6 +51,21 @@ pub(crate) fn roots_hold_no_code(tree: &Tree) -> Vec<Finding> {
             file.finding(line, "only docs, attributes, `mod` and `use` belong here")
         })
         .collect()
+}
+
+/// A name that fits everything says nothing.
+pub(crate) fn module_names(tree: &Tree) -> Vec<Finding> {
+    const EMPTY: &[&str] = &[
+        "common", "core", "helper", "helpers", "manager", "prelude", "types", "util", "utils",
+    ];
+    let mut findings = Vec::new();
+    for (file, _) in tree.rust() {
+        let parts = file.path.trim_end_matches(".rs").split('/');
+        if let Some(name) = parts.into_iter().find(|part| EMPTY.contains(part)) {
+            findings.push(file.finding(1, format!("`{name}` says nothing; name the idea")));
+        }
+    }
+    findings
 }
 
 /// Every crate says what it is for.
@@ -99,7 +113,7 @@ fn is_entry(item: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{file_length, function_length, lib_docs, roots_hold_no_code};
+    use super::{file_length, function_length, lib_docs, module_names, roots_hold_no_code};
     use crate::tidy::tree::check;
 
     #[test]
@@ -154,6 +168,20 @@ mod tests {
             "crates/b/src/c/mod.rs:1: only docs, attributes, `mod` and `use` belong here",
         ];
         check(roots_hold_no_code, &files, &expected);
+    }
+
+    #[test]
+    fn names_say_something() {
+        let files = [
+            ("crates/mcp/src/score.rs", ""),
+            ("crates/mcp/src/util/line.rs", ""),
+            ("crates/mcp/src/types.rs", ""),
+        ];
+        let expected = [
+            "crates/mcp/src/util/line.rs:1: `util` says nothing; name the idea",
+            "crates/mcp/src/types.rs:1: `types` says nothing; name the idea",
+        ];
+        check(module_names, &files, &expected);
     }
 
     #[test]

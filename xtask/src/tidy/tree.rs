@@ -111,8 +111,15 @@ impl File {
 
     /// A finding about this file.
     pub(crate) fn finding(&self, line: usize, message: impl Into<String>) -> Finding {
-        Finding {
-            path: self.path.clone(),
+        Finding::new(&self.path, line, message)
+    }
+}
+
+impl Finding {
+    /// A finding about a file that need not be there.
+    pub(crate) fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
+        Self {
+            path: path.to_owned(),
             line,
             message: message.into(),
         }
