@@ -52,6 +52,11 @@ fn require_tools() -> Result<()> {
         &["clippy", "--version"],
         "run `rustup component add clippy`",
     )?;
+    process::require(
+        "curl",
+        &["--version"],
+        "install curl, which the README uses",
+    )?;
     process::require("npm", &["--version"], "install Node.js with npm")?;
     let install = "install Python 3.10 or newer with its venv module";
     process::require("python3", &["-c", "import ensurepip, venv"], install)
