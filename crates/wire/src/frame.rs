@@ -7,7 +7,6 @@ use crate::method::Method;
 use crate::raw::{Kind, RawJson};
 use crate::rpc_error::{RpcError, code};
 use crate::scan::{Duplicates, Limits, Outermost, ScanError, scan};
-use crate::text;
 
 /// One JSON-RPC message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -184,9 +183,8 @@ impl Envelope {
 }
 
 impl Outermost for Envelope {
-    fn key(&mut self, raw: &str) -> Duplicates {
-        let key = text::decode(raw).unwrap_or_default();
-        self.next = match key.as_ref() {
+    fn key(&mut self, key: &str) -> Duplicates {
+        self.next = match key {
             "jsonrpc" => Slot::JsonRpc,
             "id" => Slot::Id,
             "method" => Slot::Method,

@@ -1,14 +1,15 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use memchr::{memchr2, memchr3};
+use memchr::memchr3;
 
 use crate::text::{self, LoneSurrogate};
 
 /// One member of a JSON object, by where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member<'a> {
-    raw_key: &'a str,
+    raw_key: &'a [u8],
+    has_escapes: bool,
     /// Where the key stands, quotes included.
     pub key_span: Range<usize>,
     /// Where the value stands.
@@ -21,16 +22,16 @@ impl<'a> Member<'a> {
     /// # Errors
     /// A key with half of a surrogate pair has no text.
     pub fn key(&self) -> Result<Cow<'a, str>, LoneSurrogate> {
-        text::decode(self.raw_key)
+        text::decode(std::str::from_utf8(self.raw_key).expect("a key of valid JSON is UTF-8"))
     }
 
     /// Whether the key is `name`.
     #[must_use]
     pub fn is(&self, name: &str) -> bool {
-        if self.raw_key.contains('\\') {
+        if self.has_escapes {
             return self.key().is_ok_and(|key| key == name);
         }
-        self.raw_key == name
+        self.raw_key == name.as_bytes()
     }
 }
 
@@ -39,14 +40,14 @@ impl<'a> Member<'a> {
 /// Values are skipped, not read: this is how a message is peeked at without decoding it.
 #[derive(Debug, Clone)]
 pub struct Members<'a> {
-    text: &'a str,
+    text: &'a [u8],
     at: usize,
 }
 
 impl<'a> Members<'a> {
     /// Walks the object that starts at `at`; anything but an object has no members.
-    pub(crate) fn new(text: &'a str, at: usize) -> Self {
-        let at = if text.as_bytes().get(at) == Some(&b'{') {
+    pub(crate) fn new(text: &'a [u8], at: usize) -> Self {
+        let at = if text.get(at) == Some(&b'{') {
             at + 1
         } else {
             text.len()
@@ -55,7 +56,7 @@ impl<'a> Members<'a> {
     }
 
     fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
+        self.text.get(self.at).copied()
     }
 
     fn skip_separators(&mut self) {
@@ -67,20 +68,20 @@ impl<'a> Members<'a> {
         }
     }
 
-    fn skip_string(&mut self) {
+    /// Skips a string and says whether it has escapes.
+    fn skip_string(&mut self) -> bool {
+        let mut has_escapes = false;
         self.at += 1;
-        while let Some(rest) = self.text.as_bytes().get(self.at..) {
-            let Some(length) = memchr2(b'"', b'\\', rest) else {
+        while let Some(rest) = self.text.get(self.at..) {
+            self.at += text::plain_length(rest);
+            if self.peek() != Some(b'\\') {
                 break;
-            };
-            self.at += length;
-            if self.peek() == Some(b'"') {
-                self.at += 1;
-                return;
             }
+            has_escapes = true;
             self.at += 2;
         }
-        self.at = self.text.len();
+        self.at = (self.at + 1).min(self.text.len());
+        has_escapes
     }
 
     fn skip_container(&mut self) {
@@ -105,7 +106,7 @@ impl<'a> Members<'a> {
 
     /// Jumps over numbers, literals and white space inside a container.
     fn skip_to_structure(&mut self) {
-        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let rest = self.text.get(self.at..).unwrap_or_default();
         let skipped = rest
             .iter()
             .position(|byte| matches!(byte, b'"' | b'{' | b'[' | b'}' | b']'))
@@ -114,7 +115,7 @@ impl<'a> Members<'a> {
     }
 
     fn skip_scalar(&mut self) {
-        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let rest = self.text.get(self.at..).unwrap_or_default();
         let end = memchr3(b',', b'}', b']', rest).unwrap_or(rest.len());
         let scalar = rest.get(..end).unwrap_or_default();
         self.at += scalar.trim_ascii_end().len();
@@ -131,18 +132,19 @@ impl<'a> Iterator for Members<'a> {
             return None;
         }
         let key_start = self.at;
-        self.skip_string();
+        let has_escapes = self.skip_string();
         let key_span = key_start..self.at;
         self.skip_separators();
         let value_start = self.at;
         match self.peek()? {
-            b'"' => self.skip_string(),
+            b'"' => _ = self.skip_string(),
             b'{' | b'[' => self.skip_container(),
             _ => self.skip_scalar(),
         }
         let raw_key = self.text.get(key_span.start + 1..key_span.end - 1)?;
         Some(Member {
             raw_key,
+            has_escapes,
             key_span,
             value_span: value_start..self.at,
         })
@@ -154,7 +156,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expect: &[(&str, &str)]) {
-        let seen: Vec<_> = Members::new(text, 0)
+        let seen: Vec<_> = Members::new(text.as_bytes(), 0)
             .map(|member| (member.key().unwrap().into_owned(), &text[member.value_span]))
             .collect();
         let expect: Vec<_> = expect
@@ -185,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_key_is_compared_as_text() {
-        let member = Members::new(r#"{"\u0061":true}"#, 0).next().unwrap();
+        let member = Members::new(br#"{"\u0061":true}"#, 0).next().unwrap();
         assert!(member.is("a"));
         assert!(!member.is("\\u0061"));
     }

@@ -153,7 +153,7 @@ impl RawJson {
     /// The members of an object, in order; none for any other value.
     #[must_use]
     pub fn members(&self) -> Members<'_> {
-        Members::new(self.as_str(), 0)
+        Members::new(&self.0, 0)
     }
 
     /// The member `key` of an object, sharing the buffer.

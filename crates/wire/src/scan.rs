@@ -2,8 +2,6 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
-use memchr::memchr2;
-
 use crate::text::{self, LoneSurrogate};
 
 /// How large and how deep a message may be.
@@ -74,8 +72,8 @@ pub(crate) enum Duplicates {
 
 /// Watches the members of the outermost object while the scan passes them.
 pub(crate) trait Outermost {
-    /// Sees a key, raw and without quotes, and rules on duplicates inside its value.
-    fn key(&mut self, raw: &str) -> Duplicates;
+    /// Sees a key and rules on duplicates inside its value.
+    fn key(&mut self, key: &str) -> Duplicates;
     /// Sees where the value of the last key stands.
     fn value(&mut self, span: Range<usize>);
 }
@@ -101,7 +99,7 @@ pub(crate) fn scan<'a>(
         limits,
         duplicates,
         open: Vec::with_capacity(8),
-        keys: Vec::new(),
+        keys: Vec::with_capacity(LINEAR_KEYS),
     };
     scanner.run(outermost)?;
     Ok(text)
@@ -111,7 +109,7 @@ pub(crate) fn scan<'a>(
 pub(crate) struct Uniform(pub(crate) Duplicates);
 
 impl Outermost for Uniform {
-    fn key(&mut self, _raw: &str) -> Duplicates {
+    fn key(&mut self, _key: &str) -> Duplicates {
         self.0
     }
     fn value(&mut self, _span: Range<usize>) {}
@@ -126,6 +124,22 @@ enum Container<'a> {
         first_key: usize,
         large: Option<HashSet<Cow<'a, str>>>,
     },
+}
+
+/// What stands between the quotes of a string.
+struct RawString<'a> {
+    inner: &'a str,
+    escaped: bool,
+}
+
+impl<'a> RawString<'a> {
+    /// The text of the key at `at`.
+    fn decode(&self, at: usize) -> Result<Cow<'a, str>, ScanError> {
+        if !self.escaped {
+            return Ok(Cow::Borrowed(self.inner));
+        }
+        text::decode(self.inner).map_err(|LoneSurrogate| ScanError::LoneSurrogate { at })
+    }
 }
 
 struct Scanner<'a, 'l> {
@@ -248,10 +262,11 @@ impl<'a> Scanner<'a, '_> {
         let raw = self.string()?;
         if self.open.len() == 1 {
             // The envelope itself never has two members of one name, whatever its values may hold.
-            self.remember_key(raw, start)?;
-            self.duplicates = outermost.key(raw);
+            let key = raw.decode(start)?;
+            self.duplicates = outermost.key(&key);
+            self.remember_key(key, start)?;
         } else if self.duplicates == Duplicates::Refuse {
-            self.remember_key(raw, start)?;
+            self.remember_key(raw.decode(start)?, start)?;
         }
         self.skip_whitespace();
         if self.peek() != Some(b':') {
@@ -261,8 +276,7 @@ impl<'a> Scanner<'a, '_> {
         Ok(())
     }
 
-    fn remember_key(&mut self, raw: &'a str, at: usize) -> Result<(), ScanError> {
-        let key = text::decode(raw).map_err(|LoneSurrogate| ScanError::LoneSurrogate { at })?;
+    fn remember_key(&mut self, key: Cow<'a, str>, at: usize) -> Result<(), ScanError> {
         let Some(Container::Object { first_key, large }) = self.open.last_mut() else {
             return Ok(());
         };
@@ -288,30 +302,28 @@ impl<'a> Scanner<'a, '_> {
         }
     }
 
-    /// Reads a string and returns what stands between its quotes.
-    fn string(&mut self) -> Result<&'a str, ScanError> {
+    /// Reads a string.
+    fn string(&mut self) -> Result<RawString<'a>, ScanError> {
         self.at += 1;
         let start = self.at;
+        let mut escaped = false;
         loop {
             let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
-            let Some(length) = memchr2(b'"', b'\\', rest) else {
-                return Err(ScanError::Syntax {
-                    at: self.text.len(),
-                });
-            };
-            let (plain, tail) = rest.split_at(length);
-            if let Some(control) = plain.iter().position(|byte| *byte < 0x20) {
-                return Err(ScanError::Syntax {
-                    at: self.at + control,
-                });
+            let plain = text::plain_length(rest);
+            self.at += plain;
+            match rest.get(plain) {
+                Some(b'"') => {
+                    let inner = self.text.get(start..self.at).unwrap_or_default();
+                    self.at += 1;
+                    return Ok(RawString { inner, escaped });
+                }
+                Some(b'\\') => {
+                    let escape = text::escape_length(rest.get(plain..).unwrap_or_default());
+                    self.at += escape.ok_or(ScanError::Syntax { at: self.at })?;
+                    escaped = true;
+                }
+                _ => return Err(self.unexpected()),
             }
-            self.at += length;
-            if tail.first() == Some(&b'"') {
-                let inner = self.text.get(start..self.at).unwrap_or_default();
-                self.at += 1;
-                return Ok(inner);
-            }
-            self.at += text::escape_length(tail).ok_or(ScanError::Syntax { at: self.at })?;
         }
     }
 

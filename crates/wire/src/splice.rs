@@ -111,7 +111,7 @@ fn edit_object(
             path: parent_path(edits, depth),
         });
     }
-    let members: Vec<Member<'_>> = Members::new(text, span.start).collect();
+    let members: Vec<Member<'_>> = Members::new(text.as_bytes(), span.start).collect();
     let mut groups = group_by_key(edits, depth)?;
     // The end of the last member that stays, once one has been seen.
     let mut kept_end = None;

@@ -24,6 +24,30 @@ pub(crate) fn decode(raw: &str) -> Result<Cow<'_, str>, LoneSurrogate> {
     Ok(Cow::Owned(text))
 }
 
+/// How many bytes at the start of `bytes` stand for themselves inside a JSON string: the next one,
+/// if there is one, is a quote, a backslash or a control character.
+pub(crate) fn plain_length(bytes: &[u8]) -> usize {
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let special = special_bytes(u64::from_le_bytes(*word));
+        if special != 0 {
+            return index * 8 + special.trailing_zeros() as usize / 8;
+        }
+    }
+    let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | 0..0x20);
+    words.len() * 8 + rest.iter().position(is_special).unwrap_or(rest.len())
+}
+
+/// Sets the high bit of every byte that cannot stand for itself inside a JSON string.
+///
+/// Bytes above the lowest such byte may be marked wrongly: only the lowest mark counts.
+fn special_bytes(word: u64) -> u64 {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let below = |word: u64, limit: u8| word.wrapping_sub(EACH * u64::from(limit)) & !word;
+    let equal = |byte: u8| below(word ^ (EACH * u64::from(byte)), 1);
+    (equal(b'"') | equal(b'\\') | below(word, 0x20)) & (EACH * 0x80)
+}
+
 /// The length of the valid escape at the start of `bytes`, backslash included.
 pub(crate) fn escape_length(bytes: &[u8]) -> Option<usize> {
     match bytes.get(1)? {
@@ -89,6 +113,27 @@ mod tests {
             (r"x\ud83d\ude00y", "x\u{1f600}y"),
         ] {
             assert_eq!(decode(raw).as_deref(), Ok(text), "{raw}");
+        }
+    }
+
+    #[test]
+    fn the_plain_part_of_a_string_ends_at_the_first_byte_that_needs_care() {
+        for special in (0..=u8::MAX).filter(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)) {
+            for length in 0..20 {
+                let mut bytes = vec![0xc3; length];
+                bytes.extend([special, b'"', 0, b'!', b' ', 0x7f, 0xff, b'\\', b'a']);
+                assert_eq!(plain_length(&bytes), length, "{special:#x} at {length}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_other_byte_is_plain() {
+        let plain: Vec<u8> = (0x20..=u8::MAX)
+            .filter(|byte| !b"\"\\".contains(byte))
+            .collect();
+        for start in 0..9 {
+            assert_eq!(plain_length(&plain[start..]), plain.len() - start);
         }
     }
 
