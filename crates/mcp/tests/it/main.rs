@@ -1,0 +1,8 @@
+//! Behavior of the crate as its users see it.
+
+#![cfg(test)]
+
+mod client_calls;
+mod client_input;
+mod client_pages;
+mod client_scripted;
