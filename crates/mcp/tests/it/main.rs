@@ -6,3 +6,6 @@ mod client_calls;
 mod client_input;
 mod client_pages;
 mod client_scripted;
+mod stdio_client;
+mod stdio_fixture;
+mod stdio_server;
