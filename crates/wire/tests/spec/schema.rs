@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use callgate_wire::Version;
 use serde_json::{Value, json};
 
 use crate::files;
@@ -10,7 +11,7 @@ use crate::sample::Sample;
 
 /// The schema of one revision.
 pub(crate) struct Schema {
-    revision: &'static str,
+    version: Version,
     dialect: Value,
     /// What the definitions stand under, which depends on the dialect.
     keyword: &'static str,
@@ -19,8 +20,8 @@ pub(crate) struct Schema {
 
 impl Schema {
     /// Reads the schema of a revision.
-    pub(crate) fn load(dir: &Path, revision: &'static str) -> Self {
-        let mut schema: Value = files::read(&dir.join(revision).join("schema.json"))
+    pub(crate) fn load(dir: &Path, version: Version) -> Self {
+        let mut schema: Value = files::read(&dir.join(version.as_str()).join("schema.json"))
             .decode()
             .unwrap();
         let keyword = ["$defs", "definitions"]
@@ -28,7 +29,7 @@ impl Schema {
             .find(|keyword| schema.get(keyword).is_some())
             .unwrap();
         Self {
-            revision,
+            version,
             dialect: schema["$schema"].take(),
             keyword,
             definitions: serde_json::from_value(schema[keyword].take()).unwrap(),
@@ -58,29 +59,32 @@ impl Schema {
             problems.is_empty(),
             "{} of {}:\n{}",
             problems.len(),
-            self.revision,
+            self.version,
             problems.join("\n")
         );
     }
 
-    /// Every type has a sample, and its samples together have every member.
-    pub(crate) fn check_coverage(&self, samples: &[Sample]) {
-        let mut values: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
-        for sample in samples {
-            let value = sample.json.decode().unwrap();
-            values.entry(sample.name).or_default().push(value);
-        }
+    /// Every type has a sample.
+    pub(crate) fn check_types(&self, samples: &[Sample]) {
+        let covered = types(samples);
+        let missing: Vec<_> = self
+            .definitions
+            .keys()
+            .filter(|name| !covered.contains(name.as_str()))
+            .collect();
+        assert!(missing.is_empty(), "no sample of {missing:#?}");
+    }
+
+    /// The samples of a type have, together, every member.
+    pub(crate) fn check_members(&self, samples: &[Sample]) {
         let mut missing = BTreeSet::new();
-        for (name, definition) in &self.definitions {
-            match values.get(name.as_str()) {
-                Some(values) => {
-                    let values: Vec<_> = values.iter().collect();
-                    missing_members(name, definition, &values, &mut missing);
-                }
-                None => {
-                    missing.insert(name.clone());
-                }
-            }
+        for name in types(samples) {
+            let of_type = samples.iter().filter(|sample| sample.name == name);
+            let values: Vec<Value> = of_type
+                .map(|sample| sample.json.decode().unwrap())
+                .collect();
+            let values: Vec<_> = values.iter().collect();
+            missing_members(name, &self.definitions[name], &values, &mut missing);
         }
         assert!(missing.is_empty(), "not in any sample: {missing:#?}");
     }
@@ -89,7 +93,7 @@ impl Schema {
         assert!(
             self.definitions.contains_key(name),
             "{} has no type {name}",
-            self.revision
+            self.version
         );
         let schema = json!({
             "$schema": self.dialect,
@@ -101,6 +105,11 @@ impl Schema {
             .build(&schema)
             .unwrap()
     }
+}
+
+/// The types that there are samples of.
+pub(crate) fn types(samples: &[Sample]) -> BTreeSet<&'static str> {
+    samples.iter().map(|sample| sample.name).collect()
 }
 
 /// Collects the members that a schema names and no value has, inline objects included.
