@@ -6,3 +6,4 @@ mod client_calls;
 mod client_input;
 mod client_pages;
 mod client_scripted;
+mod http_server;
