@@ -35,6 +35,11 @@ impl RequestMeta {
         Ok(Self { meta, version })
     }
 
+    /// Whether the request names the revision `version`.
+    pub(crate) fn names(&self, version: &str) -> bool {
+        self.version.text().is_some_and(|named| named == version)
+    }
+
     /// The revision that the request names.
     pub(crate) fn version(&self) -> String {
         self.version.text().map(Into::into).unwrap_or_default()

@@ -6,6 +6,7 @@ mod client_calls;
 mod client_input;
 mod client_pages;
 mod client_scripted;
+mod http_server;
 mod stdio_client;
 mod stdio_fixture;
 mod stdio_server;
