@@ -3,7 +3,7 @@ use anyhow::{Context, Result};
 use crate::process;
 use crate::repo::Repo;
 use crate::step::{Outcome, Step, run_all};
-use crate::{fuzz, tidy};
+use crate::{fuzz, spec, tidy};
 
 /// Runs everything that continuous integration runs.
 pub(crate) fn run(repo: &Repo) -> Result<()> {
@@ -36,6 +36,11 @@ const STEPS: &[Step] = &[
         name: "cargo test",
         fix: "repeat one test with `cargo test -p <crate> <name>`",
         run: |repo| passed(process::run(&mut repo.cargo(&["test", "--workspace"]))),
+    },
+    Step {
+        name: "spec",
+        fix: "repeat with `cargo xtask spec`",
+        run: |repo| spec::run(repo, None),
     },
 ];
 
