@@ -34,10 +34,6 @@ pub(super) struct Key {
 }
 
 /// What has become stale.
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the subscriptions that tell are next")
-)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stale<'a> {
     /// The list of tools.

@@ -16,7 +16,7 @@ use crate::service::{BoxFuture, Call, Caller, Cx, PeerInfo, Reply};
 const NOTIFICATIONS: usize = 64;
 
 /// Longer timeouts mean the same as this one, and sums with it cannot overflow.
-const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+pub(super) const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
 impl Client {
     /// Sends one request and waits for its reply, whatever kind it is.
@@ -39,7 +39,8 @@ impl Client {
         version: Version,
     ) -> Result<Reply, Error> {
         let (notify, notifications) = Notifier::channel(NOTIFICATIONS);
-        let call = self.stamped_call(method, params, version, notify)?;
+        let mut call = self.stamped_call(method, params, version, notify)?;
+        call.cx.deadline = Some(Instant::now() + self.options.timeouts.maximum.min(LONGEST));
         let watch = Watch {
             method,
             token: call.cx.id.clone(),
@@ -55,7 +56,7 @@ impl Client {
             })
     }
 
-    /// A call with an id of its own, which is its progress token too.
+    /// A call without deadline, with an id of its own that is its progress token too.
     pub(super) fn stamped_call(
         &self,
         method: &Method,
@@ -66,7 +67,6 @@ impl Client {
         let id = self.shared.next_id();
         let params = stamp(params, &self.shared.identity, version, &id, &self.options)?;
         let meta = params.get("_meta").unwrap_or_else(RawJson::empty_object);
-        let deadline = Instant::now() + self.options.timeouts.maximum.min(LONGEST);
         Ok(Call {
             method: method.clone(),
             params,
@@ -75,7 +75,7 @@ impl Client {
                 caller: Caller::Local,
                 peer: Arc::new(PeerInfo::new(version, meta)),
                 notify,
-                deadline: Some(deadline),
+                deadline: None,
             },
         })
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use callgate_wire::{Id, Version};
 
 use super::builder::Builder;
-use super::cache::{Cache, CacheLimits};
+use super::cache::{Cache, CacheLimits, Stale};
 use super::handlers::Handlers;
 use super::options::CallOptions;
 use super::stamp::Identity;
@@ -102,16 +102,23 @@ impl Client {
 
     /// Speaks the best revision that the server knows too, from now on.
     pub(super) fn choose_version(&self, supported: &[String]) -> Result<Version, Error> {
-        self.follow(self.shared.versions.choose(supported))
+        let before = self.version();
+        let chosen = self.shared.versions.choose(supported);
+        if chosen.as_ref().is_ok_and(|version| *version != before) {
+            // What was said in one revision may be said otherwise in another.
+            self.shared.cache.forget(Stale::All);
+        }
+        chosen.map_err(|error| self.of_server(error))
     }
 
     /// Speaks a revision that the server named when it refused the last one.
     pub(super) fn choose_version_after(&self, refusal: Error) -> Result<Version, Error> {
-        self.follow(self.shared.versions.choose_after(refusal))
-    }
-
-    fn follow(&self, chosen: Result<Version, Error>) -> Result<Version, Error> {
-        chosen.map_err(|error| self.of_server(error))
+        let supported = refusal.data().and_then(|data| data.get("supported"));
+        let supported: Vec<String> = supported
+            .and_then(|supported| supported.decode().ok())
+            .unwrap_or_default();
+        self.choose_version(&supported)
+            .map_err(|error| error.with_source(refusal))
     }
 
     /// The same error, as the fault of the server.

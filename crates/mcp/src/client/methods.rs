@@ -10,8 +10,8 @@ use callgate_wire::tool::{CallToolParams, CallToolResult, ListToolsResult, Tool}
 use callgate_wire::{Map, method};
 use serde::Serialize;
 
-use super::ask::encode;
 use super::handle::Client;
+use super::task::Started;
 use crate::error::Error;
 
 /// The requests of the protocol.
@@ -53,7 +53,8 @@ impl Client {
 
     /// Calls a tool with `arguments`, which become an object.
     ///
-    /// A failure inside the tool is a result with `isError`, not an error.
+    /// A failure inside the tool is a result with `isError`, not an error. If the server makes a
+    /// task of the call, the end of the task is awaited.
     ///
     /// # Errors
     /// See [`Client::request`].
@@ -62,8 +63,10 @@ impl Client {
         name: &str,
         arguments: &(impl Serialize + ?Sized + Sync),
     ) -> Result<CallToolResult, Error> {
-        let params = CallToolParams::new(name, encode(arguments)?);
-        self.ask(method::TOOLS_CALL, &params).await
+        match self.start_tool(name, arguments).await? {
+            Started::Done(result) => Ok(result),
+            Started::Task(created) => self.await_new_task(created).await,
+        }
     }
 
     /// Calls a tool once and returns what comes, be it a question to the caller.

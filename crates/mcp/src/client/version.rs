@@ -39,16 +39,6 @@ impl Versions {
         Ok(self.current())
     }
 
-    /// Chooses the revision to try after the server has refused the last one.
-    pub(super) fn choose_after(&self, refusal: Error) -> Result<Version, Error> {
-        let supported = refusal.data().and_then(|data| data.get("supported"));
-        let supported: Vec<String> = supported
-            .and_then(|supported| supported.decode().ok())
-            .unwrap_or_default();
-        self.choose(&supported)
-            .map_err(|error| error.with_source(refusal))
-    }
-
     fn no_common(&self, supported: &[String]) -> String {
         let spoken: Vec<&str> = self.spoken.iter().map(|version| version.as_str()).collect();
         let spoken = spoken.join(", ");
@@ -68,7 +58,6 @@ impl Versions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use callgate_wire::RawJson;
 
     fn versions() -> Versions {
         Versions::new(vec![Version::V2026_07_28, Version::V2025_11_25])
@@ -89,22 +78,20 @@ mod tests {
 
     #[test]
     fn without_a_common_revision_the_error_names_both_sides() {
-        let refusal = |data: &serde_json::Value| {
-            Error::new(Kind::Rpc, "no").with_data(RawJson::encode(data).unwrap())
-        };
-        for (data, expect) in [
+        for (supported, expect) in [
             (
-                serde_json::json!({"supported": ["1999-01-01", "2000-01-01"]}),
+                vec!["1999-01-01", "2000-01-01"],
                 "no common protocol version: the server speaks 1999-01-01, 2000-01-01, \
                  this client speaks 2026-07-28, 2025-11-25",
             ),
             (
-                serde_json::json!({"supported": 3}),
+                vec![],
                 "the server refused protocol version 2026-07-28 and named no other; \
                  this client speaks 2026-07-28, 2025-11-25",
             ),
         ] {
-            let error = versions().choose_after(refusal(&data)).unwrap_err();
+            let supported: Vec<String> = supported.into_iter().map(Into::into).collect();
+            let error = versions().choose(&supported).unwrap_err();
             assert_eq!(error.kind(), Kind::UnsupportedVersion);
             assert_eq!(error.to_string(), expect);
         }

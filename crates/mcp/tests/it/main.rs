@@ -2,10 +2,13 @@
 
 #![cfg(test)]
 
+mod client_cache;
 mod client_calls;
 mod client_input;
+mod client_listen;
 mod client_pages;
 mod client_scripted;
+mod client_tasks;
 mod http_server;
 mod stdio_client;
 mod stdio_fixture;
