@@ -13,6 +13,7 @@ use super::cache::Cache;
 use super::handle::{Client, Limits, Shared};
 use super::handlers::{Handlers, Refused, Sampling, SamplingTools, handler};
 use super::options::{CallOptions, Timeouts};
+use super::output::OutputSchemas;
 use super::stamp::Identity;
 use super::version::Versions;
 use crate::service::Service;
@@ -187,6 +188,7 @@ impl Builder {
             versions: Versions::new(self.versions),
             limits: self.limits,
             cache: Cache::new(self.limits.cache),
+            schemas: OutputSchemas::new(self.limits.schemas),
             tasks: capabilities.has_extension(task::EXTENSION),
             ids: AtomicU64::new(1),
         };

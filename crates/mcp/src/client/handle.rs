@@ -8,6 +8,7 @@ use super::builder::Builder;
 use super::cache::{Cache, CacheLimits, Stale};
 use super::handlers::Handlers;
 use super::options::CallOptions;
+use super::output::OutputSchemas;
 use super::stamp::Identity;
 use super::version::Versions;
 use crate::error::Error;
@@ -51,7 +52,7 @@ pub struct Limits {
     pub rounds: usize,
     /// The most inputs that may be asked for in one round, or by one task.
     pub inputs: usize,
-    /// The most tools whose output schemas are remembered.
+    /// The most tools whose output schemas are remembered, and so checked; 0 checks none.
     pub schemas: usize,
     /// How much of what the server allowed to keep is kept.
     pub cache: CacheLimits,
@@ -67,6 +68,7 @@ pub(super) struct Shared {
     pub(super) versions: Versions,
     pub(super) limits: Limits,
     pub(super) cache: Cache,
+    pub(super) schemas: OutputSchemas,
     /// Whether the server may answer a tool call with a task.
     pub(super) tasks: bool,
     pub(super) ids: AtomicU64,
@@ -141,7 +143,7 @@ impl Default for Limits {
             list_bytes: 64 * 1024 * 1024,
             rounds: 10,
             inputs: 32,
-            schemas: 1000,
+            schemas: 500,
             cache: CacheLimits::default(),
         }
     }

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::handle::Client;
 use super::task::Started;
-use crate::error::Error;
+use crate::error::{Error, Kind};
 
 /// The requests of the protocol.
 ///
@@ -40,7 +40,9 @@ impl Client {
     /// See [`Client::request`].
     pub async fn list_tools(&self) -> Result<Vec<Tool>, Error> {
         let split = |page: ListToolsResult| (page.tools, page.next_cursor);
-        self.all_pages(method::TOOLS_LIST, split).await
+        let tools = self.all_pages(method::TOOLS_LIST, split).await?;
+        self.shared.schemas.replace(&tools);
+        Ok(tools)
     }
 
     /// One page of tools: the first, or the one that `cursor` leads to.
@@ -48,7 +50,9 @@ impl Client {
     /// # Errors
     /// See [`Client::request`].
     pub async fn list_tools_page(&self, cursor: Option<&str>) -> Result<ListToolsResult, Error> {
-        self.page(method::TOOLS_LIST, cursor).await
+        let page: ListToolsResult = self.page(method::TOOLS_LIST, cursor).await?;
+        self.shared.schemas.add(&page.tools);
+        Ok(page)
     }
 
     /// Calls a tool with `arguments`, which become an object.
@@ -57,7 +61,8 @@ impl Client {
     /// task of the call, the end of the task is awaited.
     ///
     /// # Errors
-    /// See [`Client::request`].
+    /// See [`Client::request`]. If the tool was listed, a result that breaks its output schema is
+    /// an error too.
     pub async fn call_tool(
         &self,
         name: &str,
@@ -65,7 +70,10 @@ impl Client {
     ) -> Result<CallToolResult, Error> {
         match self.start_tool(name, arguments).await? {
             Started::Done(result) => Ok(result),
-            Started::Task(created) => self.await_new_task(created).await,
+            Started::Task(created) => {
+                let result = self.await_new_task(created).await?;
+                self.checked(name, result)
+            }
         }
     }
 
@@ -80,7 +88,25 @@ impl Client {
         params: &CallToolParams,
     ) -> Result<Outcome<CallToolResult>, Error> {
         let reply = self.request_once(method::TOOLS_CALL, params).await?;
-        self.decode(method::TOOLS_CALL, &reply.into_result())
+        match self.decode(method::TOOLS_CALL, &reply.into_result())? {
+            Outcome::Complete(result) => self.checked(&params.name, result).map(Outcome::Complete),
+            outcome => Ok(outcome),
+        }
+    }
+
+    /// The result of a tool, if it keeps what the tool promised.
+    pub(super) fn checked(
+        &self,
+        tool: &str,
+        result: CallToolResult,
+    ) -> Result<CallToolResult, Error> {
+        match self.shared.schemas.check(tool, &result) {
+            Ok(()) => Ok(result),
+            Err(mismatch) => {
+                let error = Error::new(Kind::Protocol, mismatch.to_string());
+                Err(self.of_server(error.with_source(mismatch)))
+            }
+        }
     }
 
     /// All prompts.

@@ -4,6 +4,7 @@
 //! - [`Client`] is the handle; its `methods` are the requests of the protocol, one function each.
 //! - `ask` sends a typed request; `page` reads lists to their end; `cache` keeps what may be kept.
 //! - `listen` hears of changes, `stream` by stream, as each [`Event`]; `task` waits for tasks.
+//! - `output` checks the results of tools against what the tools promise.
 //! - `input` answers what the server asks for and repeats the request; `handlers` give the answers.
 //! - `exchange` is one request and its reply, under its timeouts; `stamp` says who asks;
 //!   `version` chooses the revision; `answer` judges the reply.
@@ -22,6 +23,7 @@ mod input;
 mod listen;
 mod methods;
 mod options;
+mod output;
 mod page;
 mod stamp;
 mod stream;

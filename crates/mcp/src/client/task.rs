@@ -49,9 +49,10 @@ impl Client {
             .await?;
         match driven.answer {
             Answer::Task(task) => Ok(Started::Task(self.decode(method::TOOLS_CALL, &task)?)),
-            answer => self
-                .decode(method::TOOLS_CALL, &answer.into_result())
-                .map(Started::Done),
+            answer => {
+                let result = self.decode(method::TOOLS_CALL, &answer.into_result())?;
+                self.checked(name, result).map(Started::Done)
+            }
         }
     }
 

@@ -6,6 +6,7 @@ mod client_cache;
 mod client_calls;
 mod client_input;
 mod client_listen;
+mod client_output;
 mod client_pages;
 mod client_scripted;
 mod client_tasks;
