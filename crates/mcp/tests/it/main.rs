@@ -10,6 +10,7 @@ mod client_output;
 mod client_pages;
 mod client_scripted;
 mod client_tasks;
+mod http_client;
 mod http_server;
 mod stdio_client;
 mod stdio_fixture;
