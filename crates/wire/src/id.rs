@@ -1,13 +1,15 @@
 use std::fmt;
 
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 
 use crate::raw::{Kind, RawJson};
 
 /// A request id or progress token: a string or an integer, kept byte for byte.
 ///
 /// Two ids are equal when their bytes are, so `1` and `"1"` differ.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "RawJson")]
 pub struct Id(RawJson);
 
 /// An id is neither a string nor an integer.

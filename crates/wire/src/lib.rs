@@ -5,33 +5,72 @@
 //! - [`Frame`]: one JSON-RPC message, found in a single strict scan; [`encode`] writes one.
 //! - [`Splice`]: edits members of a [`RawJson`] and keeps every other byte.
 //! - [`Id`], [`Method`], [`Version`], [`RpcError`], [`meta`]: the parts of a message.
+//! - [`tool`], [`content`], [`resource`], [`prompt`], [`completion`], [`discover`],
+//!   [`subscription`], [`task`]: the parameters and results of requests.
+//! - [`input`], [`elicitation`], [`sampling`], [`roots`]: what a server asks of a client.
+//! - [`progress`], [`logging`], [`cancel`]: the parameters of notifications.
+//! - [`capabilities`], [`implementation`], [`cache`], [`pagination`], [`params`], [`result`],
+//!   [`error_data`], [`Meta`], [`Map`], [`Number`], [`tag`]: what they are made of.
 //! - [`sse`]: server-sent events, both directions.
 //! - [`header`]: how values travel in `Mcp-*` HTTP headers.
+//!
+//! Types have the names of the specification, without the words `Request` and `Notification` before
+//! `Params`: `CallToolRequestParams` is [`tool::CallToolParams`].
 //!
 //! # Invariants
 //! - Nothing here panics on any input, and every limit is explicit ([`Limits`]).
 //! - Numbers, key order and unknown members pass untouched from input to output.
 //! - In a request no key occurs twice at any depth, so two readers cannot see two messages.
 
+pub mod cache;
+pub mod cancel;
+pub mod capabilities;
+pub mod completion;
+pub mod content;
+pub mod discover;
+pub mod elicitation;
 pub mod encode;
+pub mod error_data;
 mod frame;
 pub mod header;
 mod id;
+pub mod implementation;
+pub mod input;
+pub mod logging;
+mod map;
 mod members;
 pub mod meta;
+mod meta_object;
 pub mod method;
+mod number;
+pub mod pagination;
+pub mod params;
+mod peek;
+pub mod progress;
+pub mod prompt;
 mod raw;
+pub mod resource;
+pub mod result;
+pub mod roots;
 mod rpc_error;
+pub mod sampling;
 mod scan;
 mod splice;
 pub mod sse;
+pub mod subscription;
+pub mod tag;
+pub mod task;
 mod text;
+pub mod tool;
 mod version;
 
 pub use frame::{Frame, FrameError, Notification, Request, Response};
 pub use id::{Id, IdError};
+pub use map::Map;
 pub use members::{Member, Members};
+pub use meta_object::{Meta, MetaError};
 pub use method::Method;
+pub use number::{Number, NumberError};
 pub use raw::{DecodeError, Kind, RawJson};
 pub use rpc_error::{RpcError, code};
 pub use scan::{Limits, ScanError};

@@ -1,0 +1,32 @@
+//! Requests that are no longer wanted.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::Id;
+use crate::meta_object::Meta;
+
+/// Parameters of `notifications/cancelled`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CancelledParams {
+    /// Metadata.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+    /// The request.
+    pub request_id: Id,
+    /// Why, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl CancelledParams {
+    /// Cancels a request without a reason.
+    #[must_use]
+    pub const fn new(request_id: Id) -> Self {
+        Self {
+            meta: None,
+            request_id,
+            reason: None,
+        }
+    }
+}

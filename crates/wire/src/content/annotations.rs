@@ -1,0 +1,28 @@
+use serde::{Deserialize, Serialize};
+
+use crate::number::Number;
+
+/// How a client may use or show something.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Annotations {
+    /// Whom it is for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audience: Option<Vec<Role>>,
+    /// How important it is, from 0 (optional) to 1 (required).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Number>,
+    /// When it last changed, as ISO 8601.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_modified: Option<String>,
+}
+
+/// Who speaks or is spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// The person, or the program in its place.
+    User,
+    /// The model.
+    Assistant,
+}

@@ -1,0 +1,13 @@
+//! What tools, prompts and models say.
+
+mod annotations;
+mod block;
+mod media;
+mod resource;
+mod tool;
+
+pub use annotations::{Annotations, Role};
+pub use block::Content;
+pub use media::{AudioContent, ImageContent, TextContent};
+pub use resource::{EmbeddedResource, ResourceLink};
+pub use tool::{ToolResultContent, ToolUseContent};

@@ -1,0 +1,56 @@
+//! What a server is and can do.
+
+use serde::{Deserialize, Serialize};
+
+use crate::cache::{self, CacheScope};
+use crate::capabilities::ServerCapabilities;
+use crate::meta_object::Meta;
+use crate::tag;
+
+/// Parameters of `server/discover`.
+pub type DiscoverParams = crate::params::RequestParams;
+
+/// Result of `server/discover`; who the server is stands in its `_meta`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DiscoverResult {
+    /// Always complete.
+    #[serde(default)]
+    pub result_type: tag::Complete,
+    /// The revisions that the server speaks.
+    pub supported_versions: Vec<String>,
+    /// What the server can do.
+    pub capabilities: ServerCapabilities,
+    /// How a model should use the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<String>,
+    /// How long the result may be kept, in milliseconds.
+    #[serde(
+        default,
+        deserialize_with = "cache::ttl_ms",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub ttl_ms: Option<u64>,
+    /// Who may share it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_scope: Option<CacheScope>,
+    /// Metadata.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}
+
+impl DiscoverResult {
+    /// A result that nobody keeps.
+    #[must_use]
+    pub fn new(supported_versions: Vec<String>, capabilities: ServerCapabilities) -> Self {
+        Self {
+            result_type: tag::Complete::Value,
+            supported_versions,
+            capabilities,
+            instructions: None,
+            ttl_ms: Some(0),
+            cache_scope: Some(CacheScope::Private),
+            meta: None,
+        }
+    }
+}

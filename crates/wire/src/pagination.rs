@@ -1,0 +1,18 @@
+//! Lists that come in pages.
+
+use serde::{Deserialize, Serialize};
+
+use crate::meta_object::Meta;
+
+/// Parameters of a request for one page of a list.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct PaginatedParams {
+    /// Metadata; required on the wire.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+    /// The `nextCursor` of the page before; absent for the first page.
+    ///
+    /// Opaque, and an empty string is a cursor like any other.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}

@@ -1,0 +1,105 @@
+//! What all results have in common.
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::input::InputRequiredResult;
+use crate::meta_object::Meta;
+use crate::peek;
+use crate::raw::{DecodeError, RawJson};
+use crate::tag;
+use crate::task::CreateTaskResult;
+
+/// How to read a result.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResultType {
+    /// The result of the request; also what an absent `resultType` means.
+    #[default]
+    Complete,
+    /// The server needs input before it can complete the request.
+    InputRequired,
+    /// The request goes on as a task.
+    Task,
+}
+
+impl ResultType {
+    /// The type of `result`.
+    ///
+    /// # Errors
+    /// The type is unknown, which makes the result invalid.
+    pub fn of(result: &RawJson) -> Result<Self, DecodeError> {
+        result
+            .get("resultType")
+            .map_or(Ok(Self::Complete), |value| value.decode())
+    }
+}
+
+/// The result of a method that may ask for input or go on as a task: the final one is a `T`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome<T> {
+    /// The result of the request.
+    Complete(T),
+    /// The server needs input first.
+    InputRequired(InputRequiredResult),
+    /// The request goes on as a task.
+    Task(CreateTaskResult),
+}
+
+impl<T: Serialize> Serialize for Outcome<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Complete(result) => result.serialize(serializer),
+            Self::InputRequired(result) => result.serialize(serializer),
+            Self::Task(result) => result.serialize(serializer),
+        }
+    }
+}
+
+impl<'de, T: serde::de::DeserializeOwned> Deserialize<'de> for Outcome<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = RawJson::deserialize(deserializer)?;
+        match ResultType::of(&raw).map_err(D::Error::custom)? {
+            ResultType::Complete => peek::decode(&raw).map(Self::Complete),
+            ResultType::InputRequired => peek::decode(&raw).map(Self::InputRequired),
+            ResultType::Task => peek::decode(&raw).map(Self::Task),
+        }
+    }
+}
+
+/// A result that says nothing but that the request was carried out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EmptyResult {
+    /// Always complete.
+    #[serde(default)]
+    pub result_type: tag::Complete,
+    /// Metadata.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_is_read_by_its_type() {
+        let read = |text: &str| serde_json::from_str::<Outcome<EmptyResult>>(text);
+        assert_eq!(
+            read("{}").unwrap(),
+            Outcome::Complete(EmptyResult::default())
+        );
+        assert_eq!(
+            read(r#"{"requestState":"s","resultType":"input_required"}"#).unwrap(),
+            Outcome::InputRequired(InputRequiredResult {
+                request_state: Some("s".to_owned()),
+                ..InputRequiredResult::default()
+            })
+        );
+        for text in [r#"{"resultType":"other"}"#, r#"{"resultType":7}"#] {
+            assert!(read(text).is_err(), "{text}");
+        }
+        assert!(serde_json::from_str::<EmptyResult>(r#"{"resultType":"task"}"#).is_err());
+    }
+}

@@ -1,0 +1,135 @@
+use serde::{Deserialize, Serialize};
+
+use crate::content::Role;
+use crate::meta_object::Meta;
+use crate::number::Number;
+use crate::raw::RawJson;
+use crate::sampling::{ModelPreferences, SamplingContent, SamplingMessage};
+use crate::tag;
+use crate::tool::Tool;
+
+/// The input request `sampling/createMessage`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct CreateMessageRequest {
+    /// Always the same.
+    pub method: tag::SamplingCreateMessage,
+    /// Parameters.
+    pub params: CreateMessageParams,
+}
+
+/// Parameters of `sampling/createMessage`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CreateMessageParams {
+    /// The conversation so far.
+    pub messages: Vec<SamplingMessage>,
+    /// Which model the server would like.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_preferences: Option<ModelPreferences>,
+    /// The system prompt that the server would like.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system_prompt: Option<String>,
+    /// Whose context to add; none if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub include_context: Option<IncludeContext>,
+    /// The temperature to sample with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<Number>,
+    /// The most tokens to sample.
+    pub max_tokens: u64,
+    /// Texts to stop at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_sequences: Option<Vec<String>>,
+    /// What to pass to the provider of the model, an object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<RawJson>,
+    /// Tools that the model may call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<Vec<Tool>>,
+    /// Whether the model calls them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_choice: Option<ToolChoice>,
+}
+
+/// Whose context to add to a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum IncludeContext {
+    /// Nobody's.
+    None,
+    /// That of the server that asks; deprecated.
+    ThisServer,
+    /// That of all servers; deprecated.
+    AllServers,
+}
+
+/// Whether the model calls tools.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ToolChoice {
+    /// Whether it does; automatic if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<ToolChoiceMode>,
+}
+
+/// Whether the model calls tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolChoiceMode {
+    /// The model decides.
+    Auto,
+    /// It calls at least one.
+    Required,
+    /// It calls none.
+    None,
+}
+
+/// Answer to `sampling/createMessage`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CreateMessageResult {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said.
+    pub content: SamplingContent,
+    /// The model that said it.
+    pub model: String,
+    /// Why it stopped: `endTurn`, `stopSequence`, `maxTokens`, `toolUse` or another word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<String>,
+    /// Metadata.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}
+
+impl CreateMessageParams {
+    /// Asks for the next message of a conversation.
+    #[must_use]
+    pub const fn new(messages: Vec<SamplingMessage>, max_tokens: u64) -> Self {
+        Self {
+            messages,
+            model_preferences: None,
+            system_prompt: None,
+            include_context: None,
+            temperature: None,
+            max_tokens,
+            stop_sequences: None,
+            metadata: None,
+            tools: None,
+            tool_choice: None,
+        }
+    }
+}
+
+impl CreateMessageResult {
+    /// What the model says.
+    #[must_use]
+    pub fn new(model: impl Into<String>, content: impl Into<SamplingContent>) -> Self {
+        Self {
+            role: Role::Assistant,
+            content: content.into(),
+            model: model.into(),
+            stop_reason: None,
+            meta: None,
+        }
+    }
+}

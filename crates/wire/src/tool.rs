@@ -1,0 +1,265 @@
+//! Tools and their calls.
+
+use serde::{Deserialize, Serialize};
+
+use crate::cache::{self, CacheScope};
+use crate::content::Content;
+use crate::implementation::Icon;
+use crate::input::InputResponses;
+use crate::meta_object::Meta;
+use crate::peek;
+use crate::raw::RawJson;
+use crate::tag;
+
+/// A tool that a server offers.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Tool {
+    /// The name to call it by.
+    pub name: String,
+    /// The name for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What it does, for people and models.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Icons to show, any of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub icons: Option<Vec<Icon>>,
+    /// A JSON Schema of its arguments, with `"type": "object"`.
+    pub input_schema: RawJson,
+    /// A JSON Schema of its structured content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<RawJson>,
+    /// Hints about what it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<ToolAnnotations>,
+    /// Metadata.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}
+
+/// Hints about what a tool does; a server may lie.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolAnnotations {
+    /// The name for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// It changes nothing; false if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_only_hint: Option<bool>,
+    /// It may destroy; true if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub destructive_hint: Option<bool>,
+    /// Calling it again with the same arguments changes nothing more; false if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idempotent_hint: Option<bool>,
+    /// It deals with the outside world; true if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub open_world_hint: Option<bool>,
+}
+
+/// Parameters of `tools/list`.
+pub type ListToolsParams = crate::pagination::PaginatedParams;
+
+/// Result of `tools/list`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListToolsResult {
+    /// Always complete.
+    #[serde(default)]
+    pub result_type: tag::Complete,
+    /// One page of tools.
+    pub tools: Vec<Tool>,
+    /// Asks for the next page; absent on the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    /// How long the result may be kept, in milliseconds.
+    #[serde(
+        default,
+        deserialize_with = "cache::ttl_ms",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub ttl_ms: Option<u64>,
+    /// Who may share it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_scope: Option<CacheScope>,
+    /// Metadata.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}
+
+/// Parameters of `tools/call`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallToolParams {
+    /// Metadata; required on the wire.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+    /// The tool.
+    pub name: String,
+    /// Its arguments, an object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arguments: Option<RawJson>,
+    /// Answers to the input requests of the result before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_responses: Option<InputResponses>,
+    /// The state of the result before, as it came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_state: Option<String>,
+}
+
+/// Result of `tools/call`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallToolResult {
+    /// Always complete.
+    #[serde(default)]
+    pub result_type: tag::Complete,
+    /// What the tool says.
+    #[serde(default)]
+    pub content: Vec<Content>,
+    /// What the tool says, as any JSON value that fits its output schema.
+    #[serde(
+        default,
+        deserialize_with = "peek::present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub structured_content: Option<RawJson>,
+    /// The tool failed, and the content says why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_error: Option<bool>,
+    /// Metadata.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}
+
+impl Tool {
+    /// A tool without hints.
+    #[must_use]
+    pub fn new(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        input_schema: RawJson,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            title: None,
+            description: Some(description.into()),
+            icons: None,
+            input_schema,
+            output_schema: None,
+            annotations: None,
+            meta: None,
+        }
+    }
+}
+
+impl ListToolsResult {
+    /// A list in one page that nobody keeps.
+    #[must_use]
+    pub fn new(tools: Vec<Tool>) -> Self {
+        Self {
+            result_type: tag::Complete::Value,
+            tools,
+            next_cursor: None,
+            ttl_ms: Some(0),
+            cache_scope: Some(CacheScope::Private),
+            meta: None,
+        }
+    }
+}
+
+impl CallToolParams {
+    /// Calls a tool with `arguments`, an object.
+    #[must_use]
+    pub fn new(name: impl Into<String>, arguments: RawJson) -> Self {
+        Self {
+            meta: None,
+            name: name.into(),
+            arguments: Some(arguments),
+            input_responses: None,
+            request_state: None,
+        }
+    }
+}
+
+impl CallToolResult {
+    /// A result with this content.
+    #[must_use]
+    pub fn new(content: Vec<Content>) -> Self {
+        Self {
+            content,
+            ..Self::default()
+        }
+    }
+
+    /// A result that says `text`.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::new(vec![Content::text(text)])
+    }
+
+    /// The tool failed, and `text` says why.
+    #[must_use]
+    pub fn error(text: impl Into<String>) -> Self {
+        Self {
+            is_error: Some(true),
+            ..Self::text(text)
+        }
+    }
+
+    /// A result with structured content, and the same as text for those who cannot read it.
+    #[must_use]
+    pub fn structured(value: RawJson) -> Self {
+        let text = Self::text(value.as_str());
+        Self {
+            structured_content: Some(value),
+            ..text
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_written_with_their_type() {
+        let check = |result: CallToolResult, expect: &str| {
+            assert_eq!(serde_json::to_string(&result).unwrap(), expect);
+        };
+        check(
+            CallToolResult::text("hi"),
+            r#"{"resultType":"complete","content":[{"type":"text","text":"hi"}]}"#,
+        );
+        check(
+            CallToolResult::error("no"),
+            r#"{"resultType":"complete","content":[{"type":"text","text":"no"}],"isError":true}"#,
+        );
+        check(
+            CallToolResult::structured(RawJson::null()),
+            r#"{"resultType":"complete","content":[{"type":"text","text":"null"}],"structuredContent":null}"#,
+        );
+    }
+
+    #[test]
+    fn structured_content_may_be_null() {
+        let read = |text: &str| serde_json::from_str::<CallToolResult>(text).unwrap();
+        assert_eq!(
+            read(r#"{"structuredContent":null}"#).structured_content,
+            Some(RawJson::null())
+        );
+        assert_eq!(read("{}"), CallToolResult::default());
+    }
+
+    #[test]
+    fn a_result_of_another_type_is_refused() {
+        let read = |text: &str| serde_json::from_str::<CallToolResult>(text);
+        for result_type in ["input_required", "task", "other"] {
+            let text = format!(r#"{{"resultType":"{result_type}","content":[]}}"#);
+            assert!(read(&text).is_err(), "{text}");
+        }
+    }
+}
