@@ -17,6 +17,7 @@
 
 pub mod client;
 mod error;
+mod header_param;
 mod notifier;
 pub mod router;
 #[expect(dead_code, reason = "the transports that call it are next")]
@@ -26,5 +27,6 @@ pub mod transport;
 
 pub use callgate_wire as wire;
 pub use error::{Error, Kind, Origin, Retry};
+pub use header_param::{HeaderParam, HeaderParamError};
 pub use notifier::{Notifications, Notifier};
 pub use service::{BoxFuture, Call, Caller, Cx, PeerInfo, Reply, Service};
