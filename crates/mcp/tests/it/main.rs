@@ -1,0 +1,5 @@
+//! Behavior of the crate as its users see it.
+
+#![cfg(test)]
+
+mod router;
