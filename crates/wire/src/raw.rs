@@ -84,6 +84,31 @@ impl RawJson {
         Ok(Self(Bytes::from(serde_json::to_vec(value)?)))
     }
 
+    /// Writes `value`, an object, with the members of the object `more` after its own.
+    ///
+    /// # Errors
+    /// One of the two is not an object, or the `Serialize` of `value` fails.
+    pub fn encode_with<T: Serialize + ?Sized>(
+        value: &T,
+        more: &RawJson,
+    ) -> Result<Self, DecodeError> {
+        let mut bytes = Vec::with_capacity(256 + more.0.len());
+        serde_json::to_writer(&mut bytes, value)?;
+        let Some(members) = more
+            .0
+            .strip_prefix(b"{")
+            .filter(|_| bytes.starts_with(b"{"))
+        else {
+            return Err(serde_json::Error::custom("expected an object").into());
+        };
+        bytes.pop();
+        if bytes.len() > 1 && members != b"}" {
+            bytes.push(b',');
+        }
+        bytes.extend_from_slice(members);
+        Ok(Self(Bytes::from(bytes)))
+    }
+
     /// Writes `text` as a JSON string.
     #[must_use]
     pub fn string(text: &str) -> Self {
@@ -285,6 +310,21 @@ mod tests {
     fn a_value_fits_on_one_line_without_changing_its_strings() {
         let line = raw("{\n\"a\":\r\n\"x\\ny\"}").to_line();
         assert_eq!(line.as_str(), "{ \"a\":  \"x\\ny\"}");
+    }
+
+    #[test]
+    fn an_object_is_written_with_the_members_of_another() {
+        for (value, more, expect) in [
+            (r#"{"a":1}"#, r#"{"b":2}"#, Some(r#"{"a":1,"b":2}"#)),
+            (r#"{"a":1}"#, "{}", Some(r#"{"a":1}"#)),
+            ("{}", r#"{"b":2}"#, Some(r#"{"b":2}"#)),
+            ("{}", "{}", Some("{}")),
+            ("[1]", r#"{"b":2}"#, None),
+            ("{}", "[2]", None),
+        ] {
+            let written = RawJson::encode_with(&raw(value), &raw(more)).ok();
+            assert_eq!(written, expect.map(raw), "{value} {more}");
+        }
     }
 
     #[test]

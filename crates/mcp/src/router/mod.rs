@@ -1,1 +1,40 @@
-//! A typed server: tools, prompts and resources as plain async functions.
+//! A typed server: a tool is a plain async function.
+//!
+//! # Layout
+//! - [`Router`]: the service; [`ToolRoute`]: a tool with its function.
+//! - [`Handler`]: the functions that can answer; [`RequestCx`]: what they know of the request.
+//! - [`ToolOutput`], [`PromptOutput`], [`ResourceOutput`], [`CompletionOutput`]: what they can
+//!   answer with.
+
+mod builder;
+mod catalog;
+mod completion;
+mod context;
+mod discover;
+mod error;
+mod handler;
+mod list;
+mod output;
+mod params;
+mod percent;
+mod prompt;
+mod registry;
+mod reply;
+mod resource;
+mod resource_output;
+mod schema;
+mod service;
+mod tool;
+mod uri_template;
+
+pub use completion::CompletionOutput;
+pub use context::RequestCx;
+pub use error::RouteError;
+pub use handler::{Arguments, Handler, NoArguments, RawArguments};
+pub use output::{Json, ToolError, ToolOutput};
+pub use prompt::PromptOutput;
+pub use resource_output::{Reading, ResourceOutput};
+pub use schema::SchemaError;
+pub use service::Router;
+pub use tool::ToolRoute;
+pub use uri_template::UriTemplateError;

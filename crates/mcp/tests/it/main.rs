@@ -12,6 +12,7 @@ mod client_scripted;
 mod client_tasks;
 mod http_client;
 mod http_server;
+mod router;
 mod stdio_client;
 mod stdio_fixture;
 mod stdio_server;

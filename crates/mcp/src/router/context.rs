@@ -1,0 +1,168 @@
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use callgate_wire::logging::{LogLevel, LoggingMessageParams};
+use callgate_wire::progress::ProgressParams;
+use callgate_wire::{Map, Method, Notification, Number, RawJson, meta, method};
+use serde::Serialize;
+use tokio::time::Instant;
+
+use crate::error::Error;
+use crate::service::{Caller, Cx, PeerInfo};
+
+/// The request that a [`Handler`](super::Handler) answers, and the way back to who sent it.
+///
+/// Clones speak for the same request.
+#[derive(Clone)]
+pub struct RequestCx(Arc<Inner>);
+
+struct Inner {
+    cx: Cx,
+    /// The lowest level that the client wants to hear of, if any.
+    log_level: Option<LogLevel>,
+    /// The highest progress sent so far.
+    progress: Mutex<f64>,
+}
+
+impl RequestCx {
+    pub(crate) fn new(cx: Cx, log_level: Option<LogLevel>) -> Self {
+        Self(Arc::new(Inner {
+            cx,
+            log_level,
+            progress: Mutex::new(f64::NEG_INFINITY),
+        }))
+    }
+
+    /// The authority that the request acts with.
+    #[must_use]
+    pub fn caller(&self) -> &Caller {
+        &self.0.cx.caller
+    }
+
+    /// What the client says of itself in this request.
+    #[must_use]
+    pub fn peer(&self) -> &PeerInfo {
+        &self.0.cx.peer
+    }
+
+    /// When the caller stops waiting.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.0.cx.deadline
+    }
+
+    /// Refuses to go on unless the client declared the capability at `path` in this request.
+    ///
+    /// # Errors
+    /// The error that tells the client what to declare.
+    pub fn require_capability(&self, path: &[&str]) -> Result<(), Error> {
+        if self.peer().declares(path) {
+            return Ok(());
+        }
+        Err(missing_capability(path))
+    }
+
+    /// Says how far the request has come, if the client wants to know.
+    ///
+    /// What is not more than before is not sent. It waits while the client is slow to read;
+    /// dropping the future sends nothing.
+    pub async fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
+        let Some(progress_token) = self.peer().progress_token() else {
+            return;
+        };
+        let Some(number) = number(progress) else {
+            return;
+        };
+        {
+            let mut last = self
+                .0
+                .progress
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            if progress <= *last {
+                return;
+            }
+            *last = progress;
+        }
+        let params = ProgressParams {
+            meta: None,
+            progress_token,
+            progress: number,
+            total: total.and_then(self::number),
+            message: message.map(str::to_owned),
+        };
+        self.notify(method::NOTIFICATIONS_PROGRESS, &params).await;
+    }
+
+    /// Sends a log message, if the client wants messages of this level.
+    ///
+    /// Never log secrets: the client may show messages to anybody. It waits while the client is
+    /// slow to read; dropping the future sends nothing.
+    pub async fn log<T: Serialize + ?Sized>(
+        &self,
+        level: LogLevel,
+        logger: Option<&str>,
+        data: &T,
+    ) {
+        if self.0.log_level.is_none_or(|lowest| level < lowest) {
+            return;
+        }
+        let Ok(data) = RawJson::encode(data) else {
+            return;
+        };
+        let params = LoggingMessageParams {
+            meta: None,
+            level,
+            logger: logger.map(str::to_owned),
+            data,
+        };
+        self.notify(method::NOTIFICATIONS_MESSAGE, &params).await;
+    }
+
+    async fn notify(&self, method: &str, params: &impl Serialize) {
+        let params = RawJson::encode(params).expect("params are JSON");
+        let method = Method::new(method);
+        self.0.cx.notify.send(Notification { method, params }).await;
+    }
+}
+
+impl fmt::Debug for RequestCx {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestCx")
+            .field("id", &self.0.cx.id)
+            .field("caller", &self.0.cx.caller)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The level of log messages that a request wants.
+pub(crate) fn log_level(peer: &PeerInfo) -> Result<Option<LogLevel>, Error> {
+    let level = peer.meta().get(meta::LOG_LEVEL);
+    level
+        .map(|level| level.decode())
+        .transpose()
+        .map_err(|error| {
+            Error::invalid_params(format!("`{}` is not a log level", meta::LOG_LEVEL))
+                .with_source(error)
+        })
+}
+
+/// The error for a client that did not declare the capability at `path`.
+pub(crate) fn missing_capability(path: &[&str]) -> Error {
+    let required = path.iter().rfold(RawJson::empty_object(), |inner, key| {
+        let object: Map<RawJson> = [(*key, inner)].into_iter().collect();
+        RawJson::encode(&object).expect("an object of objects is JSON")
+    });
+    Error::missing_capability(&required)
+}
+
+/// Whole numbers are written without a fraction.
+fn number(value: f64) -> Option<Number> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() < EXACT {
+        #[expect(clippy::cast_possible_truncation, reason = "a whole number of 53 bits")]
+        let whole = value as i64;
+        return Some(Number::from(whole));
+    }
+    Number::from_f64(value)
+}

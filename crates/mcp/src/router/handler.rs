@@ -1,0 +1,128 @@
+use std::future::Future;
+
+use callgate_wire::{DecodeError, RawJson};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::context::RequestCx;
+
+/// An async function that answers requests of one kind.
+///
+/// It is implemented for functions of nothing, of the arguments, of the [`RequestCx`], and of both
+/// in this order, so there is no need to name it. Arguments are anything that can be deserialized,
+/// or [`RawArguments`].
+pub trait Handler<Signature>: Send + Sync + 'static {
+    /// What it is given.
+    type Arguments;
+    /// What it answers.
+    type Output;
+    /// The answer on its way.
+    type Future: Future<Output = Self::Output> + Send + 'static;
+
+    /// Answers one request. Dropping the future cancels it.
+    fn call(&self, cx: RequestCx, arguments: Self::Arguments) -> Self::Future;
+}
+
+/// What a [`Handler`] can be given.
+pub trait Arguments: Sized + Send + 'static {
+    /// Reads arguments from `value`, which was read from `raw`.
+    ///
+    /// # Errors
+    /// The arguments have another shape.
+    fn decode(value: Value, raw: &RawJson) -> Result<Self, DecodeError>;
+}
+
+/// Arguments as they came, once they have been checked against the schema of the tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawArguments(pub RawJson);
+
+/// What a function without arguments is given: whatever there is, is ignored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoArguments;
+
+impl<T: DeserializeOwned + Send + 'static> Arguments for T {
+    fn decode(value: Value, _raw: &RawJson) -> Result<Self, DecodeError> {
+        Ok(serde_json::from_value(value)?)
+    }
+}
+
+impl Arguments for RawArguments {
+    fn decode(_value: Value, raw: &RawJson) -> Result<Self, DecodeError> {
+        Ok(Self(raw.clone()))
+    }
+}
+
+impl Arguments for NoArguments {
+    fn decode(_value: Value, _raw: &RawJson) -> Result<Self, DecodeError> {
+        Ok(Self)
+    }
+}
+
+impl JsonSchema for NoArguments {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "NoArguments".into()
+    }
+
+    fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object", "additionalProperties": false })
+    }
+}
+
+impl<F, Fut> Handler<()> for F
+where
+    F: Fn() -> Fut + Send + Sync + 'static,
+    Fut: Future + Send + 'static,
+{
+    type Arguments = NoArguments;
+    type Output = Fut::Output;
+    type Future = Fut;
+
+    fn call(&self, _cx: RequestCx, _arguments: NoArguments) -> Fut {
+        self()
+    }
+}
+
+impl<F, A, Fut> Handler<(A,)> for F
+where
+    F: Fn(A) -> Fut + Send + Sync + 'static,
+    A: Arguments,
+    Fut: Future + Send + 'static,
+{
+    type Arguments = A;
+    type Output = Fut::Output;
+    type Future = Fut;
+
+    fn call(&self, _cx: RequestCx, arguments: A) -> Fut {
+        self(arguments)
+    }
+}
+
+impl<F, Fut> Handler<(RequestCx,)> for F
+where
+    F: Fn(RequestCx) -> Fut + Send + Sync + 'static,
+    Fut: Future + Send + 'static,
+{
+    type Arguments = NoArguments;
+    type Output = Fut::Output;
+    type Future = Fut;
+
+    fn call(&self, cx: RequestCx, _arguments: NoArguments) -> Fut {
+        self(cx)
+    }
+}
+
+impl<F, A, Fut> Handler<(RequestCx, A)> for F
+where
+    F: Fn(RequestCx, A) -> Fut + Send + Sync + 'static,
+    A: Arguments,
+    Fut: Future + Send + 'static,
+{
+    type Arguments = A;
+    type Output = Fut::Output;
+    type Future = Fut;
+
+    fn call(&self, cx: RequestCx, arguments: A) -> Fut {
+        self(cx, arguments)
+    }
+}

@@ -1,0 +1,89 @@
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use callgate_wire::{RawJson, tag};
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
+
+use super::catalog::{Cache, Catalog};
+use super::params;
+use super::registry::{Page, Registry};
+use super::service::Shared;
+use crate::error::Error;
+use crate::service::Reply;
+
+/// Answers with one page of a list; `key` is the member that holds the items.
+pub(crate) fn list<R>(
+    shared: &Shared,
+    catalog: &Catalog,
+    params: &RawJson,
+    key: &'static str,
+    registry: &Registry<R>,
+) -> Result<Reply, Error> {
+    let [cursor] = params::pick(params, ["cursor"]);
+    let after = cursor.map(|cursor| read_cursor(&cursor, key)).transpose()?;
+    let page = registry.page(after, catalog.page_size);
+    let result = ListResult {
+        key,
+        page,
+        cache: catalog.cache,
+    };
+    shared.results.complete(&result, None)
+}
+
+/// Any of the four list results.
+struct ListResult<'a> {
+    key: &'static str,
+    page: Page<'a>,
+    cache: Cache,
+}
+
+impl Serialize for ListResult<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut members = serializer.serialize_map(None)?;
+        members.serialize_entry("resultType", &tag::Complete::Value)?;
+        members.serialize_entry(self.key, &self.page.items)?;
+        if let Some(next) = self.page.next {
+            members.serialize_entry("nextCursor", &write_cursor(next, self.key))?;
+        }
+        members.serialize_entry("ttlMs", &self.cache.ttl_ms)?;
+        members.serialize_entry("cacheScope", &self.cache.scope)?;
+        members.end()
+    }
+}
+
+/// A cursor names the list and the number of its last item.
+fn write_cursor(after: u64, key: &str) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{key}:{after}"))
+}
+
+fn read_cursor(cursor: &RawJson, key: &str) -> Result<u64, Error> {
+    let number = || {
+        let plain = URL_SAFE_NO_PAD.decode(cursor.text()?.as_bytes()).ok()?;
+        let plain = str::from_utf8(&plain).ok()?;
+        plain.strip_prefix(key)?.strip_prefix(':')?.parse().ok()
+    };
+    number().ok_or_else(|| Error::invalid_params("`cursor` is not one that this list gave"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_is_good_for_its_own_list_only() {
+        let cursor = RawJson::string(&write_cursor(7, "tools"));
+        assert_eq!(read_cursor(&cursor, "tools").unwrap(), 7);
+        for (cursor, key) in [
+            (cursor, "prompts"),
+            (RawJson::string(""), "tools"),
+            (RawJson::string("tools:7"), "tools"),
+            (
+                RawJson::string(&URL_SAFE_NO_PAD.encode("tools:-7")),
+                "tools",
+            ),
+            (RawJson::null(), "tools"),
+        ] {
+            assert_eq!(read_cursor(&cursor, key).unwrap_err().code(), -32602);
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Reads members of the params of a request without decoding the rest.
+
+use std::borrow::Cow;
+
+use callgate_wire::RawJson;
+
+use crate::error::Error;
+
+/// The members with these keys, found in one pass.
+pub(crate) fn pick<const N: usize>(params: &RawJson, keys: [&str; N]) -> [Option<RawJson>; N] {
+    let mut found = [const { None }; N];
+    for member in params.members() {
+        let slot = keys.iter().zip(&mut found).find(|(key, _)| member.is(key));
+        if let Some((_, slot)) = slot {
+            *slot = Some(params.value_of(&member));
+        }
+    }
+    found
+}
+
+/// The text of a member that must be there.
+pub(crate) fn text<'a>(value: Option<&'a RawJson>, key: &str) -> Result<Cow<'a, str>, Error> {
+    value
+        .and_then(RawJson::text)
+        .ok_or_else(|| Error::invalid_params(format!("`{key}` must be a string")))
+}
+
+/// An object that counts as empty where it is absent.
+pub(crate) fn object(value: Option<RawJson>, key: &str) -> Result<RawJson, Error> {
+    match value {
+        None => Ok(RawJson::empty_object()),
+        Some(value) if value.is_object() => Ok(value),
+        Some(_) => Err(Error::invalid_params(format!("`{key}` must be an object"))),
+    }
+}

@@ -1,0 +1,166 @@
+use std::sync::Arc;
+
+use callgate_wire::content::Content;
+use callgate_wire::prompt::{GetPromptResult, Prompt, PromptMessage};
+use callgate_wire::result::Outcome;
+use callgate_wire::{Map, RawJson, tag};
+use serde_json::Value;
+
+use super::context::RequestCx;
+use super::handler::{Arguments, Handler};
+use super::params;
+use super::service::Shared;
+use crate::error::Error;
+use crate::service::{BoxFuture, Call, Reply};
+
+/// What a prompt can answer with.
+pub trait PromptOutput {
+    /// The answer as the protocol has it.
+    ///
+    /// # Errors
+    /// The request failed.
+    fn into_outcome(self) -> Result<Outcome<GetPromptResult>, Error>;
+}
+
+/// A prompt with its types forgotten.
+pub(crate) struct PromptRoute {
+    description: Option<String>,
+    required: Vec<String>,
+    function: Box<PromptFn>,
+}
+
+type PromptFn =
+    dyn Fn(RequestCx, Value, &RawJson) -> BoxFuture<'static, PromptOutcome> + Send + Sync;
+
+type PromptOutcome = Result<Outcome<GetPromptResult>, Error>;
+
+impl PromptRoute {
+    pub(crate) fn new<S, H>(prompt: &Prompt, handler: H) -> Self
+    where
+        H: Handler<S>,
+        H::Arguments: Arguments,
+        H::Output: PromptOutput,
+    {
+        let arguments = prompt.arguments.iter().flatten();
+        Self {
+            description: prompt.description.clone(),
+            required: arguments
+                .filter(|argument| argument.required == Some(true))
+                .map(|argument| argument.name.clone())
+                .collect(),
+            function: erase(handler),
+        }
+    }
+}
+
+/// Answers `prompts/get`.
+pub(crate) async fn get(shared: &Arc<Shared>, call: Call) -> Result<Reply, Error> {
+    let [name, arguments] = params::pick(&call.params, ["name", "arguments"]);
+    let name = params::text(name.as_ref(), "name")?;
+    let route = shared
+        .catalog()
+        .prompts
+        .get(&name)
+        .cloned()
+        .ok_or_else(|| Error::invalid_params(format!("unknown prompt `{name}`")))?;
+    let arguments = params::object(arguments, "arguments")?;
+    let value = read_arguments(&route, &arguments)?;
+    let cx = shared.request_cx(call.cx)?;
+    match (route.function)(cx, value, &arguments).await? {
+        Outcome::Complete(mut result) => {
+            result.description = result.description.or_else(|| route.description.clone());
+            let meta = result.meta.take();
+            shared.results.complete(&result, meta)
+        }
+        _ => Err(Error::internal(
+            "the handler asked for input in a way that is not supported",
+        )),
+    }
+}
+
+/// The arguments of a prompt: texts, with all that are required among them.
+fn read_arguments(route: &PromptRoute, arguments: &RawJson) -> Result<Value, Error> {
+    let texts: Map<String> = arguments.decode().map_err(|error| {
+        Error::invalid_params("the arguments of a prompt must be strings").with_source(error)
+    })?;
+    if let Some(missing) = route.required.iter().find(|name| !texts.contains(name)) {
+        return Err(Error::invalid_params(format!(
+            "the argument `{missing}` is required"
+        )));
+    }
+    Ok(texts
+        .into_iter()
+        .map(|(name, text)| (name, Value::String(text)))
+        .collect())
+}
+
+fn erase<S, H>(handler: H) -> Box<PromptFn>
+where
+    H: Handler<S>,
+    H::Arguments: Arguments,
+    H::Output: PromptOutput,
+{
+    Box::new(
+        move |cx, value, raw| match H::Arguments::decode(value, raw) {
+            Ok(arguments) => {
+                let answer = handler.call(cx, arguments);
+                Box::pin(async move { answer.await.into_outcome() })
+            }
+            Err(error) => {
+                let error = Error::invalid_params(format!("`arguments`: {error}"));
+                Box::pin(std::future::ready(Err(error)))
+            }
+        },
+    )
+}
+
+impl PromptOutput for GetPromptResult {
+    fn into_outcome(self) -> PromptOutcome {
+        Ok(Outcome::Complete(self))
+    }
+}
+
+impl PromptOutput for Vec<PromptMessage> {
+    fn into_outcome(self) -> PromptOutcome {
+        Ok(Outcome::Complete(GetPromptResult {
+            result_type: tag::Complete::Value,
+            description: None,
+            messages: self,
+            meta: None,
+        }))
+    }
+}
+
+impl PromptOutput for PromptMessage {
+    fn into_outcome(self) -> PromptOutcome {
+        vec![self].into_outcome()
+    }
+}
+
+impl PromptOutput for String {
+    fn into_outcome(self) -> PromptOutcome {
+        PromptMessage::user(Content::text(self)).into_outcome()
+    }
+}
+
+impl PromptOutput for &'static str {
+    fn into_outcome(self) -> PromptOutcome {
+        self.to_owned().into_outcome()
+    }
+}
+
+impl<O: PromptOutput> PromptOutput for Outcome<O> {
+    fn into_outcome(self) -> PromptOutcome {
+        match self {
+            Self::Complete(output) => output.into_outcome(),
+            Self::InputRequired(result) => Ok(Outcome::InputRequired(result)),
+            Self::Task(result) => Ok(Outcome::Task(result)),
+        }
+    }
+}
+
+impl<O: PromptOutput, E: Into<Error>> PromptOutput for Result<O, E> {
+    fn into_outcome(self) -> PromptOutcome {
+        self.map_err(Into::into)?.into_outcome()
+    }
+}

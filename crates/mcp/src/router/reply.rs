@@ -1,0 +1,54 @@
+use callgate_wire::implementation::Implementation;
+use callgate_wire::{Map, Meta, RawJson, meta};
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::service::Reply;
+
+/// Writes results that say who the server is.
+#[derive(Debug)]
+pub(crate) struct ResultWriter {
+    server_info: RawJson,
+    /// The members that most results end with.
+    tail: RawJson,
+}
+
+impl ResultWriter {
+    pub(crate) fn new(server: &Implementation) -> Self {
+        let server_info = RawJson::encode(server).expect("an implementation is JSON");
+        let tail = tail(&Meta::new().with(meta::SERVER_INFO, &server_info));
+        Self { server_info, tail }
+    }
+
+    /// Writes `result`, an object without `_meta`, which is given on its own.
+    pub(crate) fn write(
+        &self,
+        result: &impl Serialize,
+        own: Option<Meta>,
+    ) -> Result<RawJson, Error> {
+        let written = match own {
+            None => RawJson::encode_with(result, &self.tail),
+            Some(own) => {
+                let merged = own.with(meta::SERVER_INFO, &self.server_info);
+                RawJson::encode_with(result, &tail(&merged))
+            }
+        };
+        written.map_err(|error| {
+            Error::internal("the result could not be written as JSON").with_source(error)
+        })
+    }
+
+    /// Writes the result of a request that is done.
+    pub(crate) fn complete(
+        &self,
+        result: &impl Serialize,
+        own: Option<Meta>,
+    ) -> Result<Reply, Error> {
+        self.write(result, own).map(Reply::Complete)
+    }
+}
+
+fn tail(meta: &Meta) -> RawJson {
+    let members: Map<&Meta> = [("_meta", meta)].into_iter().collect();
+    RawJson::encode(&members).expect("metadata is JSON")
+}

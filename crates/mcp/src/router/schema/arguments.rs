@@ -1,0 +1,154 @@
+use std::fmt::Write as _;
+
+use callgate_wire::RawJson;
+use jsonschema::{PatternOptions, ValidationError, Validator, error::ValidationErrorKind};
+use serde_json::Value;
+
+use super::admission::{SchemaError, admit};
+
+/// The most problems that one answer names.
+const MAX_PROBLEMS: usize = 8;
+/// The largest compiled regular expression, in bytes.
+const MAX_REGEX: usize = 1024 * 1024;
+
+/// The input schema of a tool, compiled once.
+#[derive(Debug)]
+pub(crate) struct ArgumentSchema {
+    validator: Validator,
+}
+
+impl ArgumentSchema {
+    /// Compiles a schema within limits; patterns match in linear time and references stay inside.
+    pub(crate) fn compile(schema: &RawJson) -> Result<Self, SchemaError> {
+        let invalid = |error: String| SchemaError::Invalid(error);
+        let value: Value = schema
+            .decode()
+            .map_err(|error| invalid(error.to_string()))?;
+        if value.get("type").and_then(Value::as_str) != Some("object") {
+            return Err(SchemaError::NotAnObject);
+        }
+        admit(&value, schema.as_bytes().len())?;
+        let validator = jsonschema::options()
+            .with_pattern_options(PatternOptions::regex().size_limit(MAX_REGEX))
+            .build(&value)
+            .map_err(|error| invalid(error.to_string()))?;
+        Ok(Self { validator })
+    }
+
+    /// Says what is wrong with `arguments`, by field, if anything is.
+    pub(crate) fn check(&self, arguments: &Value) -> Result<(), String> {
+        if self.validator.is_valid(arguments) {
+            return Ok(());
+        }
+        let mut problems = String::new();
+        for error in self.validator.iter_errors(arguments).take(MAX_PROBLEMS) {
+            if !problems.is_empty() {
+                problems.push_str("; ");
+            }
+            describe(&mut problems, &error, arguments);
+        }
+        Err(problems)
+    }
+}
+
+/// Names the field and what was expected of it; the value itself, of any size, is left out.
+fn describe(out: &mut String, error: &ValidationError<'_>, arguments: &Value) {
+    let path = error.instance_path().as_str();
+    let _ = match (error.kind(), path) {
+        // The validator knows the value that must not be there, but not its name.
+        (ValidationErrorKind::FalseSchema, "") => {
+            let mut members = arguments.as_object().into_iter().flatten();
+            let found = members.find(|(_, value)| *value == error.instance().as_ref());
+            let name = found.map_or("", |(name, _)| name);
+            write!(out, "`{name}` is not allowed")
+        }
+        (ValidationErrorKind::FalseSchema, _) => write!(out, "`{path}` is not allowed"),
+        (_, "") => write!(out, "{}", error.masked()),
+        _ => write!(out, "`{path}`: {}", error.masked()),
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use callgate_wire::Limits;
+    use serde_json::json;
+
+    fn compile(schema: &Value) -> Result<ArgumentSchema, SchemaError> {
+        let text = schema.to_string();
+        ArgumentSchema::compile(&RawJson::parse(text.into(), &Limits::default()).unwrap())
+    }
+
+    #[test]
+    fn problems_name_the_field_and_what_is_expected() {
+        let schema = compile(&json!({
+            "type": "object",
+            "properties": {
+                "a": {"type": "integer"},
+                "b": {"properties": {"c": {"enum": ["x", "y"]}}},
+                "d": {"pattern": "^[0-9]+$"},
+                "f": false
+            },
+            "required": ["a"],
+            "additionalProperties": false
+        }))
+        .unwrap();
+        for (arguments, expect) in [
+            (json!({"a": 1, "b": {"c": "x"}, "d": "12"}), Ok(())),
+            (json!({}), Err(r#""a" is a required property"#)),
+            (
+                json!({"a": "s".repeat(10_000)}),
+                Err(r#"`/a`: value is not of type "integer""#),
+            ),
+            (
+                json!({"a": 1, "b": {"c": "z"}}),
+                Err(r#"`/b/c`: value is not one of "x" or "y""#),
+            ),
+            (
+                json!({"a": 1, "d": "x"}),
+                Err(r#"`/d`: value does not match "^[0-9]+$""#),
+            ),
+            (json!({"a": 1, "f": 1}), Err("`/f` is not allowed")),
+            (
+                json!({"a": 1, "e": 1}),
+                Err("Additional properties are not allowed ('e' was unexpected)"),
+            ),
+        ] {
+            assert_eq!(
+                schema.check(&arguments),
+                expect.map_err(str::to_owned),
+                "{arguments}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_so_many_problems_are_named() {
+        let names: Vec<_> = (0..100).map(|n| format!("field{n}")).collect();
+        let schema = compile(&json!({"type": "object", "required": names})).unwrap();
+        let problems = schema.check(&json!({})).unwrap_err();
+        assert_eq!(
+            problems.matches("is a required property").count(),
+            MAX_PROBLEMS
+        );
+    }
+
+    #[test]
+    fn a_schema_that_cannot_be_checked_is_refused() {
+        assert!(matches!(
+            compile(&json!({"type": "string"})),
+            Err(SchemaError::NotAnObject)
+        ));
+        for schema in [
+            json!({"type": "object", "required": 7}),
+            json!({"type": "object", "pattern": "(?=a)b"}),
+            json!({"type": "object", "pattern": "("}),
+            json!({"type": "object", "pattern": "(((a{1000}){1000}){1000})"}),
+        ] {
+            assert!(
+                matches!(compile(&schema), Err(SchemaError::Invalid(_))),
+                "{schema}"
+            );
+        }
+    }
+}

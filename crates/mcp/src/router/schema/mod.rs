@@ -1,0 +1,10 @@
+//! JSON Schemas of arguments and results: derived, admitted within limits, and checked against.
+
+mod admission;
+mod arguments;
+mod derive;
+mod graph;
+
+pub use admission::SchemaError;
+pub(crate) use arguments::ArgumentSchema;
+pub(crate) use derive::{input_schema, output_schema};

@@ -1,0 +1,206 @@
+use std::sync::Arc;
+
+use callgate_wire::RawJson;
+use callgate_wire::result::Outcome;
+use callgate_wire::tool::{CallToolResult, Tool, ToolAnnotations};
+use schemars::JsonSchema;
+use serde_json::Value;
+
+use super::context::RequestCx;
+use super::error::RouteError;
+use super::handler::{Arguments, Handler};
+use super::output::{ToolError, ToolOutput};
+use super::params;
+use super::schema::{self, ArgumentSchema};
+use super::service::Shared;
+use crate::error::Error;
+use crate::header_param::HeaderParam;
+use crate::service::{BoxFuture, Call, Reply};
+
+/// A tool with the function that answers its calls.
+///
+/// ```
+/// # use callgate_mcp::router::{Json, Router, ToolError, ToolRoute};
+/// # use callgate_mcp::wire::implementation::Implementation;
+/// # use callgate_mcp::wire::tool::ToolAnnotations;
+/// #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// struct Add { a: i64, b: i64 }
+///
+/// #[derive(serde::Serialize, schemars::JsonSchema)]
+/// struct Sum { sum: i64 }
+///
+/// async fn add(args: Add) -> Result<Json<Sum>, ToolError> {
+///     let sum = args.a.checked_add(args.b).ok_or_else(|| ToolError::failed("too large"))?;
+///     Ok(Json(Sum { sum }))
+/// }
+///
+/// let route = ToolRoute::new("add", "Adds two numbers", add).annotations(ToolAnnotations {
+///     read_only_hint: Some(true),
+///     ..ToolAnnotations::default()
+/// });
+/// let router = Router::new(Implementation::new("demo", "1.0"));
+/// router.add_tool(route)?;
+/// # Ok::<(), callgate_mcp::router::RouteError>(())
+/// ```
+pub struct ToolRoute {
+    tool: Tool,
+    function: Arc<ToolFn>,
+}
+
+/// A tool that can be called.
+pub(crate) struct ToolEntry {
+    name: String,
+    schema: ArgumentSchema,
+    header_params: Arc<[HeaderParam]>,
+    function: Arc<ToolFn>,
+}
+
+/// A handler with its types forgotten; it is given the arguments twice, read and as they came.
+type ToolFn = dyn Fn(RequestCx, Value, &RawJson) -> BoxFuture<'static, ToolOutcome> + Send + Sync;
+
+type ToolOutcome = Result<Outcome<CallToolResult>, ToolError>;
+
+impl ToolRoute {
+    /// A tool whose schemas are derived from the types of its handler.
+    pub fn new<S, H>(name: impl Into<String>, description: impl Into<String>, handler: H) -> Self
+    where
+        H: Handler<S>,
+        H::Arguments: Arguments + JsonSchema,
+        H::Output: ToolOutput,
+    {
+        let input_schema = schema::input_schema::<H::Arguments>();
+        let mut tool = Tool::new(name, description, input_schema);
+        tool.output_schema = H::Output::output_schema();
+        Self::with(tool, handler)
+    }
+
+    /// A tool that is described in full; its handler may take
+    /// [`RawArguments`](super::RawArguments).
+    pub fn with<S, H>(tool: Tool, handler: H) -> Self
+    where
+        H: Handler<S>,
+        H::Arguments: Arguments,
+        H::Output: ToolOutput,
+    {
+        Self {
+            tool,
+            function: erase(handler),
+        }
+    }
+
+    /// The same tool with a name for people.
+    #[must_use]
+    pub fn title(mut self, title: impl Into<String>) -> Self {
+        self.tool.title = Some(title.into());
+        self
+    }
+
+    /// The same tool with hints about what it does.
+    #[must_use]
+    pub fn annotations(mut self, annotations: ToolAnnotations) -> Self {
+        self.tool.annotations = Some(annotations);
+        self
+    }
+
+    /// What lists say of the tool, and the tool itself.
+    pub(crate) fn into_entry(self) -> Result<(Tool, ToolEntry), RouteError> {
+        let Self { tool, function } = self;
+        let name = tool.name.clone();
+        if !is_tool_name(&name) {
+            return Err(RouteError::ToolName { name });
+        }
+        let schema = match ArgumentSchema::compile(&tool.input_schema) {
+            Ok(schema) => schema,
+            Err(source) => return Err(RouteError::Schema { name, source }),
+        };
+        let header_params = match HeaderParam::find_all(&tool.input_schema) {
+            Ok(params) => params.into(),
+            Err(source) => return Err(RouteError::Header { name, source }),
+        };
+        let entry = ToolEntry {
+            name,
+            schema,
+            header_params,
+            function,
+        };
+        Ok((tool, entry))
+    }
+}
+
+impl ToolEntry {
+    /// The parameters that HTTP requests mirror in headers.
+    pub(crate) fn header_params(&self) -> &Arc<[HeaderParam]> {
+        &self.header_params
+    }
+}
+
+/// Answers `tools/call`.
+pub(crate) async fn call(shared: &Arc<Shared>, call: Call) -> Result<Reply, Error> {
+    let [name, arguments] = params::pick(&call.params, ["name", "arguments"]);
+    let name = params::text(name.as_ref(), "name")?;
+    let entry = shared
+        .catalog()
+        .tools
+        .get(&name)
+        .cloned()
+        .ok_or_else(|| Error::invalid_params(format!("unknown tool `{name}`")))?;
+    let arguments = params::object(arguments, "arguments")?;
+    let cx = shared.request_cx(call.cx)?;
+    let outcome = match read_arguments(&entry, &arguments) {
+        Ok(value) => (entry.function)(cx, value, &arguments).await,
+        Err(problem) => Err(ToolError::Failed(problem)),
+    };
+    finish(shared, outcome)
+}
+
+fn finish(shared: &Shared, outcome: ToolOutcome) -> Result<Reply, Error> {
+    let mut result = match outcome {
+        Ok(Outcome::Complete(result)) => result,
+        Ok(_) => {
+            return Err(Error::internal(
+                "the handler asked for input in a way that is not supported",
+            ));
+        }
+        Err(ToolError::Failed(message)) => CallToolResult::error(message),
+        Err(ToolError::Protocol(error)) => return Err(error),
+    };
+    let meta = result.meta.take();
+    shared.results.complete(&result, meta)
+}
+
+/// The arguments as a value that fits the schema, or what to tell the model.
+fn read_arguments(entry: &ToolEntry, arguments: &RawJson) -> Result<Value, String> {
+    let value: Value = arguments
+        .decode()
+        .map_err(|error| format!("Invalid arguments for tool `{}`: {error}", entry.name))?;
+    entry
+        .schema
+        .check(&value)
+        .map_err(|problems| format!("Invalid arguments for tool `{}`: {problems}", entry.name))?;
+    Ok(value)
+}
+
+fn erase<S, H>(handler: H) -> Arc<ToolFn>
+where
+    H: Handler<S>,
+    H::Arguments: Arguments,
+    H::Output: ToolOutput,
+{
+    Arc::new(
+        move |cx, value, raw| match H::Arguments::decode(value, raw) {
+            Ok(arguments) => {
+                let answer = handler.call(cx, arguments);
+                Box::pin(async move { answer.await.into_outcome() })
+            }
+            Err(error) => {
+                let problem = ToolError::Failed(format!("Invalid arguments: {error}"));
+                Box::pin(std::future::ready(Err(problem)))
+            }
+        },
+    )
+}
+
+fn is_tool_name(name: &str) -> bool {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    (1..=128).contains(&name.len()) && name.bytes().all(is_allowed)
+}

@@ -1,0 +1,9 @@
+//! The typed server, called as a service.
+
+mod ask;
+mod discover;
+mod lists;
+mod notifications;
+mod prompts;
+mod resources;
+mod tools;
