@@ -48,12 +48,12 @@ impl Connection {
     /// How many lines from the server were not messages.
     #[must_use]
     pub fn malformed_lines(&self) -> u64 {
-        self.link.malformed.load(Ordering::Relaxed)
+        self.link.malformed_lines()
     }
 
     /// Sends no more, and waits up to `patience` for the server to finish.
     pub async fn close(mut self, patience: Duration) {
-        self.link.outbox.finish();
+        self.link.finish();
         // Where the server has not finished by then, dropping the connection ends it.
         let _ = timeout(patience, &mut self.driver).await;
     }
@@ -149,8 +149,21 @@ impl Link {
         self.outbox.close();
     }
 
+    /// Sends no more, and ends the stream after what is waiting.
+    pub(in crate::transport) fn finish(&self) {
+        self.outbox.finish();
+    }
+
+    pub(in crate::transport) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(in crate::transport) fn malformed_lines(&self) -> u64 {
+        self.malformed.load(Ordering::Relaxed)
+    }
+
     /// The end of the connection because the server did something.
-    pub(super) fn closed(&self, did: &str) -> End {
+    pub(in crate::transport) fn closed(&self, did: &str) -> End {
         End::new(Kind::Closed, format!("server `{}` {did}", self.name))
     }
 
@@ -243,7 +256,8 @@ impl Drop for Ticket<'_> {
 }
 
 /// Fails what is left when the driver is stopped.
-struct EndOnDrop(Arc<Link>);
+#[derive(Debug)]
+pub(in crate::transport) struct EndOnDrop(pub(in crate::transport) Arc<Link>);
 
 impl Drop for EndOnDrop {
     fn drop(&mut self) {
