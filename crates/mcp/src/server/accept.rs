@@ -19,9 +19,13 @@ pub(crate) struct RequestMeta {
 impl RequestMeta {
     /// Finds the metadata in the params of a request.
     pub(crate) fn read(params: &RawJson) -> Result<Self, Error> {
+        Self::from_meta(params.get("_meta"))
+    }
+
+    /// Takes what the params of a request have as `_meta`.
+    pub(crate) fn from_meta(meta: Option<RawJson>) -> Result<Self, Error> {
         let missing = |key: &str| Error::invalid_params(format!("`_meta` must have `{key}`"));
-        let meta = params
-            .get("_meta")
+        let meta = meta
             .filter(RawJson::is_object)
             .ok_or_else(|| Error::invalid_params("params must have the object `_meta`"))?;
         let [version, capabilities] =

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use callgate_wire::{Id, Notification, RawJson, encode, meta, sse};
 use serde::Serialize;
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Sleep, sleep};
 
 use super::running::Running;
 use crate::error::Error;
@@ -97,18 +97,14 @@ impl EventStream {
         self.advance(cx);
         self.flush();
         if let Some(chunk) = self.ready.pop_front() {
-            self.keep_alive
-                .as_mut()
-                .reset(Instant::now() + self.interval);
+            self.keep_alive.set(sleep(self.interval));
             return Poll::Ready(Some(chunk));
         }
         if self.running.is_none() {
             return Poll::Ready(None);
         }
         if self.keep_alive.as_mut().poll(cx).is_ready() {
-            self.keep_alive
-                .as_mut()
-                .reset(Instant::now() + self.interval);
+            self.keep_alive.set(sleep(self.interval));
             return Poll::Ready(Some(Bytes::from_static(sse::KEEP_ALIVE)));
         }
         Poll::Pending
