@@ -2,7 +2,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use callgate_wire::{Id, Method, RawJson, Version, meta};
+use callgate_wire::{Id, Method, RawJson, Splice, Version, meta};
 use tokio::time::Instant;
 
 use crate::error::Error;
@@ -119,6 +119,16 @@ impl PeerInfo {
 }
 
 impl Reply {
+    /// How the subscription of the request `id` ends well.
+    pub(crate) fn subscription_end(id: &Id) -> Self {
+        let end = Splice::new(&RawJson::empty_object())
+            .set(&["resultType"], &RawJson::string("complete"))
+            .set(&["_meta", meta::SUBSCRIPTION_ID], id.as_raw())
+            .finish()
+            .expect("members can be added to an empty object");
+        Self::Complete(end)
+    }
+
     /// The result, whatever kind it is.
     #[must_use]
     pub fn into_result(self) -> RawJson {

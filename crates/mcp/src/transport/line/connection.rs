@@ -178,7 +178,7 @@ impl Link {
                 return Err(Error::new(Kind::Protocol, text).from_upstream(&self.name));
             }
             Answer::Error(error) => return Err(Error::rpc(&self.name, error)),
-            Answer::Unsubscribed => unsubscribed(&call.cx.id),
+            Answer::Unsubscribed => return Ok(Reply::subscription_end(&call.cx.id)),
             Answer::Failed(error) => return Err(error),
         };
         let kind = result.get("resultType");
@@ -230,15 +230,6 @@ fn outgoing(call: &Call, number: u64) -> Result<RawJson, Error> {
         )
         .finish()
         .map_err(|error| Error::invalid_params(error.to_string()))
-}
-
-/// The result of a subscription that the server ended without one.
-fn unsubscribed(id: &Id) -> RawJson {
-    Splice::new(&RawJson::empty_object())
-        .set(&["resultType"], &RawJson::string("complete"))
-        .set(&["_meta", meta::SUBSCRIPTION_ID], id.as_raw())
-        .finish()
-        .expect("an object can be added to")
 }
 
 /// The place of one call on the connection.
