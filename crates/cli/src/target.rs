@@ -62,8 +62,12 @@ fn spawn(command: &str) -> Result<Child, CommandError> {
     config.args = words.map(Into::into).collect();
     config.environment = Environment::from_pairs(env::vars_os());
     // We are our own supervisor; see `main`.
-    config.supervisor = env::current_exe().ok().map(Supervisor::new);
-    Ok(Child::spawn(config)?)
+    let own = env::current_exe().ok();
+    config.supervisor = own.map(|program| Supervisor {
+        program,
+        args: Vec::new(),
+    });
+    Ok(Child::spawn(&config)?)
 }
 
 fn http(reach: &Reach, url: &str) -> Result<HttpClient, CommandError> {

@@ -58,7 +58,7 @@ fn an_invalid_argument_is_named() {
     let server = home.stdio_server();
     let ran = home.run(&["call", "--stdio", &server, "workspace_read"]);
     assert_eq!(
-        (ran.exit, ran.stderr.contains("`path`")),
+        (ran.exit, ran.stderr.contains("\"path\"")),
         (Some(5), true),
         "{ran:?}"
     );
