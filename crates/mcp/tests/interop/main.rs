@@ -3,4 +3,6 @@
 #![cfg(test)]
 
 mod our_client;
+mod our_server;
+mod rmcp_client;
 mod rmcp_server;
