@@ -4,5 +4,6 @@
 
 mod our_client;
 mod our_server;
+mod python;
 mod rmcp_client;
 mod rmcp_server;
