@@ -3,4 +3,7 @@
 #![cfg(test)]
 
 mod our_client;
+mod our_server;
+mod python;
+mod rmcp_client;
 mod rmcp_server;

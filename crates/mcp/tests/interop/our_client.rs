@@ -1,8 +1,11 @@
 //! Our client against a server on the official SDK.
 
+use std::convert::Infallible;
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use callgate_mcp::client::{Client, Event};
+use callgate_mcp::transport::http::client::{Config as HttpConfig, HttpClient};
 use callgate_mcp::transport::line::{Config, Connection};
 use callgate_mcp::wire::completion::{CompleteArgument, CompleteParams, Reference};
 use callgate_mcp::wire::elicitation::ElicitResult;
@@ -10,8 +13,15 @@ use callgate_mcp::wire::implementation::Implementation;
 use callgate_mcp::wire::subscription::SubscriptionFilter;
 use callgate_mcp::wire::{Map, RawJson};
 use callgate_mcp::{Kind, Service};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
 use rmcp::ServiceExt;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
 
 use crate::rmcp_server::Everything;
 
@@ -136,4 +146,51 @@ async fn our_client_and_an_rmcp_server_over_lines() {
     try_everything(&client, &server).await;
     drop(client);
     serving.await.unwrap().unwrap();
+}
+
+/// Serves `server` over HTTP until the set is dropped, with JSON where that is enough or with
+/// event streams only.
+async fn serve(server: Everything, json: bool) -> (SocketAddr, JoinSet<()>) {
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(json);
+    let sessions = Arc::new(NeverSessionManager::default());
+    let service = StreamableHttpService::new(move || Ok(server.clone()), sessions, config);
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut serving = JoinSet::new();
+    serving.spawn(async move {
+        let mut connections = JoinSet::new();
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let service = service.clone();
+            connections.spawn(async move {
+                let answer = service_fn(|request| async {
+                    Ok::<_, Infallible>(service.handle(request).await)
+                });
+                let connection = http1::Builder::new();
+                let _ = connection
+                    .serve_connection(TokioIo::new(stream), answer)
+                    .await;
+            });
+        }
+    });
+    (address, serving)
+}
+
+async fn over_http(json: bool) {
+    let server = Everything::default();
+    let (address, _serving) = serve(server.clone(), json).await;
+    let http = HttpClient::new(&format!("http://{address}/mcp"), HttpConfig::new("rmcp")).unwrap();
+    try_everything(&client(Arc::new(http)), &server).await;
+}
+
+#[tokio::test]
+async fn our_client_and_an_rmcp_server_over_http_with_json() {
+    over_http(true).await;
+}
+
+#[tokio::test]
+async fn our_client_and_an_rmcp_server_over_http_with_events() {
+    over_http(false).await;
 }
