@@ -17,6 +17,7 @@ use super::prompt::{PromptOutput, PromptRoute};
 use super::resource::{ResourceRoute, TemplateRoute};
 use super::resource_output::ResourceOutput;
 use super::service::Router;
+use super::state::StateKey;
 use super::tool::ToolRoute;
 use crate::header_param::HeaderParam;
 
@@ -49,6 +50,21 @@ impl Router {
     pub fn cache(self, ttl: Duration, scope: CacheScope) -> Self {
         self.shared
             .edit(|catalog| catalog.cache = Cache::new(ttl, scope));
+        self
+    }
+
+    /// The same router with this key for the state of requests that wait for input, instead of a
+    /// random one; servers that share it can continue each other's requests.
+    #[must_use]
+    pub fn state_key(self, key: StateKey) -> Self {
+        self.shared.sealer.replace(key);
+        self
+    }
+
+    /// The same router with clients that may take so long to answer; by default 10 minutes.
+    #[must_use]
+    pub fn state_ttl(self, ttl: Duration) -> Self {
+        self.shared.edit(|catalog| catalog.state_ttl = ttl);
         self
     }
 
@@ -237,6 +253,12 @@ impl Router {
     pub fn remove_resource_template(&self, uri_template: &str) -> bool {
         self.shared
             .edit(|catalog| catalog.templates.remove(uri_template))
+    }
+
+    /// Seals the state of requests with a new key; requests that wait since before go on for a
+    /// while, until the key has been changed a few times more.
+    pub fn rotate_state_key(&self, key: StateKey) {
+        self.shared.sealer.rotate(key);
     }
 
     /// The parameters of a tool that HTTP requests mirror in headers; none for an unknown tool.

@@ -6,11 +6,11 @@ use callgate_wire::implementation::Implementation;
 use callgate_wire::method;
 
 use super::catalog::Catalog;
-use super::context::{RequestCx, log_level};
 use super::reply::ResultWriter;
+use super::state::{Sealer, StateKey};
 use super::{completion, discover, list, prompt, resource, tool};
 use crate::error::Error;
-use crate::service::{BoxFuture, Call, Cx, Reply, Service};
+use crate::service::{BoxFuture, Call, Reply, Service};
 
 /// A server made of plain async functions.
 ///
@@ -44,6 +44,7 @@ pub struct Router {
 pub(crate) struct Shared {
     catalog: RwLock<Arc<Catalog>>,
     pub(crate) results: ResultWriter,
+    pub(crate) sealer: Sealer,
 }
 
 impl Router {
@@ -58,6 +59,7 @@ impl Router {
             shared: Arc::new(Shared {
                 catalog: RwLock::default(),
                 results: ResultWriter::new(&server),
+                sealer: Sealer::new(StateKey::random()),
             }),
         }
     }
@@ -96,12 +98,6 @@ impl Shared {
     pub(crate) fn edit<T>(&self, change: impl FnOnce(&mut Catalog) -> T) -> T {
         let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
         change(Arc::make_mut(&mut catalog))
-    }
-
-    /// The context of a request that a handler answers.
-    pub(crate) fn request_cx(&self, cx: Cx) -> Result<RequestCx, Error> {
-        let level = log_level(&cx.peer)?;
-        Ok(RequestCx::new(cx, level))
     }
 
     /// Answers what needs no handler.

@@ -2,6 +2,8 @@
 
 mod ask;
 mod discover;
+mod input;
+mod input_state;
 mod lists;
 mod notifications;
 mod prompts;
