@@ -1,2 +1,112 @@
-//! Placeholder.
-fn main() {}
+//! Repository chores, run as `cargo xtask <command>`.
+//!
+//! # Layout
+//!
+//! One file per command: `test`, `tidy`, `spec`, `conformance`, `interop`, `readme`, `fuzz`, `bench`, `deny`.
+//! They share `repo`, `process`, `background` and `step`, and install their peers with `node` and `python`.
+
+mod background;
+mod bench;
+mod conformance;
+mod deny;
+mod fuzz;
+mod interop;
+mod node;
+mod process;
+mod python;
+mod readme;
+mod repo;
+mod spec;
+mod step;
+mod test;
+mod tidy;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+
+use repo::Repo;
+
+fn main() -> ExitCode {
+    match run(Command::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Repository chores")]
+enum Command {
+    /// Run everything that continuous integration runs
+    Test,
+    /// Check the invariants of docs/architecture.md
+    Tidy,
+    /// Check the wire types against the schemas of the specification
+    Spec {
+        /// The folder that holds one folder per revision
+        #[arg(long, value_name = "DIR")]
+        spec: Option<PathBuf>,
+    },
+    /// Run the official conformance suite
+    Conformance {
+        /// The program under test
+        side: conformance::Side,
+        /// The revision of the protocol
+        #[arg(long, default_value = conformance::REVISION)]
+        revision: String,
+        /// Run this scenario only
+        #[arg(long, value_name = "NAME")]
+        scenario: Option<String>,
+    },
+    /// Test with other implementations of the protocol
+    Interop,
+    /// Run the commands that the README shows
+    Readme,
+    /// Feed the parsers with mutated input
+    Fuzz {
+        /// Run this target only
+        target: Option<String>,
+        /// How long to run each target
+        #[arg(long, default_value_t = 30)]
+        seconds: u32,
+    },
+    /// Measure Callgate beside its peers
+    Bench {
+        /// Arguments of the benchmark
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<String>,
+    },
+    /// Check the licenses and sources of the dependencies
+    Deny,
+}
+
+fn run(command: Command) -> Result<()> {
+    let repo = Repo::find()?;
+    match command {
+        Command::Test => test::run(&repo),
+        Command::Tidy => tidy::run(&repo),
+        Command::Spec { spec } => spec::run(&repo, spec).map(|outcome| outcome.report()),
+        Command::Conformance {
+            side,
+            revision,
+            scenario,
+        } => conformance::run(
+            &repo,
+            &conformance::Plan {
+                side,
+                revision,
+                scenario,
+            },
+        ),
+        Command::Interop => interop::run(&repo),
+        Command::Readme => readme::run(&repo),
+        Command::Fuzz { target, seconds } => fuzz::run(&repo, target.as_deref(), seconds),
+        Command::Bench { args } => bench::run(&repo, &args),
+        Command::Deny => deny::run(&repo),
+    }
+}

@@ -11,16 +11,29 @@ use crate::rpc_error::RpcError;
 /// Appends a request.
 pub fn request(out: &mut BytesMut, id: &Id, method: &Method, params: &RawJson) {
     out.reserve(64 + id.as_raw().as_bytes().len() + params.as_bytes().len());
+    request_prefix(out, id, method);
+    value(out, params);
+    out.put_slice(REQUEST_SUFFIX);
+}
+
+/// Appends what stands before the params in a request: with [`REQUEST_SUFFIX`] params can be
+/// framed without copying them.
+pub fn request_prefix(out: &mut BytesMut, id: &Id, method: &Method) {
     out.put_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     value(out, id.as_raw());
-    method_and_params(out, method, params);
+    method_and_key(out, method);
 }
+
+/// What stands after the params in a request.
+pub const REQUEST_SUFFIX: &[u8] = b"}";
 
 /// Appends a notification.
 pub fn notification(out: &mut BytesMut, method: &Method, params: &RawJson) {
     out.reserve(64 + params.as_bytes().len());
     out.put_slice(b"{\"jsonrpc\":\"2.0\"");
-    method_and_params(out, method, params);
+    method_and_key(out, method);
+    value(out, params);
+    out.put_slice(REQUEST_SUFFIX);
 }
 
 /// Appends a response with a result.
@@ -61,7 +74,8 @@ pub fn raw_error(out: &mut BytesMut, id: Option<&Id>, error: &RawJson) {
     out.put_slice(b"}");
 }
 
-fn method_and_params(out: &mut BytesMut, method: &Method, params: &RawJson) {
+/// Appends the method and the key of the params that follow.
+fn method_and_key(out: &mut BytesMut, method: &Method) {
     out.put_slice(b",\"method\":");
     match method.as_str() {
         name if name.bytes().all(is_plain) => {
@@ -72,8 +86,6 @@ fn method_and_params(out: &mut BytesMut, method: &Method, params: &RawJson) {
         name => value(out, &RawJson::string(name)),
     }
     out.put_slice(b",\"params\":");
-    value(out, params);
-    out.put_slice(b"}");
 }
 
 /// Whether a byte stands for itself inside a JSON string.

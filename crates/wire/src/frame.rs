@@ -7,7 +7,7 @@ use crate::method::Method;
 use crate::raw::{Kind, RawJson};
 use crate::rpc_error::{RpcError, code};
 use crate::scan::{Duplicates, Limits, Outermost, ScanError, scan};
-use crate::text;
+use crate::text::RawText;
 
 /// One JSON-RPC message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -184,17 +184,17 @@ impl Envelope {
 }
 
 impl Outermost for Envelope {
-    fn key(&mut self, raw: &str) -> Duplicates {
-        let key = text::decode(raw).unwrap_or_default();
-        self.next = match key.as_ref() {
-            "jsonrpc" => Slot::JsonRpc,
-            "id" => Slot::Id,
-            "method" => Slot::Method,
-            "params" => Slot::Params,
-            "result" => Slot::Result,
-            "error" => Slot::Error,
-            _ => Slot::Unknown,
-        };
+    fn key(&mut self, key: RawText<'_>) -> Duplicates {
+        const SLOTS: [(&str, Slot); 6] = [
+            ("jsonrpc", Slot::JsonRpc),
+            ("id", Slot::Id),
+            ("method", Slot::Method),
+            ("params", Slot::Params),
+            ("result", Slot::Result),
+            ("error", Slot::Error),
+        ];
+        let known = SLOTS.iter().find(|(name, _)| key.is(name));
+        self.next = known.map_or(Slot::Unknown, |(_, slot)| *slot);
         match self.next {
             Slot::Result | Slot::Error => Duplicates::Allow,
             _ => Duplicates::Refuse,

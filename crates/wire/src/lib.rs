@@ -11,6 +11,7 @@
 //! - [`progress`], [`logging`], [`cancel`]: the parameters of notifications.
 //! - [`capabilities`], [`implementation`], [`cache`], [`pagination`], [`params`], [`result`],
 //!   [`error_data`], [`Meta`], [`Map`], [`Number`], [`tag`]: what they are made of.
+//! - [`legacy`]: what older revisions add.
 //! - [`sse`]: server-sent events, both directions.
 //! - [`header`]: how values travel in `Mcp-*` HTTP headers.
 //!
@@ -36,6 +37,7 @@ pub mod header;
 mod id;
 pub mod implementation;
 pub mod input;
+pub mod legacy;
 pub mod logging;
 mod map;
 mod members;

@@ -1,14 +1,14 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use memchr::{memchr2, memchr3};
+use memchr::memchr3;
 
-use crate::text::{self, LoneSurrogate};
+use crate::text::{self, LoneSurrogate, RawText};
 
 /// One member of a JSON object, by where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member<'a> {
-    raw_key: &'a str,
+    raw_key: RawText<'a>,
     /// Where the key stands, quotes included.
     pub key_span: Range<usize>,
     /// Where the value stands.
@@ -21,16 +21,13 @@ impl<'a> Member<'a> {
     /// # Errors
     /// A key with half of a surrogate pair has no text.
     pub fn key(&self) -> Result<Cow<'a, str>, LoneSurrogate> {
-        text::decode(self.raw_key)
+        self.raw_key.decode()
     }
 
     /// Whether the key is `name`.
     #[must_use]
     pub fn is(&self, name: &str) -> bool {
-        if self.raw_key.contains('\\') {
-            return self.key().is_ok_and(|key| key == name);
-        }
-        self.raw_key == name
+        self.raw_key.is(name)
     }
 }
 
@@ -39,23 +36,23 @@ impl<'a> Member<'a> {
 /// Values are skipped, not read: this is how a message is peeked at without decoding it.
 #[derive(Debug, Clone)]
 pub struct Members<'a> {
-    text: &'a str,
+    bytes: &'a [u8],
     at: usize,
 }
 
 impl<'a> Members<'a> {
     /// Walks the object that starts at `at`; anything but an object has no members.
-    pub(crate) fn new(text: &'a str, at: usize) -> Self {
-        let at = if text.as_bytes().get(at) == Some(&b'{') {
+    pub(crate) fn new(bytes: &'a [u8], at: usize) -> Self {
+        let at = if bytes.get(at) == Some(&b'{') {
             at + 1
         } else {
-            text.len()
+            bytes.len()
         };
-        Self { text, at }
+        Self { bytes, at }
     }
 
     fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
+        self.bytes.get(self.at).copied()
     }
 
     fn skip_separators(&mut self) {
@@ -67,20 +64,24 @@ impl<'a> Members<'a> {
         }
     }
 
-    fn skip_string(&mut self) {
+    /// Passes a string and says whether it has escapes.
+    fn skip_string(&mut self) -> bool {
         self.at += 1;
-        while let Some(rest) = self.text.as_bytes().get(self.at..) {
-            let Some(length) = memchr2(b'"', b'\\', rest) else {
-                break;
-            };
-            self.at += length;
-            if self.peek() == Some(b'"') {
-                self.at += 1;
-                return;
+        let mut escaped = false;
+        while let Some(rest) = self.bytes.get(self.at..) {
+            self.at += text::plain_length(rest);
+            match self.peek() {
+                Some(b'\\') => {
+                    self.at += 2;
+                    escaped = true;
+                }
+                _ => {
+                    self.at += 1;
+                    break;
+                }
             }
-            self.at += 2;
         }
-        self.at = self.text.len();
+        escaped
     }
 
     fn skip_container(&mut self) {
@@ -105,7 +106,7 @@ impl<'a> Members<'a> {
 
     /// Jumps over numbers, literals and white space inside a container.
     fn skip_to_structure(&mut self) {
-        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
         let skipped = rest
             .iter()
             .position(|byte| matches!(byte, b'"' | b'{' | b'[' | b'}' | b']'))
@@ -114,7 +115,7 @@ impl<'a> Members<'a> {
     }
 
     fn skip_scalar(&mut self) {
-        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
         let end = memchr3(b',', b'}', b']', rest).unwrap_or(rest.len());
         let scalar = rest.get(..end).unwrap_or_default();
         self.at += scalar.trim_ascii_end().len();
@@ -127,20 +128,23 @@ impl<'a> Iterator for Members<'a> {
     fn next(&mut self) -> Option<Member<'a>> {
         self.skip_separators();
         if self.peek() != Some(b'"') {
-            self.at = self.text.len();
+            self.at = self.bytes.len();
             return None;
         }
         let key_start = self.at;
-        self.skip_string();
+        let escaped = self.skip_string();
         let key_span = key_start..self.at;
         self.skip_separators();
         let value_start = self.at;
         match self.peek()? {
-            b'"' => self.skip_string(),
+            b'"' => {
+                self.skip_string();
+            }
             b'{' | b'[' => self.skip_container(),
             _ => self.skip_scalar(),
         }
-        let raw_key = self.text.get(key_span.start + 1..key_span.end - 1)?;
+        let bytes = self.bytes.get(key_span.start + 1..key_span.end - 1)?;
+        let raw_key = RawText { bytes, escaped };
         Some(Member {
             raw_key,
             key_span,
@@ -154,7 +158,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expect: &[(&str, &str)]) {
-        let seen: Vec<_> = Members::new(text, 0)
+        let seen: Vec<_> = Members::new(text.as_bytes(), 0)
             .map(|member| (member.key().unwrap().into_owned(), &text[member.value_span]))
             .collect();
         let expect: Vec<_> = expect
@@ -185,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_key_is_compared_as_text() {
-        let member = Members::new(r#"{"\u0061":true}"#, 0).next().unwrap();
+        let member = Members::new(br#"{"\u0061":true}"#, 0).next().unwrap();
         assert!(member.is("a"));
         assert!(!member.is("\\u0061"));
     }

@@ -3,7 +3,7 @@ use std::fmt;
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
-use memchr::memchr2;
+use memchr::{memchr, memchr2};
 use serde::de::DeserializeOwned;
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::members::{Member, Members};
 use crate::scan::{Duplicates, Limits, ScanError, Uniform, scan};
-use crate::text;
+use crate::text::RawText;
 
 /// One valid JSON value as the bytes it arrived in.
 ///
@@ -178,7 +178,7 @@ impl RawJson {
     /// The members of an object, in order; none for any other value.
     #[must_use]
     pub fn members(&self) -> Members<'_> {
-        Members::new(self.as_str(), 0)
+        Members::new(&self.0, 0)
     }
 
     /// The member `key` of an object, sharing the buffer.
@@ -186,6 +186,19 @@ impl RawJson {
     pub fn get(&self, key: &str) -> Option<RawJson> {
         let member = self.members().find(|member| member.is(key))?;
         Some(self.value_of(&member))
+    }
+
+    /// The members `keys` of an object, found in one pass.
+    #[must_use]
+    pub fn pick<const N: usize>(&self, keys: [&str; N]) -> [Option<RawJson>; N] {
+        let mut found = [const { None }; N];
+        for member in self.members() {
+            let wanted = keys.iter().zip(&mut found).find(|(key, _)| member.is(key));
+            if let Some((_, slot @ None)) = wanted {
+                *slot = Some(self.value_of(&member));
+            }
+        }
+        found
     }
 
     /// The member found by following `path` from object to object.
@@ -216,8 +229,13 @@ impl RawJson {
     /// The text of a string value; `None` for other values and for half a surrogate pair.
     #[must_use]
     pub fn text(&self) -> Option<Cow<'_, str>> {
-        let inner = self.as_str().strip_prefix('"')?.strip_suffix('"')?;
-        text::decode(inner).ok()
+        let bytes = self.0.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+        RawText {
+            bytes,
+            escaped: memchr(b'\\', bytes).is_some(),
+        }
+        .decode()
+        .ok()
     }
 
     /// The same value on one line: line breaks between tokens become spaces.
@@ -276,6 +294,15 @@ mod tests {
         assert_eq!(
             serde_json::from_str::<RawJson>(text).unwrap().as_str(),
             text
+        );
+    }
+
+    #[test]
+    fn several_members_are_picked_in_one_pass() {
+        let [name, missing, first] = raw(r#"{"a":1,"name":"x","a":2}"#).pick(["name", "no", "a"]);
+        assert_eq!(
+            (name, missing, first),
+            (Some(raw("\"x\"")), None, Some(raw("1")))
         );
     }
 

@@ -2,9 +2,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
-use memchr::memchr2;
-
-use crate::text::{self, LoneSurrogate};
+use crate::text::{self, LoneSurrogate, RawText};
 
 /// How large and how deep a message may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,44 +72,47 @@ pub(crate) enum Duplicates {
 
 /// Watches the members of the outermost object while the scan passes them.
 pub(crate) trait Outermost {
-    /// Sees a key, raw and without quotes, and rules on duplicates inside its value.
-    fn key(&mut self, raw: &str) -> Duplicates;
+    /// Sees a key and rules on duplicates inside its value.
+    fn key(&mut self, key: RawText<'_>) -> Duplicates;
     /// Sees where the value of the last key stands.
     fn value(&mut self, span: Range<usize>);
 }
 
-/// Checks that `bytes` are one JSON value within `limits` and returns them as text.
-pub(crate) fn scan<'a>(
-    bytes: &'a [u8],
+/// Checks that `bytes` are one JSON value within `limits`.
+pub(crate) fn scan(
+    bytes: &[u8],
     limits: &Limits,
     duplicates: Duplicates,
-    outermost: &mut dyn Outermost,
-) -> Result<&'a str, ScanError> {
+    outermost: &mut impl Outermost,
+) -> Result<(), ScanError> {
     if bytes.len() > limits.bytes {
         return Err(ScanError::TooLong {
             limit: limits.bytes,
         });
     }
-    let text = std::str::from_utf8(bytes).map_err(|error| ScanError::Utf8 {
-        at: error.valid_up_to(),
-    })?;
-    let mut scanner = Scanner {
-        text,
+    if let Err(error) = std::str::from_utf8(bytes) {
+        return Err(ScanError::Utf8 {
+            at: error.valid_up_to(),
+        });
+    }
+    let (open, keys) = (Vec::with_capacity(8), Vec::with_capacity(LINEAR_KEYS));
+    Scanner {
+        bytes,
         at: 0,
         limits,
-        duplicates,
-        open: Vec::with_capacity(8),
-        keys: Vec::new(),
-    };
-    scanner.run(outermost)?;
-    Ok(text)
+        outside: duplicates,
+        inside: duplicates,
+        open,
+        keys,
+    }
+    .run(outermost)
 }
 
 /// An [`Outermost`] that applies one rule everywhere and remembers nothing.
 pub(crate) struct Uniform(pub(crate) Duplicates);
 
 impl Outermost for Uniform {
-    fn key(&mut self, _raw: &str) -> Duplicates {
+    fn key(&mut self, _key: RawText<'_>) -> Duplicates {
         self.0
     }
     fn value(&mut self, _span: Range<usize>) {}
@@ -129,17 +130,20 @@ enum Container<'a> {
 }
 
 struct Scanner<'a, 'l> {
-    text: &'a str,
+    bytes: &'a [u8],
     at: usize,
     limits: &'l Limits,
-    duplicates: Duplicates,
+    /// The rule for the outermost object.
+    outside: Duplicates,
+    /// The rule for what it holds, which may differ from member to member.
+    inside: Duplicates,
     open: Vec<Container<'a>>,
     /// Keys of all open objects, innermost last.
-    keys: Vec<Cow<'a, str>>,
+    keys: Vec<RawText<'a>>,
 }
 
 impl<'a> Scanner<'a, '_> {
-    fn run(&mut self, outermost: &mut dyn Outermost) -> Result<(), ScanError> {
+    fn run(&mut self, outermost: &mut impl Outermost) -> Result<(), ScanError> {
         let mut member_start = 0;
         loop {
             self.skip_whitespace();
@@ -166,7 +170,7 @@ impl<'a> Scanner<'a, '_> {
     }
 
     /// Reads a scalar or an empty container, or enters a container: then a value must follow.
-    fn enter_value(&mut self, outermost: &mut dyn Outermost) -> Result<bool, ScanError> {
+    fn enter_value(&mut self, outermost: &mut impl Outermost) -> Result<bool, ScanError> {
         match self.peek() {
             Some(b'{') => {
                 self.open_container(Container::Object {
@@ -191,16 +195,16 @@ impl<'a> Scanner<'a, '_> {
                 Ok(true)
             }
             Some(b'"') => self.string().map(|_| false),
-            Some(b't') => self.literal("true"),
-            Some(b'f') => self.literal("false"),
-            Some(b'n') => self.literal("null"),
+            Some(b't') => self.literal(b"true"),
+            Some(b'f') => self.literal(b"false"),
+            Some(b'n') => self.literal(b"null"),
             Some(b'-' | b'0'..=b'9') => self.number().map(|()| false),
             _ => Err(self.unexpected()),
         }
     }
 
     /// Passes a comma (then a value must follow) or the end of the innermost container.
-    fn next_in_container(&mut self, outermost: &mut dyn Outermost) -> Result<bool, ScanError> {
+    fn next_in_container(&mut self, outermost: &mut impl Outermost) -> Result<bool, ScanError> {
         self.skip_whitespace();
         let in_object = matches!(self.open.last(), Some(Container::Object { .. }));
         match (self.peek(), in_object) {
@@ -240,18 +244,20 @@ impl<'a> Scanner<'a, '_> {
         }
     }
 
-    fn member_key(&mut self, outermost: &mut dyn Outermost) -> Result<(), ScanError> {
+    fn member_key(&mut self, outermost: &mut impl Outermost) -> Result<(), ScanError> {
         let start = self.at;
         if self.peek() != Some(b'"') {
             return Err(self.unexpected());
         }
-        let raw = self.string()?;
-        if self.open.len() == 1 {
-            // The envelope itself never has two members of one name, whatever its values may hold.
-            self.remember_key(raw, start)?;
-            self.duplicates = outermost.key(raw);
-        } else if self.duplicates == Duplicates::Refuse {
-            self.remember_key(raw, start)?;
+        let key = self.string()?;
+        let outside = self.open.len() == 1;
+        if outside && self.outside == Duplicates::Refuse
+            || !outside && self.inside == Duplicates::Refuse
+        {
+            self.remember_key(key, start)?;
+        }
+        if outside {
+            self.inside = outermost.key(key);
         }
         self.skip_whitespace();
         if self.peek() != Some(b':') {
@@ -261,57 +267,64 @@ impl<'a> Scanner<'a, '_> {
         Ok(())
     }
 
-    fn remember_key(&mut self, raw: &'a str, at: usize) -> Result<(), ScanError> {
-        let key = text::decode(raw).map_err(|LoneSurrogate| ScanError::LoneSurrogate { at })?;
+    fn remember_key(&mut self, key: RawText<'a>, at: usize) -> Result<(), ScanError> {
         let Some(Container::Object { first_key, large }) = self.open.last_mut() else {
             return Ok(());
         };
-        let siblings = self.keys.get(*first_key..).unwrap_or_default();
-        let fresh = match large {
-            Some(set) => set.insert(key),
-            None if siblings.contains(&key) => false,
-            None if siblings.len() < LINEAR_KEYS => {
-                self.keys.push(key);
-                true
-            }
-            None => {
-                let mut set: HashSet<_> = siblings.iter().cloned().collect();
-                set.insert(key);
-                *large = Some(set);
-                true
-            }
+        let text = |key: RawText<'a>| {
+            key.decode()
+                .map_err(|LoneSurrogate| ScanError::LoneSurrogate { at })
         };
-        if fresh {
-            Ok(())
-        } else {
-            Err(ScanError::DuplicateKey { at })
+        let siblings = self.keys.get(*first_key..).unwrap_or_default();
+        let mut repeated = false;
+        if large.is_none() && siblings.len() >= LINEAR_KEYS {
+            let texts = siblings.iter().map(|sibling| text(*sibling));
+            *large = Some(texts.collect::<Result<_, _>>()?);
         }
+        if let Some(large) = large {
+            repeated = !large.insert(text(key)?);
+        } else if key.escaped {
+            let key = text(key)?;
+            repeated = siblings.iter().any(|sibling| sibling.is(&key));
+        } else {
+            for sibling in siblings {
+                repeated |= if sibling.escaped {
+                    text(*sibling)?.as_bytes() == key.bytes
+                } else {
+                    sibling.bytes == key.bytes
+                };
+            }
+        }
+        if repeated {
+            return Err(ScanError::DuplicateKey { at });
+        }
+        if large.is_none() {
+            self.keys.push(key);
+        }
+        Ok(())
     }
 
     /// Reads a string and returns what stands between its quotes.
-    fn string(&mut self) -> Result<&'a str, ScanError> {
+    fn string(&mut self) -> Result<RawText<'a>, ScanError> {
         self.at += 1;
         let start = self.at;
+        let mut escaped = false;
         loop {
-            let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
-            let Some(length) = memchr2(b'"', b'\\', rest) else {
-                return Err(ScanError::Syntax {
-                    at: self.text.len(),
-                });
-            };
-            let (plain, tail) = rest.split_at(length);
-            if let Some(control) = plain.iter().position(|byte| *byte < 0x20) {
-                return Err(ScanError::Syntax {
-                    at: self.at + control,
-                });
+            let rest = self.bytes.get(self.at..).unwrap_or_default();
+            self.at += text::plain_length(rest);
+            match self.peek() {
+                Some(b'"') => {
+                    let bytes = self.bytes.get(start..self.at).unwrap_or_default();
+                    self.at += 1;
+                    return Ok(RawText { bytes, escaped });
+                }
+                Some(b'\\') => {
+                    let escape = self.bytes.get(self.at..).unwrap_or_default();
+                    self.at += text::escape_length(escape).ok_or_else(|| self.unexpected())?;
+                    escaped = true;
+                }
+                _ => return Err(self.unexpected()),
             }
-            self.at += length;
-            if tail.first() == Some(&b'"') {
-                let inner = self.text.get(start..self.at).unwrap_or_default();
-                self.at += 1;
-                return Ok(inner);
-            }
-            self.at += text::escape_length(tail).ok_or(ScanError::Syntax { at: self.at })?;
         }
     }
 
@@ -339,7 +352,7 @@ impl<'a> Scanner<'a, '_> {
     }
 
     fn digits(&mut self) -> Result<(), ScanError> {
-        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
         let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         if count == 0 {
             return Err(self.unexpected());
@@ -348,9 +361,9 @@ impl<'a> Scanner<'a, '_> {
         Ok(())
     }
 
-    fn literal(&mut self, word: &str) -> Result<bool, ScanError> {
+    fn literal(&mut self, word: &[u8]) -> Result<bool, ScanError> {
         if self
-            .text
+            .bytes
             .get(self.at..)
             .is_some_and(|rest| rest.starts_with(word))
         {
@@ -363,7 +376,7 @@ impl<'a> Scanner<'a, '_> {
 
     fn end(&mut self) -> Result<(), ScanError> {
         self.skip_whitespace();
-        if self.at == self.text.len() {
+        if self.at == self.bytes.len() {
             Ok(())
         } else {
             Err(self.unexpected())
@@ -371,7 +384,7 @@ impl<'a> Scanner<'a, '_> {
     }
 
     fn peek(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
+        self.bytes.get(self.at).copied()
     }
 
     fn skip_whitespace(&mut self) {
@@ -392,7 +405,7 @@ mod tests {
 
     fn strict(text: &[u8]) -> Result<(), ScanError> {
         let mut rule = Uniform(Duplicates::Refuse);
-        scan(text, &Limits::default(), Duplicates::Refuse, &mut rule).map(|_| ())
+        scan(text, &Limits::default(), Duplicates::Refuse, &mut rule)
     }
 
     #[test]
@@ -523,10 +536,7 @@ mod tests {
             let mut rule = Uniform(Duplicates::Allow);
             let ours = scan(text.as_bytes(), &Limits::default(), Duplicates::Allow, &mut rule);
             let theirs = serde_json::from_str::<&serde_json::value::RawValue>(&text);
-            // Only an envelope with a repeated key may be refused where serde_json accepts.
-            if !matches!(ours, Err(ScanError::DuplicateKey { .. })) {
-                prop_assert_eq!(ours.is_ok(), theirs.is_ok(), "{:?} {:?}", ours, theirs);
-            }
+            prop_assert_eq!(ours.is_ok(), theirs.is_ok(), "{:?} {:?}", ours, theirs);
         }
     }
 }

@@ -87,7 +87,7 @@ impl<'a> Splice<'a> {
         }
         let mut patches = Vec::with_capacity(self.edits.len());
         let span = 0..self.source.as_bytes().len();
-        edit_object(self.source.as_str(), span, 0, &self.edits, &mut patches)?;
+        edit_object(self.source.as_bytes(), span, 0, &self.edits, &mut patches)?;
         Ok(RawJson::trusted(apply(self.source.as_bytes(), patches)))
     }
 }
@@ -100,13 +100,13 @@ struct Patch {
 
 /// Turns the edits below the object at `span` into patches, in the order of the source.
 fn edit_object(
-    text: &str,
+    text: &[u8],
     span: Range<usize>,
     depth: usize,
     edits: &[Edit<'_>],
     patches: &mut Vec<Patch>,
 ) -> Result<(), SpliceError> {
-    if text.as_bytes().get(span.start) != Some(&b'{') {
+    if text.get(span.start) != Some(&b'{') {
         return Err(SpliceError::NotAnObject {
             path: parent_path(edits, depth),
         });
@@ -159,7 +159,7 @@ fn flush(removal: &mut Option<Range<usize>>, patches: &mut Vec<Patch>) {
 }
 
 fn replace_member(
-    text: &str,
+    text: &[u8],
     member: &Member<'_>,
     depth: usize,
     edits: &[Edit<'_>],
@@ -184,8 +184,8 @@ fn replace_member(
     }
 }
 
-fn is_object(text: &str, member: &Member<'_>) -> bool {
-    text.as_bytes().get(member.value_span.start) == Some(&b'{')
+fn is_object(text: &[u8], member: &Member<'_>) -> bool {
+    text.get(member.value_span.start) == Some(&b'{')
 }
 
 fn append_missing(
@@ -229,7 +229,7 @@ fn new_value(edits: &[Edit<'_>], depth: usize) -> Result<Option<RawJson>, Splice
     }
     let empty = RawJson::empty_object();
     let mut patches = Vec::new();
-    edit_object(empty.as_str(), 0..2, depth, edits, &mut patches)?;
+    edit_object(empty.as_bytes(), 0..2, depth, edits, &mut patches)?;
     Ok(Some(RawJson::trusted(apply(empty.as_bytes(), patches))))
 }
 

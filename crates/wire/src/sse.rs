@@ -144,14 +144,18 @@ impl Parser {
     }
 }
 
-/// The name that servers give to events which carry a message.
-const MESSAGE_PREFIX: &[u8] = b"event: message\ndata: ";
+/// What stands before the message in an event: with [`MESSAGE_SUFFIX`] a message on one line can be
+/// sent without copying it.
+pub const MESSAGE_PREFIX: &[u8] = b"event: message\ndata: ";
+
+/// What stands after the message in an event.
+pub const MESSAGE_SUFFIX: &[u8] = b"\n\n";
 
 /// Appends an event that carries one message; `write` puts the message on one line.
 pub fn message(out: &mut BytesMut, write: impl FnOnce(&mut BytesMut)) {
     out.put_slice(MESSAGE_PREFIX);
     write(out);
-    out.put_slice(b"\n\n");
+    out.put_slice(MESSAGE_SUFFIX);
 }
 
 /// A comment, which readers pass over: it keeps an idle stream alive.

@@ -5,23 +5,77 @@ use std::borrow::Cow;
 #[error("string has a lone surrogate")]
 pub struct LoneSurrogate;
 
-/// Decodes what stands between the quotes of a valid JSON string.
-pub(crate) fn decode(raw: &str) -> Result<Cow<'_, str>, LoneSurrogate> {
-    let Some(first) = memchr::memchr(b'\\', raw.as_bytes()) else {
-        return Ok(Cow::Borrowed(raw));
-    };
-    let (plain, mut rest) = raw.split_at(first);
+/// What stands between the quotes of a valid JSON string.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RawText<'a> {
+    pub(crate) bytes: &'a [u8],
+    /// Whether it must be decoded to be read.
+    pub(crate) escaped: bool,
+}
+
+impl<'a> RawText<'a> {
+    /// The text, copied only where it must be decoded.
+    pub(crate) fn decode(self) -> Result<Cow<'a, str>, LoneSurrogate> {
+        let raw = std::str::from_utf8(self.bytes).expect("a scanned string is UTF-8");
+        if self.escaped {
+            unescape(raw).map(Cow::Owned)
+        } else {
+            Ok(Cow::Borrowed(raw))
+        }
+    }
+
+    /// Whether the text is `name`.
+    pub(crate) fn is(self, name: &str) -> bool {
+        if self.escaped {
+            return self.decode().is_ok_and(|text| text == name);
+        }
+        self.bytes == name.as_bytes()
+    }
+}
+
+/// How many bytes stand for themselves before a quote, a backslash or a control character.
+///
+/// Looks at eight bytes at a time: most strings of a message are short, and this is where a scan
+/// spends its time.
+pub(crate) fn plain_length(bytes: &[u8]) -> usize {
+    let mut length = 0;
+    while let Some(word) = bytes.get(length..).and_then(<[u8]>::first_chunk) {
+        let special = special_bytes(u64::from_le_bytes(*word));
+        if special != 0 {
+            return length + special.trailing_zeros() as usize / 8;
+        }
+        length += 8;
+    }
+    let tail = bytes.get(length..).unwrap_or_default();
+    let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | ..0x20);
+    length + tail.iter().position(is_special).unwrap_or(tail.len())
+}
+
+/// Sets the high bit of the lowest byte that does not stand for itself; higher bits may lie.
+fn special_bytes(word: u64) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGHS: u64 = 0x8080_8080_8080_8080;
+    let zero_bytes = |word: u64| word.wrapping_sub(ONES) & !word;
+    let quotes = zero_bytes(word ^ (ONES * b'"' as u64));
+    let backslashes = zero_bytes(word ^ (ONES * b'\\' as u64));
+    let controls = word.wrapping_sub(ONES * 0x20) & !word;
+    (quotes | backslashes | controls) & HIGHS
+}
+
+fn unescape(raw: &str) -> Result<String, LoneSurrogate> {
     let mut text = String::with_capacity(raw.len());
-    text.push_str(plain);
-    while let Some(escape) = rest.strip_prefix('\\') {
+    let mut rest = raw;
+    loop {
+        let length = memchr::memchr(b'\\', rest.as_bytes()).unwrap_or(rest.len());
+        let (plain, escape) = rest.split_at(length);
+        text.push_str(plain);
+        let Some(escape) = escape.strip_prefix('\\') else {
+            return Ok(text);
+        };
         let (decoded, after) = decode_escape(escape)?;
         text.push(decoded);
-        let length = memchr::memchr(b'\\', after.as_bytes()).unwrap_or(after.len());
-        let (plain, next) = after.split_at(length);
-        text.push_str(plain);
-        rest = next;
+        rest = after;
     }
-    Ok(Cow::Owned(text))
 }
 
 /// The length of the valid escape at the start of `bytes`, backslash included.
@@ -79,6 +133,15 @@ fn code_unit(digits: &str) -> Result<(u32, &str), LoneSurrogate> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    fn decode(raw: &str) -> Result<Cow<'_, str>, LoneSurrogate> {
+        RawText {
+            bytes: raw.as_bytes(),
+            escaped: raw.contains('\\'),
+        }
+        .decode()
+    }
 
     #[test]
     fn escapes_decode_to_their_characters() {
@@ -102,6 +165,16 @@ mod tests {
             r"\ud800\ud800",
         ] {
             assert_eq!(decode(raw), Err(LoneSurrogate), "{raw}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn plain_bytes_end_at_the_first_special_one(bytes: Vec<u8>, text in "[ -~\u{80}-\u{ffff}]{0,40}") {
+            for bytes in [bytes.as_slice(), text.as_bytes()] {
+                let expect = bytes.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
+                prop_assert_eq!(plain_length(bytes), expect.unwrap_or(bytes.len()));
+            }
         }
     }
 }

@@ -24,14 +24,20 @@ impl RequestMeta {
             .get("_meta")
             .filter(RawJson::is_object)
             .ok_or_else(|| Error::invalid_params("params must have the object `_meta`"))?;
-        let version = meta
-            .get(meta::PROTOCOL_VERSION)
+        let [version, capabilities] =
+            meta.pick([meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES]);
+        let version = version
             .filter(|version| version.text().is_some())
             .ok_or_else(|| missing(meta::PROTOCOL_VERSION))?;
-        meta.get(meta::CLIENT_CAPABILITIES)
-            .filter(RawJson::is_object)
-            .ok_or_else(|| missing(meta::CLIENT_CAPABILITIES))?;
+        if !capabilities.is_some_and(|capabilities| capabilities.is_object()) {
+            return Err(missing(meta::CLIENT_CAPABILITIES));
+        }
         Ok(Self { meta, version })
+    }
+
+    /// Whether the request names the revision `version`.
+    pub(crate) fn names(&self, version: &str) -> bool {
+        self.version.text().is_some_and(|named| named == version)
     }
 
     /// The revision that the request names.

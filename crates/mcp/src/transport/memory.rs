@@ -1,1 +1,39 @@
 //! A client and a server connected inside one process.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use super::line::{Config, Connection, serve};
+use crate::error::Error;
+use crate::service::Service;
+
+/// Connects a client to `service` through the framing that stdio uses.
+///
+/// The second value serves; run it beside the calls, for example with `tokio::spawn`. It ends
+/// when the connection is dropped. Needs a tokio runtime.
+pub fn pair(
+    service: Arc<dyn Service>,
+) -> (
+    Connection,
+    impl Future<Output = Result<(), Error>> + Send + 'static,
+) {
+    pair_with(service, Config::default())
+}
+
+/// Like [`pair`], with limits for both sides.
+pub fn pair_with(
+    service: Arc<dyn Service>,
+    config: Config,
+) -> (
+    Connection,
+    impl Future<Output = Result<(), Error>> + Send + 'static,
+) {
+    let (client, server) = tokio::io::duplex(PIPE_BYTES);
+    let (reader, writer) = tokio::io::split(client);
+    let connection = Connection::new("memory", reader, writer, config);
+    let (reader, writer) = tokio::io::split(server);
+    (connection, serve(service, reader, writer, config))
+}
+
+/// As much as a pipe of the operating system holds.
+const PIPE_BYTES: usize = 64 * 1024;

@@ -3,6 +3,6 @@
 pub mod child;
 #[cfg(any(feature = "http-client", feature = "http-server"))]
 pub mod http;
-mod line;
+pub mod line;
 pub mod memory;
 pub mod stdio;

@@ -2,4 +2,17 @@
 
 #![cfg(test)]
 
+mod client_cache;
+mod client_calls;
+mod client_input;
+mod client_listen;
+mod client_output;
+mod client_pages;
+mod client_scripted;
+mod client_tasks;
+mod http_client;
+mod http_server;
 mod router;
+mod stdio_client;
+mod stdio_fixture;
+mod stdio_server;

@@ -1,1 +1,26 @@
-//! Streamable HTTP, the calling side.
+//! A client of Streamable HTTP: every call is one POST.
+//!
+//! # Layout
+//! - [`HttpClient`]: the service; read it first.
+//! - [`Config`]: what it may send and how much it accepts.
+//! - `request`: the headers and the body of one POST.
+//! - `response`: from an HTTP response to a reply, with `exchange` for what each message means.
+//! - [`HttpFailure`]: an HTTP response that carries no message.
+//! - `schemas`: which tool parameters travel in headers.
+//! - `pool`, `connector`, `body`, `endpoint`: connections that are used again, and their bytes.
+
+mod body;
+mod config;
+mod connector;
+mod endpoint;
+mod exchange;
+mod failure;
+mod http_client;
+mod pool;
+mod request;
+mod response;
+mod schemas;
+
+pub use config::{Config, HeaderError, Headers, Limits};
+pub use failure::HttpFailure;
+pub use http_client::HttpClient;

@@ -1,1 +1,30 @@
 //! Streamable HTTP, the answering side.
+//!
+//! # Layout
+//! - [`Server`]: listens, counts connections, closes what takes too long, drains.
+//! - [`Config`], [`Guard`], [`Auth`], [`Limits`]: what an operator decides.
+//! - `connection`: one connection, from its first byte to its last.
+//! - `exchange`: one request, from its head to its response. Read this to see the order of checks.
+//! - `guard`, `head`, `intake`, `mirror`: the checks.
+//! - `answer`, `body`, `events`: the responses.
+//! - `framing`, `tap`, `vitals`: what is watched on a connection beneath HTTP.
+
+mod answer;
+mod body;
+mod config;
+mod connection;
+mod events;
+mod exchange;
+mod framing;
+mod guard;
+mod head;
+mod intake;
+mod listener;
+mod mirror;
+mod running;
+mod tap;
+mod vitals;
+
+pub use config::{Auth, BearerToken, Config, HeaderParams, Limits};
+pub use guard::Guard;
+pub use listener::{Server, ShutdownHandle};

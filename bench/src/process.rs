@@ -1,0 +1,147 @@
+//! The measured server processes.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use crate::load::{HttpLoad, Length, Outcome, StdioLoad};
+use crate::variant::Transport;
+
+/// Long enough for every run, under valgrind too; a server that hangs must not hang the benchmark.
+const RUN_LIMIT: Duration = Duration::from_secs(120);
+
+/// Long enough for a server under valgrind to write its profile.
+const EXIT_LIMIT: Duration = Duration::from_secs(60);
+
+/// A running server and the load generator connected to it.
+///
+/// The process ends when this is dropped.
+pub struct Server {
+    child: Child,
+    load: Load,
+}
+
+enum Load {
+    Http(HttpLoad),
+    Stdio(StdioLoad),
+}
+
+impl Server {
+    /// Starts `command` and connects to it with the given number of requests in flight.
+    pub async fn start(
+        command: &[OsString],
+        transport: Transport,
+        concurrency: usize,
+    ) -> Result<Self> {
+        let (program, arguments) = command.split_first().context("no command to start")?;
+        let mut child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .with_context(|| format!("cannot start {}", program.display()))?;
+        let stdout = child.stdout.take().context("standard output is piped")?;
+        let load = match transport {
+            Transport::Http => {
+                let mut address = String::new();
+                BufReader::new(stdout).read_line(&mut address).await?;
+                let address: SocketAddr = address
+                    .trim()
+                    .parse()
+                    .context("the server did not say where it listens")?;
+                Load::Http(HttpLoad::connect(address, concurrency).await?)
+            }
+            Transport::Stdio => {
+                let stdin = child.stdin.take().context("standard input is piped")?;
+                Load::Stdio(StdioLoad::connect(stdin, stdout, concurrency).await?)
+            }
+        };
+        Ok(Self { child, load })
+    }
+
+    /// Sends requests for the given length.
+    pub async fn run(&mut self, length: Length) -> Result<Outcome> {
+        let run = async {
+            match &mut self.load {
+                Load::Http(load) => load.run(length).await,
+                Load::Stdio(load) => load.run(length).await,
+            }
+        };
+        timeout(RUN_LIMIT, run)
+            .await
+            .context("the server stopped answering")?
+    }
+
+    /// Returns the processor time that the server has used, in user and kernel mode.
+    pub fn cpu_time(&self) -> Result<Duration> {
+        let stat = std::fs::read_to_string(self.proc_file("stat")?)?;
+        cpu_time(&stat, rustix::param::clock_ticks_per_second())
+            .with_context(|| format!("unexpected process status: {stat}"))
+    }
+
+    /// Returns the largest resident size that the server has had, in KiB.
+    pub fn peak_memory(&self) -> Result<u64> {
+        let status = std::fs::read_to_string(self.proc_file("status")?)?;
+        peak_memory(&status).with_context(|| format!("unexpected process status: {status}"))
+    }
+
+    /// Closes the server's input and waits until it has ended.
+    pub async fn stop(self) -> Result<()> {
+        let Self { mut child, load } = self;
+        drop(load);
+        drop(child.stdin.take());
+        let status = timeout(EXIT_LIMIT, child.wait())
+            .await
+            .context("the server does not end")??;
+        ensure!(status.success(), "the server ended with {status}");
+        Ok(())
+    }
+
+    fn proc_file(&self, name: &str) -> Result<String> {
+        let pid = self.child.id().context("the server has ended")?;
+        Ok(format!("/proc/{pid}/{name}"))
+    }
+}
+
+fn cpu_time(stat: &str, ticks_per_second: u64) -> Option<Duration> {
+    // The second field is the program's name in parentheses and may hold anything.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut times = fields.split_whitespace().skip(11).map(str::parse::<u64>);
+    let ticks = times.next()?.ok()? + times.next()?.ok()?;
+    Some(Duration::from_secs_f64(
+        ticks as f64 / ticks_per_second as f64,
+    ))
+}
+
+fn peak_memory(status: &str) -> Option<u64> {
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix(" kB")?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processor_time_is_user_plus_kernel() {
+        let stat = "4242 (a) b) S 1 2 3 4 5 6 7 8 9 10 150 50 0 0 20 0 3 0 99";
+        assert_eq!(cpu_time(stat, 100), Some(Duration::from_secs(2)));
+        assert_eq!(cpu_time("4242 (a) S 1", 100), None);
+    }
+
+    #[test]
+    fn peak_memory_is_the_high_water_mark() {
+        let status = "Name:\tx\nVmPeak:\t  9000 kB\nVmHWM:\t    5648 kB\nVmRSS:\t 5000 kB\n";
+        assert_eq!(peak_memory(status), Some(5648));
+        assert_eq!(peak_memory("Name:\tx\n"), None);
+    }
+}

@@ -1,0 +1,10 @@
+//! What was measured, as a page for people.
+
+mod figures;
+mod markdown;
+mod page;
+mod target;
+
+pub use figures::{CostLevel, Figures, LoadLevel, RelayCost};
+pub use page::render;
+pub use target::{Bound, Target};

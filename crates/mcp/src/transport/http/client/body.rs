@@ -1,0 +1,90 @@
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Incoming};
+
+use super::pool::Lease;
+
+/// The body of a response, which holds on to its connection.
+///
+/// Dropped before its end, it closes the connection: the server learns that nobody listens.
+pub(super) struct Stream {
+    body: Incoming,
+    lease: Option<Lease>,
+}
+
+/// Why a body could not be taken.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BodyError {
+    #[error("the response is larger than {limit} bytes")]
+    TooLarge { limit: usize },
+    #[error("the connection broke within the response")]
+    Broken(#[from] hyper::Error),
+}
+
+/// What is set aside on the word of the peer alone.
+const FIRST_ALLOCATION: usize = 1024 * 1024;
+
+impl Stream {
+    pub(super) fn new(body: Incoming, lease: Lease) -> Self {
+        Self {
+            body,
+            lease: Some(lease),
+        }
+    }
+
+    /// The next part of the body. Dropping the future loses nothing.
+    pub(super) async fn next(&mut self) -> Option<Result<Bytes, hyper::Error>> {
+        while !self.body.is_end_stream() {
+            match self.body.frame().await {
+                Some(Ok(frame)) => {
+                    if let Ok(part) = frame.into_data() {
+                        return Some(Ok(part));
+                    }
+                }
+                Some(Err(error)) => return Some(Err(error)),
+                None => break,
+            }
+        }
+        if let Some(lease) = self.lease.take() {
+            lease.end();
+        }
+        None
+    }
+
+    /// Takes a whole body into one buffer, which has the right size if the peer announced it.
+    ///
+    /// The parts are copied and not kept, so that the connection can go on using its own buffer.
+    pub(super) async fn whole(mut self, limit: usize) -> Result<Bytes, BodyError> {
+        let announced = self.announced();
+        if announced > limit {
+            return Err(BodyError::TooLarge { limit });
+        }
+        let mut whole = BytesMut::with_capacity(announced.min(FIRST_ALLOCATION));
+        while let Some(part) = self.next().await {
+            let part = part?;
+            if whole.len() + part.len() > limit {
+                return Err(BodyError::TooLarge { limit });
+            }
+            whole.extend_from_slice(&part);
+        }
+        Ok(whole.freeze())
+    }
+
+    /// Takes up to `limit` bytes of a body that nobody depends on; what is broken or more is left.
+    pub(super) async fn beginning(mut self, limit: usize) -> Bytes {
+        let mut beginning = BytesMut::with_capacity(self.announced().min(limit));
+        while let Some(Ok(part)) = self.next().await {
+            let room = limit - beginning.len();
+            if part.len() > room {
+                beginning.extend_from_slice(part.get(..room).unwrap_or_default());
+                break;
+            }
+            beginning.extend_from_slice(&part);
+        }
+        beginning.freeze()
+    }
+
+    fn announced(&self) -> usize {
+        usize::try_from(self.body.size_hint().lower()).unwrap_or(usize::MAX)
+    }
+}

@@ -1,0 +1,207 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{
+    ACCEPT, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, TE, TRAILER, TRANSFER_ENCODING,
+    UPGRADE,
+};
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+/// How to talk to one server.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// What the server is called in errors and logs.
+    pub name: Arc<str>,
+    /// What every request carries besides the headers of the protocol.
+    pub headers: Headers,
+    /// How much of a response is read.
+    pub limits: Limits,
+    /// How long a new connection may take, its TLS handshake included.
+    pub connect_timeout: Duration,
+    /// Certificates to trust besides those of the platform, in DER form.
+    pub extra_roots: Vec<Bytes>,
+}
+
+/// How much of a response is read before it is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The most bytes of a response that is one JSON message.
+    pub json: usize,
+    /// The most bytes of one server-sent event.
+    pub event: usize,
+    /// How much of the body of an HTTP error is looked at.
+    pub error: usize,
+}
+
+/// Headers of the user, for example `authorization`. Their values are never shown.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Headers(HeaderMap);
+
+/// A header cannot be sent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HeaderError {
+    /// The name cannot be that of a header.
+    #[error("`{0}` is not the name of a header")]
+    Name(String),
+    /// The value has characters that no header may have.
+    #[error("the value of header `{0}` has characters that no header may have")]
+    Value(String),
+    /// The header belongs to the transport.
+    #[error("header `{0}` is set by the transport and cannot be configured")]
+    Reserved(String),
+}
+
+impl Config {
+    /// A server called `name`, with the limits that fit almost every server.
+    #[must_use]
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self {
+            name: name.into(),
+            headers: Headers::default(),
+            limits: Limits::default(),
+            connect_timeout: Duration::from_secs(30),
+            extra_roots: Vec::new(),
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            json: 16 * 1024 * 1024,
+            event: 16 * 1024 * 1024,
+            error: 64 * 1024,
+        }
+    }
+}
+
+impl Headers {
+    /// The same headers and one more; a header of the same name is replaced.
+    ///
+    /// # Errors
+    /// The header is malformed, or belongs to the transport.
+    pub fn with(mut self, name: &str, value: &str) -> Result<Self, HeaderError> {
+        let header: HeaderName = name
+            .parse()
+            .map_err(|_| HeaderError::Name(name.to_owned()))?;
+        if RESERVED.contains(&header) || header.as_str().starts_with("mcp-") {
+            return Err(HeaderError::Reserved(header.as_str().to_owned()));
+        }
+        let mut value = HeaderValue::from_str(value)
+            .map_err(|_| HeaderError::Value(header.as_str().to_owned()))?;
+        value.set_sensitive(true);
+        self.0.insert(header, value);
+        Ok(self)
+    }
+
+    pub(super) fn as_map(&self) -> &HeaderMap {
+        &self.0
+    }
+
+    /// The same text without any of our values, which a server may have echoed.
+    ///
+    /// Best-effort: a value that the server changed in any way is not found.
+    pub(super) fn redact(&self, mut text: String) -> String {
+        for value in self.0.values().filter_map(|value| value.to_str().ok()) {
+            // The credentials after a scheme such as `Bearer` are secret on their own.
+            let credentials = value.split_once(' ').map_or(value, |(_, rest)| rest);
+            for secret in [value, credentials] {
+                if secret.len() >= SHORTEST_SECRET && text.contains(secret) {
+                    text = text.replace(secret, HIDDEN);
+                }
+            }
+        }
+        text
+    }
+}
+
+impl fmt::Debug for Headers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hidden = format_args!("{HIDDEN}");
+        f.debug_map()
+            .entries(self.0.keys().map(|name| (name.as_str(), hidden)))
+            .finish()
+    }
+}
+
+const HIDDEN: &str = "***";
+
+/// Shorter values are words that occur by chance.
+const SHORTEST_SECRET: usize = 6;
+
+/// What the transport sets itself, and cookies, of which it keeps none.
+const RESERVED: [HeaderName; 10] = [
+    ACCEPT,
+    CONNECTION,
+    CONTENT_LENGTH,
+    CONTENT_TYPE,
+    COOKIE,
+    HOST,
+    TE,
+    TRAILER,
+    TRANSFER_ENCODING,
+    UPGRADE,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn header_values_are_never_shown() {
+        let mut config = Config::new("files");
+        config.headers = Headers::default()
+            .with("Authorization", "Bearer top-secret")
+            .unwrap()
+            .with("x-api-key", "key-123456")
+            .unwrap();
+        let shown = format!("{config:?}");
+        assert!(
+            shown.contains(r#"headers: {"authorization": ***, "x-api-key": ***}"#),
+            "{shown}"
+        );
+        assert!(
+            !shown.contains("secret") && !shown.contains("123456"),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn headers_of_the_transport_cannot_be_configured() {
+        for name in [
+            "Host",
+            "content-length",
+            "Mcp-Method",
+            "MCP-Anything",
+            "cookie",
+        ] {
+            assert_eq!(
+                Headers::default().with(name, "x"),
+                Err(HeaderError::Reserved(name.to_ascii_lowercase()))
+            );
+        }
+        assert_eq!(
+            Headers::default().with("a b", "x"),
+            Err(HeaderError::Name("a b".to_owned()))
+        );
+        assert_eq!(
+            Headers::default().with("x-key", "a\r\nb: c"),
+            Err(HeaderError::Value("x-key".to_owned()))
+        );
+    }
+
+    #[test]
+    fn an_echoed_value_is_taken_out() {
+        let headers = Headers::default()
+            .with("authorization", "Bearer top-secret")
+            .unwrap()
+            .with("x-mode", "fast")
+            .unwrap();
+        assert_eq!(
+            headers.redact("fast: `Bearer top-secret` or top-secret".to_owned()),
+            "fast: `***` or ***"
+        );
+    }
+}

@@ -1,0 +1,116 @@
+use std::error::Error as StdError;
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Uri;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::rt::{Read, Write};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::connect::HttpConnector;
+use rustls::ClientConfig;
+use rustls::crypto::ring;
+use rustls::pki_types::CertificateDer;
+use rustls_platform_verifier::Verifier;
+use tower_service::Service;
+
+use super::config::Config;
+use super::endpoint::Endpoint;
+use super::request::Body;
+
+/// Makes connections to one server, directly, whatever proxy the system is configured with.
+pub(super) struct Connector {
+    endpoint: Uri,
+    timeout: Duration,
+    transport: Transport,
+}
+
+enum Transport {
+    Tcp(HttpConnector),
+    Tls(HttpsConnector<HttpConnector>),
+}
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ConnectError {
+    #[error("no connection within {0:?}")]
+    TimedOut(Duration),
+    #[error(transparent)]
+    Failed(Box<dyn StdError + Send + Sync>),
+    #[error(transparent)]
+    Handshake(#[from] hyper::Error),
+}
+
+/// How often the operating system checks that the peer of a silent stream is still there.
+const TCP_KEEP_ALIVE: Duration = Duration::from_secs(60);
+
+impl Connector {
+    pub(super) fn new(endpoint: &Endpoint, config: &Config) -> Result<Self, rustls::Error> {
+        let mut tcp = HttpConnector::new();
+        tcp.set_nodelay(true);
+        tcp.set_keepalive(Some(TCP_KEEP_ALIVE));
+        let transport = if endpoint.is_https() {
+            tcp.enforce_http(false);
+            let tls = HttpsConnectorBuilder::new()
+                .with_tls_config(tls_config(&config.extra_roots)?)
+                .https_only()
+                .enable_http1()
+                .wrap_connector(tcp);
+            Transport::Tls(tls)
+        } else {
+            Transport::Tcp(tcp)
+        };
+        Ok(Self {
+            endpoint: endpoint.uri().clone(),
+            timeout: config.connect_timeout,
+            transport,
+        })
+    }
+
+    /// Makes a connection; looking up the name, TCP and TLS together must end in time.
+    pub(super) async fn connect(&self) -> Result<SendRequest<Body>, ConnectError> {
+        let connecting = async {
+            match &self.transport {
+                Transport::Tcp(tcp) => open(tcp.clone(), self.endpoint.clone()).await,
+                Transport::Tls(tls) => open(tls.clone(), self.endpoint.clone()).await,
+            }
+        };
+        tokio::time::timeout(self.timeout, connecting)
+            .await
+            .unwrap_or(Err(ConnectError::TimedOut(self.timeout)))
+    }
+}
+
+async fn open<C>(mut connector: C, endpoint: Uri) -> Result<SendRequest<Body>, ConnectError>
+where
+    C: Service<Uri>,
+    C::Error: Into<Box<dyn StdError + Send + Sync>>,
+    C::Response: Read + Write + Unpin + Send + 'static,
+{
+    let failed = |error: C::Error| ConnectError::Failed(error.into());
+    poll_fn(|cx| connector.poll_ready(cx))
+        .await
+        .map_err(failed)?;
+    let stream = connector.call(endpoint).await.map_err(failed)?;
+    let (sender, connection) = http1::handshake(stream).await?;
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "a connection ended");
+        }
+    });
+    Ok(sender)
+}
+
+fn tls_config(extra_roots: &[Bytes]) -> Result<ClientConfig, rustls::Error> {
+    let provider = Arc::new(ring::default_provider());
+    let roots = extra_roots
+        .iter()
+        .map(|root| CertificateDer::from(root.to_vec()));
+    let verifier = Verifier::new_with_extra_roots(roots, provider.clone())?;
+    Ok(ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(verifier))
+        .with_no_client_auth())
+}

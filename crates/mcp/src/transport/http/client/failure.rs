@@ -1,0 +1,227 @@
+use std::fmt;
+
+use http::header::{CONTENT_TYPE, HeaderMap, LOCATION, WWW_AUTHENTICATE};
+use http::response::Parts;
+use http::{StatusCode, Uri};
+
+use super::config::Headers;
+use super::endpoint::origin;
+use crate::error::Kind;
+
+/// An HTTP response that carries no message of the protocol: the source of the error it became.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpFailure {
+    /// The status of the response.
+    pub status: u16,
+    /// Its challenges, one per `WWW-Authenticate` header.
+    pub www_authenticate: Vec<String>,
+    /// How its body begins, on one line.
+    pub body_excerpt: String,
+    content_type: Option<String>,
+    /// Where a redirect leads, as far as it may be told.
+    redirect: Option<String>,
+}
+
+impl HttpFailure {
+    /// Describes a response; what it echoes of our own headers is left out.
+    pub(super) fn new(head: &Parts, body: &[u8], ours: &Headers) -> Self {
+        let text = |value: &http::HeaderValue| {
+            ours.redact(String::from_utf8_lossy(value.as_bytes()).into_owned())
+        };
+        Self {
+            status: head.status.as_u16(),
+            www_authenticate: head
+                .headers
+                .get_all(WWW_AUTHENTICATE)
+                .iter()
+                .map(text)
+                .collect(),
+            body_excerpt: excerpt(&ours.redact(String::from_utf8_lossy(body).into_owned())),
+            content_type: head.headers.get(CONTENT_TYPE).map(text),
+            redirect: head.status.is_redirection().then(|| target(&head.headers)),
+        }
+    }
+
+    /// What sort of error the response is.
+    pub(super) fn kind(&self) -> Kind {
+        match self.status {
+            401 | 403 => Kind::Unauthorized,
+            413 | 431 => Kind::TooLarge,
+            429 => Kind::Busy,
+            502..=504 => Kind::Connect,
+            _ => Kind::Protocol,
+        }
+    }
+}
+
+impl fmt::Display for HttpFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match StatusCode::from_u16(self.status) {
+            Ok(status) => write!(f, "HTTP status {status}")?,
+            Err(_) => write!(f, "HTTP status {}", self.status)?,
+        }
+        if let Some(redirect) = &self.redirect {
+            return write!(f, ", a redirect to {redirect}, which is not followed");
+        }
+        match &self.content_type {
+            Some(content_type) => write!(f, " with content type `{content_type}`")?,
+            None => f.write_str(" without a content type")?,
+        }
+        if !self.body_excerpt.is_empty() {
+            write!(f, ": {}", self.body_excerpt)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for HttpFailure {}
+
+/// How many characters of a body are shown.
+const EXCERPT: usize = 256;
+
+/// The first words of `text`, with every run of white space and control characters as one space.
+fn excerpt(text: &str) -> String {
+    let mut words = text
+        .split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|word| !word.is_empty());
+    let mut excerpt = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        if excerpt.len() > EXCERPT * 4 {
+            break;
+        }
+        excerpt.push(' ');
+        excerpt.push_str(word);
+    }
+    if let Some((end, _)) = excerpt.char_indices().nth(EXCERPT) {
+        excerpt.truncate(end);
+        excerpt.push('…');
+    }
+    excerpt
+}
+
+/// The origin that a redirect names; its path and query are nobody's business.
+fn target(headers: &HeaderMap) -> String {
+    let location = headers
+        .get(LOCATION)
+        .and_then(|location| Uri::try_from(location.as_bytes()).ok());
+    match location {
+        Some(location) => origin(&location).unwrap_or_else(|| "its own origin".to_owned()),
+        None => "an unknown location".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::Response;
+
+    fn check(
+        status: u16,
+        headers: &[(&'static str, &str)],
+        body: &str,
+        expect: (Kind, &str, &[&str]),
+    ) {
+        let mut response = Response::builder().status(status);
+        for (name, value) in headers {
+            response = response.header(*name, *value);
+        }
+        let (head, ()) = response.body(()).unwrap().into_parts();
+        let ours = Headers::default()
+            .with("authorization", "Bearer top-secret")
+            .unwrap();
+        let failure = HttpFailure::new(&head, body.as_bytes(), &ours);
+        assert_eq!(
+            (
+                failure.kind(),
+                failure.to_string().as_str(),
+                failure.www_authenticate.as_slice()
+            ),
+            (
+                expect.0,
+                expect.1,
+                expect
+                    .2
+                    .iter()
+                    .map(|s| (*s).to_owned())
+                    .collect::<Vec<_>>()
+                    .as_slice()
+            )
+        );
+    }
+
+    #[test]
+    fn a_failure_says_what_came_instead_of_a_message() {
+        check(
+            502,
+            &[("content-type", "text/html")],
+            "<html>\r\n  <h1>Bad\tGateway</h1>\0",
+            (
+                Kind::Connect,
+                "HTTP status 502 Bad Gateway with content type `text/html`: <html> <h1>Bad Gateway</h1>",
+                &[],
+            ),
+        );
+        check(
+            401,
+            &[
+                ("www-authenticate", "Bearer realm=\"a\""),
+                ("www-authenticate", "Basic"),
+            ],
+            "no top-secret here",
+            (
+                Kind::Unauthorized,
+                "HTTP status 401 Unauthorized without a content type: no *** here",
+                &["Bearer realm=\"a\"", "Basic"],
+            ),
+        );
+        for (status, kind, text) in [
+            (403, Kind::Unauthorized, "403 Forbidden"),
+            (404, Kind::Protocol, "404 Not Found"),
+            (405, Kind::Protocol, "405 Method Not Allowed"),
+            (413, Kind::TooLarge, "413 Payload Too Large"),
+            (429, Kind::Busy, "429 Too Many Requests"),
+            (431, Kind::TooLarge, "431 Request Header Fields Too Large"),
+            (500, Kind::Protocol, "500 Internal Server Error"),
+            (503, Kind::Connect, "503 Service Unavailable"),
+            (599, Kind::Protocol, "599 <unknown status code>"),
+        ] {
+            let text = format!("HTTP status {text} without a content type");
+            check(status, &[], "", (kind, &text, &[]));
+        }
+    }
+
+    #[test]
+    fn a_redirect_names_an_origin_and_nothing_more() {
+        for (location, shown) in [
+            (
+                "https://u:p@other.example:444/a?token=1",
+                "https://other.example:444",
+            ),
+            ("/login?token=1", "its own origin"),
+            ("http://a b", "an unknown location"),
+        ] {
+            let text = format!(
+                "HTTP status 307 Temporary Redirect, a redirect to {shown}, which is not followed"
+            );
+            check(
+                307,
+                &[("location", location)],
+                "body",
+                (Kind::Protocol, &text, &[]),
+            );
+        }
+    }
+
+    #[test]
+    fn an_excerpt_is_short() {
+        assert_eq!(
+            excerpt(&"é".repeat(10_000)),
+            format!("{}…", "é".repeat(EXCERPT))
+        );
+        assert_eq!(
+            excerpt(&"a ".repeat(10_000)),
+            format!("{}…", "a ".repeat(EXCERPT / 2))
+        );
+        assert_eq!(excerpt(" \n "), "");
+    }
+}

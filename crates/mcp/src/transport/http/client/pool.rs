@@ -1,0 +1,135 @@
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use http::response::Parts;
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::SendRequest;
+use tokio::time::Instant;
+
+use super::body::Stream;
+use super::connector::{ConnectError, Connector};
+use super::request::Body;
+
+/// The connections to one server, kept open between requests.
+///
+/// A connection comes back when the body of its response has been read to the end, and is closed
+/// when the body is dropped before that.
+pub(super) struct Pool {
+    connector: Connector,
+    idle: Arc<Idle>,
+}
+
+/// Why a request got no response.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SendError {
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The connection ended before it took the request.
+    #[error(transparent)]
+    Unwritten(hyper::Error),
+    /// The connection ended with the request or a part of it.
+    #[error(transparent)]
+    Lost(hyper::Error),
+}
+
+impl Pool {
+    pub(super) fn new(connector: Connector) -> Self {
+        Self {
+            connector,
+            idle: Arc::default(),
+        }
+    }
+
+    /// Sends a request. Dropping the future closes the connection that carries it.
+    pub(super) async fn send(
+        &self,
+        mut request: Request<Body>,
+    ) -> Result<(Parts, Stream), SendError> {
+        while let Some(mut sender) = self.idle.take().await {
+            match sender.try_send_request(request).await {
+                Ok(response) => return Ok(self.opened(response, sender)),
+                // It was closed while it lay idle: the request is as good as new.
+                Err(mut error) => match error.take_message() {
+                    Some(unwritten) => request = unwritten,
+                    None => return Err(SendError::Lost(error.into_error())),
+                },
+            }
+        }
+        let mut sender = self.connector.connect().await?;
+        match sender.try_send_request(request).await {
+            Ok(response) => Ok(self.opened(response, sender)),
+            Err(error) if error.message().is_some() => {
+                Err(SendError::Unwritten(error.into_error()))
+            }
+            Err(error) => Err(SendError::Lost(error.into_error())),
+        }
+    }
+
+    fn opened(&self, response: Response<Incoming>, sender: SendRequest<Body>) -> (Parts, Stream) {
+        let (head, body) = response.into_parts();
+        let lease = Lease {
+            sender,
+            idle: self.idle.clone(),
+        };
+        (head, Stream::new(body, lease))
+    }
+}
+
+/// A connection that is in use.
+pub(super) struct Lease {
+    sender: SendRequest<Body>,
+    idle: Arc<Idle>,
+}
+
+impl Lease {
+    /// Gives the connection back, once its response has been read.
+    pub(super) fn end(self) {
+        self.idle.put(self.sender);
+    }
+}
+
+/// The connections that are not in use, the one used last on top.
+#[derive(Default)]
+struct Idle(Mutex<Vec<(Instant, SendRequest<Body>)>>);
+
+/// How many connections stay open while nothing is asked.
+const MAX_IDLE: usize = 128;
+
+/// How long they can be used again; most servers keep theirs a little longer.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(55);
+
+/// How long a connection may need to be ready for a request after its last response.
+const READY_TIMEOUT: Duration = Duration::from_millis(100);
+
+impl Idle {
+    /// A connection that can be used again at once.
+    async fn take(&self) -> Option<SendRequest<Body>> {
+        loop {
+            let (since, mut sender) = self.connections().pop()?;
+            if since.elapsed() > IDLE_TIMEOUT {
+                // All others have been idle for longer.
+                self.connections().clear();
+                return None;
+            }
+            if sender.is_ready() {
+                return Some(sender);
+            }
+            // Its task may not have run since the response; or it still writes the request.
+            if let Ok(Ok(())) = tokio::time::timeout(READY_TIMEOUT, sender.ready()).await {
+                return Some(sender);
+            }
+        }
+    }
+
+    fn put(&self, sender: SendRequest<Body>) {
+        let mut connections = self.connections();
+        if connections.len() < MAX_IDLE && !sender.is_closed() {
+            connections.push((Instant::now(), sender));
+        }
+    }
+
+    fn connections(&self) -> MutexGuard<'_, Vec<(Instant, SendRequest<Body>)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

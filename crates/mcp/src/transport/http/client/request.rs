@@ -1,0 +1,210 @@
+use bytes::buf::Chain;
+use bytes::{Buf, Bytes, BytesMut};
+use callgate_wire::{Id, Method, RawJson, encode, header, meta, method};
+use http::header::{ACCEPT, CONTENT_TYPE, HOST, USER_AGENT};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use http_body_util::Full;
+
+use super::config::Headers;
+use super::endpoint::Endpoint;
+use crate::error::Error;
+use crate::header_param::HeaderParam;
+
+/// The body of a request: the envelope around parameters that are not copied.
+pub(super) type Body = Full<Chain<Chain<Bytes, Bytes>, Bytes>>;
+
+/// Frames `params` as the request `id`.
+pub(super) fn body(id: &Id, method: &Method, params: &RawJson) -> Body {
+    let mut prefix = BytesMut::with_capacity(96);
+    encode::request_prefix(&mut prefix, id, method);
+    let suffix = Bytes::from_static(encode::REQUEST_SUFFIX);
+    Full::new(
+        prefix
+            .freeze()
+            .chain(params.clone().into_bytes())
+            .chain(suffix),
+    )
+}
+
+/// The headers that are the same in every request.
+pub(super) fn constant_headers(endpoint: &Endpoint, configured: &Headers) -> HeaderMap {
+    let mut headers = configured.as_map().clone();
+    headers.insert(HOST, endpoint.host());
+    headers
+        .entry(USER_AGENT)
+        .or_insert(HeaderValue::from_static(concat!(
+            "callgate/",
+            env!("CARGO_PKG_VERSION")
+        )));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(
+        ACCEPT,
+        HeaderValue::from_static("application/json, text/event-stream"),
+    );
+    headers
+}
+
+/// The headers of one request: everything that is sent is put together here.
+pub(super) fn headers(
+    constant: &HeaderMap,
+    method: &Method,
+    params: &RawJson,
+    mirrored: &[HeaderParam],
+) -> Result<HeaderMap, Error> {
+    let mut headers = constant.clone();
+    let version = params.at(&["_meta", meta::PROTOCOL_VERSION]);
+    let version = version.as_ref().and_then(RawJson::text).ok_or_else(|| {
+        Error::invalid_params(format!("`_meta` must have `{}`", meta::PROTOCOL_VERSION))
+    })?;
+    insert(&mut headers, header::PROTOCOL_VERSION, &version)?;
+    insert(&mut headers, header::METHOD, method.as_str())?;
+    if let Some(key) = name_key(method) {
+        let name = params.get(key);
+        let name = name.as_ref().and_then(RawJson::text).ok_or_else(|| {
+            Error::invalid_params(format!("params of `{method}` must have the string `{key}`"))
+        })?;
+        insert(&mut headers, header::NAME, &header::encode_value(&name))?;
+    }
+    if !mirrored.is_empty() {
+        let arguments = params
+            .get("arguments")
+            .unwrap_or_else(RawJson::empty_object);
+        for param in mirrored {
+            // A value that no header can hold is left to the server to refuse.
+            if let Some(value) = param
+                .value(&arguments)
+                .as_ref()
+                .and_then(HeaderParam::encode)
+            {
+                insert(&mut headers, &param.header, &value)?;
+            }
+        }
+    }
+    Ok(headers)
+}
+
+/// The parameter that `Mcp-Name` mirrors.
+fn name_key(name: &Method) -> Option<&'static str> {
+    match name.as_str() {
+        method::TOOLS_CALL | method::PROMPTS_GET => Some("name"),
+        method::RESOURCES_READ => Some("uri"),
+        method::TASKS_GET | method::TASKS_UPDATE | method::TASKS_CANCEL => Some("taskId"),
+        _ => None,
+    }
+}
+
+fn insert(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), Error> {
+    let unfit = || Error::invalid_params(format!("header `{name}` cannot hold its value"));
+    let header: HeaderName = name.parse().map_err(|_| unfit())?;
+    let value = HeaderValue::from_str(value).map_err(|_| unfit())?;
+    headers.try_insert(header, value).map_err(|_| unfit())?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use callgate_wire::Limits;
+
+    fn check(method: &str, members: &str, expect: Result<&[(&str, &str)], &str>) {
+        let params = format!(
+            r#"{{{members}"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}}"#
+        );
+        let params = RawJson::parse(params.into(), &Limits::default()).unwrap();
+        let mirrored = [
+            HeaderParam {
+                header: "mcp-param-region".to_owned(),
+                path: vec!["region".to_owned()],
+            },
+            HeaderParam {
+                header: "mcp-param-limit".to_owned(),
+                path: vec!["page".to_owned(), "limit".to_owned()],
+            },
+        ];
+        let seen = headers(&HeaderMap::new(), &Method::new(method), &params, &mirrored)
+            .map(|headers| {
+                headers
+                    .iter()
+                    .map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned()))
+                    .filter(|(name, _)| name != "mcp-protocol-version")
+                    .collect::<Vec<_>>()
+            })
+            .map_err(|error| error.to_string());
+        let expect = expect
+            .map(|headers| {
+                headers
+                    .iter()
+                    .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                    .collect()
+            })
+            .map_err(str::to_owned);
+        assert_eq!(seen, expect, "{method} {members}");
+    }
+
+    #[test]
+    fn the_name_of_what_is_asked_for_is_mirrored() {
+        let tool = |name: &'static str| [("mcp-method", "tools/call"), ("mcp-name", name)];
+        check("tools/list", "", Ok(&[("mcp-method", "tools/list")]));
+        check("tools/call", r#""name":"echo","#, Ok(&tool("echo")));
+        check("tools/call", r#""name":"\u0065cho","#, Ok(&tool("echo")));
+        check(
+            "tools/call",
+            r#""name":" é","#,
+            Ok(&tool("=?base64?IMOp?=")),
+        );
+        check(
+            "prompts/get",
+            r#""name":"p","#,
+            Ok(&[("mcp-method", "prompts/get"), ("mcp-name", "p")]),
+        );
+        check(
+            "resources/read",
+            r#""name":"no","uri":"file:///a","#,
+            Ok(&[("mcp-method", "resources/read"), ("mcp-name", "file:///a")]),
+        );
+        for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+            check(
+                method,
+                r#""taskId":"t-1","#,
+                Ok(&[("mcp-method", method), ("mcp-name", "t-1")]),
+            );
+        }
+        for name in ["", r#""name":7,"#, r#""name":"\ud800","#] {
+            check(
+                "tools/call",
+                name,
+                Err("params of `tools/call` must have the string `name`"),
+            );
+        }
+        check("a\nb", "", Err("header `mcp-method` cannot hold its value"));
+    }
+
+    #[test]
+    fn annotated_arguments_are_mirrored() {
+        check(
+            "tools/call",
+            r#""name":"t","arguments":{"region":"日本","page":{"limit":4.2e1},"other":1},"#,
+            Ok(&[
+                ("mcp-method", "tools/call"),
+                ("mcp-name", "t"),
+                ("mcp-param-region", "=?base64?5pel5pys?="),
+                ("mcp-param-limit", "42"),
+            ]),
+        );
+        check(
+            "tools/call",
+            r#""name":"t","arguments":{"region":null,"page":{"limit":1.5}},"#,
+            Ok(&[("mcp-method", "tools/call"), ("mcp-name", "t")]),
+        );
+    }
+
+    #[test]
+    fn a_request_without_a_version_is_not_sent() {
+        let params = RawJson::empty_object();
+        let error = headers(&HeaderMap::new(), &Method::new("x"), &params, &[]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`_meta` must have `io.modelcontextprotocol/protocolVersion`"
+        );
+    }
+}

@@ -1,0 +1,162 @@
+use std::collections::{BTreeMap, VecDeque};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use callgate_wire::{Id, Notification, RawJson, encode, meta, sse};
+use serde::Serialize;
+use tokio::time::{Instant, Sleep, sleep};
+
+use super::running::Running;
+use crate::error::Error;
+use crate::server::reply;
+use crate::service::{BoxFuture, Reply};
+
+/// The events of one call: its notifications in order, then its response.
+///
+/// Dropping the stream cancels the call.
+pub(super) struct EventStream {
+    running: Option<Running>,
+    /// Chunks that are ready to go.
+    ready: VecDeque<Bytes>,
+    buffer: BytesMut,
+    keep_alive: Pin<Box<Sleep>>,
+    interval: Duration,
+    /// Resolves when a subscription has to end because the server does.
+    end: Option<BoxFuture<'static, ()>>,
+}
+
+/// Once a chunk has this many bytes, it goes.
+const CHUNK: usize = 16 * 1024;
+
+/// Results of at least this many bytes are sent as they are, smaller ones copied into a chunk.
+const LARGE: usize = 8 * 1024;
+
+impl EventStream {
+    /// The stream of a call; once `end` resolves, it ends like a subscription.
+    pub(super) fn new(
+        running: Running,
+        interval: Duration,
+        end: Option<BoxFuture<'static, ()>>,
+    ) -> Self {
+        Self {
+            running: Some(running),
+            ready: VecDeque::new(),
+            buffer: BytesMut::new(),
+            keep_alive: Box::pin(sleep(interval)),
+            interval,
+            end,
+        }
+    }
+
+    /// Sends a notification that was taken from the call already.
+    pub(super) fn push(&mut self, notification: &Notification) {
+        sse::message(&mut self.buffer, |out| {
+            encode::notification(out, &notification.method, &notification.params);
+        });
+    }
+
+    /// Sends what the call said before its outcome, then the outcome, and ends the stream.
+    pub(super) fn finish(&mut self, outcome: Result<Reply, Error>) {
+        let Some(mut running) = self.running.take() else {
+            return;
+        };
+        while let Some(notification) = running.waiting_notification() {
+            self.push(&notification);
+        }
+        match outcome {
+            Ok(reply) => self.push_result(running.id(), &reply.into_result()),
+            Err(error) => sse::message(&mut self.buffer, |out| {
+                reply::error_response(out, Some(running.id()), &error);
+            }),
+        }
+        self.flush();
+    }
+
+    fn push_result(&mut self, id: &Id, result: &RawJson) {
+        if result.as_bytes().len() < LARGE {
+            sse::message(&mut self.buffer, |out| encode::result(out, id, result));
+            return;
+        }
+        self.buffer.extend_from_slice(sse::MESSAGE_PREFIX);
+        encode::result_prefix(&mut self.buffer, id);
+        self.flush();
+        self.ready.push_back(result.to_line().into_bytes());
+        self.buffer.extend_from_slice(encode::RESULT_SUFFIX);
+        self.buffer.extend_from_slice(sse::MESSAGE_SUFFIX);
+    }
+
+    /// Whether everything has been sent.
+    pub(super) fn is_over(&self) -> bool {
+        self.running.is_none() && self.ready.is_empty() && self.buffer.is_empty()
+    }
+
+    /// The next chunk, or `None` after the last one.
+    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        self.advance(cx);
+        self.flush();
+        if let Some(chunk) = self.ready.pop_front() {
+            self.keep_alive
+                .as_mut()
+                .reset(Instant::now() + self.interval);
+            return Poll::Ready(Some(chunk));
+        }
+        if self.running.is_none() {
+            return Poll::Ready(None);
+        }
+        if self.keep_alive.as_mut().poll(cx).is_ready() {
+            self.keep_alive
+                .as_mut()
+                .reset(Instant::now() + self.interval);
+            return Poll::Ready(Some(Bytes::from_static(sse::KEEP_ALIVE)));
+        }
+        Poll::Pending
+    }
+
+    /// Lets the call go on and takes what it says.
+    fn advance(&mut self, cx: &mut Context<'_>) {
+        let Some(running) = &mut self.running else {
+            return;
+        };
+        // The call comes first: what it says on the way belongs before its outcome.
+        if let Poll::Ready(outcome) = running.poll_outcome(cx) {
+            return self.finish(outcome);
+        }
+        while self.buffer.len() < CHUNK
+            && let Some(running) = &mut self.running
+            && let Poll::Ready(notification) = running.poll_notification(cx)
+        {
+            self.push(&notification);
+        }
+        if let Some(end) = &mut self.end
+            && end.as_mut().poll(cx).is_ready()
+            && let Some(running) = &self.running
+        {
+            let result = subscription_end(running.id());
+            self.finish(Ok(Reply::Complete(result)));
+        }
+    }
+
+    fn flush(&mut self) {
+        if !self.buffer.is_empty() {
+            self.ready.push_back(self.buffer.split().freeze());
+        }
+    }
+}
+
+/// The result of a subscription that the server ends.
+fn subscription_end(id: &Id) -> RawJson {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct End<'a> {
+        result_type: &'static str,
+        #[serde(rename = "_meta")]
+        meta: BTreeMap<&'static str, &'a RawJson>,
+    }
+    RawJson::encode(&End {
+        result_type: "complete",
+        meta: BTreeMap::from([(meta::SUBSCRIPTION_ID, id.as_raw())]),
+    })
+    .expect("a map of raw JSON is always JSON")
+}

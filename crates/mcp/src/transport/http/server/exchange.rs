@@ -1,0 +1,128 @@
+use std::sync::Arc;
+
+use callgate_wire::{Frame, Limits as JsonLimits, Method, Request as Message, method};
+use http::header::TRANSFER_ENCODING;
+use http::{HeaderMap, Request, Response};
+use hyper::body::Incoming;
+
+use super::answer::{self, Refusal};
+use super::body::Body;
+use super::config::Config;
+use super::events::EventStream;
+use super::guard::Policy;
+use super::head::{self, Admitted};
+use super::listener::Draining;
+use super::running::{First, Running};
+use super::vitals::Vitals;
+use super::{intake, mirror};
+use crate::error::{Error, Kind};
+use crate::notifier::Notifier;
+use crate::server::accept;
+use crate::service::{BoxFuture, Service};
+
+/// What every exchange of a server shares.
+pub(super) struct Shared {
+    pub(super) service: Arc<dyn Service>,
+    pub(super) config: Config,
+    pub(super) policy: Policy,
+    pub(super) draining: Draining,
+}
+
+/// Answers one request. Dropping the future cancels it.
+pub(super) async fn exchange(
+    shared: Arc<Shared>,
+    vitals: Arc<Vitals>,
+    request: Request<Incoming>,
+) -> Response<Body> {
+    vitals.begin_exchange();
+    // A chunked body is the last message we follow on a connection.
+    let last = request.headers().contains_key(TRANSFER_ENCODING);
+    let mut response = if vitals.is_ambiguous() {
+        answer::refuse(Refusal::Ambiguous)
+    } else {
+        respond(&shared, request)
+            .await
+            .unwrap_or_else(answer::refuse)
+    };
+    if last || shared.draining.has_begun() {
+        answer::close_after(&mut response);
+    }
+    response.body_mut().reports_to(vitals);
+    response
+}
+
+async fn respond(shared: &Shared, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
+    let admitted = head::admit(&request, &shared.policy, &shared.config)?;
+    let (parts, body) = request.into_parts();
+    let limits = &shared.config.limits;
+    let body = intake::read(body, limits.body_bytes, limits.body_timeout).await?;
+    let json = JsonLimits {
+        bytes: limits.body_bytes,
+        depth: limits.json_depth,
+    };
+    Ok(match Frame::parse(&body, &json) {
+        Ok(Frame::Request(message)) => call(shared, &parts.headers, admitted, message).await,
+        Ok(Frame::Notification(_)) => answer::accepted(),
+        Ok(Frame::Response(_)) => {
+            let error = Error::new(Kind::InvalidRequest, "a client must not send responses");
+            answer::reject(None, &error)
+        }
+        Err(error) => answer::reject_frame(&error),
+    })
+}
+
+async fn call(
+    shared: &Shared,
+    headers: &HeaderMap,
+    admitted: Admitted,
+    message: Message,
+) -> Response<Body> {
+    let Admitted { caller, accepts } = admitted;
+    let peer = match mirror::check(headers, &message, shared.config.header_params.as_ref()) {
+        Ok(peer) => peer,
+        Err(error) => return answer::reject(Some(&message.id), &error),
+    };
+    let limits = &shared.config.limits;
+    let (notify, notifications) = if accepts.events {
+        let (notify, notifications) = Notifier::channel(limits.notifications);
+        (notify, Some(notifications))
+    } else {
+        (Notifier::disabled(), None)
+    };
+    let end = subscription_end(&message.method, &shared.draining);
+    let call = accept::call(message, peer, caller, notify);
+    let mut running = Running::start(shared.service.clone(), call, notifications);
+
+    let first = if accepts.json {
+        running.first(limits.keep_alive).await
+    } else {
+        First::Quiet
+    };
+    let first = match first {
+        First::Outcome(outcome) if !accepts.events => {
+            return answer::outcome(running.id(), outcome);
+        }
+        First::Outcome(outcome) => match running.waiting_notification() {
+            None => return answer::outcome(running.id(), outcome),
+            Some(notification) => (Some(notification), Some(outcome)),
+        },
+        First::Notification(notification) => (Some(notification), None),
+        First::Quiet => (None, None),
+    };
+    let mut stream = EventStream::new(running, limits.keep_alive, end);
+    if let (Some(notification), outcome) = first {
+        stream.push(&notification);
+        if let Some(outcome) = outcome {
+            stream.finish(outcome);
+        }
+    }
+    answer::events(stream)
+}
+
+/// What ends a subscription when the server does; other calls are let finish.
+fn subscription_end(method: &Method, draining: &Draining) -> Option<BoxFuture<'static, ()>> {
+    (method.as_str() == method::SUBSCRIPTIONS_LISTEN).then(|| {
+        let draining = draining.clone();
+        Box::pin(async move { draining.begun().await }) as BoxFuture<'static, ()>
+    })
+}

@@ -1,0 +1,240 @@
+use memchr::{memchr, memchr2};
+
+/// Follows the messages on a connection and finds heads that two readers could read differently.
+///
+/// The parser behind it forgives what RFC 9112 lets it forgive: it drops a `Content-Length` beside
+/// a `Transfer-Encoding` and takes a bare line feed for the end of a line. A proxy in front of us
+/// may forgive otherwise, so none of that is let through. This reader believes only heads in the
+/// strict form; whatever else is wrong with them is left to the parser.
+#[derive(Debug)]
+pub(super) struct Framing {
+    state: State,
+    /// The beginning of a line that is not finished.
+    line: Vec<u8>,
+    limit: usize,
+}
+
+/// What the bytes seen so far say of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// The next byte begins a message or belongs to a body.
+    Whole,
+    /// A head has begun and not ended.
+    PartOfHead,
+    /// A head was ambiguous.
+    Ambiguous,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum State {
+    /// Before the request line.
+    Start,
+    /// After the request line.
+    Fields(Fields),
+    /// In a body with so many bytes left.
+    Body(u64),
+    /// In the last message that the connection will carry.
+    Last,
+    Ambiguous,
+}
+
+/// The fields of a head that say where its body ends.
+#[derive(Debug, Clone, Copy, Default)]
+struct Fields {
+    content_length: Option<u64>,
+    transfer_encoding: bool,
+}
+
+impl Framing {
+    /// Expects heads with lines of at most `limit` bytes.
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            state: State::Start,
+            line: Vec::new(),
+            limit,
+        }
+    }
+
+    /// Takes the next bytes of the connection.
+    pub(super) fn push(&mut self, mut bytes: &[u8]) -> Seen {
+        loop {
+            match self.state {
+                State::Ambiguous => return Seen::Ambiguous,
+                State::Last => return Seen::Whole,
+                State::Body(left) => {
+                    let here =
+                        usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
+                    let left = left - here as u64;
+                    bytes = bytes.get(here..).unwrap_or_default();
+                    self.state = if left == 0 {
+                        State::Start
+                    } else {
+                        State::Body(left)
+                    };
+                    if bytes.is_empty() {
+                        return Seen::Whole;
+                    }
+                }
+                State::Start | State::Fields(_) => {
+                    let Some(end) = memchr(b'\n', bytes) else {
+                        return self.keep(bytes);
+                    };
+                    let (line, rest) = bytes.split_at(end);
+                    bytes = rest.get(1..).unwrap_or_default();
+                    self.end_line(line);
+                }
+            }
+        }
+    }
+
+    fn keep(&mut self, part: &[u8]) -> Seen {
+        if self.line.len() + part.len() > self.limit {
+            self.state = State::Ambiguous;
+            return Seen::Ambiguous;
+        }
+        self.line.extend_from_slice(part);
+        match self.state {
+            State::Start if self.line.is_empty() => Seen::Whole,
+            _ => Seen::PartOfHead,
+        }
+    }
+
+    fn end_line(&mut self, end: &[u8]) {
+        if self.line.is_empty() {
+            self.state = after(self.state, end);
+            return;
+        }
+        self.line.extend_from_slice(end);
+        self.state = after(self.state, &self.line);
+        self.line.clear();
+    }
+}
+
+/// The state after a line, given without its line feed.
+fn after(state: State, line: &[u8]) -> State {
+    let Some(line) = line.strip_suffix(b"\r") else {
+        return State::Ambiguous;
+    };
+    match state {
+        State::Start if line.is_empty() => State::Start,
+        State::Start => State::Fields(Fields::default()),
+        State::Fields(fields) if line.is_empty() => fields.end(),
+        State::Fields(fields) => fields.field(line),
+        other => other,
+    }
+}
+
+impl Fields {
+    fn field(mut self, line: &[u8]) -> State {
+        // Some readers take an underscore for a hyphen.
+        let name = match memchr2(b':', b'_', line).map(|end| line.split_at(end)) {
+            Some((name, [b':', ..])) => name,
+            Some(_) => return State::Ambiguous,
+            None => return State::Fields(self),
+        };
+        let value = line.get(name.len() + 1..).unwrap_or_default();
+        if name.eq_ignore_ascii_case(b"content-length") {
+            let Some(length) = decimal(value.trim_ascii()) else {
+                return State::Ambiguous;
+            };
+            if self.content_length.replace(length).is_some() {
+                return State::Ambiguous;
+            }
+        } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
+            if self.transfer_encoding {
+                return State::Ambiguous;
+            }
+            self.transfer_encoding = true;
+        }
+        State::Fields(self)
+    }
+
+    /// The state after the empty line.
+    fn end(self) -> State {
+        match (self.content_length, self.transfer_encoding) {
+            (Some(_), true) => State::Ambiguous,
+            // Where a chunked body ends is not followed: the connection is closed after it.
+            (None, true) => State::Last,
+            (Some(length), false) if length > 0 => State::Body(length),
+            _ => State::Start,
+        }
+    }
+}
+
+fn decimal(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is seen at the end, however the bytes are cut.
+    fn check(bytes: &str, expect: Seen) {
+        let mut whole = Framing::new(1000);
+        assert_eq!(whole.push(bytes.as_bytes()), expect, "{bytes:?}");
+        let mut cut = Framing::new(1000);
+        let seen = bytes.bytes().map(|byte| cut.push(&[byte])).last().unwrap();
+        assert_eq!(seen, expect, "{bytes:?} byte by byte");
+    }
+
+    #[test]
+    fn messages_in_the_strict_form_pass() {
+        for bytes in [
+            "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+            "\r\n\r\nGET / HTTP/1.1\r\n\r\n",
+            "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
+            "POST / HTTP/1.1\r\ncontent-length:3\r\n\r\n\nab",
+            "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabcGET / HTTP/1.1\r\n\r\n",
+            "POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\nGET / HTTP/1.1\r\n\r\n",
+            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\nwhatever\n",
+            "POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n",
+        ] {
+            check(bytes, Seen::Whole);
+        }
+    }
+
+    #[test]
+    fn an_unfinished_head_is_noticed() {
+        for bytes in [
+            "G",
+            "GET / HTTP/1.1\r\n",
+            "GET / HTTP/1.1\r\nHost: a\r\n\r",
+            "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabcG",
+        ] {
+            check(bytes, Seen::PartOfHead);
+        }
+    }
+
+    #[test]
+    fn a_head_with_two_readings_is_noticed() {
+        for bytes in [
+            "POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\ncontent-length: 3\r\n\r\n",
+            "POST / HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\n",
+            "POST / HTTP/1.1\r\nContent-Length: 3, 3\r\n\r\n",
+            "POST / HTTP/1.1\r\nContent-Length: +3\r\n\r\n",
+            "POST / HTTP/1.1\r\nContent-Length:\r\n\r\n",
+            "POST / HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n",
+            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "POST / HTTP/1.1\r\nContent_Length: 3\r\n\r\n",
+            "GET / HTTP/1.1\nHost: a\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a\r\n\n",
+            "\nGET / HTTP/1.1\r\n\r\n",
+            "POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\naGET / HTTP/1.1\n",
+        ] {
+            check(bytes, Seen::Ambiguous);
+        }
+    }
+
+    #[test]
+    fn a_line_is_bounded() {
+        let mut framing = Framing::new(10);
+        assert_eq!(framing.push(&[b'a'; 10]), Seen::PartOfHead);
+        assert_eq!(framing.push(b"a"), Seen::Ambiguous);
+    }
+}

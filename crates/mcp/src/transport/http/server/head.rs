@@ -1,0 +1,173 @@
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderMap, Method, Request};
+
+use super::answer::Refusal;
+use super::config::{Auth, Config};
+use super::guard::Policy;
+use crate::service::Caller;
+
+/// What the head of a request settled.
+#[derive(Debug)]
+pub(super) struct Admitted {
+    pub(super) caller: Caller,
+    pub(super) accepts: Accepts,
+}
+
+/// The forms of response that a client takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Accepts {
+    pub(super) json: bool,
+    pub(super) events: bool,
+}
+
+/// Judges everything that can be judged before the body is read, in the order of the specification.
+pub(super) fn admit<B>(
+    request: &Request<B>,
+    policy: &Policy,
+    config: &Config,
+) -> Result<Admitted, Refusal> {
+    let headers = request.headers();
+    policy.check(request.uri(), headers)?;
+    if request.uri().path() != config.path {
+        return Err(Refusal::NotFound);
+    }
+    if request.method() != Method::POST {
+        return Err(Refusal::MethodNotAllowed);
+    }
+    let caller = authenticate(headers, &config.auth).ok_or(Refusal::Unauthorized)?;
+    if !sends_json(headers) {
+        return Err(Refusal::UnsupportedMediaType);
+    }
+    let accepts = Accepts::read(headers);
+    if accepts == Accepts::default() {
+        return Err(Refusal::NotAcceptable);
+    }
+    Ok(Admitted { caller, accepts })
+}
+
+fn authenticate(headers: &HeaderMap, auth: &Auth) -> Option<Caller> {
+    let token = match auth {
+        Auth::Open => return Some(Caller::Anonymous),
+        Auth::Bearer(token) => token,
+    };
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let (Some(value), None) = (values.next(), values.next()) else {
+        return None;
+    };
+    let (scheme, presented) = value.as_bytes().split_at_checked(b"Bearer ".len())?;
+    if !scheme.eq_ignore_ascii_case(b"Bearer ") {
+        return None;
+    }
+    token.principal_of(presented).map(Caller::Principal)
+}
+
+fn sends_json(headers: &HeaderMap) -> bool {
+    let mut values = headers.get_all(CONTENT_TYPE).iter();
+    let (Some(value), None) = (values.next(), values.next()) else {
+        return false;
+    };
+    media_type(value.as_bytes()).eq_ignore_ascii_case(b"application/json")
+}
+
+impl Accepts {
+    /// Reads `Accept`; a client without one takes anything.
+    fn read(headers: &HeaderMap) -> Self {
+        let mut values = headers.get_all(ACCEPT).iter().peekable();
+        let mut accepts = Self::default();
+        if values.peek().is_none() {
+            return Self {
+                json: true,
+                events: true,
+            };
+        }
+        for range in values.flat_map(|value| value.as_bytes().split(|byte| *byte == b',')) {
+            if is_refused(range) {
+                continue;
+            }
+            let media = media_type(range);
+            let is = |name: &[u8]| media.eq_ignore_ascii_case(name);
+            accepts.json |= is(b"application/json") || is(b"application/*") || is(b"*/*");
+            accepts.events |= is(b"text/event-stream") || is(b"text/*") || is(b"*/*");
+        }
+        accepts
+    }
+}
+
+/// The media type without its parameters.
+fn media_type(value: &[u8]) -> &[u8] {
+    value
+        .split(|byte| *byte == b';')
+        .next()
+        .unwrap_or_default()
+        .trim_ascii()
+}
+
+/// Whether a media range has the weight zero.
+fn is_refused(range: &[u8]) -> bool {
+    range.split(|byte| *byte == b';').skip(1).any(|parameter| {
+        let parameter = parameter.trim_ascii();
+        let weight = parameter
+            .strip_prefix(b"q=")
+            .or_else(|| parameter.strip_prefix(b"Q="));
+        weight.is_some_and(|weight| {
+            !weight.is_empty() && weight.iter().all(|byte| matches!(byte, b'0' | b'.'))
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    #[test]
+    fn a_response_has_a_form_that_the_client_takes() {
+        let check = |values: &[&'static str], json: bool, events: bool| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(ACCEPT, HeaderValue::from_static(value));
+            }
+            assert_eq!(
+                Accepts::read(&headers),
+                Accepts { json, events },
+                "{values:?}"
+            );
+        };
+        check(&[], true, true);
+        check(&["application/json, text/event-stream"], true, true);
+        check(&["application/json", "text/event-stream"], true, true);
+        check(&["*/*"], true, true);
+        check(&["Application/JSON;q=0.5"], true, false);
+        check(&["application/*"], true, false);
+        check(&["text/event-stream;charset=utf-8"], false, true);
+        check(&["text/*"], false, true);
+        check(
+            &["application/json;q=0, text/event-stream;q=0.001"],
+            false,
+            true,
+        );
+        check(&["text/html"], false, false);
+        check(&[""], false, false);
+        check(&["application/jsonx"], false, false);
+    }
+
+    #[test]
+    fn only_json_is_taken() {
+        let check = |values: &[&'static str], expect: bool| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append(CONTENT_TYPE, HeaderValue::from_static(value));
+            }
+            assert_eq!(sends_json(&headers), expect, "{values:?}");
+        };
+        check(&["application/json"], true);
+        check(&["application/json; charset=utf-8"], true);
+        check(&["APPLICATION/JSON ;x"], true);
+        check(&[], false);
+        check(&["text/plain"], false);
+        check(&["application/jsonp"], false);
+        check(&["application/json, text/plain"], false);
+        check(&["text/plain; application/json"], false);
+        check(&["application/json", "application/json"], false);
+    }
+}

@@ -1,0 +1,132 @@
+use bytes::Bytes;
+use callgate_wire::{Id, Limits, RawJson};
+
+/// Finds the id of a message that is too long to keep, while its bytes pass by.
+///
+/// Best-effort: it reads nesting and strings and takes the rest on trust.
+#[derive(Debug, Default)]
+pub(super) struct IdFinder {
+    depth: usize,
+    text: Text,
+    /// What stands at the top level since the last separator.
+    token: Vec<u8>,
+    after_id_key: bool,
+    found: Option<Id>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Text {
+    #[default]
+    Outside,
+    Inside,
+    Escaped,
+}
+
+/// A token longer than this is not an id that we would have sent.
+const LONGEST_TOKEN: usize = 256;
+
+impl IdFinder {
+    /// Reads on.
+    pub(super) fn feed(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            if self.found.is_some() {
+                return;
+            }
+            self.step(*byte);
+        }
+    }
+
+    /// The id, if one has passed.
+    pub(super) fn finish(self) -> Option<Id> {
+        self.found
+    }
+
+    fn step(&mut self, byte: u8) {
+        let before = self.text;
+        self.text = match (self.text, byte) {
+            (Text::Outside, b'"') => Text::Inside,
+            (Text::Inside, b'"') => Text::Outside,
+            (Text::Inside, b'\\') => Text::Escaped,
+            (Text::Escaped, _) => Text::Inside,
+            (state, _) => state,
+        };
+        if before != Text::Outside || self.text != Text::Outside {
+            self.record(byte);
+            return;
+        }
+        match byte {
+            b'{' | b'[' => self.depth += 1,
+            b'}' | b']' => {
+                if self.depth == 1 {
+                    self.end_value();
+                }
+                self.depth = self.depth.saturating_sub(1);
+            }
+            b':' if self.depth == 1 => {
+                self.after_id_key = self.token == b"\"id\"";
+                self.token.clear();
+            }
+            b',' if self.depth == 1 => self.end_value(),
+            b' ' | b'\t' | b'\r' => {}
+            _ => self.record(byte),
+        }
+    }
+
+    fn record(&mut self, byte: u8) {
+        if self.depth == 1 && self.token.len() < LONGEST_TOKEN {
+            self.token.push(byte);
+        }
+    }
+
+    fn end_value(&mut self) {
+        let token = std::mem::take(&mut self.token);
+        if std::mem::take(&mut self.after_id_key) {
+            self.found = RawJson::parse(Bytes::from(token), &Limits::default())
+                .ok()
+                .and_then(|id| Id::try_from(id).ok());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expect: Option<&str>) {
+        for size in [1, 3, text.len()] {
+            let mut finder = IdFinder::default();
+            for piece in text.as_bytes().chunks(size) {
+                finder.feed(piece);
+            }
+            let seen = finder.finish().map(|id| id.to_string());
+            assert_eq!(seen.as_deref(), expect, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_id_of_the_message_is_found_wherever_it_stands() {
+        check(r#"{"jsonrpc":"2.0","id":17,"result":{"#, Some("17"));
+        check(
+            r#"{"result":{"id":3,"t":"\"id\":4,"},"id" : "a\"b" }"#,
+            Some(r#""a\"b""#),
+        );
+        check(
+            r#"{"result":[{"id":3}],"jsonrpc":"2.0","id":-5}"#,
+            Some("-5"),
+        );
+    }
+
+    #[test]
+    fn what_is_not_an_id_is_not_found() {
+        check(r#"{"method":"m","params":{"id":1}}"#, None);
+        check(r#"{"id":1.5}"#, None);
+        check(r#"{"id":{"id":1}}"#, None);
+        check(r#"{"id":17"#, None);
+        check("[[[", None);
+        check("id: 5, garbage }}} \"", None);
+        check(
+            &format!(r#"{{"id":"{}"}}"#, "x".repeat(LONGEST_TOKEN)),
+            None,
+        );
+    }
+}

@@ -1,0 +1,207 @@
+use std::io;
+use std::sync::atomic::Ordering;
+
+use callgate_wire::{Frame, FrameError, Id, Notification, RawJson, Response, meta, method};
+
+use super::connection::{Link, rename};
+use super::lines::Line;
+use super::pending::{Answer, End};
+use crate::error::{Error, Kind};
+
+/// Brings what a server sends to the calls it is for. It never waits for them.
+pub(super) struct Reader<'a> {
+    link: &'a Link,
+    /// Whether nothing has come yet.
+    first: bool,
+    /// How many lines in a row were not messages.
+    malformed: u32,
+}
+
+/// With this many lines in a row that are not messages, the server does not speak the protocol.
+const MOST_MALFORMED: u32 = 20;
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(link: &'a Link) -> Self {
+        Self {
+            link,
+            first: true,
+            malformed: 0,
+        }
+    }
+
+    /// Takes what was read, or says why the connection is over.
+    pub(super) fn receive(&mut self, line: io::Result<Option<Line>>) -> Result<(), End> {
+        let line = match line {
+            Ok(Some(Line::Message(line))) => line,
+            Ok(Some(Line::TooLong(id))) => {
+                self.too_long(id.as_ref());
+                return Ok(());
+            }
+            Ok(None) => return Err(self.link.closed("closed the connection")),
+            Err(error) => return Err(self.link.closed(&format!("cannot be read: {error}"))),
+        };
+        let is_first = std::mem::replace(&mut self.first, false);
+        match Frame::parse(&line, &self.link.config.limits) {
+            Ok(frame) => {
+                self.malformed = 0;
+                self.route(frame);
+                Ok(())
+            }
+            Err(_) if is_first && has_header(&line) => {
+                Err(self
+                    .breach("frames its messages with `Content-Length` headers instead of lines"))
+            }
+            Err(error) => self.malformed(&error),
+        }
+    }
+
+    fn route(&self, frame: Frame) {
+        match frame {
+            Frame::Response(response) => self.respond(response),
+            Frame::Notification(notification) => self.notify(&notification),
+            Frame::Request(request) => {
+                // A client must not answer on this transport.
+                tracing::debug!(method = %request.method, "ignored a request from a server");
+            }
+        }
+    }
+
+    fn respond(&self, Response { id, outcome }: Response) {
+        let answer = match outcome {
+            Ok(result) => Answer::Result(result),
+            Err(error) => Answer::Error(error),
+        };
+        let number = id.as_ref().and_then(number);
+        if !number.is_some_and(|number| self.link.pending.answer(number, answer)) {
+            tracing::debug!(?id, "ignored a response to no call");
+        }
+    }
+
+    fn notify(&self, notification: &Notification) {
+        let Notification { method, params } = notification;
+        match method.as_str() {
+            method::NOTIFICATIONS_PROGRESS => self.progress(notification),
+            method::NOTIFICATIONS_MESSAGE => self.log(notification),
+            method::NOTIFICATIONS_CANCELLED => self.cancelled(params),
+            _ => self.subscription(notification),
+        }
+    }
+
+    fn progress(&self, notification: &Notification) {
+        let path = &["progressToken"];
+        let token = notification.params.at(path).and_then(number_in);
+        let Some(caller) = token.and_then(|number| self.link.pending.caller(number)) else {
+            return;
+        };
+        caller.notify.offer(Notification {
+            method: notification.method.clone(),
+            params: rename(&notification.params, path, &caller.progress_token),
+        });
+    }
+
+    /// Log messages name no request: they go to every call that wants logs of their level.
+    fn log(&self, notification: &Notification) {
+        let level = notification.params.get("level");
+        let severity = level.as_ref().and_then(severity);
+        let callers = self.link.pending.callers(|caller| {
+            let wanted = caller.log_level.as_ref();
+            wanted.is_some_and(|wanted| self::severity(wanted) <= severity)
+        });
+        for caller in callers {
+            caller.notify.offer(notification.clone());
+        }
+    }
+
+    /// A server may end a subscription this way, before or after its result.
+    fn cancelled(&self, params: &RawJson) {
+        let Some(number) = params.get("requestId").and_then(number_in) else {
+            return;
+        };
+        let caller = self.link.pending.caller(number);
+        if caller.is_some_and(|caller| caller.listens) {
+            self.link.pending.answer(number, Answer::Unsubscribed);
+        }
+    }
+
+    fn subscription(&self, notification: &Notification) {
+        let path = &["_meta", meta::SUBSCRIPTION_ID];
+        let number = notification.params.at(path).and_then(number_in);
+        let Some(caller) = number.and_then(|number| self.link.pending.caller(number)) else {
+            tracing::debug!(method = %notification.method, "ignored a notification to no call");
+            return;
+        };
+        caller.notify.offer(Notification {
+            method: notification.method.clone(),
+            params: rename(&notification.params, path, &caller.id),
+        });
+    }
+
+    fn malformed(&mut self, error: &FrameError) -> Result<(), End> {
+        tracing::debug!(server = %self.link.name, %error, "skipped a malformed line");
+        self.link.malformed.fetch_add(1, Ordering::Relaxed);
+        self.malformed += 1;
+        if let Some(number) = error.id.as_ref().and_then(number) {
+            let text = format!(
+                "server `{}` sent a malformed answer: {error}",
+                self.link.name
+            );
+            self.fail(number, Kind::Protocol, text);
+        }
+        if self.malformed >= MOST_MALFORMED {
+            let did = format!("sent {MOST_MALFORMED} malformed lines in a row: {error}");
+            return Err(self.breach(&did));
+        }
+        Ok(())
+    }
+
+    fn too_long(&self, id: Option<&Id>) {
+        let limit = self.link.config.limits.bytes;
+        tracing::debug!(server = %self.link.name, ?id, limit, "skipped a line over the limit");
+        if let Some(number) = id.and_then(number) {
+            let name = &self.link.name;
+            let text = format!("server `{name}` sent an answer longer than {limit} bytes");
+            self.fail(number, Kind::TooLarge, text);
+        }
+    }
+
+    fn fail(&self, number: u64, kind: Kind, text: String) {
+        let error = Error::new(kind, text).from_upstream(&self.link.name);
+        self.link.pending.answer(number, Answer::Failed(error));
+    }
+
+    fn breach(&self, did: &str) -> End {
+        End::new(Kind::Protocol, format!("server `{}` {did}", self.link.name))
+    }
+}
+
+/// The number of one of our calls. Some servers turn numbers into strings.
+fn number(id: &Id) -> Option<u64> {
+    id.as_number().or_else(|| id.as_raw().text()?.parse().ok())
+}
+
+fn number_in(raw: RawJson) -> Option<u64> {
+    number(&Id::try_from(raw).ok()?)
+}
+
+/// How grave a log level is; a level that we do not know is graver than all others.
+fn severity(level: &RawJson) -> Option<usize> {
+    const LEVELS: [&str; 8] = [
+        "debug",
+        "info",
+        "notice",
+        "warning",
+        "error",
+        "critical",
+        "alert",
+        "emergency",
+    ];
+    let level = level.text()?;
+    let known = LEVELS.iter().position(|name| *name == level);
+    Some(known.unwrap_or(LEVELS.len()))
+}
+
+fn has_header(line: &[u8]) -> bool {
+    let header = b"content-length:";
+    line.get(..header.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(header))
+}

@@ -1,0 +1,215 @@
+use std::future::poll_fn;
+use std::io;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::{Bytes, BytesMut};
+use callgate_wire::{Frame, FrameError, Id, Notification, Request, RpcError, code, encode, method};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::timeout;
+
+use super::config::Config;
+use super::exchange::Exchange;
+use super::in_flight::{InFlight, Running};
+use super::lines::{Line, Lines};
+use super::outbox::{Outbox, Sender};
+use crate::error::{Error, Kind};
+use crate::notifier::Notifier;
+use crate::server::accept::accept;
+use crate::server::reply;
+use crate::service::{Caller, Service};
+
+/// Answers the requests that come in by `reader` until it ends.
+///
+/// A request that needs no waiting is answered on the spot; others are worked on side by side.
+/// Requests with the same id are all answered, and all cancelled by one cancellation.
+/// When the peer reads too slowly, nothing more is read from it.
+/// At the end of the stream, requests in flight have [`Config::grace`] to finish. Dropping the
+/// future cancels them at once.
+///
+/// # Errors
+/// Reading or writing failed, other than by the peer going away.
+pub async fn serve<R, W>(
+    service: Arc<dyn Service>,
+    reader: R,
+    writer: W,
+    config: Config,
+) -> Result<(), Error>
+where
+    R: AsyncRead + Send + Unpin,
+    W: AsyncWrite + Send + Unpin,
+{
+    let session = Arc::new(Session {
+        service,
+        config,
+        outbox: Outbox::new(config.unsent_bytes),
+        in_flight: InFlight::new(&config),
+    });
+    let _cancel = CancelOnDrop(session.clone());
+    let mut lines = Lines::new(reader, config.limits.bytes);
+    let mut sender = Sender::new(writer);
+    let mut ended = poll_fn(|cx| session.poll_requests(cx, &mut lines, &mut sender)).await;
+    if ended.is_ok() {
+        session.in_flight.cancel(|running| running.endless);
+        let rest = poll_fn(|cx| session.poll_rest(cx, &mut sender));
+        ended = timeout(config.grace, rest).await.unwrap_or(Ok(()));
+    }
+    match ended {
+        Err(error) if !is_peer_gone(&error) => {
+            Err(Error::new(Kind::Closed, "the connection failed").with_source(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What the requests of one peer share.
+pub(super) struct Session {
+    service: Arc<dyn Service>,
+    config: Config,
+    outbox: Outbox,
+    in_flight: InFlight,
+}
+
+impl Session {
+    /// Reads and answers while there are requests and room for their answers.
+    fn poll_requests<R, W>(
+        self: &Arc<Self>,
+        cx: &mut Context<'_>,
+        lines: &mut Lines<R>,
+        sender: &mut Sender<W>,
+    ) -> Poll<io::Result<()>>
+    where
+        R: AsyncRead + Unpin,
+        W: AsyncWrite + Unpin,
+    {
+        loop {
+            self.outbox.sender_is_awake();
+            let mut read = None;
+            while read.is_none() && self.outbox.has_room() {
+                match lines.poll_next(cx) {
+                    Poll::Ready(Ok(Some(line))) => self.receive(line),
+                    other => read = Some(other.map_ok(|_end| ())),
+                }
+            }
+            let written = sender.poll_flush(&self.outbox, cx)?;
+            match (read, written) {
+                (Some(read), _) => return read,
+                (None, Poll::Pending) => return Poll::Pending,
+                (None, Poll::Ready(())) => {}
+            }
+        }
+    }
+
+    /// Waits for the requests in flight and for their answers to be written.
+    fn poll_rest<W: AsyncWrite + Unpin>(
+        &self,
+        cx: &mut Context<'_>,
+        sender: &mut Sender<W>,
+    ) -> Poll<io::Result<()>> {
+        let nothing_follows = self.in_flight.is_empty();
+        match sender.poll_flush(&self.outbox, cx)? {
+            Poll::Ready(()) if nothing_follows => Poll::Ready(Ok(())),
+            _ => Poll::Pending,
+        }
+    }
+
+    fn receive(self: &Arc<Self>, line: Line) {
+        let line = match line {
+            Line::Message(line) => line,
+            Line::TooLong(id) => {
+                let limit = self.config.limits.bytes;
+                let text = format!("message is longer than {limit} bytes");
+                return self.refuse(id.as_ref(), &RpcError::new(code::INVALID_REQUEST, text));
+            }
+        };
+        match Frame::parse(&line, &self.config.limits) {
+            Ok(Frame::Request(request)) => self.start(request, line.len()),
+            Ok(Frame::Notification(notification)) => self.notified(&notification),
+            Ok(Frame::Response(_)) => tracing::debug!("ignored a response from a client"),
+            Err(error) => self.refuse(error.id.as_ref(), &explain(&error, &line)),
+        }
+    }
+
+    fn start(self: &Arc<Self>, request: Request, bytes: usize) {
+        let id = request.id.clone();
+        if !self.in_flight.has_room(bytes) {
+            let busy = Error::new(Kind::Busy, "too many requests in flight");
+            return self.push(|out| reply::error_response(out, Some(&id), &busy));
+        }
+        let endless = request.method.as_str() == method::SUBSCRIPTIONS_LISTEN;
+        let (notifier, notifications) = Notifier::channel(self.config.notifications);
+        let call = match accept(request, Caller::Local, notifier) {
+            Ok(call) => call,
+            Err(error) => {
+                return self.push(|out| reply::error_response(out, Some(&id), &error));
+            }
+        };
+        let mut exchange = Exchange::new(self.service.clone(), call, notifications);
+        if exchange.try_answer(self) {
+            return;
+        }
+        self.in_flight.add(|number| Running {
+            id,
+            bytes,
+            endless,
+            abort: tokio::spawn(exchange.run(self.clone(), number)).abort_handle(),
+        });
+    }
+
+    fn notified(&self, notification: &Notification) {
+        if notification.method.as_str() != method::NOTIFICATIONS_CANCELLED {
+            return;
+        }
+        let unwanted = notification.params.get("requestId");
+        self.in_flight
+            .cancel(|running| Some(running.id.as_raw()) == unwanted.as_ref());
+    }
+
+    fn refuse(&self, id: Option<&Id>, error: &RpcError) {
+        tracing::debug!(%error.message, "refused a message");
+        self.push(|out| encode::error(out, id, error));
+    }
+
+    /// Appends one line for the peer.
+    pub(super) fn push(&self, write: impl FnOnce(&mut BytesMut)) {
+        self.outbox
+            .push(write)
+            .expect("the outbox of a session is not closed while it lasts");
+    }
+
+    /// Waits until another line should be appended.
+    pub(super) async fn room(&self) {
+        self.outbox.room().await;
+    }
+
+    pub(super) fn in_flight(&self) -> &InFlight {
+        &self.in_flight
+    }
+}
+
+/// Cancels what is in flight when the server stops for any reason.
+struct CancelOnDrop(Arc<Session>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.in_flight.cancel(|_| true);
+    }
+}
+
+fn explain(error: &FrameError, line: &Bytes) -> RpcError {
+    let header = b"content-length:";
+    match line.get(..header.len()) {
+        Some(start) if start.eq_ignore_ascii_case(header) => RpcError::new(
+            code::PARSE_ERROR,
+            "messages are lines of JSON; `Content-Length` headers are not part of the transport",
+        ),
+        _ => error.to_rpc(),
+    }
+}
+
+fn is_peer_gone(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof
+    )
+}

@@ -1,1 +1,0 @@
-//! A server on standard input and output.

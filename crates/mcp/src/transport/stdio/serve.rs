@@ -1,0 +1,34 @@
+use std::sync::Arc;
+
+#[cfg(not(unix))]
+use super::portable as streams;
+#[cfg(unix)]
+use super::unix as streams;
+use crate::error::{Error, Kind};
+use crate::service::Service;
+use crate::transport::line::{self, Config};
+
+/// Serves the process that started this one, until it closes our standard input.
+///
+/// Standard input and output are taken over first: afterwards the process reads nothing from
+/// standard input, and what it prints goes to standard error. So a stray `println!` cannot corrupt
+/// the stream, and a child process cannot eat a message. Call this once, before anything is read
+/// or printed.
+///
+/// # Errors
+/// Standard input or output cannot be used, or fails for another reason than a peer that left.
+pub async fn serve(service: Arc<dyn Service>) -> Result<(), Error> {
+    serve_with(service, Config::default()).await
+}
+
+/// Like [`serve`], with limits.
+///
+/// # Errors
+/// As for [`serve`].
+pub async fn serve_with(service: Arc<dyn Service>, config: Config) -> Result<(), Error> {
+    let (reader, writer) = streams::take().map_err(|error| {
+        let text = format!("cannot use standard input and output: {error}");
+        Error::new(Kind::Connect, text).with_source(error)
+    })?;
+    line::serve(service, reader, writer, config).await
+}

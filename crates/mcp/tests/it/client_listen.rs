@@ -1,0 +1,397 @@
+use std::time::Duration;
+
+use callgate_mcp::client::{AfterEnd, Backoff, Client, Event, ListenOptions};
+use callgate_mcp::wire::subscription::SubscriptionFilter;
+use callgate_mcp::wire::{Method, Notification};
+use callgate_mcp::{Call, Error, Kind, Reply};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep};
+
+use crate::client_scripted::{Scripted, Step, error, failure, notify, raw, result, silence, step};
+
+const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+const TOOLS: &str = "notifications/tools/list_changed";
+
+fn filter() -> SubscriptionFilter {
+    SubscriptionFilter {
+        tools_list_changed: Some(true),
+        resource_subscriptions: Some(vec!["a:1".to_owned()]),
+        ..SubscriptionFilter::default()
+    }
+}
+
+/// The part of the filter that the server of these tests honors.
+fn accepted() -> SubscriptionFilter {
+    SubscriptionFilter {
+        tools_list_changed: Some(true),
+        ..SubscriptionFilter::default()
+    }
+}
+
+fn tagged(call: &Call, params: &Value) -> Value {
+    let id: Value = call.cx.id.as_raw().decode().unwrap();
+    let mut params = params.clone();
+    params["_meta"] = json!({"io.modelcontextprotocol/subscriptionId": id});
+    params
+}
+
+async fn say(call: &Call, method: &str, params: &Value) {
+    notify(&call.cx.notify, method, &tagged(call, params)).await;
+}
+
+async fn acknowledge(call: &Call) {
+    let params = json!({"notifications": {"toolsListChanged": true}});
+    say(call, ACKNOWLEDGED, &params).await;
+}
+
+fn graceful(call: &Call) -> Result<Reply, Error> {
+    let result = tagged(call, &json!({"resultType": "complete"}));
+    Ok(Reply::Complete(raw(&result)))
+}
+
+fn lost() -> Error {
+    Error::new(Kind::Closed, "connection lost")
+}
+
+/// Acknowledges, says that the tools changed, and then ends as `end` says.
+fn brief<F>(end: F) -> Step
+where
+    F: FnOnce(&Call) -> Result<Reply, Error> + Send + Sync + 'static,
+{
+    step(move |call| async move {
+        acknowledge(&call).await;
+        say(&call, TOOLS, &json!({})).await;
+        end(&call)
+    })
+}
+
+/// What a subscription tells until it is over.
+async fn told(client: &Client, options: ListenOptions) -> Vec<Result<Event, String>> {
+    let mut subscription = client.listen_with(&filter(), options).await.unwrap();
+    assert_eq!(subscription.accepted(), &accepted());
+    let mut told = Vec::new();
+    while let Some(event) = subscription.next().await {
+        told.push(event.map_err(|error| error.to_string()));
+    }
+    assert!(subscription.next().await.is_none());
+    told
+}
+
+#[tokio::test]
+async fn events_come_typed_after_the_acknowledgment() {
+    let task = json!({
+        "taskId": "t", "status": "working", "ttlMs": null,
+        "createdAt": "2026-07-28T00:00:00Z", "lastUpdatedAt": "2026-07-28T00:00:00Z",
+    });
+    let changed = task.clone();
+    let server = Scripted::new([step(move |call| async move {
+        // Nothing counts before the acknowledgment, nor what is for another subscription.
+        say(&call, TOOLS, &json!({})).await;
+        acknowledge(&call).await;
+        let other = json!({"_meta": {"io.modelcontextprotocol/subscriptionId": "other"}});
+        notify(&call.cx.notify, TOOLS, &other).await;
+        say(&call, TOOLS, &json!({})).await;
+        say(&call, "notifications/prompts/list_changed", &json!({})).await;
+        say(&call, "notifications/resources/list_changed", &json!({})).await;
+        say(
+            &call,
+            "notifications/resources/updated",
+            &json!({"uri": "a:1/x"}),
+        )
+        .await;
+        say(&call, "notifications/resources/updated", &json!({"uri": 7})).await;
+        say(&call, "notifications/tasks", &changed).await;
+        notify(&call.cx.notify, "vendor/news", &json!({"n": 1})).await;
+        graceful(&call)
+    })]);
+    let told = told(&server.client(), ListenOptions::default()).await;
+    assert_eq!(
+        told,
+        [
+            Event::ToolsListChanged,
+            Event::PromptsListChanged,
+            Event::ResourcesListChanged,
+            Event::ResourceUpdated {
+                uri: "a:1/x".to_owned()
+            },
+            Event::Gap,
+            Event::Task(
+                serde_json::from_value::<callgate_mcp::wire::task::TaskNotificationParams>(task)
+                    .unwrap()
+                    .task
+            ),
+            Event::Other(Notification {
+                method: Method::new("vendor/news"),
+                params: raw(&json!({"n": 1})),
+            }),
+        ]
+        .map(Ok)
+    );
+    let params = json!({
+        "notifications": {"toolsListChanged": true, "resourceSubscriptions": ["a:1"]},
+    });
+    assert_eq!(
+        server.asked(),
+        [("subscriptions/listen".to_owned(), params)]
+    );
+}
+
+#[tokio::test]
+async fn a_server_may_end_a_subscription_by_canceling_it() {
+    let server = Scripted::new([step(|call| async move {
+        acknowledge(&call).await;
+        let id: Value = call.cx.id.as_raw().decode().unwrap();
+        say(&call, "notifications/cancelled", &json!({"requestId": id})).await;
+        std::future::pending().await
+    })]);
+    assert_eq!(told(&server.client(), ListenOptions::default()).await, []);
+}
+
+#[tokio::test]
+async fn dropping_a_subscription_ends_it() {
+    let server = Scripted::new([step(|call| async move {
+        acknowledge(&call).await;
+        std::future::pending().await
+    })]);
+    let subscription = server.client().listen(&filter()).await.unwrap();
+    assert_eq!(server.cancelled(), 0);
+    drop(subscription);
+    assert_eq!(server.cancelled(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_subscription_that_is_not_acknowledged_is_an_error() {
+    let check = async |answer: Step, kind: Kind, message: &str| {
+        let server = Scripted::new([answer]);
+        let failed = server.client().listen(&filter()).await.unwrap_err();
+        assert_eq!(
+            (failed.kind(), failed.to_string()),
+            (kind, message.to_owned())
+        );
+    };
+    let message = "the subscription was not acknowledged for 30s";
+    check(silence(), Kind::Timeout, message).await;
+    let message = "the subscription ended before it was acknowledged";
+    check(result(json!({})), Kind::Protocol, message).await;
+    check(
+        error(-32601, "method not found"),
+        Kind::Rpc,
+        "method not found",
+    )
+    .await;
+    check(
+        step(|_| async { Err(lost()) }),
+        Kind::Closed,
+        "connection lost",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_refused_revision_is_followed_by_another_try() {
+    let server = Scripted::new([
+        failure(json!({"code": -32022, "message": "m", "data": {"supported": ["2026-07-28"]}})),
+        brief(graceful),
+    ]);
+    let told = told(&server.client(), ListenOptions::default()).await;
+    assert_eq!(told, [Ok(Event::ToolsListChanged)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_subscription_is_made_again_and_tells_of_the_gap() {
+    let server = Scripted::new([
+        brief(|_| Err(lost())),
+        step(|_| async { Err(Error::new(Kind::Connect, "refused")) }),
+        brief(graceful),
+    ]);
+    let started = Instant::now();
+    let told = told(&server.client(), ListenOptions::default()).await;
+    assert_eq!(
+        told,
+        [Event::ToolsListChanged, Event::Gap, Event::ToolsListChanged].map(Ok)
+    );
+    // Half of each wait is random: 250 to 500 ms, then 500 to 1000 ms.
+    let waited = started.elapsed().as_millis();
+    assert!((750..=1510).contains(&waited), "{waited}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_subscription_that_keeps_failing_gives_up() {
+    let options = ListenOptions {
+        retries: 2,
+        ..ListenOptions::default()
+    };
+    let server = Scripted::new([
+        brief(|_| Err(lost())),
+        brief(|_| Err(lost())),
+        step(|_| async { Err(Error::new(Kind::Connect, "refused")) }),
+    ]);
+    let told = told(&server.client(), options).await;
+    assert_eq!(
+        told,
+        [
+            Ok(Event::ToolsListChanged),
+            Ok(Event::Gap),
+            Ok(Event::ToolsListChanged),
+            Err("refused".to_owned()),
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_subscription_that_lasted_may_be_lost_as_often_again() {
+    let lasting = || {
+        step(|call| async move {
+            acknowledge(&call).await;
+            sleep(Duration::from_secs(60)).await;
+            Err(lost())
+        })
+    };
+    let options = ListenOptions {
+        retries: 1,
+        ..ListenOptions::default()
+    };
+    let server = Scripted::new([lasting(), lasting(), lasting(), brief(graceful)]);
+    let told = told(&server.client(), options).await;
+    assert_eq!(
+        told,
+        [Event::Gap, Event::Gap, Event::Gap, Event::ToolsListChanged].map(Ok)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_would_fail_again_is_not_tried_again() {
+    let server = Scripted::new([brief(|_| Err(lost())), error(-32601, "method not found")]);
+    let told = told(&server.client(), ListenOptions::default()).await;
+    assert_eq!(
+        told,
+        [
+            Ok(Event::ToolsListChanged),
+            Err("method not found".to_owned())
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_in_good_order_may_be_followed_by_another_subscription() {
+    let options = ListenOptions {
+        after_end: AfterEnd::ListenAgain,
+        retries: 1,
+        backoff: Backoff {
+            first: Duration::from_secs(1),
+            cap: Duration::from_secs(1),
+        },
+    };
+    let server = Scripted::new([brief(graceful), brief(graceful)]);
+    let told = told(&server.client(), options).await;
+    assert_eq!(
+        told,
+        [
+            Ok(Event::ToolsListChanged),
+            Ok(Event::Gap),
+            Ok(Event::ToolsListChanged),
+            Err("the server ended the subscription".to_owned()),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn events_that_made_way_for_newer_ones_are_a_gap() {
+    let server = Scripted::new([step(|call| async move {
+        acknowledge(&call).await;
+        sleep(Duration::ZERO).await;
+        for _ in 0..257 {
+            call.cx.notify.offer(Notification {
+                method: Method::new(TOOLS),
+                params: raw(&json!({})),
+            });
+        }
+        graceful(&call)
+    })]);
+    let told = told(&server.client(), ListenOptions::default()).await;
+    let mut expect = vec![Ok(Event::Gap)];
+    expect.extend(vec![Ok(Event::ToolsListChanged); 256]);
+    assert_eq!(told, expect);
+}
+
+/// A server that keeps lists and contents for an hour and says what `news` brings.
+fn kept(mut news: mpsc::Receiver<(&'static str, Value)>) -> Vec<Step> {
+    let page = |key: &str| {
+        let mut page = json!({"ttlMs": 3_600_000, "cacheScope": "private"});
+        page[key] = json!([]);
+        result(page)
+    };
+    vec![
+        step(move |call| async move {
+            acknowledge(&call).await;
+            while let Some((method, params)) = news.recv().await {
+                say(&call, method, &params).await;
+            }
+            Err(lost())
+        }),
+        page("tools"),
+        page("contents"),
+        page("tools"),
+        page("contents"),
+        step(|call| async move {
+            acknowledge(&call).await;
+            std::future::pending().await
+        }),
+        page("tools"),
+        page("contents"),
+    ]
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_changed_is_fetched_again() {
+    let (tell, news) = mpsc::channel(1);
+    let server = Scripted::new(kept(news));
+    let client = server.client();
+    let mut subscription = client.listen(&filter()).await.unwrap();
+    let asked = async || {
+        client.list_tools().await.unwrap();
+        client.read_resource("a:1").await.unwrap();
+        server.asked().len()
+    };
+    assert_eq!((asked().await, asked().await), (3, 3));
+
+    tell.send((TOOLS, json!({}))).await.unwrap();
+    assert_eq!(
+        subscription.next().await.unwrap().unwrap(),
+        Event::ToolsListChanged
+    );
+    assert_eq!(asked().await, 4);
+
+    let updated = ("notifications/resources/updated", json!({"uri": "a:1"}));
+    tell.send(updated).await.unwrap();
+    subscription.next().await.unwrap().unwrap();
+    assert_eq!(asked().await, 5);
+
+    drop(tell);
+    assert_eq!(subscription.next().await.unwrap().unwrap(), Event::Gap);
+    assert_eq!(asked().await, 8);
+}
+
+#[tokio::test]
+async fn waiting_for_an_event_can_be_given_up_without_losing_any() {
+    let (tell, mut news) = mpsc::channel::<()>(1);
+    let server = Scripted::new([step(move |call| async move {
+        acknowledge(&call).await;
+        while news.recv().await.is_some() {
+            say(&call, TOOLS, &json!({})).await;
+        }
+        graceful(&call)
+    })]);
+    let mut subscription = server.client().listen(&filter()).await.unwrap();
+    tokio::select! {
+        biased;
+        event = subscription.next() => panic!("unexpected {event:?}"),
+        () = tokio::task::yield_now() => {}
+    }
+    tell.send(()).await.unwrap();
+    assert_eq!(
+        subscription.next().await.unwrap().unwrap(),
+        Event::ToolsListChanged
+    );
+}

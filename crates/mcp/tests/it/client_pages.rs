@@ -1,0 +1,161 @@
+use callgate_mcp::Kind;
+use callgate_mcp::client::Limits;
+use serde_json::{Value, json};
+
+use crate::client_scripted::{Scripted, error, result};
+
+fn tools(names: &[&str], next: Option<&str>) -> Value {
+    let tool = |name: &&str| json!({"name": name, "inputSchema": {"type": "object"}});
+    let mut page = json!({"tools": names.iter().map(tool).collect::<Vec<_>>()});
+    if let Some(next) = next {
+        page["nextCursor"] = json!(next);
+    }
+    page
+}
+
+fn asked(cursors: &[Option<&str>]) -> Vec<(String, Value)> {
+    let params = |cursor: &Option<&str>| match cursor {
+        Some(cursor) => json!({"cursor": cursor}),
+        None => json!({}),
+    };
+    cursors
+        .iter()
+        .map(|cursor| ("tools/list".to_owned(), params(cursor)))
+        .collect()
+}
+
+async fn check(server: &std::sync::Arc<Scripted>, expect: Result<&[&str], (Kind, &str)>) {
+    let limits = Limits {
+        pages: 3,
+        list_bytes: 1000,
+        ..Limits::default()
+    };
+    let client = server.builder().limits(limits).build();
+    let listed = client.list_tools().await;
+    let names: Result<Vec<String>, (Kind, String)> = listed
+        .map(|tools| tools.into_iter().map(|tool| tool.name).collect())
+        .map_err(|error| (error.kind(), error.to_string()));
+    let expect = expect
+        .map(|names| names.iter().map(|name| (*name).to_owned()).collect())
+        .map_err(|(kind, message)| (kind, message.to_owned()));
+    assert_eq!(names, expect);
+    assert_eq!(server.left(), 0);
+}
+
+#[tokio::test]
+async fn a_list_is_read_to_its_end_and_the_empty_cursor_is_one() {
+    let server = Scripted::new([
+        result(tools(&["a", "b"], Some(""))),
+        result(tools(&[], Some("x"))),
+        result(tools(&["c"], None)),
+    ]);
+    check(&server, Ok(&["a", "b", "c"])).await;
+    assert_eq!(server.asked(), asked(&[None, Some(""), Some("x")]));
+}
+
+#[tokio::test]
+async fn a_list_that_leads_in_circles_is_refused() {
+    let server = Scripted::new([
+        result(tools(&["a"], Some("x"))),
+        result(tools(&["b"], Some("x"))),
+    ]);
+    let message = "`tools/list` leads in circles: cursor \"x\" came twice";
+    check(&server, Err((Kind::Protocol, message))).await;
+}
+
+#[tokio::test]
+async fn a_list_with_too_many_pages_is_refused() {
+    let server = Scripted::new(["x", "y", "z"].map(|next| result(tools(&["a"], Some(next)))));
+    let message = "`tools/list` has more than 3 pages";
+    check(&server, Err((Kind::TooLarge, message))).await;
+}
+
+#[tokio::test]
+async fn a_list_with_too_many_bytes_is_refused() {
+    let long = "n".repeat(600);
+    let server = Scripted::new([
+        result(tools(&[&long], Some("x"))),
+        result(tools(&[&long], None)),
+    ]);
+    let message = "`tools/list` has more than 1000 bytes";
+    check(&server, Err((Kind::TooLarge, message))).await;
+}
+
+#[tokio::test]
+async fn a_cursor_that_is_no_longer_known_starts_the_list_over_once() {
+    let server = Scripted::new([
+        result(tools(&["old"], Some("x"))),
+        error(-32602, "unknown cursor"),
+        result(tools(&["a"], Some("y"))),
+        result(tools(&["b"], None)),
+    ]);
+    check(&server, Ok(&["a", "b"])).await;
+    assert_eq!(server.asked(), asked(&[None, Some("x"), None, Some("y")]));
+
+    let server = Scripted::new([
+        result(tools(&["old"], Some("x"))),
+        error(-32602, "unknown cursor"),
+        result(tools(&["a"], Some("y"))),
+        error(-32602, "unknown cursor"),
+    ]);
+    check(&server, Err((Kind::Rpc, "unknown cursor"))).await;
+}
+
+#[tokio::test]
+async fn other_errors_end_the_list() {
+    let server = Scripted::new([error(-32602, "bad")]);
+    check(&server, Err((Kind::Rpc, "bad"))).await;
+    let server = Scripted::new([result(tools(&["a"], Some("x"))), error(-32603, "broken")]);
+    check(&server, Err((Kind::Rpc, "broken"))).await;
+}
+
+#[tokio::test]
+async fn every_list_has_its_pages() {
+    let page = |key: &str, item: Value| {
+        let mut page = json!({"nextCursor": "x"});
+        page[key] = json!([item]);
+        let mut last = page.clone();
+        last.as_object_mut().unwrap().remove("nextCursor");
+        [result(page.clone()), result(last), result(page)]
+    };
+    let server = Scripted::new(
+        [
+            page("prompts", json!({"name": "p"})),
+            page("resources", json!({"uri": "a:b", "name": "r"})),
+            page(
+                "resourceTemplates",
+                json!({"uriTemplate": "a:{b}", "name": "t"}),
+            ),
+        ]
+        .into_iter()
+        .flatten(),
+    );
+    let client = server.client();
+    let prompts = client.list_prompts().await.unwrap();
+    let page = client.list_prompts_page(Some("c")).await.unwrap();
+    assert_eq!((prompts.len(), page.next_cursor.as_deref()), (2, Some("x")));
+    let resources = client.list_resources().await.unwrap();
+    let page = client.list_resources_page(Some("c")).await.unwrap();
+    assert_eq!(
+        (resources.len(), page.next_cursor.as_deref()),
+        (2, Some("x"))
+    );
+    let templates = client.list_resource_templates().await.unwrap();
+    let page = client
+        .list_resource_templates_page(Some("c"))
+        .await
+        .unwrap();
+    assert_eq!(
+        (templates.len(), page.next_cursor.as_deref()),
+        (2, Some("x"))
+    );
+    let expect: Vec<(String, Value)> =
+        ["prompts/list", "resources/list", "resources/templates/list"]
+            .iter()
+            .flat_map(|method| {
+                [json!({}), json!({"cursor": "x"}), json!({"cursor": "c"})]
+                    .map(|params| ((*method).to_owned(), params))
+            })
+            .collect();
+    assert_eq!(server.asked(), expect);
+}

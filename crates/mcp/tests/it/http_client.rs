@@ -1,0 +1,10 @@
+//! The Streamable HTTP client against scripted servers. `sm_c…` names a rule of the transport.
+
+mod connections;
+mod failures;
+mod headers;
+mod peer;
+mod requests;
+mod schemas;
+mod streams;
+mod tls;

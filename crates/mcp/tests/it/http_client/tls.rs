@@ -1,0 +1,100 @@
+//! HTTPS with a certificate authority of our own.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use callgate_mcp::transport::http::client::Config;
+use callgate_mcp::{Kind, Retry};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+
+use super::peer::{Peer, Received, call, failure, json, result, serve};
+
+/// A certificate that nothing is signed with.
+pub(super) fn roots() -> Vec<Bytes> {
+    vec![Authority::new().root]
+}
+
+struct Authority {
+    root: Bytes,
+    issuer: CertifiedIssuer<'static, KeyPair>,
+}
+
+impl Authority {
+    fn new() -> Self {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let issuer = CertifiedIssuer::self_signed(params, key).unwrap();
+        let root = Bytes::copy_from_slice(issuer.der());
+        Self { root, issuer }
+    }
+
+    /// What a server for `name` proves itself with.
+    fn acceptor(&self, name: &str) -> TlsAcceptor {
+        let key = KeyPair::generate().unwrap();
+        let certificate = CertificateParams::new([name.to_owned()])
+            .unwrap()
+            .signed_by(&key, &self.issuer)
+            .unwrap();
+        let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(
+                vec![certificate.der().clone()],
+                key.serialize_der().try_into().unwrap(),
+            )
+            .unwrap();
+        TlsAcceptor::from(Arc::new(config))
+    }
+}
+
+async fn https_peer(acceptor: TlsAcceptor) -> Peer {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (peer, log) = Peer::new(format!("https://localhost:{port}/mcp"));
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            if let Ok(stream) = acceptor.accept(stream).await {
+                let script = |request: &Received| json(&request.result("{}"));
+                serve(stream, log.accepted(), script, &log).await;
+            }
+        }
+    });
+    peer
+}
+
+fn trusting(authority: &Authority) -> Config {
+    let mut config = Config::new("peer");
+    config.extra_roots = vec![authority.root.clone()];
+    config
+}
+
+#[tokio::test]
+async fn a_trusted_server_is_called_over_one_encrypted_connection() {
+    let authority = Authority::new();
+    let peer = https_peer(authority.acceptor("localhost")).await;
+    let client = peer.client_with(trusting(&authority));
+    for _ in 0..10 {
+        assert_eq!(result(&client, call("tools/list", "")).await, "{}");
+    }
+    assert_eq!(peer.connections(), 1);
+}
+
+#[tokio::test]
+async fn an_untrusted_server_is_sent_nothing() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    for (name, trusted) in [("localhost", &other), ("other.example", &authority)] {
+        let mut peer = https_peer(authority.acceptor(name)).await;
+        let client = peer.client_with(trusting(trusted));
+        let error = failure(&client, call("tools/list", "")).await;
+        assert_eq!((error.kind(), error.retry()), (Kind::Connect, Retry::Safe));
+        let text = error.to_string();
+        assert!(text.contains("invalid peer certificate"), "{text}");
+        assert_eq!(peer.requests().len(), 0);
+    }
+}

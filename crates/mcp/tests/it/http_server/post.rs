@@ -1,0 +1,105 @@
+//! Requests for the server under test.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+
+/// A request, right in every way until it is changed.
+#[derive(Debug, Clone)]
+pub(super) struct Post {
+    pub(super) method: &'static str,
+    pub(super) target: String,
+    headers: Vec<(String, String)>,
+    body: String,
+}
+
+/// The `_meta` that every request carries.
+pub(super) const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+
+impl Post {
+    /// A call of the tool `name`.
+    pub(super) fn tool(name: &str) -> Self {
+        Self::request("tools/call", &format!(r#""name":"{name}""#)).set("mcp-name", name)
+    }
+
+    /// A request of `method` with these members of the params.
+    pub(super) fn request(method: &str, members: &str) -> Self {
+        let separator = if members.is_empty() { "" } else { "," };
+        let params = format!("{{{members}{separator}{META}}}");
+        Self::message(&format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#
+        ))
+        .set("mcp-method", method)
+    }
+
+    /// Any body at all, with the headers that all requests have.
+    pub(super) fn message(body: &str) -> Self {
+        let post = Self {
+            method: "POST",
+            target: "/mcp".to_owned(),
+            headers: Vec::new(),
+            body: body.to_owned(),
+        };
+        post.set("content-type", "application/json")
+            .set("accept", "application/json, text/event-stream")
+            .set("mcp-protocol-version", "2026-07-28")
+    }
+
+    /// The same request with this value of the header alone.
+    pub(super) fn set(self, name: &str, value: &str) -> Self {
+        self.without(name).and(name, value)
+    }
+
+    /// The same request with one more header.
+    pub(super) fn and(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// The same request without the header.
+    pub(super) fn without(mut self, name: &str) -> Self {
+        self.headers
+            .retain(|(other, _)| !other.eq_ignore_ascii_case(name));
+        self
+    }
+
+    /// The same request by another HTTP method.
+    pub(super) fn by(mut self, method: &'static str) -> Self {
+        self.method = method;
+        self
+    }
+
+    /// The same request to another target.
+    pub(super) fn to(mut self, target: &str) -> Self {
+        target.clone_into(&mut self.target);
+        self
+    }
+
+    pub(super) fn body(&self) -> &str {
+        &self.body
+    }
+
+    /// The request line and the headers, without the empty line.
+    pub(super) fn head(&self, address: SocketAddr) -> String {
+        let has = |name: &str| {
+            self.headers
+                .iter()
+                .any(|(other, _)| other.eq_ignore_ascii_case(name))
+        };
+        let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.target);
+        if !has("host") {
+            write!(head, "host: {address}\r\n").unwrap();
+        }
+        if !has("content-length") && !has("transfer-encoding") {
+            write!(head, "content-length: {}\r\n", self.body.len()).unwrap();
+        }
+        for (name, value) in &self.headers {
+            write!(head, "{name}: {value}\r\n").unwrap();
+        }
+        head
+    }
+
+    /// The whole request.
+    pub(super) fn bytes(&self, address: SocketAddr) -> String {
+        format!("{}\r\n{}", self.head(address), self.body)
+    }
+}

@@ -1,0 +1,52 @@
+use std::io;
+
+/// Why a file of the workspace could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkspaceError {
+    /// No path was given.
+    #[error("path is required")]
+    NoPath,
+    /// The path leads out of the workspace.
+    #[error("path escapes workspace: {0}")]
+    Escapes(String),
+    /// The file is larger than a tool may return.
+    #[error("file is larger than {limit} bytes: {path}")]
+    TooLarge {
+        /// The file.
+        path: String,
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// The file is not UTF-8 text.
+    #[error("file is not UTF-8 text: {0}")]
+    NotText(String),
+    /// The path names something that is not a file.
+    #[error("not a file: {0}")]
+    NotAFile(String),
+    /// The operating system refused.
+    #[error("failed to {action} {path}: {source}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: String,
+        /// Why it failed.
+        source: io::Error,
+    },
+}
+
+impl WorkspaceError {
+    /// Tells an escape, which the directory handle refuses, from other failures.
+    pub(super) fn io(action: &'static str, path: &str, source: io::Error) -> Self {
+        // The handle refuses `..` and links that lead out with a permission error of its own,
+        // which has no code of the operating system.
+        if source.kind() == io::ErrorKind::PermissionDenied && source.raw_os_error().is_none() {
+            return Self::Escapes(path.to_owned());
+        }
+        Self::Io {
+            action,
+            path: path.to_owned(),
+            source,
+        }
+    }
+}

@@ -1,0 +1,60 @@
+use std::io::Read;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::path::relative;
+use super::{Workspace, WorkspaceError};
+
+/// The largest file that is read.
+pub(super) const LIMIT: u64 = 10 * 1024 * 1024;
+
+/// A file and its text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct File {
+    /// The path, relative to the workspace.
+    pub path: String,
+    /// The text.
+    pub content: String,
+    /// The size in bytes.
+    pub size: u64,
+}
+
+impl Workspace {
+    /// Reads a text file.
+    ///
+    /// # Errors
+    /// The path leads out, or the file is missing, too large or not text.
+    pub fn read(&self, path: &str) -> Result<File, WorkspaceError> {
+        let failed = |source| WorkspaceError::io("read", path, source);
+        let file = self.dir.open(relative(path)?).map_err(failed)?;
+        // Asked of the open handle, so that nothing can be swapped in between.
+        let metadata = file.metadata().map_err(failed)?;
+        if !metadata.is_file() {
+            return Err(WorkspaceError::NotAFile(path.to_owned()));
+        }
+        let too_large = || WorkspaceError::TooLarge {
+            path: path.to_owned(),
+            limit: LIMIT,
+        };
+        if metadata.len() > LIMIT {
+            return Err(too_large());
+        }
+        let mut bytes = Vec::new();
+        // One byte more than the limit shows a file that grew meanwhile.
+        file.take(LIMIT + 1)
+            .read_to_end(&mut bytes)
+            .map_err(failed)?;
+        let size = bytes.len() as u64;
+        if size > LIMIT {
+            return Err(too_large());
+        }
+        let content =
+            String::from_utf8(bytes).map_err(|_| WorkspaceError::NotText(path.to_owned()))?;
+        Ok(File {
+            path: path.to_owned(),
+            content,
+            size,
+        })
+    }
+}

@@ -1,0 +1,23 @@
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+
+/// A directory that tools may use; clones share the handle.
+#[derive(Debug, Clone)]
+pub struct Workspace {
+    pub(super) dir: Arc<Dir>,
+}
+
+impl Workspace {
+    /// Opens the directory at `path`.
+    ///
+    /// # Errors
+    /// There is no directory at `path`, or it may not be opened.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let dir = Dir::open_ambient_dir(path, ambient_authority())?;
+        Ok(Self { dir: Arc::new(dir) })
+    }
+}

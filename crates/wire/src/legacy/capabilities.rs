@@ -1,0 +1,122 @@
+//! What a client or server can do, for a whole connection.
+//!
+//! The member `extensions` is in none of these schemas, but peers negotiate extensions in it all
+//! the same.
+
+use serde::{Deserialize, Serialize};
+
+use crate::capabilities::{
+    ElicitationCapability, ListCapability, ResourcesCapability, SamplingCapability,
+};
+use crate::map::Map;
+use crate::raw::RawJson;
+
+/// What a client can do.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ClientCapabilities {
+    /// Experiments, by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub experimental: Option<Map<RawJson>>,
+    /// It lists its roots.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub roots: Option<ListCapability>,
+    /// It asks its model for messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<SamplingCapability>,
+    /// It asks its user for input; since 2025-06-18.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elicitation: Option<ElicitationCapability>,
+    /// It has tasks; only in 2025-11-25.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<TasksCapability<ClientTaskRequests>>,
+    /// Extensions with their settings, by identifier.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extensions: Option<Map<RawJson>>,
+}
+
+/// What a server can do.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ServerCapabilities {
+    /// Experiments, by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub experimental: Option<Map<RawJson>>,
+    /// It sends log messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub logging: Option<RawJson>,
+    /// It completes arguments; since 2025-03-26.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub completions: Option<RawJson>,
+    /// It has prompts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompts: Option<ListCapability>,
+    /// It has resources.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resources: Option<ResourcesCapability>,
+    /// It has tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<ListCapability>,
+    /// It has tasks; only in 2025-11-25.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<TasksCapability<ServerTaskRequests>>,
+    /// Extensions with their settings, by identifier.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extensions: Option<Map<RawJson>>,
+}
+
+/// What one side does about tasks; the requests that may become one depend on the side.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TasksCapability<Requests> {
+    /// It lists them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub list: Option<RawJson>,
+    /// It cancels them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cancel: Option<RawJson>,
+    /// The requests that may become a task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<Requests>,
+}
+
+/// The requests to a client that may become a task.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ClientTaskRequests {
+    /// Those of sampling.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<SamplingTaskRequests>,
+    /// Those of elicitation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elicitation: Option<ElicitationTaskRequests>,
+}
+
+/// The requests of sampling that may become a task.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SamplingTaskRequests {
+    /// `sampling/createMessage` may.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub create_message: Option<RawJson>,
+}
+
+/// The requests of elicitation that may become a task.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ElicitationTaskRequests {
+    /// `elicitation/create` may.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub create: Option<RawJson>,
+}
+
+/// The requests to a server that may become a task.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ServerTaskRequests {
+    /// Those of tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tools: Option<ToolsTaskRequests>,
+}
+
+/// The requests of tools that may become a task.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ToolsTaskRequests {
+    /// `tools/call` may.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub call: Option<RawJson>,
+}

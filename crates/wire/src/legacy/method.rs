@@ -1,0 +1,24 @@
+//! The methods that 2026-07-28 no longer has.
+
+/// Opens a connection.
+pub const INITIALIZE: &str = "initialize";
+/// Asks whether the other side is there.
+pub const PING: &str = "ping";
+/// Sets the lowest level of log messages to send.
+pub const LOGGING_SET_LEVEL: &str = "logging/setLevel";
+/// Asks to be told when a resource changes.
+pub const RESOURCES_SUBSCRIBE: &str = "resources/subscribe";
+/// Asks to be told no longer.
+pub const RESOURCES_UNSUBSCRIBE: &str = "resources/unsubscribe";
+/// Waits for the result of a task.
+pub const TASKS_RESULT: &str = "tasks/result";
+/// Lists tasks.
+pub const TASKS_LIST: &str = "tasks/list";
+/// Says that the connection is open.
+pub const NOTIFICATIONS_INITIALIZED: &str = "notifications/initialized";
+/// Says that the list of roots changed.
+pub const NOTIFICATIONS_ROOTS_LIST_CHANGED: &str = "notifications/roots/list_changed";
+/// Says that the user is done with a URL.
+pub const NOTIFICATIONS_ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
+/// Says that a task changed.
+pub const NOTIFICATIONS_TASKS_STATUS: &str = "notifications/tasks/status";

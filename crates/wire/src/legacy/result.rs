@@ -1,0 +1,13 @@
+//! Results without a `resultType`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::meta_object::Meta;
+
+/// A result that says nothing but that the request was carried out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct EmptyResult {
+    /// Metadata.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}

@@ -1,0 +1,124 @@
+//! Tasks as 2025-11-25 has them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::meta_object::Meta;
+use crate::task::TaskStatus;
+
+/// A request that goes on after its result.
+///
+/// A failed tool call makes it fail, while in the extension of today it completes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Task {
+    /// The name to ask for it by.
+    pub task_id: String,
+    /// How it is doing.
+    pub status: TaskStatus,
+    /// How it is doing, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status_message: Option<String>,
+    /// When it was made, as ISO 8601.
+    pub created_at: String,
+    /// When it last changed, as ISO 8601.
+    pub last_updated_at: String,
+    /// How long it is kept after it was made, in milliseconds; `None` is for ever.
+    pub ttl: Option<u64>,
+    /// How long to wait before asking again, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub poll_interval: Option<u64>,
+    /// Metadata, where the task is a whole result or the parameters of a notification.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}
+
+/// The member `task` of a request that should go on as a task.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TaskMetadata {
+    /// How long to keep the task, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<u64>,
+}
+
+/// What the parameters of any request say about tasks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TaskAugmentedParams {
+    /// Metadata.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+    /// The request should go on as a task.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskMetadata>,
+}
+
+/// The task that a message belongs to, in its `_meta`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RelatedTaskMetadata {
+    /// The task.
+    pub task_id: String,
+}
+
+/// Result of a request that goes on as a task.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct CreateTaskResult {
+    /// The task.
+    pub task: Task,
+    /// Metadata.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}
+
+/// Parameters of `tasks/get`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GetTaskParams {
+    /// Metadata.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+    /// The task.
+    pub task_id: String,
+}
+
+/// Result of `tasks/get`.
+pub type GetTaskResult = Task;
+
+/// Parameters of `tasks/result`; its result is the one of the request that became the task.
+pub type GetTaskPayloadParams = GetTaskParams;
+
+/// Parameters of `tasks/cancel`.
+pub type CancelTaskParams = GetTaskParams;
+
+/// Result of `tasks/cancel`.
+pub type CancelTaskResult = Task;
+
+/// Parameters of `tasks/list`.
+pub type ListTasksParams = crate::pagination::PaginatedParams;
+
+/// Result of `tasks/list`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListTasksResult {
+    /// One page of tasks.
+    pub tasks: Vec<Task>,
+    /// Asks for the next page; absent on the last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    /// Metadata.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Meta>,
+}
+
+/// Parameters of `notifications/tasks/status`.
+pub type TaskStatusParams = Task;
+
+impl GetTaskParams {
+    /// Asks for the task with this id.
+    #[must_use]
+    pub fn new(task_id: impl Into<String>) -> Self {
+        Self {
+            meta: None,
+            task_id: task_id.into(),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Values for every type of revision 2026-07-28, together with every member.
+
+mod client;
+mod content;
+mod envelope;
+mod form;
+mod prompt;
+mod resource;
+mod server;
+mod task;
+mod tool;
+
+use callgate_wire::capabilities::ClientCapabilities;
+use callgate_wire::implementation::{Icon, IconTheme, Implementation};
+use callgate_wire::logging::LogLevel;
+use callgate_wire::{Id, Meta, Version, meta};
+
+use crate::sample::Sample;
+
+pub(crate) fn samples() -> Vec<Sample> {
+    [
+        client::samples(),
+        content::samples(),
+        envelope::samples(),
+        form::samples(),
+        prompt::samples(),
+        resource::samples(),
+        server::samples(),
+        task::samples(),
+        tool::samples(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn implementation() -> Implementation {
+    Implementation {
+        title: Some("Example".to_owned()),
+        description: Some("An example".to_owned()),
+        icons: Some(vec![icon()]),
+        website_url: Some("https://example.com/about".to_owned()),
+        ..Implementation::new("example", "1.0.0")
+    }
+}
+
+fn icon() -> Icon {
+    Icon {
+        mime_type: Some("image/png".to_owned()),
+        sizes: Some(vec!["48x48".to_owned()]),
+        theme: Some(IconTheme::Dark),
+        ..Icon::new("https://example.com/icon.png")
+    }
+}
+
+fn plain_meta() -> Meta {
+    Meta::new().with("com.example/key", &1)
+}
+
+fn request_meta() -> Meta {
+    Meta::request(
+        Version::V2026_07_28,
+        &implementation(),
+        &ClientCapabilities::default(),
+    )
+    .with(meta::LOG_LEVEL, &LogLevel::Debug)
+    .with(meta::PROGRESS_TOKEN, &Id::number(7))
+}
+
+fn result_meta() -> Meta {
+    Meta::result(&implementation())
+}
+
+fn notification_meta() -> Meta {
+    Meta::subscription(&Id::text("listen-1"))
+}

@@ -1,0 +1,99 @@
+//! The official conformance suite, judged more strictly than it judges itself.
+
+mod gate;
+mod results;
+mod scenarios;
+mod suite;
+
+use std::path::Path;
+
+use anyhow::{Result, ensure};
+use clap::ValueEnum;
+
+use crate::node::Node;
+use crate::process;
+use crate::repo::Repo;
+use results::Results;
+use suite::Suite;
+
+/// The revision that `cargo xtask test` holds us to.
+pub(crate) const REVISION: &str = "2026-07-28";
+
+/// What to run.
+pub(crate) struct Plan {
+    /// The program under test.
+    pub(crate) side: Side,
+    /// The revision of the protocol, which names the set of required scenarios.
+    pub(crate) revision: String,
+    /// Only this scenario, if any.
+    pub(crate) scenario: Option<String>,
+}
+
+/// Which of our programs is under test.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum Side {
+    /// The suite plays the client
+    Server,
+    /// The suite plays the server
+    Client,
+}
+
+/// Runs the scenarios of `plan` and fails unless each of them passes the gate.
+pub(crate) fn run(repo: &Repo, plan: &Plan) -> Result<()> {
+    let node = Node::install(repo)?;
+    process::run(&mut repo.cargo(&["build", "--release", "-p", "callgate-conformance", "--bins"]))?;
+    let suite = Suite::new(repo, node, plan)?;
+    let scenarios = match &plan.scenario {
+        Some(scenario) => vec![scenario.clone()],
+        None => scenarios(&suite, plan)?,
+    };
+    let results = match plan.side {
+        Side::Server => suite.test_server(plan.scenario.as_deref())?,
+        Side::Client => suite.test_client(&scenarios)?,
+    };
+    judge(&scenarios, &results, suite.out())
+}
+
+/// Every scenario that we hold ourselves to.
+fn scenarios(suite: &Suite, plan: &Plan) -> Result<Vec<String>> {
+    let mut names = scenarios::required(&suite.requirements()?, plan.side)?;
+    let unscored = scenarios::unscored(&plan.revision, plan.side);
+    names.extend(unscored.iter().map(ToString::to_string));
+    let all = names.len();
+    names.retain(|name| !scenarios::needs_oauth(name));
+    println!(
+        "{} scenarios, {} that need OAuth are left out",
+        names.len(),
+        all - names.len()
+    );
+    Ok(names)
+}
+
+/// Prints the verdicts as a table and fails if one of them is bad.
+fn judge(scenarios: &[String], results: &Results, out: &Path) -> Result<()> {
+    let mut bad = 0;
+    println!("{:<46} | successes | verdict", "scenario");
+    for name in scenarios {
+        let checks = results.checks.get(name).map(Vec::as_slice);
+        let verdict = gate::verdict(name, checks);
+        bad += usize::from(!verdict.is_good());
+        let checks = checks.unwrap_or_default();
+        println!("{name:<46} | {:>9} | {verdict}", gate::successes(checks));
+        for problem in gate::problems(checks) {
+            println!("    {problem}");
+        }
+    }
+    let (good, all, out) = (scenarios.len() - bad, scenarios.len(), out.display());
+    println!("{good} of {all} scenarios pass");
+    ensure!(
+        bad == 0,
+        "{bad} scenarios do not pass; the suite's files are in {out}"
+    );
+    let unclean = &results.unclean;
+    ensure!(
+        unclean.is_empty(),
+        "the suite exited with an error ({}); see {out}",
+        unclean.join(", ")
+    );
+    Ok(())
+}

@@ -1,0 +1,89 @@
+use anyhow::{Context, Result};
+
+use crate::process;
+use crate::repo::Repo;
+use crate::step::{Outcome, Step, run_all};
+use crate::{fuzz, spec, tidy};
+
+/// Runs everything that continuous integration runs.
+pub(crate) fn run(repo: &Repo) -> Result<()> {
+    require_tools().context("a tool that the tests need is missing")?;
+    run_all(repo, STEPS)
+}
+
+const STEPS: &[Step] = &[
+    Step {
+        name: "fmt",
+        fix: "run `cargo fmt` (and again in fuzz/)",
+        run: fmt,
+    },
+    Step {
+        name: "clippy",
+        fix: "fix the lints above",
+        run: clippy,
+    },
+    Step {
+        name: "doc",
+        fix: "fix the links above",
+        run: doc,
+    },
+    Step {
+        name: "tidy",
+        fix: "see docs/architecture.md for the invariants",
+        run: |repo| tidy::run(repo).map(|()| Outcome::Passed),
+    },
+    Step {
+        name: "cargo test",
+        fix: "repeat one test with `cargo test -p <crate> <name>`",
+        run: |repo| passed(process::run(&mut repo.cargo(&["test", "--workspace"]))),
+    },
+    Step {
+        name: "spec",
+        fix: "repeat with `cargo xtask spec`",
+        run: |repo| spec::run(repo, None),
+    },
+];
+
+/// Finds out in the first second what would otherwise fail minutes later.
+fn require_tools() -> Result<()> {
+    process::require("git", &["--version"], "install git")?;
+    process::require(
+        "cargo",
+        &["fmt", "--version"],
+        "run `rustup component add rustfmt`",
+    )?;
+    process::require(
+        "cargo",
+        &["clippy", "--version"],
+        "run `rustup component add clippy`",
+    )?;
+    process::require(
+        "curl",
+        &["--version"],
+        "install curl, which the README uses",
+    )?;
+    process::require("npm", &["--version"], "install Node.js with npm")?;
+    let install = "install Python 3.10 or newer with its venv module";
+    process::require("python3", &["-c", "import ensurepip, venv"], install)
+}
+
+fn fmt(repo: &Repo) -> Result<Outcome> {
+    process::run(&mut repo.cargo(&["fmt", "--all", "--check"]))?;
+    let fuzz = ["fmt", "--manifest-path", fuzz::MANIFEST, "--check"];
+    passed(process::run(&mut repo.cargo(&fuzz)))
+}
+
+fn clippy(repo: &Repo) -> Result<Outcome> {
+    let deny = ["--all-targets", "--", "-D", "warnings"];
+    process::run(repo.cargo(&["clippy", "--workspace"]).args(deny))?;
+    passed(process::run(fuzz::clippy(repo).args(deny)))
+}
+
+fn doc(repo: &Repo) -> Result<Outcome> {
+    let mut doc = repo.cargo(&["doc", "--workspace", "--no-deps"]);
+    passed(process::run(doc.env("RUSTDOCFLAGS", "-D warnings")))
+}
+
+fn passed(result: Result<()>) -> Result<Outcome> {
+    result.map(|()| Outcome::Passed)
+}

@@ -1,0 +1,163 @@
+//! What the code of a crate may touch.
+
+use super::source::{Source, has_word};
+use super::tree::{Finding, Tree};
+
+/// `wire` has no I/O, no async runtime and no clock.
+pub(crate) fn wire_is_pure(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (file, source) in tree
+        .library()
+        .filter(|(file, _)| file.crate_name() == Some("wire"))
+    {
+        for (line, name) in std_modules(&source, &["env", "fs", "net", "process", "thread"]) {
+            findings.push(file.finding(line, format!("wire must not use std::{name}")));
+        }
+        for (line, word) in words(&source, &["tokio", "Instant", "SystemTime"]) {
+            findings.push(file.finding(line, format!("wire must not use {word}")));
+        }
+    }
+    findings
+}
+
+/// Environment variables and home directories are the business of the cli.
+pub(crate) fn only_cli_reads_the_host(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (file, source) in tree
+        .library()
+        .filter(|(file, _)| file.crate_name() != Some("cli"))
+    {
+        for (line, name) in std_modules(&source, &["env"]) {
+            findings.push(file.finding(line, format!("only the cli may use std::{name}")));
+        }
+        for (line, word) in words(&source, &["home_dir", "config_dir", "data_dir"]) {
+            findings.push(file.finding(line, format!("only the cli may call {word}")));
+        }
+    }
+    findings
+}
+
+/// Only the cli owns the terminal.
+pub(crate) fn only_cli_prints(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (file, source) in tree
+        .library()
+        .filter(|(file, _)| file.crate_name() != Some("cli"))
+    {
+        for (line, word) in words(&source, &["print!", "println!", "eprint!", "eprintln!"]) {
+            findings.push(file.finding(line, format!("only the cli may use {word}")));
+        }
+    }
+    findings
+}
+
+/// Where shipped code holds one of `needles` as a word.
+fn words<'a>(source: &Source, needles: &[&'a str]) -> Vec<(usize, &'a str)> {
+    let mut found = Vec::new();
+    for (number, line) in source.shipped() {
+        found.extend(
+            needles
+                .iter()
+                .filter(|word| has_word(line, word))
+                .map(|word| (number, *word)),
+        );
+    }
+    found
+}
+
+/// Where shipped code names one of these modules of `std`, alone or in a group of imports.
+fn std_modules<'a>(source: &Source, names: &[&'a str]) -> Vec<(usize, &'a str)> {
+    let mut found = Vec::new();
+    let mut depth = None;
+    for (number, line) in source.shipped() {
+        let mut grouped = "";
+        if depth.is_some() {
+            grouped = line;
+        } else if let Some((_, group)) = line.split_once("std::{") {
+            depth = Some(1);
+            grouped = group;
+        }
+        for name in names {
+            let alone = ["std", "tokio"].map(|root| format!("{root}::{name}"));
+            if alone.iter().any(|path| has_word(line, path)) || has_word(grouped, name) {
+                found.push((number, *name));
+            }
+        }
+        depth = depth
+            .map(|depth| braces(depth, grouped))
+            .filter(|depth| *depth > 0);
+    }
+    found
+}
+
+/// The nesting after `line` when it was `depth` before.
+fn braces(depth: usize, line: &str) -> usize {
+    line.chars().fold(depth, |depth, c| match c {
+        '{' => depth + 1,
+        '}' => depth.saturating_sub(1),
+        _ => depth,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{only_cli_prints, only_cli_reads_the_host, wire_is_pure};
+    use crate::tidy::tree::check;
+
+    #[test]
+    fn wire_may_not_do_io_or_read_the_clock() {
+        let text = "use std::fs;\nuse std::{\n    fmt,\n    net::IpAddr,\n};\nuse tokio::io;\n\
+                    fn now() -> Instant {}\nfn fmt(net: u8) {}\n";
+        let expected = [
+            "crates/wire/src/a.rs:1: wire must not use std::fs",
+            "crates/wire/src/a.rs:4: wire must not use std::net",
+            "crates/wire/src/a.rs:6: wire must not use tokio",
+            "crates/wire/src/a.rs:7: wire must not use Instant",
+        ];
+        check(wire_is_pure, &[("crates/wire/src/a.rs", text)], &expected);
+    }
+
+    #[test]
+    fn other_crates_and_tests_may() {
+        let text = "use std::time::Instant;\n";
+        let tail = "// std::fs\n#[cfg(test)]\nmod tests {\n    use std::fs;\n}\n";
+        let files = [
+            ("crates/mcp/src/a.rs", text),
+            ("crates/wire/tests/it.rs", text),
+            ("crates/wire/src/a.rs", tail),
+        ];
+        check(wire_is_pure, &files, &[]);
+    }
+
+    #[test]
+    fn only_the_cli_reads_the_environment() {
+        let text = "let a = std::env::var(name);\nlet b = dirs::home_dir();\n";
+        let files = [("crates/cli/src/a.rs", text), ("crates/hub/src/a.rs", text)];
+        let expected = [
+            "crates/hub/src/a.rs:1: only the cli may use std::env",
+            "crates/hub/src/a.rs:2: only the cli may call home_dir",
+        ];
+        check(only_cli_reads_the_host, &files, &expected);
+        check(
+            only_cli_reads_the_host,
+            &[("crates/hub/src/a.rs", "env!(\"X\")\n")],
+            &[],
+        );
+    }
+
+    #[test]
+    fn only_the_cli_prints() {
+        let text = "/// println!()\nprintln!();\n";
+        let files = [
+            ("bench/src/a.rs", text),
+            ("crates/cli/src/a.rs", text),
+            ("crates/mcp/examples/a.rs", text),
+            ("crates/mcp/src/a.rs", text),
+        ];
+        check(
+            only_cli_prints,
+            &files,
+            &["crates/mcp/src/a.rs:2: only the cli may use println!"],
+        );
+    }
+}

@@ -1,0 +1,142 @@
+//! What the text of a Rust file may not say.
+
+use super::source::{Source, has_word, numbered};
+use super::tree::{Finding, Tree};
+
+/// Names that left the protocol with revision 2026-07-28.
+const OLD_WORDS: &[&str] = &[
+    "initialize",
+    "Mcp-Session-Id",
+    "Last-Event-ID",
+    "notifications/initialized",
+    "logging/setLevel",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "roots/list_changed",
+    "2025-11-25",
+    "2025-06-18",
+    "2025-03-26",
+    "2024-11-05",
+];
+
+/// Where they may occur.
+const OLD_HOMES: &[&str] = &[
+    "crates/wire/src/version",
+    "crates/wire/src/legacy",
+    "crates/mcp/src/legacy",
+];
+
+/// Only the legacy edges know the old protocol, in code, strings and comments alike.
+pub(crate) fn old_protocol_words(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (file, source) in tree.library() {
+        if OLD_HOMES.iter().any(|home| file.path.starts_with(home)) {
+            continue;
+        }
+        for (number, line) in numbered(&file.text).take(source.shipped_lines) {
+            let line = line.to_ascii_lowercase();
+            let found = OLD_WORDS
+                .iter()
+                .filter(|word| has_word(&line, &word.to_ascii_lowercase()));
+            findings.extend(found.map(|word| {
+                file.finding(number, format!("`{word}` belongs to the legacy modules"))
+            }));
+        }
+    }
+    findings
+}
+
+/// Derived flatten and tagged types lose numbers under `serde_json/arbitrary_precision`.
+pub(crate) fn no_derived_tags(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (file, Source { code, .. }) in tree.library() {
+        for (start, _) in code.match_indices("#[serde(") {
+            let (before, attribute) = code.split_at(start);
+            let (attribute, _) = attribute.split_once(")]").unwrap_or((attribute, ""));
+            let line = 1 + before.matches('\n').count();
+            let tags = ["untagged", "flatten", "tag"];
+            findings.extend(
+                tags.iter()
+                    .filter(|tag| has_word(attribute, tag))
+                    .map(|tag| {
+                        let message =
+                            format!("no serde({tag}): peek the tag, then decode the same span");
+                        file.finding(line, message)
+                    }),
+            );
+        }
+    }
+    findings
+}
+
+/// Nothing unfinished and nothing silenced is committed, tests included.
+pub(crate) fn no_leftovers(tree: &Tree) -> Vec<Finding> {
+    const BANNED: &[(&str, &str)] = &[
+        ("#[allow(", "use #[expect(lint, reason = \"...\")]"),
+        ("#![allow(", "use #[expect(lint, reason = \"...\")]"),
+        ("#[ignore", "a test runs or is deleted"),
+        ("dbg!", "remove it"),
+        ("todo!", "finish it"),
+        ("unimplemented!", "finish it"),
+    ];
+    let mut findings = Vec::new();
+    for (file, source) in tree.rust() {
+        for (number, line) in numbered(&source.code) {
+            let found = BANNED.iter().filter(|(word, _)| has_word(line, word));
+            findings.extend(
+                found.map(|(word, advice)| file.finding(number, format!("`{word}`: {advice}"))),
+            );
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{no_derived_tags, no_leftovers, old_protocol_words};
+    use crate::tidy::tree::check;
+
+    #[test]
+    fn old_words_stay_in_the_legacy_modules() {
+        let text = "/// Sends `initialize`.\nconst HEADER: &str = \"mcp-session-id\";\nfn initialized() {}\n";
+        let tail = "\n#[cfg(test)]\nmod tests {\n    // 2025-11-25\n}\n";
+        let files = [
+            ("conformance/src/main.rs", text),
+            ("crates/hub/src/a.rs", text),
+            ("crates/hub/src/b.rs", tail),
+            ("crates/mcp/src/legacy/client.rs", text),
+            ("crates/mcp/tests/it/a.rs", text),
+            ("crates/wire/src/version.rs", text),
+        ];
+        let expected = [
+            "crates/hub/src/a.rs:1: `initialize` belongs to the legacy modules",
+            "crates/hub/src/a.rs:2: `Mcp-Session-Id` belongs to the legacy modules",
+        ];
+        check(old_protocol_words, &files, &expected);
+    }
+
+    #[test]
+    fn serde_tags_are_refused() {
+        let text = "#[serde(rename = \"tag\")]\n#[serde(\n    default,\n    flatten,\n)]\n\n#[serde(tag = \"type\")]\n";
+        let expected = [
+            "crates/wire/src/a.rs:2: no serde(flatten): peek the tag, then decode the same span",
+            "crates/wire/src/a.rs:7: no serde(tag): peek the tag, then decode the same span",
+        ];
+        check(
+            no_derived_tags,
+            &[("crates/wire/src/a.rs", text)],
+            &expected,
+        );
+    }
+
+    #[test]
+    fn leftovers_are_found_in_tests_too() {
+        let text = "#[expect(dead_code)]\n#[allow(dead_code)]\n// todo!()\n#[cfg(test)]\nmod tests {\n    #[ignore]\n    fn a() { todo!() }\n}\n";
+        let expected = [
+            "bench/src/a.rs:2: `#[allow(`: use #[expect(lint, reason = \"...\")]",
+            "bench/src/a.rs:6: `#[ignore`: a test runs or is deleted",
+            "bench/src/a.rs:7: `todo!`: finish it",
+        ];
+        check(no_leftovers, &[("bench/src/a.rs", text)], &expected);
+    }
+}
