@@ -17,6 +17,7 @@ pub(crate) struct Catalog {
     pub(crate) cache: Cache,
     /// How long a client may take to answer.
     pub(crate) state_ttl: Duration,
+    pub(crate) max_listeners: usize,
     pub(crate) tools: Registry<ToolEntry>,
     pub(crate) prompts: Registry<PromptRoute>,
     pub(crate) resources: Registry<ResourceRoute>,
@@ -45,6 +46,7 @@ impl Default for Catalog {
             page_size: 100,
             cache: Cache::new(Duration::ZERO, CacheScope::Private),
             state_ttl: Duration::from_secs(600),
+            max_listeners: 1_000,
             tools: Registry::default(),
             prompts: Registry::default(),
             resources: Registry::default(),

@@ -6,9 +6,10 @@ use callgate_wire::implementation::Implementation;
 use callgate_wire::method;
 
 use super::catalog::Catalog;
+use super::listeners::Listeners;
 use super::reply::ResultWriter;
 use super::state::{Sealer, StateKey};
-use super::{completion, discover, list, prompt, resource, tool};
+use super::{completion, discover, list, listen, prompt, resource, tool};
 use crate::error::Error;
 use crate::service::{BoxFuture, Call, Reply, Service};
 
@@ -45,6 +46,7 @@ pub(crate) struct Shared {
     catalog: RwLock<Arc<Catalog>>,
     pub(crate) results: ResultWriter,
     pub(crate) sealer: Sealer,
+    pub(crate) listeners: Listeners,
 }
 
 impl Router {
@@ -60,6 +62,7 @@ impl Router {
                 catalog: RwLock::default(),
                 results: ResultWriter::new(&server),
                 sealer: Sealer::new(StateKey::random()),
+                listeners: Listeners::default(),
             }),
         }
     }
@@ -80,6 +83,7 @@ impl Service for Router {
             method::COMPLETION_COMPLETE if catalog.completion.is_some() => {
                 Box::pin(completion::complete(shared, call))
             }
+            method::SUBSCRIPTIONS_LISTEN => Box::pin(listen::listen(shared, call)),
             _ => Box::pin(ready(shared.answer_at_once(&catalog, &call))),
         }
     }

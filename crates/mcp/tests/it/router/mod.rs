@@ -4,6 +4,7 @@ mod ask;
 mod discover;
 mod input;
 mod input_state;
+mod listen;
 mod lists;
 mod notifications;
 mod prompts;
