@@ -1,4 +1,3 @@
-use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_wire::cache::CacheScope;
@@ -10,15 +9,13 @@ use schemars::JsonSchema;
 
 use super::catalog::Cache;
 use super::completion::{self, CompletionOutput};
-use super::error::RouteError;
 use super::handler::{Arguments, Handler};
 use super::output::ToolOutput;
-use super::prompt::{PromptOutput, PromptRoute};
-use super::resource::{ResourceRoute, TemplateRoute};
+use super::prompt::PromptOutput;
 use super::resource_output::ResourceOutput;
 use super::service::Router;
+use super::state::StateKey;
 use super::tool::ToolRoute;
-use crate::header_param::HeaderParam;
 
 /// Building a router.
 ///
@@ -49,6 +46,29 @@ impl Router {
     pub fn cache(self, ttl: Duration, scope: CacheScope) -> Self {
         self.shared
             .edit(|catalog| catalog.cache = Cache::new(ttl, scope));
+        self
+    }
+
+    /// The same router with this key for the state of requests that wait for input, instead of a
+    /// random one; servers that share it can continue each other's requests.
+    #[must_use]
+    pub fn state_key(self, key: StateKey) -> Self {
+        self.shared.sealer.replace(key);
+        self
+    }
+
+    /// The same router with clients that may take so long to answer; by default 10 minutes.
+    #[must_use]
+    pub fn state_ttl(self, ttl: Duration) -> Self {
+        self.shared.edit(|catalog| catalog.state_ttl = ttl);
+        self
+    }
+
+    /// The same router with at most so many subscriptions at once; by default 1,000.
+    #[must_use]
+    pub fn max_listeners(self, listeners: usize) -> Self {
+        self.shared
+            .edit(|catalog| catalog.max_listeners = listeners);
         self
     }
 
@@ -152,98 +172,5 @@ impl Router {
         self.shared
             .edit(|catalog| catalog.completion = Some(function));
         self
-    }
-}
-
-/// Changing a router while it runs. Listeners are told.
-impl Router {
-    /// Adds a tool, or replaces the one of the same name.
-    ///
-    /// # Errors
-    /// The name is not one that clients take, or the schema is not one that can be used.
-    pub fn add_tool(&self, route: ToolRoute) -> Result<(), RouteError> {
-        let (tool, entry) = route.into_entry()?;
-        self.shared
-            .edit(|catalog| catalog.tools.insert(&tool.name, &tool, entry));
-        Ok(())
-    }
-
-    /// Removes a tool; whether there was one. Calls under way go on.
-    pub fn remove_tool(&self, name: &str) -> bool {
-        self.shared.edit(|catalog| catalog.tools.remove(name))
-    }
-
-    /// Adds a prompt, or replaces the one of the same name.
-    #[expect(clippy::needless_pass_by_value, reason = "as with tools")]
-    pub fn add_prompt<S, H>(&self, prompt: Prompt, handler: H)
-    where
-        H: Handler<S>,
-        H::Arguments: Arguments,
-        H::Output: PromptOutput,
-    {
-        let route = PromptRoute::new(&prompt, handler);
-        self.shared
-            .edit(|catalog| catalog.prompts.insert(&prompt.name, &prompt, route));
-    }
-
-    /// Removes a prompt; whether there was one.
-    pub fn remove_prompt(&self, name: &str) -> bool {
-        self.shared.edit(|catalog| catalog.prompts.remove(name))
-    }
-
-    /// Adds a resource, or replaces the one of the same URI.
-    #[expect(clippy::needless_pass_by_value, reason = "as with tools")]
-    pub fn add_resource<S, H>(&self, resource: Resource, handler: H)
-    where
-        H: Handler<S>,
-        H::Arguments: Arguments,
-        H::Output: ResourceOutput,
-    {
-        let route = ResourceRoute::new(&resource, handler);
-        self.shared
-            .edit(|catalog| catalog.resources.insert(&resource.uri, &resource, route));
-    }
-
-    /// Removes a resource; whether there was one.
-    pub fn remove_resource(&self, uri: &str) -> bool {
-        self.shared.edit(|catalog| catalog.resources.remove(uri))
-    }
-
-    /// Adds resources of a template, or replaces the one with the same template.
-    ///
-    /// # Errors
-    /// The URI template has expressions other than `{name}` and `{+name}`.
-    #[expect(clippy::needless_pass_by_value, reason = "as with tools")]
-    pub fn add_resource_template<S, H>(
-        &self,
-        template: ResourceTemplate,
-        handler: H,
-    ) -> Result<(), RouteError>
-    where
-        H: Handler<S>,
-        H::Arguments: Arguments,
-        H::Output: ResourceOutput,
-    {
-        let route = TemplateRoute::new(&template, handler)?;
-        self.shared.edit(|catalog| {
-            catalog
-                .templates
-                .insert(&template.uri_template, &template, route);
-        });
-        Ok(())
-    }
-
-    /// Removes resources of a template; whether there was one.
-    pub fn remove_resource_template(&self, uri_template: &str) -> bool {
-        self.shared
-            .edit(|catalog| catalog.templates.remove(uri_template))
-    }
-
-    /// The parameters of a tool that HTTP requests mirror in headers; none for an unknown tool.
-    #[must_use]
-    pub fn header_params(&self, tool: &str) -> Arc<[HeaderParam]> {
-        let catalog = self.shared.catalog();
-        let entry = catalog.tools.get(tool);
-        entry.map_or_else(Arc::default, |entry| entry.header_params().clone())
     }
 }

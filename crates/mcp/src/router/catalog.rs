@@ -15,6 +15,9 @@ pub(crate) struct Catalog {
     pub(crate) instructions: Option<String>,
     pub(crate) page_size: usize,
     pub(crate) cache: Cache,
+    /// How long a client may take to answer.
+    pub(crate) state_ttl: Duration,
+    pub(crate) max_listeners: usize,
     pub(crate) tools: Registry<ToolEntry>,
     pub(crate) prompts: Registry<PromptRoute>,
     pub(crate) resources: Registry<ResourceRoute>,
@@ -42,6 +45,8 @@ impl Default for Catalog {
             instructions: None,
             page_size: 100,
             cache: Cache::new(Duration::ZERO, CacheScope::Private),
+            state_ttl: Duration::from_secs(600),
+            max_listeners: 1_000,
             tools: Registry::default(),
             prompts: Registry::default(),
             resources: Registry::default(),

@@ -1,12 +1,15 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Waker;
 
+use callgate_wire::input::InputRequests;
 use callgate_wire::logging::{LogLevel, LoggingMessageParams};
 use callgate_wire::progress::ProgressParams;
 use callgate_wire::{Map, Method, Notification, Number, RawJson, meta, method};
 use serde::Serialize;
 use tokio::time::Instant;
 
+use super::dialogue::Dialogue;
 use crate::error::Error;
 use crate::service::{Caller, Cx, PeerInfo};
 
@@ -22,15 +25,19 @@ struct Inner {
     log_level: Option<LogLevel>,
     /// The highest progress sent so far.
     progress: Mutex<f64>,
+    /// What is asked of the client, where the method allows it.
+    dialogue: Option<Dialogue>,
 }
 
 impl RequestCx {
-    pub(crate) fn new(cx: Cx, log_level: Option<LogLevel>) -> Self {
-        Self(Arc::new(Inner {
+    pub(crate) fn new(cx: Cx, dialogue: Option<Dialogue>) -> Result<Self, Error> {
+        let log_level = log_level(&cx.peer)?;
+        Ok(Self(Arc::new(Inner {
             cx,
             log_level,
             progress: Mutex::new(f64::NEG_INFINITY),
-        }))
+            dialogue,
+        })))
     }
 
     /// The authority that the request acts with.
@@ -119,6 +126,19 @@ impl RequestCx {
         self.notify(method::NOTIFICATIONS_MESSAGE, &params).await;
     }
 
+    /// What is asked of the client.
+    pub(crate) fn dialogue(&self) -> Result<&Dialogue, Error> {
+        self.0
+            .dialogue
+            .as_ref()
+            .ok_or_else(|| Error::internal("only tools, prompts and resources can ask for input"))
+    }
+
+    /// The questions without an answer; if there are none, `runner` is woken when there is one.
+    pub(crate) fn open_questions(&self, runner: &Waker) -> Option<InputRequests> {
+        self.0.dialogue.as_ref()?.open_or_wake(runner)
+    }
+
     async fn notify(&self, method: &str, params: &impl Serialize) {
         let params = RawJson::encode(params).expect("params are JSON");
         let method = Method::new(method);
@@ -136,7 +156,7 @@ impl fmt::Debug for RequestCx {
 }
 
 /// The level of log messages that a request wants.
-pub(crate) fn log_level(peer: &PeerInfo) -> Result<Option<LogLevel>, Error> {
+fn log_level(peer: &PeerInfo) -> Result<Option<LogLevel>, Error> {
     let level = peer.meta().get(meta::LOG_LEVEL);
     level
         .map(|level| level.decode())

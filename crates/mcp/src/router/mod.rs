@@ -6,14 +6,20 @@
 //! - [`ToolOutput`], [`PromptOutput`], [`ResourceOutput`], [`CompletionOutput`]: what they can
 //!   answer with.
 
+mod ask;
 mod builder;
 mod catalog;
 mod completion;
 mod context;
+mod dialogue;
+mod digest;
 mod discover;
 mod error;
 mod handler;
 mod list;
+mod listen;
+mod listeners;
+mod live;
 mod output;
 mod params;
 mod percent;
@@ -22,11 +28,14 @@ mod registry;
 mod reply;
 mod resource;
 mod resource_output;
+mod round;
 mod schema;
 mod service;
+mod state;
 mod tool;
 mod uri_template;
 
+pub use ask::Elicited;
 pub use completion::CompletionOutput;
 pub use context::RequestCx;
 pub use error::RouteError;
@@ -36,5 +45,6 @@ pub use prompt::PromptOutput;
 pub use resource_output::{Reading, ResourceOutput};
 pub use schema::SchemaError;
 pub use service::Router;
+pub use state::StateKey;
 pub use tool::ToolRoute;
 pub use uri_template::UriTemplateError;

@@ -6,6 +6,9 @@ use callgate_wire::RawJson;
 
 use crate::error::Error;
 
+/// The members of a request by name that may ask for input.
+pub(crate) const MAY_ASK: [&str; 4] = ["name", "arguments", "inputResponses", "requestState"];
+
 /// The members with these keys, found in one pass.
 pub(crate) fn pick<const N: usize>(params: &RawJson, keys: [&str; N]) -> [Option<RawJson>; N] {
     let mut found = [const { None }; N];

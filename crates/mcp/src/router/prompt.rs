@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::context::RequestCx;
 use super::handler::{Arguments, Handler};
 use super::params;
+use super::round::Round;
 use super::service::Shared;
 use crate::error::Error;
 use crate::service::{BoxFuture, Call, Reply};
@@ -55,7 +56,7 @@ impl PromptRoute {
 
 /// Answers `prompts/get`.
 pub(crate) async fn get(shared: &Arc<Shared>, call: Call) -> Result<Reply, Error> {
-    let [name, arguments] = params::pick(&call.params, ["name", "arguments"]);
+    let [name, arguments, responses, state] = params::pick(&call.params, params::MAY_ASK);
     let name = params::text(name.as_ref(), "name")?;
     let route = shared
         .catalog()
@@ -65,16 +66,16 @@ pub(crate) async fn get(shared: &Arc<Shared>, call: Call) -> Result<Reply, Error
         .ok_or_else(|| Error::invalid_params(format!("unknown prompt `{name}`")))?;
     let arguments = params::object(arguments, "arguments")?;
     let value = read_arguments(&route, &arguments)?;
-    let cx = shared.request_cx(call.cx)?;
-    match (route.function)(cx, value, &arguments).await? {
+    let round = Round::begin(shared, call, [responses, state])?;
+    let handler = (route.function)(round.cx.clone(), value, &arguments);
+    match round.run(handler).await? {
         Outcome::Complete(mut result) => {
             result.description = result.description.or_else(|| route.description.clone());
             let meta = result.meta.take();
             shared.results.complete(&result, meta)
         }
-        _ => Err(Error::internal(
-            "the handler asked for input in a way that is not supported",
-        )),
+        Outcome::InputRequired(result) => round.ask(shared, result),
+        Outcome::Task(_) => Err(Error::internal("a prompt cannot be a task")),
     }
 }
 

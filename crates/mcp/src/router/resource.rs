@@ -12,6 +12,7 @@ use super::error::RouteError;
 use super::handler::{Arguments, Handler};
 use super::params;
 use super::resource_output::{Reading, ResourceOutput};
+use super::round::Round;
 use super::service::Shared;
 use super::uri_template::UriTemplate;
 use crate::error::Error;
@@ -72,29 +73,29 @@ impl TemplateRoute {
 
 /// Answers `resources/read`.
 pub(crate) async fn read(shared: &Arc<Shared>, call: Call) -> Result<Reply, Error> {
-    let [uri] = params::pick(&call.params, ["uri"]);
+    let keys = ["uri", "inputResponses", "requestState"];
+    let [uri, responses, state] = params::pick(&call.params, keys);
     let uri = params::text(uri.as_ref(), "uri")?;
-    let cx = shared.request_cx(call.cx)?;
     let catalog = shared.catalog();
     let cache = catalog.cache;
-    let answer = open(&catalog, cx, &uri).ok_or_else(|| not_found(&uri))?;
+    let round = Round::begin(shared, call, [responses, state])?;
+    let handler = open(&catalog, &round.cx, &uri).ok_or_else(|| not_found(&uri))?;
     drop(catalog);
-    match answer.await? {
+    match round.run(handler).await? {
         Outcome::Complete(result) => complete(shared, result, cache),
-        _ => Err(Error::internal(
-            "the handler asked for input in a way that is not supported",
-        )),
+        Outcome::InputRequired(result) => round.ask(shared, result),
+        Outcome::Task(_) => Err(Error::internal("a resource cannot be a task")),
     }
 }
 
 /// Starts reading the resource with this URI, or the first template that it fits.
 fn open(
     catalog: &Catalog,
-    cx: RequestCx,
+    cx: &RequestCx,
     uri: &str,
 ) -> Option<BoxFuture<'static, ResourceOutcome>> {
     if let Some(route) = catalog.resources.get(uri) {
-        return Some(route.read(cx, Value::Object(serde_json::Map::new()), uri));
+        return Some(route.read(cx.clone(), Value::Object(serde_json::Map::new()), uri));
     }
     catalog.templates.iter().find_map(|entry| {
         let variables = entry.template.matches(uri)?;

@@ -6,11 +6,12 @@ use callgate_wire::implementation::Implementation;
 use callgate_wire::method;
 
 use super::catalog::Catalog;
-use super::context::{RequestCx, log_level};
+use super::listeners::Listeners;
 use super::reply::ResultWriter;
-use super::{completion, discover, list, prompt, resource, tool};
+use super::state::{Sealer, StateKey};
+use super::{completion, discover, list, listen, prompt, resource, tool};
 use crate::error::Error;
-use crate::service::{BoxFuture, Call, Cx, Reply, Service};
+use crate::service::{BoxFuture, Call, Reply, Service};
 
 /// A server made of plain async functions.
 ///
@@ -44,6 +45,8 @@ pub struct Router {
 pub(crate) struct Shared {
     catalog: RwLock<Arc<Catalog>>,
     pub(crate) results: ResultWriter,
+    pub(crate) sealer: Sealer,
+    pub(crate) listeners: Listeners,
 }
 
 impl Router {
@@ -58,6 +61,8 @@ impl Router {
             shared: Arc::new(Shared {
                 catalog: RwLock::default(),
                 results: ResultWriter::new(&server),
+                sealer: Sealer::new(StateKey::random()),
+                listeners: Listeners::default(),
             }),
         }
     }
@@ -78,6 +83,7 @@ impl Service for Router {
             method::COMPLETION_COMPLETE if catalog.completion.is_some() => {
                 Box::pin(completion::complete(shared, call))
             }
+            method::SUBSCRIPTIONS_LISTEN => Box::pin(listen::listen(shared, call)),
             _ => Box::pin(ready(shared.answer_at_once(&catalog, &call))),
         }
     }
@@ -96,12 +102,6 @@ impl Shared {
     pub(crate) fn edit<T>(&self, change: impl FnOnce(&mut Catalog) -> T) -> T {
         let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
         change(Arc::make_mut(&mut catalog))
-    }
-
-    /// The context of a request that a handler answers.
-    pub(crate) fn request_cx(&self, cx: Cx) -> Result<RequestCx, Error> {
-        let level = log_level(&cx.peer)?;
-        Ok(RequestCx::new(cx, level))
     }
 
     /// Answers what needs no handler.

@@ -11,6 +11,7 @@ use super::error::RouteError;
 use super::handler::{Arguments, Handler};
 use super::output::{ToolError, ToolOutput};
 use super::params;
+use super::round::Round;
 use super::schema::{self, ArgumentSchema};
 use super::service::Shared;
 use crate::error::Error;
@@ -136,7 +137,7 @@ impl ToolEntry {
 
 /// Answers `tools/call`.
 pub(crate) async fn call(shared: &Arc<Shared>, call: Call) -> Result<Reply, Error> {
-    let [name, arguments] = params::pick(&call.params, ["name", "arguments"]);
+    let [name, arguments, responses, state] = params::pick(&call.params, params::MAY_ASK);
     let name = params::text(name.as_ref(), "name")?;
     let entry = shared
         .catalog()
@@ -145,25 +146,24 @@ pub(crate) async fn call(shared: &Arc<Shared>, call: Call) -> Result<Reply, Erro
         .cloned()
         .ok_or_else(|| Error::invalid_params(format!("unknown tool `{name}`")))?;
     let arguments = params::object(arguments, "arguments")?;
-    let cx = shared.request_cx(call.cx)?;
+    let round = Round::begin(shared, call, [responses, state])?;
     let outcome = match read_arguments(&entry, &arguments) {
-        Ok(value) => (entry.function)(cx, value, &arguments).await,
+        Ok(value) => {
+            let handler = (entry.function)(round.cx.clone(), value, &arguments);
+            round.run(handler).await
+        }
         Err(problem) => Err(ToolError::Failed(problem)),
     };
-    finish(shared, outcome)
+    match outcome {
+        Ok(Outcome::Complete(result)) => complete(shared, result),
+        Ok(Outcome::InputRequired(result)) => round.ask(shared, result),
+        Ok(Outcome::Task(_)) => Err(Error::internal("only the router makes tasks")),
+        Err(ToolError::Failed(message)) => complete(shared, CallToolResult::error(message)),
+        Err(ToolError::Protocol(error)) => Err(error),
+    }
 }
 
-fn finish(shared: &Shared, outcome: ToolOutcome) -> Result<Reply, Error> {
-    let mut result = match outcome {
-        Ok(Outcome::Complete(result)) => result,
-        Ok(_) => {
-            return Err(Error::internal(
-                "the handler asked for input in a way that is not supported",
-            ));
-        }
-        Err(ToolError::Failed(message)) => CallToolResult::error(message),
-        Err(ToolError::Protocol(error)) => return Err(error),
-    };
+fn complete(shared: &Shared, mut result: CallToolResult) -> Result<Reply, Error> {
     let meta = result.meta.take();
     shared.results.complete(&result, meta)
 }

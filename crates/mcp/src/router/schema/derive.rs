@@ -1,4 +1,5 @@
 use callgate_wire::RawJson;
+use callgate_wire::elicitation::{PrimitiveSchema, RequestedSchema};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
@@ -19,6 +20,36 @@ pub(crate) fn input_schema<A: JsonSchema>() -> RawJson {
 /// The schema of structured results that are written from a `T`.
 pub(crate) fn output_schema<T: JsonSchema>() -> RawJson {
     encode(&root::<T>(SchemaSettings::draft2020_12().for_serialize()))
+}
+
+/// The fields of a form that is read as a `T`; `None` where some are not plain.
+pub(crate) fn form_schema<T: JsonSchema>() -> Option<RequestedSchema> {
+    let settings = SchemaSettings::draft2020_12()
+        .for_deserialize()
+        .with(|settings| settings.inline_subschemas = true);
+    let mut schema = root::<T>(settings);
+    let properties = schema.get_mut("properties")?.as_object_mut()?;
+    properties.values_mut().for_each(leave_out_null);
+    let form: RequestedSchema = encode(&schema).decode().ok()?;
+    let is_other = |field: &PrimitiveSchema| matches!(field, PrimitiveSchema::Other(_));
+    let plain = !form.properties.iter().any(|(_, field)| is_other(field));
+    plain.then_some(form)
+}
+
+/// A field that may be null is one that may be left empty.
+fn leave_out_null(field: &mut Value) {
+    if let Some(Value::Array(types)) = field.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_mut_slice() {
+            let only = only.take();
+            if let Some(members) = field.as_object_mut() {
+                members.insert("type".to_owned(), only);
+            }
+        }
+    }
+    if let Some(Value::Array(options)) = field.get_mut("enum") {
+        options.retain(|option| !option.is_null());
+    }
 }
 
 /// The schema without what every reader knows: the dialect is the default one, and the name of a
@@ -79,6 +110,53 @@ mod tests {
                 "items": {"type": "integer", "format": "uint8", "minimum": 0, "maximum": 255}
             })
         );
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(rename_all = "camelCase")]
+    #[expect(dead_code, reason = "only its schema is looked at")]
+    struct Form {
+        /// Who you are.
+        user_name: String,
+        age: Option<u8>,
+        score: f64,
+        agrees: bool,
+        color: Option<Color>,
+        colors: Vec<Color>,
+    }
+
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    enum Color {
+        Red,
+        Green,
+    }
+
+    #[test]
+    fn a_form_has_plain_fields() {
+        let form = form_schema::<Form>().unwrap();
+        assert_eq!(
+            serde_json::to_value(&form).unwrap(),
+            json!({
+                "type": "object",
+                "properties": {
+                    "userName": {"type": "string", "description": "Who you are."},
+                    "age": {"type": "integer", "minimum": 0, "maximum": 255},
+                    "score": {"type": "number"},
+                    "agrees": {"type": "boolean"},
+                    "color": {"type": "string", "enum": ["red", "green"]},
+                    "colors": {"type": "array", "items": {"type": "string", "enum": ["red", "green"]}}
+                },
+                "required": ["userName", "score", "agrees", "colors"]
+            })
+        );
+        assert_eq!(form_schema::<Vec<String>>(), None);
+        #[derive(JsonSchema)]
+        #[expect(dead_code, reason = "only its schema is looked at")]
+        struct Nested {
+            form: Form,
+        }
+        assert_eq!(form_schema::<Nested>(), None);
     }
 
     #[test]

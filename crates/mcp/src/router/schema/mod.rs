@@ -7,4 +7,4 @@ mod graph;
 
 pub use admission::SchemaError;
 pub(crate) use arguments::ArgumentSchema;
-pub(crate) use derive::{input_schema, output_schema};
+pub(crate) use derive::{form_schema, input_schema, output_schema};

@@ -7,6 +7,7 @@ use callgate_mcp::{Call, Caller, Cx, Error, Notifications, Notifier, PeerInfo, R
 use serde_json::{Value, json};
 
 /// One request to a service.
+#[derive(Clone)]
 pub(super) struct Ask {
     method: &'static str,
     params: Value,
@@ -44,9 +45,18 @@ impl Ask {
         self
     }
 
-    #[expect(dead_code, reason = "until principals matter")]
     pub(super) fn caller(mut self, name: &str) -> Self {
         self.caller = Caller::Principal(name.into());
+        self
+    }
+
+    /// The same request with the answers to `asked`, the result of the round before.
+    pub(super) fn answering(mut self, asked: &Value, responses: Value) -> Self {
+        self.params["inputResponses"] = responses;
+        match asked.get("requestState") {
+            Some(state) => self.params["requestState"] = state.clone(),
+            None => drop(self.params.as_object_mut().unwrap().remove("requestState")),
+        }
         self
     }
 

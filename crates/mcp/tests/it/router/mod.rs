@@ -2,6 +2,9 @@
 
 mod ask;
 mod discover;
+mod input;
+mod input_state;
+mod listen;
 mod lists;
 mod notifications;
 mod prompts;

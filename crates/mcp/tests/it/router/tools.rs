@@ -271,16 +271,14 @@ fn a_tool_that_cannot_be_used_is_refused() {
 fn header_parameters_of_a_tool_are_known() {
     let schema = json!({"type": "object", "properties": {"r": {"type": "string", "x-mcp-header": "Region"}}});
     let router = demo().tool_with(Tool::new("t", "", raw(&schema)), || async {});
-    let params = router.header_params("t");
-    assert_eq!(
-        params
-            .iter()
-            .map(|param| (param.header.as_str(), param.path.join(".")))
-            .collect::<Vec<_>>(),
-        [("mcp-param-region", "r".to_owned())]
-    );
-    assert_eq!(&*router.header_params("add"), []);
-    assert_eq!(&*router.header_params("unknown"), []);
+    let params = router.header_params("t").unwrap();
+    let params: Vec<_> = params
+        .iter()
+        .map(|param| (&*param.header, param.path.join(".")))
+        .collect();
+    assert_eq!(params, [("mcp-param-region", "r".to_owned())]);
+    assert_eq!(router.header_params("add").as_deref(), Some(&[][..]));
+    assert_eq!(router.header_params("unknown"), None);
 }
 
 #[tokio::test]

@@ -1,0 +1,121 @@
+use std::borrow::Cow;
+
+use callgate_wire::{Kind, Method, RawJson};
+use sha2::{Digest as _, Sha256};
+
+use crate::service::Caller;
+
+/// Members of the params that differ from one round of a request to the next.
+const PER_ROUND: [&str; 3] = ["_meta", "inputResponses", "requestState"];
+
+/// What makes two requests the same: who asks for what.
+///
+/// Members count whatever their order, as a client may write them anew for each round.
+pub(crate) fn request_digest(caller: &Caller, method: &Method, params: &RawJson) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    let (kind, name) = match caller {
+        Caller::Local => ("local", ""),
+        Caller::Anonymous => ("anonymous", ""),
+        Caller::Principal(name) => ("principal", &**name),
+    };
+    for part in [kind, name, method.as_str()] {
+        hash_part(&mut hasher, part.as_bytes());
+    }
+    hash_object(&mut hasher, params, &PER_ROUND);
+    hasher.finalize().into()
+}
+
+/// The depth is that of the message, which is bounded.
+fn hash_value(hasher: &mut Sha256, value: &RawJson) {
+    match value.kind() {
+        Kind::Object => hash_object(hasher, value, &[]),
+        Kind::Array => {
+            let elements = value.elements();
+            hash_opening(hasher, b'[', elements.len());
+            for element in elements {
+                hash_value(hasher, &element);
+            }
+        }
+        Kind::String => {
+            hasher.update(b"\"");
+            let text = value.text().unwrap_or(Cow::Borrowed(value.as_str()));
+            hash_part(hasher, text.as_bytes());
+        }
+        Kind::Number | Kind::Bool | Kind::Null => {
+            hasher.update(b"=");
+            hash_part(hasher, value.as_bytes());
+        }
+    }
+}
+
+fn hash_object(hasher: &mut Sha256, object: &RawJson, except: &[&str]) {
+    let mut members: Vec<_> = object
+        .members()
+        .map(|member| {
+            let key = member.key().unwrap_or(Cow::Borrowed("\u{fffd}"));
+            (key, object.value_of(&member))
+        })
+        .filter(|(key, _)| !except.contains(&key.as_ref()))
+        .collect();
+    members.sort_by(|a, b| a.0.cmp(&b.0));
+    hash_opening(hasher, b'{', members.len());
+    for (key, value) in members {
+        hash_part(hasher, key.as_bytes());
+        hash_value(hasher, &value);
+    }
+}
+
+fn hash_opening(hasher: &mut Sha256, kind: u8, length: usize) {
+    hasher.update([kind]);
+    hasher.update((length as u64).to_be_bytes());
+}
+
+/// The length goes first, so that no two sequences of parts are the same bytes.
+fn hash_part(hasher: &mut Sha256, part: &[u8]) {
+    hasher.update((part.len() as u64).to_be_bytes());
+    hasher.update(part);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use callgate_wire::Limits;
+
+    fn digest(caller: &Caller, method: &str, params: &str) -> [u8; 32] {
+        let params = RawJson::parse(params.to_owned().into(), &Limits::default()).unwrap();
+        request_digest(caller, &Method::new(method), &params)
+    }
+
+    #[test]
+    fn rounds_of_one_request_have_the_same_digest() {
+        let first = r#"{"_meta":{"a":1},"name":"t","arguments":{"a":1,"b":["x",{"c":null}]}}"#;
+        let second = r#"{"arguments":{"b":["\u0078",{"c":null}], "a":1},"inputResponses":{"k":{}},
+            "name":"t","requestState":"s"}"#;
+        assert_eq!(
+            digest(&Caller::Local, "tools/call", first),
+            digest(&Caller::Local, "tools/call", second)
+        );
+    }
+
+    #[test]
+    fn other_requests_have_other_digests() {
+        let alice = Caller::Principal("alice".into());
+        let digests = [
+            digest(&alice, "tools/call", r#"{"a":1}"#),
+            digest(&Caller::Principal("bob".into()), "tools/call", r#"{"a":1}"#),
+            digest(&Caller::Anonymous, "tools/call", r#"{"a":1}"#),
+            digest(&Caller::Local, "tools/call", r#"{"a":1}"#),
+            digest(&alice, "prompts/get", r#"{"a":1}"#),
+            digest(&alice, "tools/call", r#"{"a":2}"#),
+            digest(&alice, "tools/call", r#"{"a":"1"}"#),
+            digest(&alice, "tools/call", r#"{"a":[1]}"#),
+            digest(&alice, "tools/call", r#"{"a":{"_meta":1}}"#),
+            digest(&alice, "tools/call", r#"{"a":{}}"#),
+            digest(&alice, "tools/call", r#"{"a":1,"b":1}"#),
+            digest(&alice, "tools/call", "{}"),
+        ];
+        for (at, digest) in digests.iter().enumerate() {
+            assert!(!digests[..at].contains(digest), "{at}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+use std::sync::Arc;
+
+use callgate_wire::params::NotificationParams;
+use callgate_wire::resource::ResourceUpdatedParams;
+use callgate_wire::result::EmptyResult;
+use callgate_wire::subscription::{
+    SubscriptionFilter, SubscriptionsAcknowledgedParams, SubscriptionsListenParams,
+};
+use callgate_wire::{Meta, Method, Notification, RawJson, method};
+use serde::Serialize;
+
+use super::listeners::{Change, Wanted};
+use super::service::Shared;
+use crate::error::{Error, Kind};
+use crate::service::{Call, Reply};
+
+/// The most resources that one subscription follows; the rest is not
+/// acknowledged.
+const MAX_FOLLOWED: usize = 1_000;
+
+/// Answers `subscriptions/listen`, for as long as it takes. Dropping the future unsubscribes.
+pub(crate) async fn listen(shared: &Arc<Shared>, call: Call) -> Result<Reply, Error> {
+    let Call { params, cx, .. } = call;
+    let params: SubscriptionsListenParams = params.decode().map_err(|error| {
+        Error::invalid_params("`notifications` must be an object of what to tell")
+            .with_source(error)
+    })?;
+    let accepted = accept(shared, params.notifications);
+    let limit = shared.catalog().max_listeners;
+    // Joined before the acknowledgement, so that no change after it is missed.
+    let seat = shared
+        .listeners
+        .join(wanted(&accepted), limit)
+        .ok_or_else(|| Error::new(Kind::Busy, "too many subscriptions").retry_safe())?;
+    let acknowledged = SubscriptionsAcknowledgedParams::new(&cx.id, accepted);
+    let name = method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED;
+    cx.notify.send(notification(name, &acknowledged)).await;
+    let meta = Meta::subscription(&cx.id);
+    while let Some(changes) = seat.next().await {
+        for change in changes {
+            cx.notify.send(tell(change, &meta)).await;
+        }
+    }
+    let result = EmptyResult::default();
+    shared.results.complete(&result, Some(meta))
+}
+
+/// The part of a filter that will be honored.
+fn accept(shared: &Shared, asked: SubscriptionFilter) -> SubscriptionFilter {
+    let catalog = shared.catalog();
+    let yes = |asked: Option<bool>, offered: bool| (asked == Some(true) && offered).then_some(true);
+    let has_resources = catalog.has_resources();
+    SubscriptionFilter {
+        tools_list_changed: yes(asked.tools_list_changed, catalog.tools.was_used()),
+        prompts_list_changed: yes(asked.prompts_list_changed, catalog.prompts.was_used()),
+        resources_list_changed: yes(asked.resources_list_changed, has_resources),
+        resource_subscriptions: asked
+            .resource_subscriptions
+            .filter(|_| has_resources)
+            .map(followed),
+        task_ids: None,
+    }
+}
+
+/// As many as one subscription follows, each once.
+fn followed(mut names: Vec<String>) -> Vec<String> {
+    names.truncate(MAX_FOLLOWED);
+    let mut seen = std::collections::HashSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    names
+}
+
+fn wanted(accepted: &SubscriptionFilter) -> Wanted {
+    let set = |names: &Option<Vec<String>>| names.iter().flatten().cloned().collect();
+    Wanted {
+        tools: accepted.tools_list_changed == Some(true),
+        prompts: accepted.prompts_list_changed == Some(true),
+        resources: accepted.resources_list_changed == Some(true),
+        uris: set(&accepted.resource_subscriptions),
+    }
+}
+
+fn tell(change: Change, meta: &Meta) -> Notification {
+    let meta = Some(meta.clone());
+    let list_changed = |name: &str| notification(name, &NotificationParams { meta: meta.clone() });
+    match change {
+        Change::Tools => list_changed(method::NOTIFICATIONS_TOOLS_LIST_CHANGED),
+        Change::Prompts => list_changed(method::NOTIFICATIONS_PROMPTS_LIST_CHANGED),
+        Change::Resources => list_changed(method::NOTIFICATIONS_RESOURCES_LIST_CHANGED),
+        Change::Resource(uri) => notification(
+            method::NOTIFICATIONS_RESOURCES_UPDATED,
+            &ResourceUpdatedParams {
+                meta: meta.clone(),
+                uri,
+            },
+        ),
+    }
+}
+
+fn notification(name: &str, params: &impl Serialize) -> Notification {
+    Notification {
+        method: Method::new(name),
+        params: RawJson::encode(params).expect("params are JSON"),
+    }
+}

@@ -1,0 +1,179 @@
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+/// Those who want to be told of changes.
+///
+/// What happens while one of them is slow to read is told once, however often it happens: what
+/// waits for a listener is never more than what it subscribed to.
+#[derive(Default)]
+pub(crate) struct Listeners {
+    open: Arc<Mutex<Open>>,
+}
+
+#[derive(Default)]
+struct Open {
+    next: u64,
+    listeners: HashMap<u64, Arc<Listener>>,
+}
+
+/// A place among the listeners, left when it is dropped.
+pub(crate) struct Seat {
+    number: u64,
+    listener: Arc<Listener>,
+    open: Arc<Mutex<Open>>,
+}
+
+struct Listener {
+    wanted: Wanted,
+    waiting: Mutex<Waiting>,
+    wake: Notify,
+}
+
+/// What a listener wants to be told.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) tools: bool,
+    pub(crate) prompts: bool,
+    pub(crate) resources: bool,
+    pub(crate) uris: HashSet<String>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    changes: BTreeSet<Change>,
+    closed: bool,
+}
+
+/// Something that changed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Change {
+    /// The list of tools.
+    Tools,
+    /// The list of prompts.
+    Prompts,
+    /// The list of resources or of their templates.
+    Resources,
+    /// The resource with this URI.
+    Resource(String),
+}
+
+impl Listeners {
+    /// Takes a place, unless `limit` of them are taken.
+    pub(crate) fn join(&self, wanted: Wanted, limit: usize) -> Option<Seat> {
+        let mut open = lock(&self.open);
+        if open.listeners.len() >= limit {
+            return None;
+        }
+        let number = open.next;
+        open.next += 1;
+        let listener = Arc::new(Listener {
+            wanted,
+            waiting: Mutex::default(),
+            wake: Notify::new(),
+        });
+        open.listeners.insert(number, listener.clone());
+        Some(Seat {
+            number,
+            listener,
+            open: self.open.clone(),
+        })
+    }
+
+    /// Tells a change to those who want to know.
+    pub(crate) fn tell(&self, change: &Change) {
+        for listener in lock(&self.open).listeners.values() {
+            if listener.wanted.includes(change) {
+                lock(&listener.waiting).changes.insert(change.clone());
+                listener.wake.notify_one();
+            }
+        }
+    }
+
+    /// Ends all subscriptions that are open now.
+    pub(crate) fn close(&self) {
+        for listener in lock(&self.open).listeners.values() {
+            lock(&listener.waiting).closed = true;
+            listener.wake.notify_one();
+        }
+    }
+}
+
+impl Seat {
+    /// What changed since the last time, once something has; `None` at the end.
+    ///
+    /// Dropping the future loses nothing.
+    pub(crate) async fn next(&self) -> Option<BTreeSet<Change>> {
+        loop {
+            {
+                let mut waiting = lock(&self.listener.waiting);
+                if !waiting.changes.is_empty() {
+                    return Some(std::mem::take(&mut waiting.changes));
+                }
+                if waiting.closed {
+                    return None;
+                }
+            }
+            self.listener.wake.notified().await;
+        }
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        lock(&self.open).listeners.remove(&self.number);
+    }
+}
+
+impl Wanted {
+    fn includes(&self, change: &Change) -> bool {
+        match change {
+            Change::Tools => self.tools,
+            Change::Prompts => self.prompts,
+            Change::Resources => self.resources,
+            Change::Resource(uri) => self.uris.contains(uri),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_happens_often_is_told_once() {
+        let listeners = Listeners::default();
+        let wanted = Wanted {
+            tools: true,
+            uris: HashSet::from(["a:".to_owned()]),
+            ..Wanted::default()
+        };
+        let seat = listeners.join(wanted, 1).unwrap();
+        for _ in 0..1_000 {
+            listeners.tell(&Change::Tools);
+            listeners.tell(&Change::Prompts);
+            listeners.tell(&Change::Resource("a:".to_owned()));
+            listeners.tell(&Change::Resource("b:".to_owned()));
+        }
+        let expect = BTreeSet::from([Change::Tools, Change::Resource("a:".to_owned())]);
+        assert_eq!(seat.next().await, Some(expect));
+        listeners.tell(&Change::Tools);
+        listeners.close();
+        assert_eq!(seat.next().await, Some(BTreeSet::from([Change::Tools])));
+        assert_eq!(seat.next().await, None);
+    }
+
+    #[test]
+    fn places_are_limited_and_free_again_when_left() {
+        let listeners = Listeners::default();
+        let seat = listeners.join(Wanted::default(), 1);
+        assert!(listeners.join(Wanted::default(), 1).is_none());
+        drop(seat);
+        assert!(listeners.join(Wanted::default(), 1).is_some());
+    }
+}
