@@ -81,7 +81,7 @@ async fn serve_http(
 /// Lets the server check the parameters that requests mirror in headers.
 fn mirrored(router: &Router) -> HeaderParams {
     let router = router.clone();
-    Arc::new(move |tool| Some(router.header_params(tool)))
+    Arc::new(move |tool| router.header_params(tool))
 }
 
 /// Waits for the user or the system to ask for an end.
