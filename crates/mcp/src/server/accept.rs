@@ -44,11 +44,6 @@ impl RequestMeta {
         self.version.text().is_some_and(|named| named == version)
     }
 
-    /// The revision that the request names.
-    pub(crate) fn version(&self) -> String {
-        self.version.text().map(Into::into).unwrap_or_default()
-    }
-
     /// What the peer says of itself, if we speak its revision.
     pub(crate) fn into_peer(self) -> Result<PeerInfo, Error> {
         let requested = self.version.text().unwrap_or_default();
