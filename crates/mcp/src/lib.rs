@@ -20,7 +20,6 @@ mod error;
 mod header_param;
 mod notifier;
 pub mod router;
-#[expect(dead_code, reason = "the transports that call it are next")]
 mod server;
 mod service;
 pub mod transport;
