@@ -60,7 +60,7 @@ fn version(fields: &Fields<'_>, meta: Option<RawJson>) -> Result<PeerInfo, Error
         }
         Err(error) => return Err(error),
     };
-    if !meta.names(named) {
+    if meta.version() != named {
         return Err(mismatch(header::PROTOCOL_VERSION));
     }
     meta.into_peer()
