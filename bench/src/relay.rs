@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -72,16 +72,17 @@ async fn answer(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Inf
 }
 
 /// Answers the echo tool with a second content block of the payload's size.
-fn large_reply(request: &[u8]) -> Result<Vec<u8>> {
-    let mut reply = Vec::with_capacity(PAYLOAD + 256);
+fn large_reply(request: &[u8]) -> Result<String> {
+    let mut reply = Vec::new();
     Call::parse(request)?.answer(&mut reply)?;
-    let end = reply.len() - b"]}}".len();
-    let block = format!(
-        ",{{\"type\":\"text\",\"text\":\"{}\"}}",
-        "x".repeat(PAYLOAD)
-    );
-    reply.splice(end..end, block.into_bytes());
-    Ok(reply)
+    let reply = String::from_utf8(reply)?;
+    let (echo, meta) = reply
+        .rsplit_once("],")
+        .context("a result ends with its metadata")?;
+    let text = "x".repeat(PAYLOAD);
+    Ok(format!(
+        "{echo},{{\"type\":\"text\",\"text\":\"{text}\"}}],{meta}"
+    ))
 }
 
 #[cfg(test)]
@@ -93,8 +94,8 @@ mod tests {
     fn the_upstream_answers_with_the_payload_behind_the_echo() {
         let mut request = Request::line();
         let reply = large_reply(request.with_id(FIRST_ID)).unwrap();
-        check_reply(&reply, FIRST_ID).unwrap();
-        let reply: serde_json::Value = serde_json::from_slice(&reply).unwrap();
+        check_reply(reply.as_bytes(), FIRST_ID).unwrap();
+        let reply: serde_json::Value = serde_json::from_str(&reply).unwrap();
         let text = reply.pointer("/result/content/1/text").unwrap();
         assert_eq!(text.as_str().unwrap().len(), PAYLOAD);
     }

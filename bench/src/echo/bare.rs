@@ -62,10 +62,19 @@ impl<'a> Call<'a> {
             b",\"result\":{\"resultType\":\"complete\",\"content\":[{\"type\":\"text\",\"text\":",
         );
         serde_json::to_writer(&mut *out, &self.text)?;
-        out.extend_from_slice(b"}]}}");
+        out.extend_from_slice(b"}],\"_meta\":");
+        out.extend_from_slice(META.as_bytes());
+        out.extend_from_slice(b"}}");
         Ok(())
     }
 }
+
+/// A server says with each result who it is.
+const META: &str = concat!(
+    "{\"io.modelcontextprotocol/serverInfo\":{\"name\":\"bench\",\"version\":\"",
+    env!("CARGO_PKG_VERSION"),
+    "\"}}"
+);
 
 #[derive(Deserialize)]
 struct Envelope<'a> {

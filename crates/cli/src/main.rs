@@ -1,2 +1,73 @@
-//! Placeholder.
-fn main() {}
+//! The `callgate` binary: arguments, wiring, terminal.
+//!
+//! # Layout
+//! - `args`: what can be typed. `command`: one file per command.
+//! - `target`: a server that is given on the command line. `arguments`: those of a tool call.
+//! - `data_dir`, `token`: state on disk.
+//! - `error`, `output`: what the user sees.
+
+mod args;
+mod arguments;
+mod command;
+mod data_dir;
+mod error;
+mod output;
+mod target;
+mod token;
+
+use std::io;
+use std::process::ExitCode;
+
+use callgate_mcp::transport::child::supervisor;
+use clap::Parser;
+use tracing_subscriber::EnvFilter;
+
+use crate::args::{Cli, Command};
+use crate::error::CommandError;
+
+fn main() -> ExitCode {
+    // Before all else: started as a supervisor, this process is one and nothing more.
+    if let Some(exit) = supervisor::run_if_requested(std::env::args_os()) {
+        return exit;
+    }
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are not errors, although they end the parse.
+            let exit = if error.use_stderr() {
+                ExitCode::FAILURE
+            } else {
+                ExitCode::SUCCESS
+            };
+            return error.print().map_or(ExitCode::FAILURE, |()| exit);
+        }
+    };
+    log_to_stderr();
+    let json = cli.json;
+    match run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => error.report(json),
+    }
+}
+
+#[tokio::main]
+async fn run(cli: Cli) -> Result<(), CommandError> {
+    let data_dir = cli.data_dir.as_deref();
+    match &cli.command {
+        Command::Serve(args) => command::serve::run(args, data_dir).await,
+        Command::List(args) => command::list::run(args, cli.json).await,
+        Command::Call(args) => command::call::run(args, cli.json).await,
+        Command::Token => command::token::run(data_dir),
+    }
+}
+
+/// Warnings go to standard error; `CALLGATE_LOG=debug` asks for more.
+fn log_to_stderr() {
+    let filter = EnvFilter::try_from_env("CALLGATE_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(false)
+        .without_time()
+        .init();
+}

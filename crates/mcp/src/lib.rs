@@ -1,5 +1,42 @@
 //! Speak MCP: one trait that every server, client and relay implements, and the transports.
 //!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use callgate_mcp::client::Client;
+//! use callgate_mcp::router::{Json, Router};
+//! use callgate_mcp::transport::memory;
+//! use callgate_mcp::wire::implementation::Implementation;
+//!
+//! #[derive(serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
+//! struct Add {
+//!     a: i64,
+//!     b: i64,
+//! }
+//!
+//! #[derive(serde::Serialize, schemars::JsonSchema)]
+//! struct Sum {
+//!     sum: i64,
+//! }
+//!
+//! async fn add(Add { a, b }: Add) -> Json<Sum> {
+//!     Json(Sum { sum: a.saturating_add(b) })
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), callgate_mcp::Error> {
+//! let server = Router::new(Implementation::new("calculator", "1.0")).tool("add", "Adds", add);
+//! let (connection, serving) = memory::pair(Arc::new(server));
+//! tokio::spawn(serving);
+//!
+//! let client = Client::builder(Arc::new(connection)).build();
+//! let result = client.call_tool("add", &Add { a: 2, b: 3 }).await?;
+//! let sum = result.structured_content.expect("the tool has an output schema");
+//! assert_eq!(sum.as_str(), r#"{"sum":5}"#);
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Layout
 //! - [`Service`]: answers MCP requests. Read [`service`](Service) first; all else composes it.
 //! - [`Error`]: what failed, whose fault it was, and whether a retry is safe.
@@ -20,7 +57,6 @@ mod error;
 mod header_param;
 mod notifier;
 pub mod router;
-#[expect(dead_code, reason = "the transports that call it are next")]
 mod server;
 mod service;
 pub mod transport;

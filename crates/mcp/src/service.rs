@@ -2,7 +2,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use callgate_wire::{Id, Method, RawJson, Version, meta};
+use callgate_wire::{Id, Method, RawJson, Splice, Version, meta};
 use tokio::time::Instant;
 
 use crate::error::Error;
@@ -58,7 +58,18 @@ pub enum Caller {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerInfo {
     version: Version,
-    meta: RawJson,
+    meta: PeerMeta,
+}
+
+/// The `_meta` of a request, and the members of it that say who asks and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PeerMeta {
+    whole: RawJson,
+    pub(crate) version: Option<RawJson>,
+    pub(crate) capabilities: Option<RawJson>,
+    client_info: Option<RawJson>,
+    log_level: Option<RawJson>,
+    progress_token: Option<RawJson>,
 }
 
 /// How a request ended well.
@@ -74,7 +85,7 @@ impl PeerInfo {
     /// A peer that speaks `version` and sent `meta` as the `_meta` of its request.
     #[must_use]
     pub fn new(version: Version, meta: RawJson) -> Self {
-        Self { version, meta }
+        PeerMeta::read(meta).of(version)
     }
 
     /// The revision of the request.
@@ -86,14 +97,15 @@ impl PeerInfo {
     /// The whole `_meta` of the request.
     #[must_use]
     pub fn meta(&self) -> &RawJson {
-        &self.meta
+        &self.meta.whole
     }
 
     /// What the client can do; `{}` where it did not say.
     #[must_use]
     pub fn capabilities(&self) -> RawJson {
         self.meta
-            .get(meta::CLIENT_CAPABILITIES)
+            .capabilities
+            .clone()
             .unwrap_or_else(RawJson::empty_object)
     }
 
@@ -106,19 +118,69 @@ impl PeerInfo {
     /// The name and version that the client goes by, for display only.
     #[must_use]
     pub fn client_info(&self) -> Option<RawJson> {
-        self.meta.get(meta::CLIENT_INFO)
+        self.meta.client_info.clone()
+    }
+
+    /// The lowest level of log messages that the client wants, if it wants any.
+    #[must_use]
+    pub fn log_level(&self) -> Option<&RawJson> {
+        self.meta.log_level.as_ref()
     }
 
     /// The token that progress of this request is reported under, if the client wants any.
     #[must_use]
     pub fn progress_token(&self) -> Option<Id> {
-        self.meta
-            .get(meta::PROGRESS_TOKEN)
-            .and_then(|token| Id::try_from(token).ok())
+        let token = self.meta.progress_token.clone();
+        token.and_then(|token| Id::try_from(token).ok())
+    }
+}
+
+impl PeerMeta {
+    /// Finds the members in one pass: every request pays for this.
+    pub(crate) fn read(whole: RawJson) -> Self {
+        let [
+            version,
+            capabilities,
+            client_info,
+            log_level,
+            progress_token,
+        ] = whole.pick([
+            meta::PROTOCOL_VERSION,
+            meta::CLIENT_CAPABILITIES,
+            meta::CLIENT_INFO,
+            meta::LOG_LEVEL,
+            meta::PROGRESS_TOKEN,
+        ]);
+        Self {
+            whole,
+            version,
+            capabilities,
+            client_info,
+            log_level,
+            progress_token,
+        }
+    }
+
+    /// What the peer says of itself in a request of this revision.
+    pub(crate) fn of(self, version: Version) -> PeerInfo {
+        PeerInfo {
+            version,
+            meta: self,
+        }
     }
 }
 
 impl Reply {
+    /// How the subscription of the request `id` ends well.
+    pub(crate) fn subscription_end(id: &Id) -> Self {
+        let end = Splice::new(&RawJson::empty_object())
+            .set(&["resultType"], &RawJson::string("complete"))
+            .set(&["_meta", meta::SUBSCRIPTION_ID], id.as_raw())
+            .finish()
+            .expect("members can be added to an empty object");
+        Self::Complete(end)
+    }
+
     /// The result, whatever kind it is.
     #[must_use]
     pub fn into_result(self) -> RawJson {

@@ -38,7 +38,8 @@ pub fn notification(out: &mut BytesMut, method: &Method, params: &RawJson) {
 
 /// Appends a response with a result.
 pub fn result(out: &mut BytesMut, id: &Id, result: &RawJson) {
-    out.reserve(40 + id.as_raw().as_bytes().len() + result.as_bytes().len());
+    // Exactly, so that the buffer of a lone response becomes `Bytes` without another allocation.
+    out.reserve(RESULT_OVERHEAD + id.as_raw().as_bytes().len() + result.as_bytes().len());
     result_prefix(out, id);
     value(out, result);
     out.put_slice(RESULT_SUFFIX);
@@ -54,6 +55,9 @@ pub fn result_prefix(out: &mut BytesMut, id: &Id) {
 
 /// What stands after the result in a response.
 pub const RESULT_SUFFIX: &[u8] = b"}";
+
+/// How much longer a response is than its id and its result.
+const RESULT_OVERHEAD: usize = r#"{"jsonrpc":"2.0","id":,"result":}"#.len();
 
 /// Appends a response with an error; without an id where none could be read.
 pub fn error(out: &mut BytesMut, id: Option<&Id>, error: &RpcError) {

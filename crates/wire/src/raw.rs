@@ -188,14 +188,19 @@ impl RawJson {
         Some(self.value_of(&member))
     }
 
-    /// The members `keys` of an object, found in one pass.
+    /// The members `keys` of an object, found in one pass that ends with the last of them.
     #[must_use]
     pub fn pick<const N: usize>(&self, keys: [&str; N]) -> [Option<RawJson>; N] {
         let mut found = [const { None }; N];
-        for member in self.members() {
+        let mut missing = N;
+        let mut members = self.members();
+        while missing > 0
+            && let Some(member) = members.next()
+        {
             let wanted = keys.iter().zip(&mut found).find(|(key, _)| member.is(key));
             if let Some((_, slot @ None)) = wanted {
                 *slot = Some(self.value_of(&member));
+                missing -= 1;
             }
         }
         found

@@ -38,17 +38,15 @@ impl<'a> RawText<'a> {
 /// Looks at eight bytes at a time: most strings of a message are short, and this is where a scan
 /// spends its time.
 pub(crate) fn plain_length(bytes: &[u8]) -> usize {
-    let mut length = 0;
-    while let Some(word) = bytes.get(length..).and_then(<[u8]>::first_chunk) {
+    let (words, tail) = bytes.as_chunks();
+    for (index, word) in words.iter().enumerate() {
         let special = special_bytes(u64::from_le_bytes(*word));
         if special != 0 {
-            return length + special.trailing_zeros() as usize / 8;
+            return index * 8 + special.trailing_zeros() as usize / 8;
         }
-        length += 8;
     }
-    let tail = bytes.get(length..).unwrap_or_default();
     let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | ..0x20);
-    length + tail.iter().position(is_special).unwrap_or(tail.len())
+    words.len() * 8 + tail.iter().position(is_special).unwrap_or(tail.len())
 }
 
 /// Sets the high bit of the lowest byte that does not stand for itself; higher bits may lie.

@@ -194,9 +194,8 @@ impl fmt::Debug for RequestCx {
 
 /// The level of log messages that a request wants.
 fn log_level(peer: &PeerInfo) -> Result<Option<LogLevel>, Error> {
-    let level = peer.meta().get(meta::LOG_LEVEL);
-    level
-        .map(|level| level.decode())
+    peer.log_level()
+        .map(RawJson::decode)
         .transpose()
         .map_err(|error| {
             Error::invalid_params(format!("`{}` is not a log level", meta::LOG_LEVEL))

@@ -5,7 +5,6 @@ use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
 use super::catalog::{Cache, Catalog};
-use super::params;
 use super::registry::{Page, Registry};
 use super::service::Shared;
 use crate::error::Error;
@@ -19,7 +18,7 @@ pub(crate) fn list<R>(
     key: &'static str,
     registry: &Registry<R>,
 ) -> Result<Reply, Error> {
-    let [cursor] = params::pick(params, ["cursor"]);
+    let [cursor] = params.pick(["cursor"]);
     let after = cursor.map(|cursor| read_cursor(&cursor, key)).transpose()?;
     let page = registry.page(after, catalog.page_size);
     let result = ListResult {

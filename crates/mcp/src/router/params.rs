@@ -9,18 +9,6 @@ use crate::error::Error;
 /// The members of a request by name that may ask for input.
 pub(crate) const MAY_ASK: [&str; 4] = ["name", "arguments", "inputResponses", "requestState"];
 
-/// The members with these keys, found in one pass.
-pub(crate) fn pick<const N: usize>(params: &RawJson, keys: [&str; N]) -> [Option<RawJson>; N] {
-    let mut found = [const { None }; N];
-    for member in params.members() {
-        let slot = keys.iter().zip(&mut found).find(|(key, _)| member.is(key));
-        if let Some((_, slot)) = slot {
-            *slot = Some(params.value_of(&member));
-        }
-    }
-    found
-}
-
 /// The text of a member that must be there.
 pub(crate) fn text<'a>(value: Option<&'a RawJson>, key: &str) -> Result<Cow<'a, str>, Error> {
     value

@@ -56,7 +56,7 @@ impl PromptRoute {
 
 /// Answers `prompts/get`.
 pub(crate) async fn get(shared: &Arc<Shared>, call: Call) -> Result<Reply, Error> {
-    let [name, arguments, responses, state] = params::pick(&call.params, params::MAY_ASK);
+    let [name, arguments, responses, state] = call.params.pick(params::MAY_ASK);
     let name = params::text(name.as_ref(), "name")?;
     let route = shared
         .catalog()

@@ -196,7 +196,7 @@ impl ToolEntry {
 
 /// Answers `tools/call`.
 pub(crate) async fn call(shared: &Arc<Shared>, call: Call) -> Result<Reply, Error> {
-    let [name, arguments, responses, state] = params::pick(&call.params, params::MAY_ASK);
+    let [name, arguments, responses, state] = call.params.pick(params::MAY_ASK);
     let name = params::text(name.as_ref(), "name")?;
     let entry = shared
         .catalog()

@@ -1,55 +1,52 @@
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use callgate_wire::{RawJson, Request, Version, meta};
 
 use crate::error::Error;
 use crate::notifier::Notifier;
-use crate::service::{Call, Caller, Cx, PeerInfo};
+use crate::service::{Call, Caller, Cx, PeerInfo, PeerMeta};
 
 /// The revisions this server speaks.
 pub(crate) const SUPPORTED: [Version; 1] = [Version::V2026_07_28];
 
 /// The metadata that every request must carry, found but not yet judged.
 #[derive(Debug)]
-pub(crate) struct RequestMeta {
-    meta: RawJson,
-    version: RawJson,
-}
+pub(crate) struct RequestMeta(PeerMeta);
 
 impl RequestMeta {
     /// Finds the metadata in the params of a request.
     pub(crate) fn read(params: &RawJson) -> Result<Self, Error> {
-        let missing = |key: &str| Error::invalid_params(format!("`_meta` must have `{key}`"));
-        let meta = params
-            .get("_meta")
-            .filter(RawJson::is_object)
-            .ok_or_else(|| Error::invalid_params("params must have the object `_meta`"))?;
-        let [version, capabilities] =
-            meta.pick([meta::PROTOCOL_VERSION, meta::CLIENT_CAPABILITIES]);
-        let version = version
-            .filter(|version| version.text().is_some())
-            .ok_or_else(|| missing(meta::PROTOCOL_VERSION))?;
-        if !capabilities.is_some_and(|capabilities| capabilities.is_object()) {
-            return Err(missing(meta::CLIENT_CAPABILITIES));
-        }
-        Ok(Self { meta, version })
+        Self::from_meta(params.get("_meta"))
     }
 
-    /// Whether the request names the revision `version`.
-    pub(crate) fn names(&self, version: &str) -> bool {
-        self.version.text().is_some_and(|named| named == version)
+    /// Takes what the params of a request have as `_meta`.
+    pub(crate) fn from_meta(meta: Option<RawJson>) -> Result<Self, Error> {
+        let missing = |key: &str| Error::invalid_params(format!("`_meta` must have `{key}`"));
+        let meta = meta
+            .filter(RawJson::is_object)
+            .ok_or_else(|| Error::invalid_params("params must have the object `_meta`"))?;
+        let meta = PeerMeta::read(meta);
+        if meta.version.as_ref().and_then(RawJson::text).is_none() {
+            return Err(missing(meta::PROTOCOL_VERSION));
+        }
+        if !meta.capabilities.as_ref().is_some_and(RawJson::is_object) {
+            return Err(missing(meta::CLIENT_CAPABILITIES));
+        }
+        Ok(Self(meta))
     }
 
     /// The revision that the request names.
-    pub(crate) fn version(&self) -> String {
-        self.version.text().map(Into::into).unwrap_or_default()
+    pub(crate) fn version(&self) -> Cow<'_, str> {
+        let version = self.0.version.as_ref().and_then(RawJson::text);
+        version.unwrap_or_default()
     }
 
     /// What the peer says of itself, if we speak its revision.
     pub(crate) fn into_peer(self) -> Result<PeerInfo, Error> {
-        let requested = self.version.text().unwrap_or_default();
+        let requested = self.version();
         match Version::parse(&requested).filter(|version| SUPPORTED.contains(version)) {
-            Some(version) => Ok(PeerInfo::new(version, self.meta)),
+            Some(version) => Ok(self.0.of(version)),
             None => Err(Error::unsupported_version(&requested, &SUPPORTED)),
         }
     }

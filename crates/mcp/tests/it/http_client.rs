@@ -4,6 +4,7 @@ mod connections;
 mod failures;
 mod headers;
 mod peer;
+mod relay;
 mod requests;
 mod schemas;
 mod streams;

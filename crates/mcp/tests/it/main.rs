@@ -2,6 +2,12 @@
 
 #![cfg(test)]
 
+#[cfg(unix)]
+mod child_fixture;
+#[cfg(unix)]
+mod child_process;
+#[cfg(target_os = "linux")]
+mod child_tree;
 mod client_cache;
 mod client_calls;
 mod client_input;
@@ -15,4 +21,6 @@ mod http_server;
 mod router;
 mod stdio_client;
 mod stdio_fixture;
+#[cfg(unix)]
+mod stdio_process;
 mod stdio_server;

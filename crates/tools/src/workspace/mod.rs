@@ -5,10 +5,12 @@ mod list;
 mod path;
 mod read;
 mod root;
+mod tools;
 mod write;
 
 pub use error::WorkspaceError;
 pub use list::Listing;
 pub use read::File;
 pub use root::Workspace;
+pub use tools::add_tools;
 pub use write::Written;

@@ -48,12 +48,12 @@ impl Connection {
     /// How many lines from the server were not messages.
     #[must_use]
     pub fn malformed_lines(&self) -> u64 {
-        self.link.malformed.load(Ordering::Relaxed)
+        self.link.malformed_lines()
     }
 
     /// Sends no more, and waits up to `patience` for the server to finish.
     pub async fn close(mut self, patience: Duration) {
-        self.link.outbox.finish();
+        self.link.finish();
         // Where the server has not finished by then, dropping the connection ends it.
         let _ = timeout(patience, &mut self.driver).await;
     }
@@ -149,8 +149,21 @@ impl Link {
         self.outbox.close();
     }
 
+    /// Sends no more, and ends the stream after what is waiting.
+    pub(in crate::transport) fn finish(&self) {
+        self.outbox.finish();
+    }
+
+    pub(in crate::transport) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(in crate::transport) fn malformed_lines(&self) -> u64 {
+        self.malformed.load(Ordering::Relaxed)
+    }
+
     /// The end of the connection because the server did something.
-    pub(super) fn closed(&self, did: &str) -> End {
+    pub(in crate::transport) fn closed(&self, did: &str) -> End {
         End::new(Kind::Closed, format!("server `{}` {did}", self.name))
     }
 
@@ -165,7 +178,7 @@ impl Link {
                 return Err(Error::new(Kind::Protocol, text).from_upstream(&self.name));
             }
             Answer::Error(error) => return Err(Error::rpc(&self.name, error)),
-            Answer::Unsubscribed => unsubscribed(&call.cx.id),
+            Answer::Unsubscribed => return Ok(Reply::subscription_end(&call.cx.id)),
             Answer::Failed(error) => return Err(error),
         };
         let kind = result.get("resultType");
@@ -219,15 +232,6 @@ fn outgoing(call: &Call, number: u64) -> Result<RawJson, Error> {
         .map_err(|error| Error::invalid_params(error.to_string()))
 }
 
-/// The result of a subscription that the server ended without one.
-fn unsubscribed(id: &Id) -> RawJson {
-    Splice::new(&RawJson::empty_object())
-        .set(&["resultType"], &RawJson::string("complete"))
-        .set(&["_meta", meta::SUBSCRIPTION_ID], id.as_raw())
-        .finish()
-        .expect("an object can be added to")
-}
-
 /// The place of one call on the connection.
 struct Ticket<'a> {
     link: &'a Link,
@@ -243,7 +247,8 @@ impl Drop for Ticket<'_> {
 }
 
 /// Fails what is left when the driver is stopped.
-struct EndOnDrop(Arc<Link>);
+#[derive(Debug)]
+pub(in crate::transport) struct EndOnDrop(pub(in crate::transport) Arc<Link>);
 
 impl Drop for EndOnDrop {
     fn drop(&mut self) {

@@ -24,6 +24,9 @@ mod pending;
 mod route;
 mod server;
 
+pub(super) use connection::{EndOnDrop, Link};
+pub(super) use pending::End;
+
 pub use config::Config;
 pub use connection::Connection;
 pub use server::serve;

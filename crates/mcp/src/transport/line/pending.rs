@@ -68,9 +68,9 @@ pub(super) enum Answer {
 
 /// Why a connection is over.
 #[derive(Debug, Clone)]
-pub(super) struct End {
-    pub(super) kind: Kind,
-    pub(super) message: String,
+pub(in crate::transport) struct End {
+    pub(in crate::transport) kind: Kind,
+    pub(in crate::transport) message: String,
 }
 
 impl Caller {
@@ -89,7 +89,7 @@ impl Caller {
 }
 
 impl End {
-    pub(super) fn new(kind: Kind, message: impl Into<String>) -> Self {
+    pub(in crate::transport) fn new(kind: Kind, message: impl Into<String>) -> Self {
         Self {
             kind,
             message: message.into(),

@@ -114,7 +114,7 @@ async fn a_server_that_is_not_there_may_be_tried_again() {
     let shown = url.replace("?key=secret", "");
     let text = error.to_string();
     assert!(
-        text.starts_with(&format!("cannot connect to {shown}: ")),
+        text.starts_with(&format!("cannot connect to server `gone` at {shown}: ")),
         "{text}"
     );
 }
@@ -131,7 +131,7 @@ async fn a_handshake_that_never_ends_is_given_up() {
     assert_eq!((error.kind(), error.retry()), (Kind::Connect, Retry::Safe));
     assert_eq!(
         error.to_string(),
-        format!("cannot connect to {url}: no connection within 50ms")
+        format!("cannot connect to server `silent` at {url}: no connection within 50ms")
     );
 }
 

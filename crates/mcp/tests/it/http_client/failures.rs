@@ -94,7 +94,7 @@ async fn sm_c11_statuses_without_a_message_are_clear_errors() {
         ))
         .await;
         let text = format!(
-            "the server answered HTTP status {status} with content type `text/html`: <p> Oops</p>"
+            "server `peer` answered with HTTP status {status} with content type `text/html`: <p> Oops</p>"
         );
         assert_eq!(summary(&error), (kind, text));
     }
@@ -105,19 +105,19 @@ async fn a_success_without_a_message_is_a_violation() {
     let cases = [
         (
             plain("202 Accepted", "", ""),
-            "the server accepted the request but will not answer it",
+            "server `peer` accepted the request but will not answer it",
         ),
         (
             plain("204 No Content", "", ""),
-            "the server answered HTTP status 204 No Content without a content type",
+            "server `peer` answered with HTTP status 204 No Content without a content type",
         ),
         (
             plain("200 OK", "content-type: text/html\r\n", "<h1>Login</h1>"),
-            "the server answered HTTP status 200 OK with content type `text/html`: <h1>Login</h1>",
+            "server `peer` answered with HTTP status 200 OK with content type `text/html`: <h1>Login</h1>",
         ),
         (
             plain("200 OK", "content-type: application/jsonp\r\n", "{}"),
-            "the server answered HTTP status 200 OK with content type `application/jsonp`: {}",
+            "server `peer` answered with HTTP status 200 OK with content type `application/jsonp`: {}",
         ),
         (
             plain(
@@ -125,11 +125,11 @@ async fn a_success_without_a_message_is_a_violation() {
                 "content-type: application/json\r\ncontent-encoding: gzip\r\n",
                 "x",
             ),
-            "the server answered HTTP status 200 OK with content type `application/json`: x",
+            "server `peer` answered with HTTP status 200 OK with content type `application/json`: x",
         ),
         (
             plain("200 OK", "content-type: application/json\r\n", "{"),
-            "the server sent a malformed message: message is not JSON at byte 1",
+            "server `peer` sent a malformed message: message is not JSON at byte 1",
         ),
         (
             plain(
@@ -137,7 +137,7 @@ async fn a_success_without_a_message_is_a_violation() {
                 "content-type: application/json\r\n",
                 r#"{"jsonrpc":"2.0","method":"x"}"#,
             ),
-            "the server answered with a message that is no response",
+            "server `peer` answered with a message that is no response",
         ),
         (
             plain(
@@ -145,7 +145,7 @@ async fn a_success_without_a_message_is_a_violation() {
                 "content-type: application/json\r\n",
                 r#"{"jsonrpc":"2.0","id":2,"result":{}}"#,
             ),
-            "the response has id 2, not 1",
+            "server `peer` answered with id 2 instead of 1",
         ),
         (
             plain(
@@ -153,18 +153,18 @@ async fn a_success_without_a_message_is_a_violation() {
                 "content-type: application/json\r\n",
                 r#"[{"jsonrpc":"2.0","id":1,"result":{}}]"#,
             ),
-            "the server sent a malformed message: message must be a JSON object; batches are not supported",
+            "server `peer` sent a malformed message: message must be a JSON object; batches are not supported",
         ),
         (
             format!("{SSE_HEAD}{}{CHUNKS_END}", chunk(&event("nonsense"))),
-            "the server sent a malformed message: message is not JSON at byte 0",
+            "server `peer` sent a malformed message: message is not JSON at byte 0",
         ),
         (
             format!(
                 "{SSE_HEAD}{}{CHUNKS_END}",
                 chunk(&event(r#"{"jsonrpc":"2.0","id":"1","result":{}}"#))
             ),
-            r#"the response has id "1", not 1"#,
+            r#"server `peer` answered with id "1" instead of 1"#,
         ),
     ];
     for (answer, text) in cases {
@@ -189,7 +189,7 @@ async fn a_redirect_is_not_followed() {
         let error = answered(&plain(status, &location, "")).await;
         let origin = elsewhere.url.trim_end_matches("/mcp");
         let text = format!(
-            "the server answered HTTP status {status}, a redirect to {origin}, which is not followed"
+            "server `peer` answered with HTTP status {status}, a redirect to {origin}, which is not followed"
         );
         assert_eq!(summary(&error), (Kind::Protocol, text));
     }
@@ -220,7 +220,7 @@ async fn a_message_over_the_limit_is_refused() {
 
     let text = (
         Kind::TooLarge,
-        "the response is larger than 64 bytes".to_owned(),
+        "server `peer` sent a response larger than 64 bytes".to_owned(),
     );
     let announced = Peer::start(move |request| json(&request.result(over))).await;
     let error = failure(
@@ -250,7 +250,10 @@ async fn an_event_over_the_limit_is_refused() {
         let error = failure(&peer.client_with(small_limits()), call("tools/list", "")).await;
         assert_eq!(
             summary(&error),
-            (Kind::TooLarge, "event is larger than 64 bytes".to_owned())
+            (
+                Kind::TooLarge,
+                "server `peer` sent an event larger than 64 bytes".to_owned()
+            )
         );
     }
 }
@@ -264,7 +267,7 @@ async fn only_the_beginning_of_an_error_is_read() {
         + &chunk("0123456789");
     let peer = Peer::always(&endless).await;
     let error = failure(&peer.client_with(small_limits()), call("tools/list", "")).await;
-    let text = "the server answered HTTP status 500 Internal Server Error with content type `text/plain`: 0123456789012345";
+    let text = "server `peer` answered with HTTP status 500 Internal Server Error with content type `text/plain`: 0123456789012345";
     assert_eq!(summary(&error), (Kind::Protocol, text.to_owned()));
 }
 
@@ -279,7 +282,7 @@ async fn a_message_that_is_nested_too_deep_is_refused() {
         summary(&error),
         (
             Kind::Protocol,
-            "the server sent a malformed message: message is nested deeper than 128".to_owned()
+            "server `peer` sent a malformed message: message is nested deeper than 128".to_owned()
         )
     );
 }

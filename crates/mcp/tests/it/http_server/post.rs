@@ -13,7 +13,7 @@ pub(super) struct Post {
 }
 
 /// The `_meta` that every request carries.
-pub(super) const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+pub(super) const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"progressToken":"p"}"#;
 
 impl Post {
     /// A call of the tool `name`.

@@ -13,12 +13,9 @@ pub(super) struct Stream {
 }
 
 /// Why a body could not be taken.
-#[derive(Debug, thiserror::Error)]
 pub(super) enum BodyError {
-    #[error("the response is larger than {limit} bytes")]
     TooLarge { limit: usize },
-    #[error("the connection broke within the response")]
-    Broken(#[from] hyper::Error),
+    Broken(hyper::Error),
 }
 
 /// What is set aside on the word of the peer alone.
@@ -61,7 +58,7 @@ impl Stream {
         }
         let mut whole = BytesMut::with_capacity(announced.min(FIRST_ALLOCATION));
         while let Some(part) = self.next().await {
-            let part = part?;
+            let part = part.map_err(BodyError::Broken)?;
             if whole.len() + part.len() > limit {
                 return Err(BodyError::TooLarge { limit });
             }

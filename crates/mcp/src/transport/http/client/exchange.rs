@@ -6,11 +6,13 @@ use crate::error::{Error, Kind};
 use crate::service::{Call, Reply};
 
 /// One request on this hop, and what the messages that answer it mean to its caller.
+///
+/// Progress reaches the caller under its own token, or under the id of its call where it gave none.
 pub(super) struct Exchange<'a> {
     id: Id,
     server: &'a Arc<str>,
     call: &'a Call,
-    /// The progress token of the caller, if it wants to hear of progress.
+    /// The progress token of the caller, if it gave one.
     token: Option<RawJson>,
 }
 
@@ -47,9 +49,9 @@ impl<'a> Exchange<'a> {
         self.call
     }
 
-    /// The params to send: those of the caller, with a progress token in any case.
+    /// The params to send: those of the caller, with a progress token wherever there is progress.
     pub(super) fn params(&self) -> Result<RawJson, Error> {
-        if self.token.is_some() {
+        if self.token.is_some() || self.listens() {
             return Ok(self.call.params.clone());
         }
         Splice::new(&self.call.params)
@@ -74,7 +76,8 @@ impl<'a> Exchange<'a> {
                 id: Some(id),
                 outcome,
             } if id == self.id => match outcome {
-                Ok(result) => Ok(self.reply(result)),
+                Ok(result) if result.is_object() => Ok(self.reply(result)),
+                Ok(_) => Err(self.violated("answered with a result that is no object")),
                 Err(error) => Err(Error::rpc(self.server, error)),
             },
             // A server that could not read the request cannot name it either.
@@ -84,29 +87,34 @@ impl<'a> Exchange<'a> {
             } => Err(Error::rpc(self.server, error)),
             Response { id, .. } => {
                 let id = id.map_or_else(|| "no id".to_owned(), |id| format!("id {id}"));
-                Err(self.violated(format!("the response has {id}, not {}", self.id)))
+                Err(self.violated(&format!("answered with {id} instead of {}", self.id)))
             }
         }
     }
 
-    /// The error of a server that broke the protocol.
-    pub(super) fn violated(&self, message: impl Into<String>) -> Error {
-        self.failed(Kind::Protocol, message)
+    /// The error of a server that broke the protocol by what it did.
+    pub(super) fn violated(&self, did: &str) -> Error {
+        self.failed(Kind::Protocol, did)
     }
 
-    /// An error that is the fault of the server.
-    pub(super) fn failed(&self, kind: Kind, message: impl Into<String>) -> Error {
-        Error::new(kind, message).from_upstream(self.server)
+    /// The error of a server that did something.
+    pub(super) fn failed(&self, kind: Kind, did: &str) -> Error {
+        let server = self.server;
+        Error::new(kind, format!("server `{server}` {did}")).from_upstream(server)
     }
 
     fn notification(&self, notification: Notification) -> Step {
         let params = &notification.params;
         let edited = match notification.method.as_str() {
-            method::NOTIFICATIONS_PROGRESS => match &self.token {
-                Some(token) => replaced(params, &[meta::PROGRESS_TOKEN], token),
-                None => return Step::Ignore,
-            },
-            // The request it names is that of this hop, and its end is told by the response.
+            method::NOTIFICATIONS_PROGRESS => {
+                let id = self.call.cx.id.as_raw();
+                let token = self.token.as_ref().unwrap_or(id);
+                replaced(params, &[meta::PROGRESS_TOKEN], token)
+            }
+            // A server may end a subscription this way; it cannot cancel anything else.
+            method::NOTIFICATIONS_CANCELLED if self.listens() => {
+                return Step::Done(Ok(Reply::subscription_end(&self.call.cx.id)));
+            }
             method::NOTIFICATIONS_CANCELLED => return Step::Ignore,
             _ => self.named_after_caller(params),
         };
@@ -130,7 +138,7 @@ impl<'a> Exchange<'a> {
 
     /// A message of a subscription under the id that the caller knows the subscription by.
     fn named_after_caller(&self, value: &RawJson) -> Option<RawJson> {
-        if self.call.method.as_str() != method::SUBSCRIPTIONS_LISTEN {
+        if !self.listens() {
             return None;
         }
         replaced(
@@ -138,6 +146,10 @@ impl<'a> Exchange<'a> {
             &["_meta", meta::SUBSCRIPTION_ID],
             self.call.cx.id.as_raw(),
         )
+    }
+
+    fn listens(&self) -> bool {
+        self.call.method.as_str() == method::SUBSCRIPTIONS_LISTEN
     }
 }
 
@@ -166,7 +178,7 @@ mod tests {
             method: Method::new(method),
             params: raw(params),
             cx: Cx {
-                id: Id::text("listen-1"),
+                id: Id::text("caller-1"),
                 caller: Caller::Local,
                 peer: Arc::new(peer),
                 notify: Notifier::disabled(),
@@ -191,8 +203,11 @@ mod tests {
     }
 
     #[test]
-    fn every_request_carries_a_progress_token() {
+    fn every_request_but_a_subscription_carries_a_progress_token() {
         let server = Arc::from("upstream");
+        let listen = call("subscriptions/listen", r#"{"a":1e2}"#);
+        let exchange = Exchange::new(7, &server, &listen);
+        assert_eq!(exchange.params().unwrap().as_str(), r#"{"a":1e2}"#);
         for (params, sent) in [
             (r#"{"a":1e2}"#, r#"{"a":1e2,"_meta":{"progressToken":7}}"#),
             (
@@ -211,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn progress_reaches_the_caller_under_its_own_token_only() {
+    fn progress_reaches_the_caller_under_a_name_it_knows() {
         let progress = |token: &str| {
             format!(
                 r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{token},"progress":0.50}}}}"#
@@ -221,13 +236,16 @@ mod tests {
         let expect = r#"{"progressToken":"mine","progress":0.50}"#;
         assert_eq!(seen("tools/call", asked, &progress(r#""mine""#)), expect);
         assert_eq!(seen("tools/call", asked, &progress("3")), expect);
-        assert_eq!(seen("tools/call", "{}", &progress("7")), "ignored");
+        assert_eq!(
+            seen("tools/call", "{}", &progress("7")),
+            r#"{"progressToken":"caller-1","progress":0.50}"#
+        );
     }
 
     #[test]
     fn a_subscription_is_named_after_the_request_of_the_caller() {
         let tagged = r#"{"_meta":{"io.modelcontextprotocol/subscriptionId":7},"x":1}"#;
-        let named = r#"{"_meta":{"io.modelcontextprotocol/subscriptionId":"listen-1"},"x":1}"#;
+        let named = r#"{"_meta":{"io.modelcontextprotocol/subscriptionId":"caller-1"},"x":1}"#;
         let change = format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{tagged}}}"#
         );
@@ -238,6 +256,12 @@ mod tests {
             format!("complete {named}")
         );
         assert_eq!(seen("tools/call", "{}", &end), format!("complete {tagged}"));
+        let cancelled =
+            r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}"#;
+        assert_eq!(
+            seen("subscriptions/listen", "{}", cancelled),
+            r#"complete {"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":"caller-1"}}"#
+        );
     }
 
     #[test]
@@ -266,12 +290,16 @@ mod tests {
                 "Rpc no",
             ),
             (
+                r#"{"jsonrpc":"2.0","id":7,"result":[]}"#,
+                "Protocol server `upstream` answered with a result that is no object",
+            ),
+            (
                 r#"{"jsonrpc":"2.0","id":"7","result":{}}"#,
-                r#"Protocol the response has id "7", not 7"#,
+                r#"Protocol server `upstream` answered with id "7" instead of 7"#,
             ),
             (
                 r#"{"jsonrpc":"2.0","id":8,"error":{"code":1,"message":"no"}}"#,
-                "Protocol the response has id 8, not 7",
+                "Protocol server `upstream` answered with id 8 instead of 7",
             ),
         ] {
             assert_eq!(seen("tools/call", "{}", message), expect, "{message}");

@@ -53,7 +53,11 @@ impl HttpClient {
         let endpoint =
             Endpoint::parse(url).map_err(|error| refused(error.to_string()).with_source(error))?;
         let connector = Connector::new(&endpoint, &config).map_err(|error| {
-            refused(format!("TLS cannot be set up: {error}")).with_source(error)
+            refused(format!(
+                "cannot set up TLS for server `{}`: {error}",
+                config.name
+            ))
+            .with_source(error)
         })?;
         Ok(Self {
             target: endpoint.target(),
@@ -159,18 +163,21 @@ impl HttpClient {
 
     /// The error of a request that got no response at all.
     fn not_sent(&self, error: SendError) -> Error {
-        let cause = innermost(&error);
+        let (name, cause) = (&self.config.name, innermost(&error));
         let (kind, message) = match error {
             SendError::Connect(_) => (
                 Kind::Connect,
-                format!("cannot connect to {}: {cause}", self.endpoint),
+                format!(
+                    "cannot connect to server `{name}` at {}: {cause}",
+                    self.endpoint
+                ),
             ),
             SendError::Unwritten(_) | SendError::Lost(_) => (
                 Kind::Closed,
-                format!("the connection ended before the response: {cause}"),
+                format!("server `{name}` closed the connection before the response: {cause}"),
             ),
         };
-        let failed = Error::new(kind, message).from_upstream(&self.config.name);
+        let failed = Error::new(kind, message).from_upstream(name);
         let failed = match error {
             SendError::Connect(_) | SendError::Unwritten(_) => failed.retry_safe(),
             SendError::Lost(_) => failed,

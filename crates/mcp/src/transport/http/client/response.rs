@@ -33,7 +33,7 @@ impl Reader<'_> {
         if head.status == StatusCode::ACCEPTED {
             return Err(self
                 .exchange
-                .violated("the server accepted the request but will not answer it"));
+                .violated("accepted the request but will not answer it"));
         }
         match Content::of(&head.headers) {
             Content::Json => self.message(body).await,
@@ -56,7 +56,7 @@ impl Reader<'_> {
             Frame::Response(response) => self.exchange.response(response),
             Frame::Request(_) | Frame::Notification(_) => Err(self
                 .exchange
-                .violated("the server answered with a message that is no response")),
+                .violated("answered with a message that is no response")),
         }
     }
 
@@ -66,7 +66,7 @@ impl Reader<'_> {
         let mut parser = sse::Parser::new(limit);
         let mut events = Vec::new();
         while let Some(part) = body.next().await {
-            let part = part.map_err(|error| self.broken(error.into()))?;
+            let part = part.map_err(|error| self.broken(BodyError::Broken(error)))?;
             let pushed = parser.push(&part, &mut events);
             drop(part);
             for event in events.drain(..).filter(carries_message) {
@@ -82,17 +82,17 @@ impl Reader<'_> {
                     }
                 }
             }
-            pushed.map_err(|error| self.exchange.failed(Kind::TooLarge, error.to_string()))?;
+            pushed.map_err(|error| self.too_large("an event", error.limit))?;
         }
         Err(self
             .exchange
-            .failed(Kind::Closed, "the stream ended before the response"))
+            .failed(Kind::Closed, "ended the stream before the response"))
     }
 
     fn parse(&self, message: &Bytes, limit: usize) -> Result<Frame, Error> {
         parse(message, limit).map_err(|error| {
             self.exchange
-                .violated(format!("the server sent a malformed message: {error}"))
+                .violated(&format!("sent a malformed message: {error}"))
                 .with_source(error)
         })
     }
@@ -124,18 +124,23 @@ impl Reader<'_> {
     fn failure(&self, head: &Parts, body: &[u8]) -> Error {
         let failure = HttpFailure::new(head, body, &self.config.headers);
         self.exchange
-            .failed(failure.kind(), format!("the server answered {failure}"))
+            .failed(failure.kind(), &format!("answered with {failure}"))
             .with_source(failure)
     }
 
     fn broken(&self, error: BodyError) -> Error {
-        let kind = match error {
-            BodyError::TooLarge { .. } => Kind::TooLarge,
-            BodyError::Broken(_) => Kind::Closed,
-        };
-        self.exchange
-            .failed(kind, error.to_string())
-            .with_source(error)
+        match error {
+            BodyError::TooLarge { limit } => self.too_large("a response", limit),
+            BodyError::Broken(error) => self
+                .exchange
+                .failed(Kind::Closed, "broke off within the response")
+                .with_source(error),
+        }
+    }
+
+    fn too_large(&self, what: &str, limit: usize) -> Error {
+        let did = format!("sent {what} larger than {limit} bytes");
+        self.exchange.failed(Kind::TooLarge, &did)
     }
 }
 

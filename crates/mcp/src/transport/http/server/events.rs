@@ -1,12 +1,11 @@
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use callgate_wire::{Id, Notification, RawJson, encode, meta, sse};
-use serde::Serialize;
-use tokio::time::{Instant, Sleep, sleep};
+use callgate_wire::{Id, Notification, RawJson, encode, sse};
+use tokio::time::{Sleep, sleep};
 
 use super::running::Running;
 use crate::error::Error;
@@ -97,18 +96,14 @@ impl EventStream {
         self.advance(cx);
         self.flush();
         if let Some(chunk) = self.ready.pop_front() {
-            self.keep_alive
-                .as_mut()
-                .reset(Instant::now() + self.interval);
+            self.keep_alive.set(sleep(self.interval));
             return Poll::Ready(Some(chunk));
         }
         if self.running.is_none() {
             return Poll::Ready(None);
         }
         if self.keep_alive.as_mut().poll(cx).is_ready() {
-            self.keep_alive
-                .as_mut()
-                .reset(Instant::now() + self.interval);
+            self.keep_alive.set(sleep(self.interval));
             return Poll::Ready(Some(Bytes::from_static(sse::KEEP_ALIVE)));
         }
         Poll::Pending
@@ -133,8 +128,8 @@ impl EventStream {
             && end.as_mut().poll(cx).is_ready()
             && let Some(running) = &self.running
         {
-            let result = subscription_end(running.id());
-            self.finish(Ok(Reply::Complete(result)));
+            let end = Reply::subscription_end(running.id());
+            self.finish(Ok(end));
         }
     }
 
@@ -143,20 +138,4 @@ impl EventStream {
             self.ready.push_back(self.buffer.split().freeze());
         }
     }
-}
-
-/// The result of a subscription that the server ends.
-fn subscription_end(id: &Id) -> RawJson {
-    #[derive(Serialize)]
-    #[serde(rename_all = "camelCase")]
-    struct End<'a> {
-        result_type: &'static str,
-        #[serde(rename = "_meta")]
-        meta: BTreeMap<&'static str, &'a RawJson>,
-    }
-    RawJson::encode(&End {
-        result_type: "complete",
-        meta: BTreeMap::from([(meta::SUBSCRIPTION_ID, id.as_raw())]),
-    })
-    .expect("a map of raw JSON is always JSON")
 }

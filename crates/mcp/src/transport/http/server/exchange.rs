@@ -1,14 +1,15 @@
 use std::sync::Arc;
 
 use callgate_wire::{Frame, Limits as JsonLimits, Method, Request as Message, method};
-use http::header::TRANSFER_ENCODING;
-use http::{HeaderMap, Request, Response};
+use http::request::Parts;
+use http::{Request, Response};
 use hyper::body::Incoming;
 
 use super::answer::{self, Refusal};
 use super::body::Body;
 use super::config::Config;
 use super::events::EventStream;
+use super::fields::{Field, Fields};
 use super::guard::Policy;
 use super::head::{self, Admitted};
 use super::listener::Draining;
@@ -35,15 +36,17 @@ pub(super) async fn exchange(
     request: Request<Incoming>,
 ) -> Response<Body> {
     vitals.begin_exchange();
-    // A chunked body is the last message we follow on a connection.
-    let last = request.headers().contains_key(TRANSFER_ENCODING);
+    let (head, body) = request.into_parts();
+    let fields = Fields::read(&head.headers);
     let mut response = if vitals.is_ambiguous() {
         answer::refuse(Refusal::Ambiguous)
     } else {
-        respond(&shared, request)
+        respond(&shared, &head, &fields, body)
             .await
             .unwrap_or_else(answer::refuse)
     };
+    // Where a chunked body ended is not followed, so nothing can come after it.
+    let last = fields.transfer_encoding != Field::Absent;
     if last || shared.draining.has_begun() {
         answer::close_after(&mut response);
     }
@@ -51,17 +54,22 @@ pub(super) async fn exchange(
     response
 }
 
-async fn respond(shared: &Shared, request: Request<Incoming>) -> Result<Response<Body>, Refusal> {
-    let admitted = head::admit(&request, &shared.policy, &shared.config)?;
-    let (parts, body) = request.into_parts();
-    let limits = &shared.config.limits;
+async fn respond(
+    shared: &Shared,
+    head: &Parts,
+    fields: &Fields<'_>,
+    body: Incoming,
+) -> Result<Response<Body>, Refusal> {
+    let Shared { policy, config, .. } = shared;
+    let admitted = head::admit(&head.method, &head.uri, fields, policy, config)?;
+    let limits = &config.limits;
     let body = intake::read(body, limits.body_bytes, limits.body_timeout).await?;
     let json = JsonLimits {
         bytes: limits.body_bytes,
         depth: limits.json_depth,
     };
     Ok(match Frame::parse(&body, &json) {
-        Ok(Frame::Request(message)) => call(shared, &parts.headers, admitted, message).await,
+        Ok(Frame::Request(message)) => call(shared, fields, admitted, message).await,
         Ok(Frame::Notification(_)) => answer::accepted(),
         Ok(Frame::Response(_)) => {
             let error = Error::new(Kind::InvalidRequest, "a client must not send responses");
@@ -73,12 +81,12 @@ async fn respond(shared: &Shared, request: Request<Incoming>) -> Result<Response
 
 async fn call(
     shared: &Shared,
-    headers: &HeaderMap,
+    fields: &Fields<'_>,
     admitted: Admitted,
     message: Message,
 ) -> Response<Body> {
     let Admitted { caller, accepts } = admitted;
-    let peer = match mirror::check(headers, &message, shared.config.header_params.as_ref()) {
+    let peer = match mirror::check(fields, &message, shared.config.header_params.as_ref()) {
         Ok(peer) => peer,
         Err(error) => return answer::reject(Some(&message.id), &error),
     };

@@ -56,32 +56,37 @@ impl Framing {
     }
 
     /// Takes the next bytes of the connection.
-    pub(super) fn push(&mut self, mut bytes: &[u8]) -> Seen {
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Seen {
+        let find = |byte: u8, from: usize| {
+            let rest = bytes.get(from..).unwrap_or_default();
+            memchr(byte, rest).map(|found| from + found)
+        };
+        // Few heads have an underscore anywhere: asked once, this is not asked of each line.
+        let mut underscore = find(b'_', 0);
+        let mut at = 0;
         loop {
             match self.state {
                 State::Ambiguous => return Seen::Ambiguous,
                 State::Last => return Seen::Whole,
                 State::Body(left) => {
-                    let here =
-                        usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
-                    let left = left - here as u64;
-                    bytes = bytes.get(here..).unwrap_or_default();
-                    self.state = if left == 0 {
-                        State::Start
-                    } else {
-                        State::Body(left)
-                    };
-                    if bytes.is_empty() {
+                    let here = bytes.len() - at;
+                    let here = usize::try_from(left).map_or(here, |left| left.min(here));
+                    at += here;
+                    self.state = State::after_body(left - here as u64);
+                    if at == bytes.len() {
                         return Seen::Whole;
                     }
                 }
                 State::Start | State::Fields(_) => {
-                    let Some(end) = memchr(b'\n', bytes) else {
-                        return self.keep(bytes);
+                    let Some(end) = find(b'\n', at) else {
+                        return self.keep(bytes.get(at..).unwrap_or_default());
                     };
-                    let (line, rest) = bytes.split_at(end);
-                    bytes = rest.get(1..).unwrap_or_default();
-                    self.end_line(line);
+                    let suspicious = underscore.is_some_and(|underscore| underscore < end);
+                    self.end_line(bytes.get(at..end).unwrap_or_default(), suspicious);
+                    at = end + 1;
+                    if suspicious {
+                        underscore = find(b'_', at);
+                    }
                 }
             }
         }
@@ -99,19 +104,30 @@ impl Framing {
         }
     }
 
-    fn end_line(&mut self, end: &[u8]) {
+    fn end_line(&mut self, end: &[u8], suspicious: bool) {
         if self.line.is_empty() {
-            self.state = after(self.state, end);
+            self.state = after(self.state, end, suspicious);
             return;
         }
         self.line.extend_from_slice(end);
-        self.state = after(self.state, &self.line);
+        self.state = after(self.state, &self.line, true);
         self.line.clear();
     }
 }
 
-/// The state after a line, given without its line feed.
-fn after(state: State, line: &[u8]) -> State {
+impl State {
+    fn after_body(left: u64) -> Self {
+        if left == 0 {
+            Self::Start
+        } else {
+            Self::Body(left)
+        }
+    }
+}
+
+/// The state after a line, given without its line feed; only in a `suspicious` one there may be an
+/// underscore.
+fn after(state: State, line: &[u8], suspicious: bool) -> State {
     let Some(line) = line.strip_suffix(b"\r") else {
         return State::Ambiguous;
     };
@@ -119,6 +135,7 @@ fn after(state: State, line: &[u8]) -> State {
         State::Start if line.is_empty() => State::Start,
         State::Start => State::Fields(Fields::default()),
         State::Fields(fields) if line.is_empty() => fields.end(),
+        State::Fields(_) if suspicious && has_underscore_in_name(line) => State::Ambiguous,
         State::Fields(fields) => fields.field(line),
         other => other,
     }
@@ -126,27 +143,21 @@ fn after(state: State, line: &[u8]) -> State {
 
 impl Fields {
     fn field(mut self, line: &[u8]) -> State {
-        // Some readers take an underscore for a hyphen.
-        let name = match memchr2(b':', b'_', line).map(|end| line.split_at(end)) {
-            Some((name, [b':', ..])) => name,
-            Some(_) => return State::Ambiguous,
-            None => return State::Fields(self),
-        };
-        let value = line.get(name.len() + 1..).unwrap_or_default();
-        if name.eq_ignore_ascii_case(b"content-length") {
+        let again = if let Some(value) = value_of(line, b"content-length:") {
             let Some(length) = decimal(value.trim_ascii()) else {
                 return State::Ambiguous;
             };
-            if self.content_length.replace(length).is_some() {
-                return State::Ambiguous;
-            }
-        } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
-            if self.transfer_encoding {
-                return State::Ambiguous;
-            }
-            self.transfer_encoding = true;
+            self.content_length.replace(length).is_some()
+        } else if value_of(line, b"transfer-encoding:").is_some() {
+            std::mem::replace(&mut self.transfer_encoding, true)
+        } else {
+            false
+        };
+        if again {
+            State::Ambiguous
+        } else {
+            State::Fields(self)
         }
-        State::Fields(self)
     }
 
     /// The state after the empty line.
@@ -155,10 +166,22 @@ impl Fields {
             (Some(_), true) => State::Ambiguous,
             // Where a chunked body ends is not followed: the connection is closed after it.
             (None, true) => State::Last,
-            (Some(length), false) if length > 0 => State::Body(length),
-            _ => State::Start,
+            (length, false) => State::after_body(length.unwrap_or(0)),
         }
     }
+}
+
+/// Whether a reader that takes underscores for hyphens would read another name.
+fn has_underscore_in_name(line: &[u8]) -> bool {
+    memchr2(b':', b'_', line).is_some_and(|at| line.get(at) == Some(&b'_'))
+}
+
+/// What follows `name`, given in lower case, where the line begins with it in any case.
+fn value_of<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let (start, value) = line.split_at_checked(name.len())?;
+    // Most lines are told apart by their first byte.
+    let first = start.first().map(u8::to_ascii_lowercase) == name.first().copied();
+    (first && start.eq_ignore_ascii_case(name)).then_some(value)
 }
 
 fn decimal(digits: &[u8]) -> Option<u64> {
@@ -192,6 +215,8 @@ mod tests {
             "POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\nGET / HTTP/1.1\r\n\r\n",
             "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\nwhatever\n",
             "POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n",
+            "POST /a_b HTTP/1.1\r\nHost: a_b\r\nContent-Length: 3\r\n\r\na_b",
+            "POST / HTTP/1.1\r\nContent-Lengths: 1\r\nContent-Length: 3\r\n\r\nabc",
         ] {
             check(bytes, Seen::Whole);
         }
@@ -221,6 +246,7 @@ mod tests {
             "POST / HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n",
             "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
             "POST / HTTP/1.1\r\nContent_Length: 3\r\n\r\n",
+            "POST / HTTP/1.1\r\nHost: a\r\nX_: b\r\n\r\n",
             "GET / HTTP/1.1\nHost: a\r\n\r\n",
             "GET / HTTP/1.1\r\nHost: a\n\r\n",
             "GET / HTTP/1.1\r\nHost: a\r\n\n",

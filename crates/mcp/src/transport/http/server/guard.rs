@@ -1,9 +1,9 @@
 use std::net::SocketAddr;
 
-use http::header::{HOST, ORIGIN};
-use http::{HeaderMap, HeaderName, Uri};
+use http::Uri;
 
 use super::answer::Refusal;
+use super::fields::{Field, Fields};
 
 /// Which hosts and origins are answered besides the server's own.
 ///
@@ -26,8 +26,6 @@ pub(super) struct Policy {
     foreign_origins: Vec<String>,
 }
 
-static SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
-
 impl Policy {
     pub(super) fn new(guard: &Guard, address: SocketAddr) -> Self {
         let mut hosts = own_hosts(address);
@@ -40,12 +38,8 @@ impl Policy {
     }
 
     /// Refuses a request that a web page could have been tricked or built to send.
-    pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Refusal> {
-        let mut hosts = headers.get_all(HOST).iter();
-        let (Some(host), None) = (hosts.next(), hosts.next()) else {
-            return Err(Refusal::BadHost);
-        };
-        let host = host.as_bytes();
+    pub(super) fn check(&self, uri: &Uri, fields: &Fields<'_>) -> Result<(), Refusal> {
+        let host = fields.host.once().ok_or(Refusal::BadHost)?;
         if let Some(authority) = uri.authority()
             && !authority.as_str().as_bytes().eq_ignore_ascii_case(host)
         {
@@ -58,25 +52,23 @@ impl Policy {
                 Refusal::BadHost
             });
         }
-        self.check_origin(headers)
+        self.check_origin(fields)
     }
 
-    fn check_origin(&self, headers: &HeaderMap) -> Result<(), Refusal> {
-        let mut origins = headers.get_all(ORIGIN).iter();
-        match (origins.next(), origins.next()) {
-            (None, _) => {}
-            (Some(origin), None) if lists(&self.foreign_origins, origin.as_bytes()) => {
-                // This page is from elsewhere, and may be.
-                return Ok(());
+    fn check_origin(&self, fields: &Fields<'_>) -> Result<(), Refusal> {
+        let near = match fields.sec_fetch_site {
+            Field::Absent => true,
+            Field::Once(site) => matches!(site.as_bytes(), b"same-origin" | b"none"),
+            Field::Repeated => false,
+        };
+        let allowed = match fields.origin.once() {
+            None => fields.origin == Field::Absent && near,
+            Some(origin) => {
+                // A page from elsewhere that may call us says so itself.
+                lists(&self.foreign_origins, origin) || near && lists(&self.own_origins, origin)
             }
-            (Some(origin), None) if lists(&self.own_origins, origin.as_bytes()) => {}
-            _ => return Err(Refusal::Forbidden),
-        }
-        let near = headers
-            .get_all(&SEC_FETCH_SITE)
-            .iter()
-            .all(|site| matches!(site.as_bytes(), b"same-origin" | b"none"));
-        if near {
+        };
+        if allowed {
             Ok(())
         } else {
             Err(Refusal::Forbidden)

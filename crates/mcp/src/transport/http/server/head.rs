@@ -1,8 +1,8 @@
-use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
-use http::{HeaderMap, Method, Request};
+use http::{Method, Uri};
 
 use super::answer::Refusal;
 use super::config::{Auth, Config};
+use super::fields::{Field, Fields};
 use super::guard::Policy;
 use crate::service::Caller;
 
@@ -21,66 +21,68 @@ pub(super) struct Accepts {
 }
 
 /// Judges everything that can be judged before the body is read, in the order of the specification.
-pub(super) fn admit<B>(
-    request: &Request<B>,
+pub(super) fn admit(
+    method: &Method,
+    uri: &Uri,
+    fields: &Fields<'_>,
     policy: &Policy,
     config: &Config,
 ) -> Result<Admitted, Refusal> {
-    let headers = request.headers();
-    policy.check(request.uri(), headers)?;
-    if request.uri().path() != config.path {
+    policy.check(uri, fields)?;
+    if uri.path() != config.path {
         return Err(Refusal::NotFound);
     }
-    if request.method() != Method::POST {
+    if method != Method::POST {
         return Err(Refusal::MethodNotAllowed);
     }
-    let caller = authenticate(headers, &config.auth).ok_or(Refusal::Unauthorized)?;
-    if !sends_json(headers) {
+    let caller = authenticate(fields, &config.auth).ok_or(Refusal::Unauthorized)?;
+    if !sends_json(fields) {
         return Err(Refusal::UnsupportedMediaType);
     }
-    let accepts = Accepts::read(headers);
+    let accepts = Accepts::read(fields);
     if accepts == Accepts::default() {
         return Err(Refusal::NotAcceptable);
     }
     Ok(Admitted { caller, accepts })
 }
 
-fn authenticate(headers: &HeaderMap, auth: &Auth) -> Option<Caller> {
+fn authenticate(fields: &Fields<'_>, auth: &Auth) -> Option<Caller> {
     let token = match auth {
         Auth::Open => return Some(Caller::Anonymous),
         Auth::Bearer(token) => token,
     };
-    let mut values = headers.get_all(AUTHORIZATION).iter();
-    let (Some(value), None) = (values.next(), values.next()) else {
-        return None;
-    };
-    let (scheme, presented) = value.as_bytes().split_at_checked(b"Bearer ".len())?;
+    let credentials = fields.authorization.once()?;
+    let (scheme, presented) = credentials.split_at_checked(b"Bearer ".len())?;
     if !scheme.eq_ignore_ascii_case(b"Bearer ") {
         return None;
     }
     token.principal_of(presented).map(Caller::Principal)
 }
 
-fn sends_json(headers: &HeaderMap) -> bool {
-    let mut values = headers.get_all(CONTENT_TYPE).iter();
-    let (Some(value), None) = (values.next(), values.next()) else {
-        return false;
-    };
-    media_type(value.as_bytes()).eq_ignore_ascii_case(b"application/json")
+fn sends_json(fields: &Fields<'_>) -> bool {
+    let media = fields.content_type.once().map(media_type);
+    media.is_some_and(|media| media.eq_ignore_ascii_case(b"application/json"))
 }
 
 impl Accepts {
+    const ANYTHING: Self = Self {
+        json: true,
+        events: true,
+    };
+
     /// Reads `Accept`; a client without one takes anything.
-    fn read(headers: &HeaderMap) -> Self {
-        let mut values = headers.get_all(ACCEPT).iter().peekable();
-        let mut accepts = Self::default();
-        if values.peek().is_none() {
-            return Self {
-                json: true,
-                events: true,
-            };
+    fn read(fields: &Fields<'_>) -> Self {
+        match fields.accept {
+            Field::Absent => return Self::ANYTHING,
+            // What the specification asks for, word for word.
+            Field::Once(value) if value == "application/json, text/event-stream" => {
+                return Self::ANYTHING;
+            }
+            _ => {}
         }
-        for range in values.flat_map(|value| value.as_bytes().split(|byte| *byte == b',')) {
+        let mut accepts = Self::default();
+        let values = fields.accept_values();
+        for range in values.flat_map(|value| value.split(|byte| *byte == b',')) {
             if is_refused(range) {
                 continue;
             }
@@ -118,7 +120,8 @@ fn is_refused(range: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::HeaderValue;
+    use http::header::{ACCEPT, CONTENT_TYPE};
+    use http::{HeaderMap, HeaderValue};
 
     #[test]
     fn a_response_has_a_form_that_the_client_takes() {
@@ -128,7 +131,7 @@ mod tests {
                 headers.append(ACCEPT, HeaderValue::from_static(value));
             }
             assert_eq!(
-                Accepts::read(&headers),
+                Accepts::read(&Fields::read(&headers)),
                 Accepts { json, events },
                 "{values:?}"
             );
@@ -158,7 +161,7 @@ mod tests {
             for value in values {
                 headers.append(CONTENT_TYPE, HeaderValue::from_static(value));
             }
-            assert_eq!(sends_json(&headers), expect, "{values:?}");
+            assert_eq!(sends_json(&Fields::read(&headers)), expect, "{values:?}");
         };
         check(&["application/json"], true);
         check(&["application/json; charset=utf-8"], true);

@@ -8,13 +8,13 @@ use hyper::server::conn::http1;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 use super::config::Config;
 use super::connection::{protocol, serve};
 use super::exchange::Shared;
 use super::guard::Policy;
-use super::vitals::Vitals;
+use super::vitals::{Vitals, Watch};
 use crate::service::Service;
 
 /// A Streamable HTTP server.
@@ -159,6 +159,7 @@ struct Connections {
 struct Open {
     peer: IpAddr,
     vitals: Arc<Vitals>,
+    watch: Watch,
     task: AbortHandle,
 }
 
@@ -193,7 +194,13 @@ impl Connections {
         );
         let task = self.tasks.spawn(connection);
         self.per_peer.insert(peer, of_peer + 1);
-        self.open.insert(task.id(), Open { peer, vitals, task });
+        let open = Open {
+            peer,
+            watch: Watch::new(&vitals),
+            vitals,
+            task,
+        };
+        self.open.insert(open.task.id(), open);
     }
 
     fn remove(&mut self, ended: &Result<(Id, ()), JoinError>) {
@@ -212,9 +219,10 @@ impl Connections {
         }
     }
 
-    fn close_overdue(&self, now: Instant) {
-        for open in self.open.values() {
-            if open.vitals.is_overdue(now, &self.shared.config.limits) {
+    fn close_overdue(&mut self, now: Instant) {
+        let limits = &self.shared.config.limits;
+        for open in self.open.values_mut() {
+            if open.watch.is_overdue(&open.vitals, now, limits) {
                 open.task.abort();
             }
         }
@@ -222,8 +230,7 @@ impl Connections {
 
     /// Closes connections as they become free, and all of them when the time is up.
     async fn drain(mut self) {
-        let end = Instant::now() + self.shared.config.limits.drain;
-        let mut end = std::pin::pin!(sleep_until(end));
+        let mut end = std::pin::pin!(sleep(self.shared.config.limits.drain));
         let mut look = interval(DRAIN_LOOK);
         loop {
             tokio::select! {
@@ -233,15 +240,14 @@ impl Connections {
                     None => return,
                 },
                 () = &mut end => return self.tasks.shutdown().await,
-                now = look.tick() => self.close_free(now - DRAIN_LOOK),
+                now = look.tick() => self.close_free(now),
             }
         }
     }
 
-    /// Closes connections that have had nothing to do from `since` on.
-    fn close_free(&self, since: Instant) {
-        for open in self.open.values() {
-            if open.vitals.is_free_since(since) {
+    fn close_free(&mut self, now: Instant) {
+        for open in self.open.values_mut() {
+            if open.watch.is_free(&open.vitals, now) {
                 open.task.abort();
             }
         }

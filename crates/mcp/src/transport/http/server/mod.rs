@@ -5,7 +5,7 @@
 //! - [`Config`], [`Guard`], [`Auth`], [`Limits`]: what an operator decides.
 //! - `connection`: one connection, from its first byte to its last.
 //! - `exchange`: one request, from its head to its response. Read this to see the order of checks.
-//! - `guard`, `head`, `intake`, `mirror`: the checks.
+//! - `fields`, `guard`, `head`, `intake`, `mirror`: the checks.
 //! - `answer`, `body`, `events`: the responses.
 //! - `framing`, `tap`, `vitals`: what is watched on a connection beneath HTTP.
 
@@ -15,6 +15,7 @@ mod config;
 mod connection;
 mod events;
 mod exchange;
+mod fields;
 mod framing;
 mod guard;
 mod head;

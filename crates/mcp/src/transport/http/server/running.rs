@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use callgate_wire::{Id, Notification};
+use callgate_wire::{Id, Notification, method};
 use tokio::time::{Sleep, sleep};
 
 use crate::error::Error;
@@ -16,6 +16,8 @@ pub(super) struct Running {
     /// Absent once it has panicked or finished, so that it is never polled again.
     call: Option<BoxFuture<'static, Result<Reply, Error>>>,
     notifications: Option<Notifications>,
+    /// Whether the client asked for progress. A service may report it unasked.
+    wants_progress: bool,
 }
 
 /// What a call did first.
@@ -36,6 +38,7 @@ impl Running {
     ) -> Self {
         Self {
             id: call.cx.id.clone(),
+            wants_progress: call.cx.peer.progress_token().is_some(),
             call: Some(Box::pin(async move { service.call(call).await })),
             notifications,
         }
@@ -91,14 +94,25 @@ impl Running {
 
     /// The next notification; never ready where the client cannot take any.
     pub(super) fn poll_notification(&mut self, cx: &mut Context<'_>) -> Poll<Notification> {
-        match &mut self.notifications {
-            Some(notifications) => notifications.poll_next(cx),
-            None => Poll::Pending,
+        let Some(notifications) = &mut self.notifications else {
+            return Poll::Pending;
+        };
+        loop {
+            let notification = std::task::ready!(notifications.poll_next(cx));
+            if self.wants_progress || !is_progress(&notification) {
+                return Poll::Ready(notification);
+            }
         }
     }
 
     /// The next notification that already waits.
     pub(super) fn waiting_notification(&mut self) -> Option<Notification> {
-        self.notifications.as_mut()?.try_next()
+        let notifications = self.notifications.as_mut()?;
+        std::iter::from_fn(|| notifications.try_next())
+            .find(|notification| self.wants_progress || !is_progress(notification))
     }
+}
+
+fn is_progress(notification: &Notification) -> bool {
+    notification.method.as_str() == method::NOTIFICATIONS_PROGRESS
 }

@@ -1,0 +1,64 @@
+//! The client that the official conformance suite drives, one process per scenario.
+//!
+//! The suite appends the URL of its server to the command and names the scenario in the environment.
+
+mod scenario;
+
+use std::env;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use callgate_mcp::client::{Client, Refused, with_defaults};
+use callgate_mcp::transport::http::client::{Config, HttpClient};
+use callgate_mcp::wire::content::Content;
+use callgate_mcp::wire::elicitation::{ElicitFormParams, ElicitResult};
+use callgate_mcp::wire::implementation::Implementation;
+use callgate_mcp::wire::roots::Root;
+use callgate_mcp::wire::sampling::{CreateMessageParams, CreateMessageResult};
+use callgate_mcp::wire::{Limits, RawJson};
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let url = env::args()
+        .next_back()
+        .context("usage: conformance-client URL")?;
+    let scenario = env::var("MCP_CONFORMANCE_SCENARIO")
+        .context("the suite must name the scenario in MCP_CONFORMANCE_SCENARIO")?;
+    let context = match env::var("MCP_CONFORMANCE_CONTEXT") {
+        Ok(text) => RawJson::parse(text.into(), &Limits::default())?,
+        Err(_) => RawJson::empty_object(),
+    };
+    let client = client(&url)?;
+    scenario::run(&scenario, &client, &context).await
+}
+
+/// A client that answers whatever a server may ask.
+fn client(url: &str) -> Result<Client> {
+    let service = HttpClient::new(url, Config::new("suite"))?;
+    Ok(Client::builder(Arc::new(service))
+        .info(Implementation::new(
+            "callgate-conformance-client",
+            env!("CARGO_PKG_VERSION"),
+        ))
+        .elicitation(fill_in)
+        .sampling(sample)
+        .roots(async || Ok(vec![Root::new("file:///workspace")]))
+        .build())
+}
+
+/// Accepts what a form suggests, and confirms where it asks to.
+async fn fill_in(form: ElicitFormParams) -> ElicitResult {
+    let confirmed = RawJson::encode(&serde_json::json!({ "confirmed": true }));
+    let given = match confirmed {
+        Ok(given) if form.requested_schema.properties.get("confirmed").is_some() => given,
+        _ => RawJson::empty_object(),
+    };
+    ElicitResult::accept(with_defaults(&form.requested_schema, &given))
+}
+
+async fn sample(_request: CreateMessageParams) -> Result<CreateMessageResult, Refused> {
+    Ok(CreateMessageResult::new(
+        "conformance-model",
+        Content::text("Paris"),
+    ))
+}

@@ -1,0 +1,107 @@
+use anyhow::{Context, Result, bail};
+use callgate_mcp::client::Client;
+use callgate_mcp::wire::tool::Tool;
+use callgate_mcp::wire::{Map, RawJson};
+use serde_json::json;
+
+/// Does what the suite expects of a client in this scenario.
+pub(crate) async fn run(name: &str, client: &Client, context: &RawJson) -> Result<()> {
+    match name {
+        "tools_call" => tools_call(client).await,
+        "request-metadata" | "json-schema-ref-no-deref" => {
+            client.list_tools().await?;
+            Ok(())
+        }
+        "http-standard-headers" => every_method(client).await,
+        "http-custom-headers" => custom_headers(client, context).await,
+        "http-invalid-tool-headers" => only_valid_tools(client).await,
+        "sep-2322-client-request-state" => request_state(client).await,
+        "json-schema-2020-12-preservation" => echo_schema(client).await,
+        _ => bail!("unknown scenario `{name}`"),
+    }
+}
+
+async fn tools_call(client: &Client) -> Result<()> {
+    client.list_tools().await?;
+    client
+        .call_tool("add_numbers", &json!({ "a": 5, "b": 3 }))
+        .await?;
+    Ok(())
+}
+
+/// Uses whatever the server lists, with every method that mirrors something in headers.
+async fn every_method(client: &Client) -> Result<()> {
+    for tool in client.list_tools().await? {
+        client.call_tool(&tool.name, &json!({})).await?;
+    }
+    for resource in client.list_resources().await? {
+        client.read_resource(&resource.uri).await?;
+    }
+    for prompt in client.list_prompts().await? {
+        client.get_prompt(&prompt.name, Map::default()).await?;
+    }
+    Ok(())
+}
+
+/// Replays the calls that the suite asks for, with their arguments as they are.
+async fn custom_headers(client: &Client, context: &RawJson) -> Result<()> {
+    client.list_tools().await?;
+    let calls = context
+        .get("toolCalls")
+        .context("the context has no `toolCalls`")?;
+    for call in calls.elements() {
+        let name = call.get("name").context("a tool call has no `name`")?;
+        let name = name.text().context("the name of a tool must be text")?;
+        let arguments = call.get("arguments").unwrap_or_else(RawJson::empty_object);
+        client.call_tool(&name, &arguments).await?;
+    }
+    Ok(())
+}
+
+/// Calls every tool that is left after the client has dropped those with invalid annotations.
+async fn only_valid_tools(client: &Client) -> Result<()> {
+    for tool in client.list_tools().await? {
+        client
+            .call_tool(&tool.name, &sample_arguments(&tool))
+            .await?;
+    }
+    Ok(())
+}
+
+/// A text for every parameter that is one.
+fn sample_arguments(tool: &Tool) -> serde_json::Value {
+    let properties = tool
+        .input_schema
+        .get("properties")
+        .unwrap_or_else(RawJson::empty_object);
+    let names = properties.members().filter_map(|member| member.key().ok());
+    names
+        .map(|name| (name.into_owned(), json!("value")))
+        .collect()
+}
+
+async fn request_state(client: &Client) -> Result<()> {
+    for tool in [
+        "test_mrtr_echo_state",
+        "test_mrtr_unrelated",
+        "test_mrtr_no_state",
+        "test_mrtr_no_result_type",
+    ] {
+        client.call_tool(tool, &json!({})).await?;
+    }
+    Ok(())
+}
+
+/// Sends the schema of one tool to another, which checks that nothing was lost.
+async fn echo_schema(client: &Client) -> Result<()> {
+    let tools = client.list_tools().await?;
+    let tool = tools
+        .iter()
+        .find(|tool| tool.name == "json_schema_2020_12_tool");
+    let schema = &tool
+        .context("the server does not list json_schema_2020_12_tool")?
+        .input_schema;
+    let arguments: Map<RawJson> = [("schema", schema.clone())].into_iter().collect();
+    client.call_tool("json_schema_echo", &arguments).await?;
+    Ok(())
+}

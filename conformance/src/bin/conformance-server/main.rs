@@ -1,0 +1,49 @@
+//! The server that the official conformance suite tests: `conformance-server 127.0.0.1:0`.
+
+mod content;
+mod input;
+mod listed;
+mod prompts;
+mod resources;
+mod signals;
+
+use std::env;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use callgate_mcp::router::Router;
+use callgate_mcp::transport::http::server::{Config, Server};
+use callgate_mcp::wire::implementation::Implementation;
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let address = env::args()
+        .nth(1)
+        .context("usage: conformance-server ADDRESS")?;
+    let address: SocketAddr = address
+        .parse()
+        .context("ADDRESS must be like 127.0.0.1:0")?;
+    let router = router()?;
+    let tools = router.clone();
+    let config = Config {
+        header_params: Some(Arc::new(move |tool| tools.header_params(tool))),
+        ..Config::default()
+    };
+    let server = Server::bind(address, Arc::new(router), config).await?;
+    println!("listening on http://{}/mcp", server.local_addr());
+    server.run().await;
+    Ok(())
+}
+
+fn router() -> Result<Router> {
+    let info = Implementation::new("callgate-conformance-server", env!("CARGO_PKG_VERSION"));
+    let router = Router::new(info).completion(prompts::complete);
+    content::add(&router)?;
+    listed::add(&router)?;
+    signals::add(&router)?;
+    input::add(&router)?;
+    prompts::add(&router)?;
+    resources::add(&router)?;
+    Ok(router)
+}

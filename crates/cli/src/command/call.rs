@@ -1,0 +1,139 @@
+use anyhow::anyhow;
+use callgate_mcp::client::Client;
+use callgate_mcp::wire::RawJson;
+use callgate_mcp::wire::content::Content;
+use callgate_mcp::wire::tool::{CallToolResult, Tool};
+
+use crate::args::Call;
+use crate::error::{CommandError, Exit};
+use crate::target::Target;
+use crate::{arguments, output};
+
+/// Calls a tool of a server and prints what it says.
+pub(crate) async fn run(args: &Call, json: bool) -> Result<(), CommandError> {
+    let (url, rest) = match args.words.split_first() {
+        Some((url, rest)) if args.reach.stdio.is_none() => (Some(url.as_str()), rest),
+        _ => (None, args.words.as_slice()),
+    };
+    let Some((tool, words)) = rest.split_first() else {
+        return Err(CommandError::usage("no tool is given")
+            .hint("run `callgate list` with the same server to see its tools"));
+    };
+    let target = Target::connect(&args.reach, url)?;
+    let result = call(&target.client, tool, words).await;
+    target.close().await;
+    print(&result?, json)
+}
+
+async fn call(
+    client: &Client,
+    name: &str,
+    words: &[String],
+) -> Result<CallToolResult, CommandError> {
+    let tools = client.list_tools().await?;
+    let tool = tools
+        .iter()
+        .find(|tool| tool.name == name)
+        .ok_or_else(|| unknown(name, &tools))?;
+    let arguments = arguments::parse(words, Some(&tool.input_schema))?;
+    Ok(client.call_tool(name, &arguments).await?)
+}
+
+fn unknown(name: &str, tools: &[Tool]) -> CommandError {
+    let error = CommandError::new(Exit::ToolFailed, anyhow!("the server has no tool `{name}`"));
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    match closest(name, &names) {
+        Some(close) => error.hint(format!("did you mean `{close}`?")),
+        None => error.hint("run `callgate list` with the same server to see its tools"),
+    }
+}
+
+/// The name that differs from `name` by the fewest edits, if it is not many.
+fn closest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
+    let distances = names
+        .iter()
+        .map(|candidate| (edits(name, candidate), *candidate));
+    let (distance, candidate) = distances.min()?;
+    (distance <= 1 + name.len() / 4).then_some(candidate)
+}
+
+/// How many letters must be added, removed or changed to get from `a` to `b`.
+fn edits(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut next = Vec::with_capacity(row.len());
+        next.push(i + 1);
+        for ((y, diagonal), above) in b.iter().zip(&row).zip(row.iter().skip(1)) {
+            let left = next.last().copied().unwrap_or_default();
+            next.push(
+                (diagonal + usize::from(x != *y))
+                    .min(above + 1)
+                    .min(left + 1),
+            );
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+fn print(result: &CallToolResult, json: bool) -> Result<(), CommandError> {
+    let failed = result.is_error == Some(true);
+    if json {
+        output::json(&RawJson::encode(result).map_err(anyhow::Error::from)?)?;
+    } else if !failed {
+        for content in &result.content {
+            output::text(&describe(content))?;
+        }
+    }
+    if failed {
+        let said: Vec<String> = result.content.iter().map(describe).collect();
+        let said = output::visible(&said.join("\n"));
+        return Err(CommandError::new(
+            Exit::ToolFailed,
+            anyhow!("the tool failed: {said}"),
+        ));
+    }
+    Ok(())
+}
+
+/// Text as it is, and a line about what cannot be shown.
+fn describe(content: &Content) -> String {
+    match content {
+        Content::Text(text) => text.text.clone(),
+        Content::Image(image) => binary("image", &image.mime_type, &image.data),
+        Content::Audio(audio) => binary("audio", &audio.mime_type, &audio.data),
+        other => RawJson::encode(other)
+            .map_or_else(|error| error.to_string(), |raw| raw.as_str().to_owned()),
+    }
+}
+
+fn binary(kind: &str, mime_type: &str, base64: &str) -> String {
+    let bytes = base64.trim_end_matches('=').len() * 3 / 4;
+    format!("[{kind}, {mime_type}, {bytes} bytes; use --json to get it]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_near_miss_is_suggested() {
+        let names = ["workspace_read", "workspace_write", "workspace_list"];
+        assert_eq!(closest("workspace_raed", &names), Some("workspace_read"));
+        assert_eq!(closest("workspacelist", &names), Some("workspace_list"));
+        assert_eq!(closest("delete_everything", &names), None);
+    }
+
+    #[test]
+    fn edits_are_counted() {
+        for (a, b, count) in [
+            ("", "", 0),
+            ("abc", "", 3),
+            ("", "ab", 2),
+            ("kitten", "sitting", 3),
+        ] {
+            assert_eq!(edits(a, b), count, "{a} {b}");
+        }
+    }
+}

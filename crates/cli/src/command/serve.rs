@@ -1,0 +1,100 @@
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow};
+use callgate_mcp::router::Router;
+use callgate_mcp::transport::http::server::{Auth, BearerToken, Config, HeaderParams, Server};
+use callgate_mcp::transport::stdio;
+use callgate_mcp::wire::implementation::Implementation;
+use callgate_tools::workspace::{self, Workspace};
+
+use crate::args::Serve;
+use crate::data_dir::DataDir;
+use crate::error::{CommandError, Exit};
+use crate::token;
+
+/// Serves the built-in tools until the client leaves or the user stops it.
+pub(crate) async fn run(args: &Serve, data_dir: Option<&Path>) -> Result<(), CommandError> {
+    let router = router(&args.workspace)?;
+    if args.stdio {
+        return Ok(stdio::serve(Arc::new(router)).await?);
+    }
+    serve_http(args, router, data_dir).await
+}
+
+fn router(path: &Path) -> Result<Router, CommandError> {
+    let workspace = Workspace::open(path)
+        .with_context(|| format!("cannot open the workspace {}", path.display()))
+        .map_err(|error| CommandError::from(error).hint("name a directory with --workspace DIR"))?;
+    let router = Router::new(Implementation::new("callgate", env!("CARGO_PKG_VERSION")));
+    workspace::add_tools(&router, &workspace).context("cannot offer the workspace tools")?;
+    Ok(router)
+}
+
+async fn serve_http(
+    args: &Serve,
+    router: Router,
+    data_dir: Option<&Path>,
+) -> Result<(), CommandError> {
+    if !args.listen.ip().is_loopback() {
+        let message = format!("{} is not a loopback address", args.listen);
+        return Err(CommandError::usage(message)
+            .hint("other machines may only connect over TLS, which is not there yet"));
+    }
+    let auth = if args.no_auth {
+        Auth::Open
+    } else {
+        let data_dir = DataDir::locate(data_dir)?;
+        Auth::Bearer(BearerToken::new(
+            &token::load_or_create(&data_dir)?,
+            "operator",
+        ))
+    };
+    let config = Config {
+        auth,
+        header_params: Some(mirrored(&router)),
+        ..Config::default()
+    };
+    let server = Server::bind(args.listen, Arc::new(router), config)
+        .await
+        .map_err(|source| {
+            CommandError::new(
+                Exit::Unexpected,
+                anyhow!("cannot listen on {}: {source}", args.listen),
+            )
+            .hint("pick another port with --listen 127.0.0.1:PORT")
+        })?;
+    println!("listening on http://{}/mcp", server.local_addr());
+    if !args.no_auth {
+        eprintln!("clients must send the token that `callgate token` prints");
+    }
+    let shutdown = server.shutdown_handle();
+    tokio::spawn(async move {
+        if wait_for_stop().await.is_ok() {
+            shutdown.shutdown();
+        }
+    });
+    server.run().await;
+    Ok(())
+}
+
+/// Lets the server check the parameters that requests mirror in headers.
+fn mirrored(router: &Router) -> HeaderParams {
+    let router = router.clone();
+    Arc::new(move |tool| router.header_params(tool))
+}
+
+/// Waits for the user or the system to ask for an end.
+async fn wait_for_stop() -> std::io::Result<()> {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut terminate = signal(SignalKind::terminate())?;
+        tokio::select! {
+            interrupted = tokio::signal::ctrl_c() => interrupted,
+            _ = terminate.recv() => Ok(()),
+        }
+    }
+    #[cfg(not(unix))]
+    tokio::signal::ctrl_c().await
+}

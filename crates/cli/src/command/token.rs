@@ -1,0 +1,11 @@
+use std::path::Path;
+
+use crate::data_dir::DataDir;
+use crate::error::CommandError;
+use crate::{output, token};
+
+/// Prints the token that clients of `serve` must send.
+pub(crate) fn run(data_dir: Option<&Path>) -> Result<(), CommandError> {
+    let token = token::load_or_create(&DataDir::locate(data_dir)?)?;
+    Ok(output::text(&token)?)
+}

@@ -1,0 +1,126 @@
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+use crate::data_dir::DataDir;
+
+const FILE: &str = "token";
+
+/// The token of this data directory, made on first use.
+///
+/// Two processes that start at once agree on one token: whoever comes second reads the first one's.
+pub(crate) fn load_or_create(data_dir: &DataDir) -> Result<String> {
+    let path = data_dir.file(FILE);
+    match fs::read_to_string(&path) {
+        Ok(text) => check(&path, &text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            data_dir.create()?;
+            create(&path)
+        }
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    }
+}
+
+fn create(path: &Path) -> Result<String> {
+    let mut secret = [0_u8; 32];
+    getrandom::fill(&mut secret).context("the system has no randomness")?;
+    let token = URL_SAFE_NO_PAD.encode(secret);
+    let directory = path.parent().unwrap_or(Path::new("."));
+    // Written beside and linked into place: the file is never there without its content, and it is
+    // readable by the user alone from the start.
+    let failed = || format!("cannot write {}", path.display());
+    let mut file = tempfile::NamedTempFile::new_in(directory).with_context(failed)?;
+    file.write_all(token.as_bytes()).with_context(failed)?;
+    file.as_file().sync_all().with_context(failed)?;
+    match file.persist_noclobber(path) {
+        Ok(_) => Ok(token),
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+            check(path, &fs::read_to_string(path).with_context(failed)?)
+        }
+        Err(error) => Err(error.error).with_context(failed),
+    }
+}
+
+fn check(path: &Path, text: &str) -> Result<String> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = fs::metadata(path)?.permissions().mode() & 0o777;
+        if mode & 0o077 != 0 {
+            let path = path.display();
+            bail!("{path} can be read by others (mode {mode:03o}); run: chmod 600 {path}");
+        }
+    }
+    let token = text.trim();
+    if token.len() < 32 || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        bail!(
+            "{} does not hold a token; remove it to get a new one",
+            path.display()
+        );
+    }
+    Ok(token.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data_dir() -> (tempfile::TempDir, DataDir) {
+        let directory = tempfile::tempdir().unwrap();
+        let data_dir = DataDir::locate(Some(&directory.path().join("data"))).unwrap();
+        (directory, data_dir)
+    }
+
+    #[test]
+    fn a_token_is_made_once() {
+        let (_directory, data_dir) = data_dir();
+        let first = load_or_create(&data_dir).unwrap();
+        assert_eq!(first.len(), 43);
+        assert_eq!(load_or_create(&data_dir).unwrap(), first);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_token_is_for_the_user_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let (_directory, data_dir) = data_dir();
+        load_or_create(&data_dir).unwrap();
+        let path = data_dir.file(FILE);
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        let error = load_or_create(&data_dir).unwrap_err().to_string();
+        let path = path.display();
+        assert_eq!(
+            error,
+            format!("{path} can be read by others (mode 644); run: chmod 600 {path}")
+        );
+    }
+
+    #[test]
+    fn a_damaged_token_is_reported_and_kept() {
+        let (_directory, data_dir) = data_dir();
+        data_dir.create().unwrap();
+        let path = data_dir.file(FILE);
+        let mut file = fs::File::create(&path).unwrap();
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            file.set_permissions(fs::Permissions::from_mode(0o600))
+                .unwrap();
+        }
+        file.write_all(b"short").unwrap();
+        let error = load_or_create(&data_dir).unwrap_err().to_string();
+        let shown = path.display();
+        assert_eq!(
+            error,
+            format!("{shown} does not hold a token; remove it to get a new one")
+        );
+        assert_eq!(fs::read_to_string(&path).unwrap(), "short");
+    }
+}

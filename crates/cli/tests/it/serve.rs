@@ -1,0 +1,117 @@
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use crate::fixture::{Home, Ran};
+
+#[test]
+fn clients_must_send_the_token() {
+    let home = Home::new();
+    let serving = home.serve(&[]);
+    let ran = home.run(&["list", &serving.url]);
+    assert_eq!(ran.exit, Some(3), "{ran:?}");
+    assert!(ran.stderr.contains("hint: send a token"), "{ran:?}");
+
+    let token = home.run(&["token"]).stdout;
+    let call = ["call", &serving.url, "workspace_list"];
+    let ran = home
+        .command(&call)
+        .env("CALLGATE_TOKEN", token.trim())
+        .output()
+        .unwrap();
+    assert_eq!(
+        Ran::from(ran),
+        Ran::printed("{\"path\":\".\",\"entries\":[],\"truncated\":false}\n")
+    );
+    let file = home.path().join(".local/share/callgate/token");
+    let ran = home.run(&[&call[..], &["--token-file", file.to_str().unwrap()]].concat());
+    assert_eq!(ran.exit, Some(0), "{ran:?}");
+}
+
+#[test]
+fn without_a_token_everybody_on_the_machine_may_call() {
+    let home = Home::new();
+    let serving = home.serve(&["--no-auth"]);
+    assert_eq!(home.run(&["list", &serving.url]).exit, Some(0));
+}
+
+#[test]
+fn other_machines_may_not_connect() {
+    let home = Home::new();
+    assert_eq!(
+        home.run(&["serve", "--listen", "0.0.0.0:0"]),
+        Ran::failed(
+            1,
+            "error: 0.0.0.0:0 is not a loopback address\nhint: other machines may only connect over TLS, which is not there yet\n"
+        )
+    );
+}
+
+#[test]
+fn a_taken_port_is_reported() {
+    let home = Home::new();
+    let serving = home.serve(&[]);
+    let address = serving
+        .url
+        .trim_start_matches("http://")
+        .trim_end_matches("/mcp");
+    let ran = home.run(&["serve", "--listen", address]);
+    assert_eq!(ran.exit, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("hint: pick another port"), "{ran:?}");
+}
+
+#[test]
+fn a_missing_workspace_is_reported() {
+    let home = Home::new();
+    let ran = home.run(&["serve", "--workspace", "/no/such/directory"]);
+    assert_eq!(
+        ran,
+        Ran::failed(
+            1,
+            "error: cannot open the workspace /no/such/directory: No such file or directory (os error 2)\nhint: name a directory with --workspace DIR\n"
+        )
+    );
+}
+
+#[test]
+fn a_terminated_server_ends_well() {
+    let home = Home::new();
+    let serving = home.serve(&[]);
+    let pid = serving.pid().to_string();
+    assert!(
+        Command::new("kill")
+            .args(["-TERM", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
+    assert_eq!(serving.wait(), Some(0));
+}
+
+#[test]
+fn standard_output_carries_nothing_but_the_protocol() {
+    let home = Home::new();
+    let workspace = home.workspace();
+    let mut server = home.command(&[
+        "serve",
+        "--stdio",
+        "--workspace",
+        workspace.to_str().unwrap(),
+    ]);
+    let mut server = server
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = server.stdin.take().unwrap();
+    stdin
+        .write_all(b"garbage\n{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"shutdown\"}\n")
+        .unwrap();
+    drop(stdin);
+    let output = server.wait_with_output().unwrap();
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32700,\"message\":\"message is not JSON at byte 0\"}}\n\
+         {\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32602,\"message\":\"params must have the object `_meta`\"}}\n"
+    );
+    assert_eq!(output.status.code(), Some(0));
+}

@@ -1,0 +1,103 @@
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// Why there is nothing to run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NotFound {
+    #[error("there is no program `{}`", .0.display())]
+    Missing(PathBuf),
+    #[error("`{}` is not an executable file", .0.display())]
+    NotExecutable(PathBuf),
+    #[error("program `{program}` is in none of the directories of PATH ({path})")]
+    NotInPath { program: String, path: String },
+}
+
+/// Finds the file to run, as a shell would but without one.
+#[cfg(unix)]
+pub(super) fn find(
+    program: &OsStr,
+    path: Option<&OsStr>,
+    cwd: Option<&Path>,
+) -> Result<PathBuf, NotFound> {
+    use std::os::unix::ffi::OsStrExt;
+
+    let base = cwd.unwrap_or(Path::new(""));
+    if program.as_bytes().contains(&b'/') {
+        let file = base.join(program);
+        return match file.metadata() {
+            Err(_) => Err(NotFound::Missing(file)),
+            Ok(_) if !is_executable(&file) => Err(NotFound::NotExecutable(file)),
+            Ok(_) => Ok(file),
+        };
+    }
+    let path = path.unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
+    path.as_bytes()
+        .split(|byte| *byte == b':')
+        // An empty entry would mean the working directory, which nobody wants searched.
+        .filter(|directory| !directory.is_empty())
+        .map(|directory| base.join(OsStr::from_bytes(directory)).join(program))
+        .find(|file| is_executable(file))
+        .ok_or_else(|| NotFound::NotInPath {
+            program: program.to_string_lossy().into_owned(),
+            path: path.to_string_lossy().into_owned(),
+        })
+}
+
+/// Leaves it to the system to find the file to run.
+#[cfg(not(unix))]
+pub(super) fn find(
+    program: &OsStr,
+    _path: Option<&OsStr>,
+    _cwd: Option<&Path>,
+) -> Result<PathBuf, NotFound> {
+    Ok(program.into())
+}
+
+#[cfg(unix)]
+fn is_executable(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+
+    file.metadata()
+        .is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn programs_are_found_by_path_or_by_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        let (tool, text) = (root.join("bin/tool"), root.join("text"));
+        fs::create_dir(root.join("bin")).unwrap();
+        fs::write(&tool, "").unwrap();
+        fs::write(&text, "").unwrap();
+        fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(&text, fs::Permissions::from_mode(0o644)).unwrap();
+
+        let path = format!(
+            "/nonexistent::{}:{}",
+            root.display(),
+            root.join("bin").display()
+        );
+        let find = |program: &str| find(OsStr::new(program), Some(OsStr::new(&path)), Some(root));
+        assert_eq!(find("tool"), Ok(tool.clone()));
+        assert_eq!(find("bin/tool"), Ok(tool.clone()));
+        assert_eq!(find(tool.to_str().unwrap()), Ok(tool));
+        assert_eq!(
+            find("./text"),
+            Err(NotFound::NotExecutable(root.join("./text")))
+        );
+        assert_eq!(find("./none"), Err(NotFound::Missing(root.join("./none"))));
+        for name in ["text", "bin", "none", ""] {
+            let not_found = NotFound::NotInPath {
+                program: name.to_owned(),
+                path: path.clone(),
+            };
+            assert_eq!(find(name), Err(not_found));
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! A server on our router, with something for every request of the protocol.
+
+use std::sync::Arc;
+
+use callgate_mcp::router::{Json, RequestCx, Router, ToolError};
+use callgate_mcp::wire::completion::CompleteParams;
+use callgate_mcp::wire::implementation::Implementation;
+use callgate_mcp::wire::prompt::{Prompt, PromptArgument};
+use callgate_mcp::wire::resource::{Resource, ResourceTemplate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+
+/// What tests hear of the server.
+#[derive(Clone, Default)]
+pub(crate) struct Signals {
+    /// Told when `wait` is called.
+    pub(crate) waiting: Arc<Notify>,
+    /// Told when the call of `wait` was cancelled.
+    pub(crate) cancelled: Arc<Notify>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Numbers {
+    a: i64,
+    b: i64,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Sum {
+    sum: i64,
+}
+
+#[derive(Deserialize)]
+struct Topic {
+    topic: String,
+}
+
+#[derive(Deserialize)]
+struct Note {
+    id: String,
+}
+
+struct NotifyOnDrop(Arc<Notify>);
+
+impl Drop for NotifyOnDrop {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
+/// The server, which tells `signals` what happens.
+pub(crate) fn everything(signals: &Signals) -> Router {
+    let Signals { waiting, cancelled } = signals.clone();
+    let wait = move || {
+        let cancelled = NotifyOnDrop(cancelled.clone());
+        waiting.notify_one();
+        async move {
+            let _cancelled = cancelled;
+            std::future::pending::<String>().await
+        }
+    };
+    let essay = Prompt {
+        arguments: Some(vec![PromptArgument::required("topic", "What about")]),
+        ..Prompt::new("essay", "Writes")
+    };
+    Router::new(Implementation::new("ours", "1.0"))
+        .instructions("Try everything")
+        .page_size(2)
+        .tool("add", "Adds", |numbers: Numbers| async move {
+            Json(Sum {
+                sum: numbers.a + numbers.b,
+            })
+        })
+        .tool("count", "Counts to three", |cx: RequestCx| async move {
+            for number in [1.0, 2.0, 3.0] {
+                cx.progress(number, Some(3.0), None).await;
+            }
+            "counted"
+        })
+        .tool("wait", "Waits for ever", wait)
+        .tool("fail", "Fails", || async {
+            Err::<String, ToolError>(ToolError::failed("no"))
+        })
+        .prompt(essay, |topic: Topic| async move {
+            format!("Write about {}", topic.topic)
+        })
+        .resource(Resource::new("note:1", "first"), || async { "remember" })
+        .resource_template(
+            ResourceTemplate::new("note:{id}", "note"),
+            |note: Note| async move { (note.id == "2").then_some("forget") },
+        )
+        .completion(|params: CompleteParams| async move {
+            vec![format!("{}pple", params.argument.value)]
+        })
+}

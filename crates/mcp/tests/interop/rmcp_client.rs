@@ -1,0 +1,160 @@
+//! A client on the official SDK against our server.
+
+use std::sync::{Arc, Mutex};
+
+use callgate_mcp::Service;
+use callgate_mcp::transport::http::server::{Config as HttpConfig, Server};
+use callgate_mcp::transport::line::{Config, serve};
+use rmcp::model::{
+    CallToolRequestParams, ClientConfig, GetPromptRequestParams, JsonObject,
+    ProgressNotificationParam, ProtocolVersion, ReadResourceRequestParams,
+};
+use rmcp::service::{NotificationContext, RoleClient, RunningService, ServiceError};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt};
+use serde_json::{Value, json};
+
+use crate::our_server::{Signals, everything};
+
+/// A client that remembers the progress it heard of.
+#[derive(Clone, Default)]
+struct Listener {
+    progress: Arc<Mutex<Vec<f64>>>,
+}
+
+impl ClientHandler for Listener {
+    async fn on_progress(
+        &self,
+        params: ProgressNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        self.progress.lock().unwrap().push(params.progress);
+    }
+
+    fn get_info(&self) -> ClientConfig {
+        ClientConfig::default()
+    }
+}
+
+type Running = RunningService<RoleClient, Listener>;
+
+fn discover() -> ClientLifecycleMode {
+    ClientLifecycleMode::Discover {
+        preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+    }
+}
+
+fn object(value: Value) -> JsonObject {
+    serde_json::from_value(value).unwrap()
+}
+
+fn call(name: &'static str) -> CallToolRequestParams {
+    CallToolRequestParams::new(name)
+}
+
+fn code(error: &ServiceError) -> i32 {
+    match error {
+        ServiceError::McpError(error) => error.code.0,
+        other => panic!("unexpected {other:?}"),
+    }
+}
+
+async fn try_everything(client: &Running, signals: &Signals) {
+    let about = client.peer_info().unwrap();
+    assert_eq!(about.instructions.as_deref(), Some("Try everything"));
+    tools(client, signals).await;
+    prompts_and_resources(client).await;
+}
+
+async fn tools(client: &Running, signals: &Signals) {
+    let tools = client.list_all_tools().await.unwrap();
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_ref()).collect();
+    assert_eq!(names, ["add", "count", "wait", "fail"]);
+    assert!(tools[0].output_schema.is_some());
+
+    let numbers = call("add").with_arguments(object(json!({"a": 1, "b": 2})));
+    let sum = client.call_tool(numbers).await.unwrap();
+    assert_eq!(sum.structured_content, Some(json!({"sum": 3})));
+
+    let invalid = call("add").with_arguments(object(json!({"a": "x", "b": 2})));
+    let invalid = client.call_tool(invalid).await.unwrap();
+    assert_eq!(invalid.is_error, Some(true));
+
+    let failed = client.call_tool(call("fail")).await.unwrap();
+    let text = &failed.content[0].as_text().unwrap().text;
+    assert_eq!((failed.is_error, text.as_str()), (Some(true), "no"));
+
+    let unknown = client.call_tool(call("unknown")).await.unwrap_err();
+    assert_eq!(code(&unknown), -32602);
+
+    client.call_tool(call("count")).await.unwrap();
+    let heard = client.service().progress.lock().unwrap().clone();
+    assert_eq!(heard, [1.0, 2.0, 3.0]);
+
+    tokio::select! {
+        answer = client.call_tool(call("wait")) => panic!("unexpected {answer:?}"),
+        () = signals.waiting.notified() => {}
+    }
+    signals.cancelled.notified().await;
+}
+
+async fn prompts_and_resources(client: &Running) {
+    let prompts = client.list_all_prompts().await.unwrap();
+    assert_eq!(prompts[0].name, "essay");
+    let topic = object(json!({"topic": "rust"}));
+    let params = GetPromptRequestParams::new("essay").with_arguments(topic);
+    let prompt = client.get_prompt(params).await.unwrap();
+    let text = &prompt.messages[0].content.as_text().unwrap().text;
+    assert_eq!(text, "Write about rust");
+
+    let resources = client.list_all_resources().await.unwrap();
+    assert_eq!(resources[0].uri, "note:1");
+    let templates = client.list_all_resource_templates().await.unwrap();
+    assert_eq!(templates[0].uri_template, "note:{id}");
+    let read = async |uri: &str| {
+        client
+            .read_resource(ReadResourceRequestParams::new(uri))
+            .await
+    };
+    for (uri, text) in [("note:1", "remember"), ("note:2", "forget")] {
+        let note = serde_json::to_value(read(uri).await.unwrap()).unwrap();
+        assert_eq!(note["contents"], json!([{"uri": uri, "text": text}]));
+    }
+    assert_eq!(code(&read("note:3").await.unwrap_err()), -32602);
+
+    let completed = client.complete_prompt_simple("essay", "topic", "a").await;
+    assert_eq!(completed.unwrap(), ["apple"]);
+}
+
+#[tokio::test]
+async fn an_rmcp_client_and_our_server_over_lines() {
+    let signals = Signals::default();
+    let router: Arc<dyn Service> = Arc::new(everything(&signals));
+    let (near, far) = tokio::io::duplex(64 * 1024);
+    let (reader, writer) = tokio::io::split(far);
+    let serving = tokio::spawn(serve(router, reader, writer, Config::default()));
+    let client = Listener::default().serve_with_lifecycle(near, discover());
+    let client = client.await.unwrap();
+    try_everything(&client, &signals).await;
+    client.cancel().await.unwrap();
+    serving.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn an_rmcp_client_and_our_server_over_http() {
+    let signals = Signals::default();
+    let router: Arc<dyn Service> = Arc::new(everything(&signals));
+    let loopback = ([127, 0, 0, 1], 0).into();
+    let server = Server::bind(loopback, router, HttpConfig::default()).await;
+    let server = server.unwrap();
+    let url = format!("http://{}/mcp", server.local_addr());
+    let shutdown = server.shutdown_handle();
+    let serving = tokio::spawn(server.run());
+    let transport = StreamableHttpClientTransport::from_uri(url);
+    let client = Listener::default().serve_with_lifecycle(transport, discover());
+    let client = client.await.unwrap();
+    try_everything(&client, &signals).await;
+    client.cancel().await.unwrap();
+    shutdown.shutdown();
+    serving.await.unwrap();
+}

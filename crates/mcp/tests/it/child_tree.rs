@@ -1,0 +1,83 @@
+//! Nothing of a child survives, however it was forked and however its parent ends.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use callgate_mcp::transport::child::{Child, Patience};
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+use crate::child_fixture::{PEER, Signs, peer, supervised};
+use crate::stdio_fixture::soon;
+
+/// Shapes of process trees, and the processes that report from each.
+const SHAPES: [(&str, &[&str]); 4] = [
+    ("plain", &["plain"]),
+    ("stubborn", &["stubborn"]),
+    ("daemon", &["daemon", "orphan"]),
+    ("wrapper", &["stubborn", "wrapper"]),
+];
+
+async fn start(shape: &str, names: &[&str]) -> (Child, Signs) {
+    let mut signs = Signs::new();
+    let mut config = supervised(peer(["shape", shape, &signs.path()]));
+    config.patience = Patience {
+        exit: Duration::from_millis(100),
+        terminate: Duration::from_millis(100),
+    };
+    let child = Child::spawn(&config).expect("the child starts");
+    signs.born(names).await;
+    (child, signs)
+}
+
+#[tokio::test]
+async fn nothing_survives_a_drop() {
+    for (shape, names) in SHAPES {
+        let (child, signs) = start(shape, names).await;
+        drop(child);
+        signs.gone().await;
+    }
+}
+
+#[tokio::test]
+async fn nothing_survives_a_close() {
+    for (shape, names) in SHAPES {
+        let (child, signs) = start(shape, names).await;
+        soon(child.close()).await;
+        signs.gone().await;
+    }
+}
+
+async fn parent(end: &str, shape: &str, names: &[&str]) -> (tokio::process::Child, Signs) {
+    let mut signs = Signs::new();
+    let parent = Command::new(PEER)
+        .args(["parent", end, shape, &signs.path()])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the parent starts");
+    signs.born(names).await;
+    (parent, signs)
+}
+
+#[tokio::test]
+async fn nothing_survives_a_parent_that_panics_or_exits() {
+    for (end, code) in [("panic", 101), ("exit", 0)] {
+        for (shape, names) in SHAPES {
+            let (mut parent, signs) = parent(end, shape, names).await;
+            let mut input = parent.stdin.take().unwrap();
+            input.write_all(b"!").await.unwrap();
+            assert_eq!(soon(parent.wait()).await.unwrap().code(), Some(code));
+            signs.gone().await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn nothing_survives_a_parent_that_is_killed() {
+    for (shape, names) in SHAPES {
+        let (mut parent, signs) = parent("panic", shape, names).await;
+        soon(parent.kill()).await.unwrap();
+        signs.gone().await;
+    }
+}
