@@ -44,6 +44,12 @@ impl RequestCx {
     ) -> Result<InputResponse, Error> {
         let request = request.into();
         self.check_askable(&request)?;
+        if let Some(task) = self.task() {
+            return match self.dialogue()?.remembered(key) {
+                Some(answer) => Ok(answer),
+                None => task.ask(key, request).await,
+            };
+        }
         match self.dialogue()?.answer(key, &request)? {
             Some(answer) => Ok(answer),
             // The one who runs the handler ends the request here.

@@ -15,7 +15,11 @@ use super::prompt::PromptOutput;
 use super::resource_output::ResourceOutput;
 use super::service::Router;
 use super::state::StateKey;
+use super::task::TaskConfig;
 use super::tool::ToolRoute;
+
+/// As good as for ever, and no clock overflows.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 /// Building a router.
 ///
@@ -60,7 +64,8 @@ impl Router {
     /// The same router with clients that may take so long to answer; by default 10 minutes.
     #[must_use]
     pub fn state_ttl(self, ttl: Duration) -> Self {
-        self.shared.edit(|catalog| catalog.state_ttl = ttl);
+        self.shared
+            .edit(|catalog| catalog.state_ttl = ttl.min(LONGEST));
         self
     }
 
@@ -69,6 +74,14 @@ impl Router {
     pub fn max_listeners(self, listeners: usize) -> Self {
         self.shared
             .edit(|catalog| catalog.max_listeners = listeners);
+        self
+    }
+
+    /// The same router with tasks that are kept in this way.
+    #[must_use]
+    pub fn tasks(self, mut config: TaskConfig) -> Self {
+        config.ttl = config.ttl.min(LONGEST);
+        self.shared.edit(|catalog| catalog.tasks = config);
         self
     }
 

@@ -7,6 +7,7 @@ use super::completion::CompletionFn;
 use super::prompt::PromptRoute;
 use super::registry::Registry;
 use super::resource::{ResourceRoute, TemplateRoute};
+use super::task::TaskConfig;
 use super::tool::ToolEntry;
 
 /// All that a router offers, as it is at one moment.
@@ -18,6 +19,9 @@ pub(crate) struct Catalog {
     /// How long a client may take to answer.
     pub(crate) state_ttl: Duration,
     pub(crate) max_listeners: usize,
+    pub(crate) tasks: TaskConfig,
+    /// Whether there is, or has been, a tool that can be a task.
+    pub(crate) has_tasks: bool,
     pub(crate) tools: Registry<ToolEntry>,
     pub(crate) prompts: Registry<PromptRoute>,
     pub(crate) resources: Registry<ResourceRoute>,
@@ -47,6 +51,8 @@ impl Default for Catalog {
             cache: Cache::new(Duration::ZERO, CacheScope::Private),
             state_ttl: Duration::from_secs(600),
             max_listeners: 1_000,
+            tasks: TaskConfig::default(),
+            has_tasks: false,
             tools: Registry::default(),
             prompts: Registry::default(),
             resources: Registry::default(),

@@ -2,14 +2,15 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Waker;
 
-use callgate_wire::input::InputRequests;
 use callgate_wire::logging::{LogLevel, LoggingMessageParams};
 use callgate_wire::progress::ProgressParams;
 use callgate_wire::{Map, Method, Notification, Number, RawJson, meta, method};
 use serde::Serialize;
+use tokio::sync::SetOnce;
 use tokio::time::Instant;
 
-use super::dialogue::Dialogue;
+use super::dialogue::{Dialogue, Pause};
+use super::task::TaskEntry;
 use crate::error::Error;
 use crate::service::{Caller, Cx, PeerInfo};
 
@@ -27,6 +28,8 @@ struct Inner {
     progress: Mutex<f64>,
     /// What is asked of the client, where the method allows it.
     dialogue: Option<Dialogue>,
+    /// The task that the request goes on as.
+    task: SetOnce<Arc<TaskEntry>>,
 }
 
 impl RequestCx {
@@ -37,6 +40,7 @@ impl RequestCx {
             log_level,
             progress: Mutex::new(f64::NEG_INFINITY),
             dialogue,
+            task: SetOnce::new(),
         })))
     }
 
@@ -69,11 +73,29 @@ impl RequestCx {
         Err(missing_capability(path))
     }
 
+    /// Lets the request go on as a task, where the tool and the client support it.
+    ///
+    /// The client gets the task at once and the handler goes on in the background, where questions
+    /// wait for their answers. Otherwise nothing happens. This is for tools of
+    /// [`ToolRoute::task_when_detached`](super::ToolRoute::task_when_detached); others are tasks
+    /// from the start, if at all.
+    pub async fn detach(&self) {
+        if self.dialogue().is_ok_and(Dialogue::want_detach) {
+            self.0.task.wait().await;
+        }
+    }
+
     /// Says how far the request has come, if the client wants to know.
     ///
     /// What is not more than before is not sent. It waits while the client is slow to read;
-    /// dropping the future sends nothing.
+    /// dropping the future sends nothing. Of a task only the message is told, as its status.
     pub async fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
+        if let Some(task) = self.task() {
+            if let Some(message) = message {
+                task.set_message(message);
+            }
+            return;
+        }
         let Some(progress_token) = self.peer().progress_token() else {
             return;
         };
@@ -104,14 +126,15 @@ impl RequestCx {
     /// Sends a log message, if the client wants messages of this level.
     ///
     /// Never log secrets: the client may show messages to anybody. It waits while the client is
-    /// slow to read; dropping the future sends nothing.
+    /// slow to read; dropping the future sends nothing. Tasks do not log.
     pub async fn log<T: Serialize + ?Sized>(
         &self,
         level: LogLevel,
         logger: Option<&str>,
         data: &T,
     ) {
-        if self.0.log_level.is_none_or(|lowest| level < lowest) {
+        let wanted = self.0.log_level.is_some_and(|lowest| level >= lowest);
+        if !wanted || self.task().is_some() {
             return;
         }
         let Ok(data) = RawJson::encode(data) else {
@@ -134,9 +157,23 @@ impl RequestCx {
             .ok_or_else(|| Error::internal("only tools, prompts and resources can ask for input"))
     }
 
-    /// The questions without an answer; if there are none, `runner` is woken when there is one.
-    pub(crate) fn open_questions(&self, runner: &Waker) -> Option<InputRequests> {
-        self.0.dialogue.as_ref()?.open_or_wake(runner)
+    /// Why the handler cannot go on; if it can, `runner` is woken when it cannot.
+    pub(crate) fn pause_or_wake(&self, runner: &Waker) -> Option<Pause> {
+        self.0.dialogue.as_ref()?.pause_or_wake(runner)
+    }
+
+    /// The task that the request goes on as.
+    pub(crate) fn task(&self) -> Option<&Arc<TaskEntry>> {
+        self.0.task.get()
+    }
+
+    /// Lets the request go on as `task`, and the handler with it.
+    pub(crate) fn become_task(&self, task: Arc<TaskEntry>) {
+        if let Some(dialogue) = &self.0.dialogue {
+            dialogue.detached();
+        }
+        // A request becomes a task once.
+        let _ = self.0.task.set(task);
     }
 
     async fn notify(&self, method: &str, params: &impl Serialize) {

@@ -28,8 +28,29 @@ struct Progress {
     used: InputResponses,
     /// Questions without an answer.
     open: InputRequests,
+    detach: Detach,
     /// Wakes the one who runs the handler.
     runner: Option<Waker>,
+}
+
+/// Whether the request goes on as a task.
+#[derive(Default, PartialEq, Eq)]
+enum Detach {
+    /// It cannot, or it does already.
+    #[default]
+    Never,
+    /// If the handler wants it to.
+    Possible,
+    /// The handler waits for it.
+    Wanted,
+}
+
+/// Why a handler cannot go on.
+pub(crate) enum Pause {
+    /// It waits for answers to these questions.
+    Asked(InputRequests),
+    /// It wants to go on as a task.
+    Detach,
 }
 
 impl Dialogue {
@@ -71,20 +92,48 @@ impl Dialogue {
             return Err(Error::internal(message));
         }
         progress.open.insert(key, request.clone());
-        if let Some(runner) = progress.runner.take() {
-            runner.wake();
-        }
+        progress.wake_runner();
         Ok(None)
     }
 
-    /// The questions without an answer; if there are none, `runner` is woken when there is one.
-    pub(crate) fn open_or_wake(&self, runner: &Waker) -> Option<InputRequests> {
+    /// An answer that was given in this or an earlier round.
+    pub(crate) fn remembered(&self, key: &str) -> Option<InputResponse> {
+        let earlier = self.earlier.answers.get(key).cloned();
+        earlier.or_else(|| self.progress().used.get(key).cloned())
+    }
+
+    /// Lets the handler go on as a task when it wants to.
+    pub(crate) fn allow_detach(&self) {
+        self.progress().detach = Detach::Possible;
+    }
+
+    /// Asks for the request to go on as a task; whether it will.
+    pub(crate) fn want_detach(&self) -> bool {
         let mut progress = self.progress();
-        if progress.open.is_empty() {
-            progress.runner = Some(runner.clone());
-            return None;
+        if progress.detach == Detach::Never {
+            return false;
         }
-        Some(std::mem::take(&mut progress.open))
+        progress.detach = Detach::Wanted;
+        progress.wake_runner();
+        true
+    }
+
+    /// Notes that the request goes on as a task.
+    pub(crate) fn detached(&self) {
+        self.progress().detach = Detach::Never;
+    }
+
+    /// Why the handler cannot go on; if it can, `runner` is woken when it cannot.
+    pub(crate) fn pause_or_wake(&self, runner: &Waker) -> Option<Pause> {
+        let mut progress = self.progress();
+        if !progress.open.is_empty() {
+            return Some(Pause::Asked(std::mem::take(&mut progress.open)));
+        }
+        if progress.detach == Detach::Wanted {
+            return Some(Pause::Detach);
+        }
+        progress.runner = Some(runner.clone());
+        None
     }
 
     /// What the next round is to be told.
@@ -98,6 +147,14 @@ impl Dialogue {
 
     fn progress(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Progress {
+    fn wake_runner(&mut self) {
+        if let Some(runner) = self.runner.take() {
+            runner.wake();
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 use callgate_wire::RawJson;
 use callgate_wire::capabilities::{ListCapability, ResourcesCapability, ServerCapabilities};
 use callgate_wire::discover::DiscoverResult;
+use callgate_wire::task::EXTENSION;
 
 use super::catalog::Catalog;
 use super::service::Shared;
@@ -28,7 +29,7 @@ fn capabilities(catalog: &Catalog) -> ServerCapabilities {
     let list = || ListCapability {
         list_changed: Some(true),
     };
-    ServerCapabilities {
+    let capabilities = ServerCapabilities {
         logging: Some(RawJson::empty_object()),
         completions: catalog.completion.as_ref().map(|_| RawJson::empty_object()),
         prompts: catalog.prompts.was_used().then(list),
@@ -38,5 +39,9 @@ fn capabilities(catalog: &Catalog) -> ServerCapabilities {
         }),
         tools: catalog.tools.was_used().then(list),
         ..ServerCapabilities::default()
+    };
+    match catalog.has_tasks {
+        true => capabilities.with_extension(EXTENSION, RawJson::empty_object()),
+        false => capabilities,
     }
 }

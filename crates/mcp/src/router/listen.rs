@@ -6,15 +6,17 @@ use callgate_wire::result::EmptyResult;
 use callgate_wire::subscription::{
     SubscriptionFilter, SubscriptionsAcknowledgedParams, SubscriptionsListenParams,
 };
+use callgate_wire::task::TaskNotificationParams;
 use callgate_wire::{Meta, Method, Notification, RawJson, method};
 use serde::Serialize;
 
 use super::listeners::{Change, Wanted};
 use super::service::Shared;
+use super::task;
 use crate::error::{Error, Kind};
-use crate::service::{Call, Reply};
+use crate::service::{Call, Cx, Reply};
 
-/// The most resources that one subscription follows; the rest is not
+/// The most resources and the most tasks that one subscription follows; the rest is not
 /// acknowledged.
 const MAX_FOLLOWED: usize = 1_000;
 
@@ -25,7 +27,7 @@ pub(crate) async fn listen(shared: &Arc<Shared>, call: Call) -> Result<Reply, Er
         Error::invalid_params("`notifications` must be an object of what to tell")
             .with_source(error)
     })?;
-    let accepted = accept(shared, params.notifications);
+    let accepted = accept(shared, &cx, params.notifications)?;
     let limit = shared.catalog().max_listeners;
     // Joined before the acknowledgement, so that no change after it is missed.
     let seat = shared
@@ -38,7 +40,9 @@ pub(crate) async fn listen(shared: &Arc<Shared>, call: Call) -> Result<Reply, Er
     let meta = Meta::subscription(&cx.id);
     while let Some(changes) = seat.next().await {
         for change in changes {
-            cx.notify.send(tell(change, &meta)).await;
+            if let Some(notification) = tell(shared, &cx, change, &meta) {
+                cx.notify.send(notification).await;
+            }
         }
     }
     let result = EmptyResult::default();
@@ -46,11 +50,20 @@ pub(crate) async fn listen(shared: &Arc<Shared>, call: Call) -> Result<Reply, Er
 }
 
 /// The part of a filter that will be honored.
-fn accept(shared: &Shared, asked: SubscriptionFilter) -> SubscriptionFilter {
+fn accept(
+    shared: &Shared,
+    cx: &Cx,
+    asked: SubscriptionFilter,
+) -> Result<SubscriptionFilter, Error> {
+    if asked.task_ids.is_some() {
+        task::require_extension(&cx.peer)?;
+    }
+    let is_known = |id: &String| shared.tasks.get(id, &cx.caller).is_some();
+    let tasks = |ids| followed(ids).into_iter().filter(is_known).collect();
     let catalog = shared.catalog();
     let yes = |asked: Option<bool>, offered: bool| (asked == Some(true) && offered).then_some(true);
     let has_resources = catalog.has_resources();
-    SubscriptionFilter {
+    Ok(SubscriptionFilter {
         tools_list_changed: yes(asked.tools_list_changed, catalog.tools.was_used()),
         prompts_list_changed: yes(asked.prompts_list_changed, catalog.prompts.was_used()),
         resources_list_changed: yes(asked.resources_list_changed, has_resources),
@@ -58,8 +71,8 @@ fn accept(shared: &Shared, asked: SubscriptionFilter) -> SubscriptionFilter {
             .resource_subscriptions
             .filter(|_| has_resources)
             .map(followed),
-        task_ids: None,
-    }
+        task_ids: asked.task_ids.filter(|_| catalog.has_tasks).map(tasks),
+    })
 }
 
 /// As many as one subscription follows, each once.
@@ -77,24 +90,28 @@ fn wanted(accepted: &SubscriptionFilter) -> Wanted {
         prompts: accepted.prompts_list_changed == Some(true),
         resources: accepted.resources_list_changed == Some(true),
         uris: set(&accepted.resource_subscriptions),
+        task_ids: set(&accepted.task_ids),
     }
 }
 
-fn tell(change: Change, meta: &Meta) -> Notification {
+/// The notification of a change; none for a task that is already forgotten.
+fn tell(shared: &Shared, cx: &Cx, change: Change, meta: &Meta) -> Option<Notification> {
     let meta = Some(meta.clone());
-    let list_changed = |name: &str| notification(name, &NotificationParams { meta: meta.clone() });
-    match change {
-        Change::Tools => list_changed(method::NOTIFICATIONS_TOOLS_LIST_CHANGED),
-        Change::Prompts => list_changed(method::NOTIFICATIONS_PROMPTS_LIST_CHANGED),
-        Change::Resources => list_changed(method::NOTIFICATIONS_RESOURCES_LIST_CHANGED),
-        Change::Resource(uri) => notification(
-            method::NOTIFICATIONS_RESOURCES_UPDATED,
-            &ResourceUpdatedParams {
-                meta: meta.clone(),
-                uri,
-            },
-        ),
-    }
+    let list_changed = |name: &str, meta| notification(name, &NotificationParams { meta });
+    Some(match change {
+        Change::Tools => list_changed(method::NOTIFICATIONS_TOOLS_LIST_CHANGED, meta),
+        Change::Prompts => list_changed(method::NOTIFICATIONS_PROMPTS_LIST_CHANGED, meta),
+        Change::Resources => list_changed(method::NOTIFICATIONS_RESOURCES_LIST_CHANGED, meta),
+        Change::Resource(uri) => {
+            let params = ResourceUpdatedParams { meta, uri };
+            notification(method::NOTIFICATIONS_RESOURCES_UPDATED, &params)
+        }
+        Change::Task(id) => {
+            let task = shared.tasks.get(&id, &cx.caller)?.snapshot();
+            let params = TaskNotificationParams { task, meta };
+            notification(method::NOTIFICATIONS_TASKS, &params)
+        }
+    })
 }
 
 fn notification(name: &str, params: &impl Serialize) -> Notification {

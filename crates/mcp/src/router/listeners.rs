@@ -6,8 +6,8 @@ use tokio::sync::Notify;
 /// Those who want to be told of changes.
 ///
 /// What happens while one of them is slow to read is told once, however often it happens: what
-/// waits for a listener is never more than what it subscribed to.
-#[derive(Default)]
+/// waits for a listener is never more than what it subscribed to. Clones speak to the same listeners.
+#[derive(Clone, Default)]
 pub(crate) struct Listeners {
     open: Arc<Mutex<Open>>,
 }
@@ -38,6 +38,7 @@ pub(crate) struct Wanted {
     pub(crate) prompts: bool,
     pub(crate) resources: bool,
     pub(crate) uris: HashSet<String>,
+    pub(crate) task_ids: HashSet<String>,
 }
 
 #[derive(Default)]
@@ -57,6 +58,8 @@ pub(crate) enum Change {
     Resources,
     /// The resource with this URI.
     Resource(String),
+    /// The task with this id.
+    Task(String),
 }
 
 impl Listeners {
@@ -133,6 +136,7 @@ impl Wanted {
             Change::Prompts => self.prompts,
             Change::Resources => self.resources,
             Change::Resource(uri) => self.uris.contains(uri),
+            Change::Task(id) => self.task_ids.contains(id),
         }
     }
 }

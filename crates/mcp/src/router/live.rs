@@ -23,7 +23,8 @@ impl Router {
     /// The name is not one that clients take, or the schema is not one that can be used.
     pub fn add_tool(&self, route: ToolRoute) -> Result<(), RouteError> {
         let (tool, entry) = route.into_entry()?;
-        self.change(Change::Tools, |catalog| {
+        self.change(&Change::Tools, |catalog| {
+            catalog.has_tasks |= entry.can_be_a_task();
             catalog.tools.insert(&tool.name, &tool, entry);
         });
         Ok(())
@@ -31,7 +32,7 @@ impl Router {
 
     /// Removes a tool; whether there was one. Calls under way go on.
     pub fn remove_tool(&self, name: &str) -> bool {
-        self.remove(Change::Tools, |catalog| catalog.tools.remove(name))
+        self.remove(&Change::Tools, |catalog| catalog.tools.remove(name))
     }
 
     /// Adds a prompt, or replaces the one of the same name.
@@ -43,14 +44,14 @@ impl Router {
         H::Output: PromptOutput,
     {
         let route = PromptRoute::new(&prompt, handler);
-        self.change(Change::Prompts, |catalog| {
+        self.change(&Change::Prompts, |catalog| {
             catalog.prompts.insert(&prompt.name, &prompt, route);
         });
     }
 
     /// Removes a prompt; whether there was one.
     pub fn remove_prompt(&self, name: &str) -> bool {
-        self.remove(Change::Prompts, |catalog| catalog.prompts.remove(name))
+        self.remove(&Change::Prompts, |catalog| catalog.prompts.remove(name))
     }
 
     /// Adds a resource, or replaces the one of the same URI.
@@ -62,14 +63,14 @@ impl Router {
         H::Output: ResourceOutput,
     {
         let route = ResourceRoute::new(&resource, handler);
-        self.change(Change::Resources, |catalog| {
+        self.change(&Change::Resources, |catalog| {
             catalog.resources.insert(&resource.uri, &resource, route);
         });
     }
 
     /// Removes a resource; whether there was one.
     pub fn remove_resource(&self, uri: &str) -> bool {
-        self.remove(Change::Resources, |catalog| catalog.resources.remove(uri))
+        self.remove(&Change::Resources, |catalog| catalog.resources.remove(uri))
     }
 
     /// Adds resources of a template, or replaces the one with the same template.
@@ -88,7 +89,7 @@ impl Router {
         H::Output: ResourceOutput,
     {
         let route = TemplateRoute::new(&template, handler)?;
-        self.change(Change::Resources, |catalog| {
+        self.change(&Change::Resources, |catalog| {
             catalog
                 .templates
                 .insert(&template.uri_template, &template, route);
@@ -98,7 +99,7 @@ impl Router {
 
     /// Removes resources of a template; whether there was one.
     pub fn remove_resource_template(&self, uri_template: &str) -> bool {
-        self.remove(Change::Resources, |catalog| {
+        self.remove(&Change::Resources, |catalog| {
             catalog.templates.remove(uri_template)
         })
     }
@@ -128,15 +129,15 @@ impl Router {
         Some(entry.header_params().clone())
     }
 
-    fn change(&self, what: Change, change: impl FnOnce(&mut Catalog)) {
+    fn change(&self, what: &Change, change: impl FnOnce(&mut Catalog)) {
         self.shared.edit(change);
-        self.shared.listeners.tell(&what);
+        self.shared.listeners.tell(what);
     }
 
-    fn remove(&self, what: Change, remove: impl FnOnce(&mut Catalog) -> bool) -> bool {
+    fn remove(&self, what: &Change, remove: impl FnOnce(&mut Catalog) -> bool) -> bool {
         let removed = self.shared.edit(remove);
         if removed {
-            self.shared.listeners.tell(&what);
+            self.shared.listeners.tell(what);
         }
         removed
     }

@@ -32,6 +32,7 @@ mod round;
 mod schema;
 mod service;
 mod state;
+mod task;
 mod tool;
 mod uri_template;
 
@@ -46,5 +47,6 @@ pub use resource_output::{Reading, ResourceOutput};
 pub use schema::SchemaError;
 pub use service::Router;
 pub use state::StateKey;
+pub use task::{TaskConfig, TaskSupport};
 pub use tool::ToolRoute;
 pub use uri_template::UriTemplateError;

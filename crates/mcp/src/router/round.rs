@@ -8,7 +8,7 @@ use callgate_wire::result::Outcome;
 use callgate_wire::{Method, RawJson};
 
 use super::context::RequestCx;
-use super::dialogue::Dialogue;
+use super::dialogue::{Dialogue, Pause};
 use super::digest::request_digest;
 use super::params;
 use super::service::Shared;
@@ -29,6 +29,8 @@ pub(crate) enum Ran<T> {
     Done(T),
     /// It waits for answers to these questions.
     Asked(InputRequests),
+    /// It wants to go on as a task.
+    Detached,
     /// It panicked.
     Panicked,
 }
@@ -63,17 +65,19 @@ impl Round {
         })
     }
 
-    /// Runs a handler until it answers or asks. Dropping the future drops the handler.
-    pub(crate) async fn run<T, E: From<Error>>(
+    /// Runs a handler that is not a tool until it answers or asks. Dropping the future drops the handler.
+    pub(crate) async fn run<T>(
         &self,
-        mut handler: BoxFuture<'static, Result<Outcome<T>, E>>,
-    ) -> Result<Outcome<T>, E> {
+        mut handler: BoxFuture<'static, Result<Outcome<T>, Error>>,
+    ) -> Result<Outcome<T>, Error> {
         match drive(&self.cx, &mut handler).await {
             Ran::Done(outcome) => outcome,
-            Ran::Asked(requests) => Ok(Outcome::InputRequired(InputRequiredResult::new(
-                requests, None,
-            ))),
-            Ran::Panicked => Err(panicked().into()),
+            Ran::Asked(requests) => {
+                let result = InputRequiredResult::new(requests, None);
+                Ok(Outcome::InputRequired(result))
+            }
+            Ran::Detached => Err(Error::internal("only tools can become tasks")),
+            Ran::Panicked => Err(panicked()),
         }
     }
 
@@ -107,8 +111,9 @@ pub(crate) async fn drive<T>(cx: &RequestCx, handler: &mut BoxFuture<'static, T>
         let polled = catch_unwind(AssertUnwindSafe(|| handler.as_mut().poll(context)));
         match polled {
             Ok(Poll::Ready(output)) => Poll::Ready(Ran::Done(output)),
-            Ok(Poll::Pending) => match cx.open_questions(context.waker()) {
-                Some(requests) => Poll::Ready(Ran::Asked(requests)),
+            Ok(Poll::Pending) => match cx.pause_or_wake(context.waker()) {
+                Some(Pause::Asked(requests)) => Poll::Ready(Ran::Asked(requests)),
+                Some(Pause::Detach) => Poll::Ready(Ran::Detached),
                 None => Poll::Pending,
             },
             Err(_) => Poll::Ready(Ran::Panicked),

@@ -9,6 +9,7 @@ use super::catalog::Catalog;
 use super::listeners::Listeners;
 use super::reply::ResultWriter;
 use super::state::{Sealer, StateKey};
+use super::task::{self, TaskStore};
 use super::{completion, discover, list, listen, prompt, resource, tool};
 use crate::error::Error;
 use crate::service::{BoxFuture, Call, Reply, Service};
@@ -47,6 +48,7 @@ pub(crate) struct Shared {
     pub(crate) results: ResultWriter,
     pub(crate) sealer: Sealer,
     pub(crate) listeners: Listeners,
+    pub(crate) tasks: TaskStore,
 }
 
 impl Router {
@@ -63,6 +65,7 @@ impl Router {
                 results: ResultWriter::new(&server),
                 sealer: Sealer::new(StateKey::random()),
                 listeners: Listeners::default(),
+                tasks: TaskStore::default(),
             }),
         }
     }
@@ -122,6 +125,9 @@ impl Shared {
                 let key = "resourceTemplates";
                 list::list(self, catalog, params, key, &catalog.templates)
             }
+            method::TASKS_GET if catalog.has_tasks => task::get(self, call),
+            method::TASKS_UPDATE if catalog.has_tasks => task::update(self, call),
+            method::TASKS_CANCEL if catalog.has_tasks => task::cancel(self, call),
             _ => Err(Error::method_not_found(&call.method)),
         }
     }

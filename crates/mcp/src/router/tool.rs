@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use callgate_wire::RawJson;
+use callgate_wire::input::InputRequiredResult;
 use callgate_wire::result::Outcome;
 use callgate_wire::tool::{CallToolResult, Tool, ToolAnnotations};
 use schemars::JsonSchema;
@@ -11,12 +12,13 @@ use super::error::RouteError;
 use super::handler::{Arguments, Handler};
 use super::output::{ToolError, ToolOutput};
 use super::params;
-use super::round::Round;
+use super::round::{Ran, Round, drive, panicked};
 use super::schema::{self, ArgumentSchema};
 use super::service::Shared;
+use super::task::{self, TaskSupport};
 use crate::error::Error;
 use crate::header_param::HeaderParam;
-use crate::service::{BoxFuture, Call, Reply};
+use crate::service::{BoxFuture, Call, PeerInfo, Reply};
 
 /// A tool with the function that answers its calls.
 ///
@@ -46,6 +48,16 @@ use crate::service::{BoxFuture, Call, Reply};
 pub struct ToolRoute {
     tool: Tool,
     function: Arc<ToolFn>,
+    task: TaskSupport,
+    detaches: Detaches,
+}
+
+/// When a call becomes a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Detaches {
+    AtOnce,
+    /// When the handler says so.
+    Later,
 }
 
 /// A tool that can be called.
@@ -54,12 +66,15 @@ pub(crate) struct ToolEntry {
     schema: ArgumentSchema,
     header_params: Arc<[HeaderParam]>,
     function: Arc<ToolFn>,
+    task: TaskSupport,
+    detaches: Detaches,
 }
 
 /// A handler with its types forgotten; it is given the arguments twice, read and as they came.
 type ToolFn = dyn Fn(RequestCx, Value, &RawJson) -> BoxFuture<'static, ToolOutcome> + Send + Sync;
 
-type ToolOutcome = Result<Outcome<CallToolResult>, ToolError>;
+/// What a handler of a tool answers.
+pub(crate) type ToolOutcome = Result<Outcome<CallToolResult>, ToolError>;
 
 impl ToolRoute {
     /// A tool whose schemas are derived from the types of its handler.
@@ -86,6 +101,8 @@ impl ToolRoute {
         Self {
             tool,
             function: erase(handler),
+            task: TaskSupport::Forbidden,
+            detaches: Detaches::AtOnce,
         }
     }
 
@@ -103,9 +120,35 @@ impl ToolRoute {
         self
     }
 
+    /// The same tool as a task, from its start.
+    ///
+    /// Questions of the handler wait for their answers, and nothing is run again.
+    #[must_use]
+    pub fn task(mut self, support: TaskSupport) -> Self {
+        self.task = support;
+        self.detaches = Detaches::AtOnce;
+        self
+    }
+
+    /// The same tool as a task once its handler calls [`RequestCx::detach`].
+    ///
+    /// What it asks before that is asked as in any other tool, so that the task starts with all it
+    /// needs.
+    #[must_use]
+    pub fn task_when_detached(mut self, support: TaskSupport) -> Self {
+        self.task = support;
+        self.detaches = Detaches::Later;
+        self
+    }
+
     /// What lists say of the tool, and the tool itself.
     pub(crate) fn into_entry(self) -> Result<(Tool, ToolEntry), RouteError> {
-        let Self { tool, function } = self;
+        let Self {
+            tool,
+            function,
+            task,
+            detaches,
+        } = self;
         let name = tool.name.clone();
         if !is_tool_name(&name) {
             return Err(RouteError::ToolName { name });
@@ -123,12 +166,28 @@ impl ToolRoute {
             schema,
             header_params,
             function,
+            task,
+            detaches,
         };
         Ok((tool, entry))
     }
 }
 
 impl ToolEntry {
+    /// Whether calls can become tasks.
+    pub(crate) fn can_be_a_task(&self) -> bool {
+        self.task != TaskSupport::Forbidden
+    }
+
+    /// Whether this call may become a task, or has to be refused.
+    fn may_detach(&self, peer: &PeerInfo) -> Result<bool, Error> {
+        match (self.task, task::require_extension(peer)) {
+            (TaskSupport::Forbidden, _) => Ok(false),
+            (TaskSupport::Optional, declared) => Ok(declared.is_ok()),
+            (TaskSupport::Required, declared) => declared.map(|()| true),
+        }
+    }
+
     /// The parameters that HTTP requests mirror in headers.
     pub(crate) fn header_params(&self) -> &Arc<[HeaderParam]> {
         &self.header_params
@@ -146,26 +205,47 @@ pub(crate) async fn call(shared: &Arc<Shared>, call: Call) -> Result<Reply, Erro
         .cloned()
         .ok_or_else(|| Error::invalid_params(format!("unknown tool `{name}`")))?;
     let arguments = params::object(arguments, "arguments")?;
+    let may_detach = entry.can_be_a_task() && entry.may_detach(&call.cx.peer)?;
     let round = Round::begin(shared, call, [responses, state])?;
-    let outcome = match read_arguments(&entry, &arguments) {
-        Ok(value) => {
-            let handler = (entry.function)(round.cx.clone(), value, &arguments);
-            round.run(handler).await
-        }
-        Err(problem) => Err(ToolError::Failed(problem)),
+    let value = match read_arguments(&entry, &arguments) {
+        Ok(value) => value,
+        Err(problem) => return finish(shared, &round, Err(ToolError::Failed(problem))),
     };
-    match outcome {
-        Ok(Outcome::Complete(result)) => complete(shared, result),
-        Ok(Outcome::InputRequired(result)) => round.ask(shared, result),
-        Ok(Outcome::Task(_)) => Err(Error::internal("only the router makes tasks")),
-        Err(ToolError::Failed(message)) => complete(shared, CallToolResult::error(message)),
-        Err(ToolError::Protocol(error)) => Err(error),
+    let mut handler = (entry.function)(round.cx.clone(), value, &arguments);
+    match (may_detach, entry.detaches) {
+        (true, Detaches::AtOnce) => return task::start(shared, &round.cx, handler),
+        (true, Detaches::Later) => round.cx.dialogue()?.allow_detach(),
+        (false, _) => {}
+    }
+    match drive(&round.cx, &mut handler).await {
+        Ran::Done(outcome) => finish(shared, &round, outcome),
+        Ran::Asked(requests) => round.ask(shared, InputRequiredResult::new(requests, None)),
+        Ran::Detached => task::start(shared, &round.cx, handler),
+        Ran::Panicked => Err(panicked()),
     }
 }
 
-fn complete(shared: &Shared, mut result: CallToolResult) -> Result<Reply, Error> {
+/// The reply to a call whose handler answered.
+fn finish(shared: &Shared, round: &Round, outcome: ToolOutcome) -> Result<Reply, Error> {
+    match outcome {
+        Ok(Outcome::InputRequired(result)) => round.ask(shared, result),
+        outcome => result(shared, outcome).map(Reply::Complete),
+    }
+}
+
+/// The final result of a call.
+pub(crate) fn result(shared: &Shared, outcome: ToolOutcome) -> Result<RawJson, Error> {
+    let mut result = match outcome {
+        Ok(Outcome::Complete(result)) => result,
+        Ok(Outcome::InputRequired(_)) => {
+            return Err(Error::internal("a task asks with `RequestCx::ask` only"));
+        }
+        Ok(Outcome::Task(_)) => return Err(Error::internal("only the router makes tasks")),
+        Err(ToolError::Failed(message)) => CallToolResult::error(message),
+        Err(ToolError::Protocol(error)) => return Err(error),
+    };
     let meta = result.meta.take();
-    shared.results.complete(&result, meta)
+    shared.results.write(&result, meta)
 }
 
 /// The arguments as a value that fits the schema, or what to tell the model.

@@ -24,12 +24,14 @@ pub(crate) fn error_response(out: &mut BytesMut, id: Option<&Id>, error: &Error)
     }
 }
 
-fn to_rpc(error: &Error) -> RpcError {
-    RpcError {
+/// An error as the caller sees it.
+pub(crate) fn to_rpc(error: &Error) -> RpcError {
+    let upstream = error.raw().and_then(|raw| raw.decode().ok());
+    upstream.unwrap_or_else(|| RpcError {
         code: error.code(),
         message: error.to_string(),
         data: error.data().cloned(),
-    }
+    })
 }
 
 /// The HTTP status of a response that carries `error`.

@@ -50,6 +50,12 @@ impl Ask {
         self
     }
 
+    /// The same request of a client that knows of tasks.
+    pub(super) fn with_tasks(self) -> Self {
+        let tasks = json!({"io.modelcontextprotocol/tasks": {}});
+        self.capabilities(json!({"elicitation": {}, "roots": {}, "extensions": tasks}))
+    }
+
     /// The same request with the answers to `asked`, the result of the round before.
     pub(super) fn answering(mut self, asked: &Value, responses: Value) -> Self {
         self.params["inputResponses"] = responses;

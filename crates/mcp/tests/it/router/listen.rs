@@ -96,11 +96,11 @@ async fn every_change_of_a_list_is_told() {
         }),
         ("tools", &|| assert!(router.remove_tool("u"))),
         ("prompts", &|| {
-            router.add_prompt(Prompt::new("q", ""), || async { "" })
+            router.add_prompt(Prompt::new("q", ""), || async { "" });
         }),
         ("prompts", &|| assert!(router.remove_prompt("q"))),
         ("resources", &|| {
-            router.add_resource(Resource::new("a:", "a"), || async { "" })
+            router.add_resource(Resource::new("a:", "a"), || async { "" });
         }),
         ("resources", &|| assert!(router.remove_resource("a:"))),
         ("resources", &|| {
@@ -109,7 +109,7 @@ async fn every_change_of_a_list_is_told() {
                 .unwrap();
         }),
         ("resources", &|| {
-            assert!(router.remove_resource_template("test://{x}"))
+            assert!(router.remove_resource_template("test://{x}"));
         }),
     ];
     for (list, change) in changes {

@@ -9,4 +9,6 @@ mod lists;
 mod notifications;
 mod prompts;
 mod resources;
+mod task_input;
+mod tasks;
 mod tools;

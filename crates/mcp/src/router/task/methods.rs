@@ -1,0 +1,57 @@
+use std::sync::Arc;
+
+use callgate_wire::RawJson;
+use callgate_wire::input::InputResponses;
+use callgate_wire::result::EmptyResult;
+use callgate_wire::task::{EXTENSION, GetTaskResult};
+
+use super::entry::TaskEntry;
+use crate::error::Error;
+use crate::router::context::missing_capability;
+use crate::router::params;
+use crate::router::service::Shared;
+use crate::service::{Call, PeerInfo, Reply};
+
+/// Answers `tasks/get`.
+pub(crate) fn get(shared: &Shared, call: &Call) -> Result<Reply, Error> {
+    let [task_id] = params::pick(&call.params, ["taskId"]);
+    let entry = find(shared, call, task_id.as_ref())?;
+    let task = entry.snapshot();
+    shared
+        .results
+        .complete(&GetTaskResult { task, meta: None }, None)
+}
+
+/// Answers `tasks/update`.
+pub(crate) fn update(shared: &Shared, call: &Call) -> Result<Reply, Error> {
+    let [task_id, responses] = params::pick(&call.params, ["taskId", "inputResponses"]);
+    let entry = find(shared, call, task_id.as_ref())?;
+    let responses: Option<InputResponses> = responses.and_then(|raw| raw.decode().ok());
+    let responses =
+        responses.ok_or_else(|| Error::invalid_params("`inputResponses` must be an object"))?;
+    entry.answer(&responses)?;
+    shared.results.complete(&EmptyResult::default(), None)
+}
+
+/// Answers `tasks/cancel`.
+pub(crate) fn cancel(shared: &Shared, call: &Call) -> Result<Reply, Error> {
+    let [task_id] = params::pick(&call.params, ["taskId"]);
+    find(shared, call, task_id.as_ref())?.cancel();
+    shared.results.complete(&EmptyResult::default(), None)
+}
+
+/// Refuses clients that did not declare the extension in this request.
+pub(crate) fn require_extension(peer: &PeerInfo) -> Result<(), Error> {
+    let path = ["extensions", EXTENSION];
+    if peer.declares(&path) {
+        return Ok(());
+    }
+    Err(missing_capability(&path))
+}
+
+fn find(shared: &Shared, call: &Call, task_id: Option<&RawJson>) -> Result<Arc<TaskEntry>, Error> {
+    require_extension(&call.cx.peer)?;
+    let task_id = params::text(task_id, "taskId")?;
+    let entry = shared.tasks.get(&task_id, &call.cx.caller);
+    entry.ok_or_else(|| Error::invalid_params("there is no such task, or it has expired"))
+}
