@@ -14,7 +14,7 @@ use crate::service::{Call, PeerInfo, Reply};
 
 /// Answers `tasks/get`.
 pub(crate) fn get(shared: &Shared, call: &Call) -> Result<Reply, Error> {
-    let [task_id] = params::pick(&call.params, ["taskId"]);
+    let [task_id] = call.params.pick(["taskId"]);
     let entry = find(shared, call, task_id.as_ref())?;
     let task = entry.snapshot();
     shared
@@ -24,7 +24,7 @@ pub(crate) fn get(shared: &Shared, call: &Call) -> Result<Reply, Error> {
 
 /// Answers `tasks/update`.
 pub(crate) fn update(shared: &Shared, call: &Call) -> Result<Reply, Error> {
-    let [task_id, responses] = params::pick(&call.params, ["taskId", "inputResponses"]);
+    let [task_id, responses] = call.params.pick(["taskId", "inputResponses"]);
     let entry = find(shared, call, task_id.as_ref())?;
     let responses: Option<InputResponses> = responses.and_then(|raw| raw.decode().ok());
     let responses =
@@ -35,7 +35,7 @@ pub(crate) fn update(shared: &Shared, call: &Call) -> Result<Reply, Error> {
 
 /// Answers `tasks/cancel`.
 pub(crate) fn cancel(shared: &Shared, call: &Call) -> Result<Reply, Error> {
-    let [task_id] = params::pick(&call.params, ["taskId"]);
+    let [task_id] = call.params.pick(["taskId"]);
     find(shared, call, task_id.as_ref())?.cancel();
     shared.results.complete(&EmptyResult::default(), None)
 }
