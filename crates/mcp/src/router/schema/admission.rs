@@ -3,7 +3,7 @@ use serde_json::Value;
 use super::graph::Graph;
 
 /// The longest schema, in bytes of JSON.
-pub(super) const MAX_BYTES: usize = 64 * 1024;
+pub(crate) const MAX_BYTES: usize = 64 * 1024;
 /// The deepest nesting of subschemas.
 pub(super) const MAX_DEPTH: usize = 32;
 /// The most subschemas.
