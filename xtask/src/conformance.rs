@@ -29,6 +29,17 @@ pub(crate) struct Plan {
     pub(crate) scenario: Option<String>,
 }
 
+impl Plan {
+    /// Everything that `cargo xtask test` holds us to.
+    pub(crate) fn required(side: Side) -> Self {
+        Self {
+            side,
+            revision: REVISION.to_owned(),
+            scenario: None,
+        }
+    }
+}
+
 /// Which of our programs is under test.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Side {
