@@ -3,7 +3,6 @@ use std::future::Future;
 use callgate_wire::{DecodeError, RawJson};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use super::context::RequestCx;
 
@@ -26,11 +25,11 @@ pub trait Handler<Signature>: Send + Sync + 'static {
 
 /// What a [`Handler`] can be given.
 pub trait Arguments: Sized + Send + 'static {
-    /// Reads arguments from `value`, which was read from `raw`.
+    /// Reads arguments from JSON as it came, so that no number is rounded on the way.
     ///
     /// # Errors
     /// The arguments have another shape.
-    fn decode(value: Value, raw: &RawJson) -> Result<Self, DecodeError>;
+    fn decode(raw: &RawJson) -> Result<Self, DecodeError>;
 }
 
 /// Arguments as they came, once they have been checked against the schema of the tool.
@@ -42,19 +41,19 @@ pub struct RawArguments(pub RawJson);
 pub struct NoArguments;
 
 impl<T: DeserializeOwned + Send + 'static> Arguments for T {
-    fn decode(value: Value, _raw: &RawJson) -> Result<Self, DecodeError> {
-        Ok(serde_json::from_value(value)?)
+    fn decode(raw: &RawJson) -> Result<Self, DecodeError> {
+        raw.decode()
     }
 }
 
 impl Arguments for RawArguments {
-    fn decode(_value: Value, raw: &RawJson) -> Result<Self, DecodeError> {
+    fn decode(raw: &RawJson) -> Result<Self, DecodeError> {
         Ok(Self(raw.clone()))
     }
 }
 
 impl Arguments for NoArguments {
-    fn decode(_value: Value, _raw: &RawJson) -> Result<Self, DecodeError> {
+    fn decode(_raw: &RawJson) -> Result<Self, DecodeError> {
         Ok(Self)
     }
 }
@@ -124,5 +123,26 @@ where
 
     fn call(&self, cx: RequestCx, arguments: A) -> Fut {
         self(cx, arguments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use callgate_wire::Limits;
+
+    #[derive(serde::Deserialize, Debug, PartialEq, Eq)]
+    struct Large {
+        number: u128,
+        any: RawJson,
+    }
+
+    #[test]
+    fn no_number_is_rounded_on_the_way() {
+        let text = r#"{"number":12345678901234567890123,"any":[49E-31]}"#;
+        let raw = RawJson::parse(text.into(), &Limits::default()).unwrap();
+        let large: Large = Arguments::decode(&raw).unwrap();
+        assert_eq!(large.number, 12_345_678_901_234_567_890_123);
+        assert_eq!(large.any.as_str(), "[49E-31]");
     }
 }

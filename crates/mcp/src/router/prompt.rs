@@ -4,7 +4,6 @@ use callgate_wire::content::Content;
 use callgate_wire::prompt::{GetPromptResult, Prompt, PromptMessage};
 use callgate_wire::result::Outcome;
 use callgate_wire::{Map, RawJson, tag};
-use serde_json::Value;
 
 use super::context::RequestCx;
 use super::handler::{Arguments, Handler};
@@ -30,8 +29,7 @@ pub(crate) struct PromptRoute {
     function: Box<PromptFn>,
 }
 
-type PromptFn =
-    dyn Fn(RequestCx, Value, &RawJson) -> BoxFuture<'static, PromptOutcome> + Send + Sync;
+type PromptFn = dyn Fn(RequestCx, &RawJson) -> BoxFuture<'static, PromptOutcome> + Send + Sync;
 
 type PromptOutcome = Result<Outcome<GetPromptResult>, Error>;
 
@@ -65,9 +63,9 @@ pub(crate) async fn get(shared: &Arc<Shared>, call: Call) -> Result<Reply, Error
         .cloned()
         .ok_or_else(|| Error::invalid_params(format!("unknown prompt `{name}`")))?;
     let arguments = params::object(arguments, "arguments")?;
-    let value = read_arguments(&route, &arguments)?;
+    check_arguments(&route, &arguments)?;
     let round = Round::begin(shared, call, [responses, state])?;
-    let handler = (route.function)(round.cx.clone(), value, &arguments);
+    let handler = (route.function)(round.cx.clone(), &arguments);
     match round.run(handler).await? {
         Outcome::Complete(mut result) => {
             result.description = result.description.or_else(|| route.description.clone());
@@ -79,20 +77,17 @@ pub(crate) async fn get(shared: &Arc<Shared>, call: Call) -> Result<Reply, Error
     }
 }
 
-/// The arguments of a prompt: texts, with all that are required among them.
-fn read_arguments(route: &PromptRoute, arguments: &RawJson) -> Result<Value, Error> {
+/// Checks that the arguments of a prompt are texts, with all that are required among them.
+fn check_arguments(route: &PromptRoute, arguments: &RawJson) -> Result<(), Error> {
     let texts: Map<String> = arguments.decode().map_err(|error| {
         Error::invalid_params("the arguments of a prompt must be strings").with_source(error)
     })?;
-    if let Some(missing) = route.required.iter().find(|name| !texts.contains(name)) {
-        return Err(Error::invalid_params(format!(
+    match route.required.iter().find(|name| !texts.contains(name)) {
+        Some(missing) => Err(Error::invalid_params(format!(
             "the argument `{missing}` is required"
-        )));
+        ))),
+        None => Ok(()),
     }
-    Ok(texts
-        .into_iter()
-        .map(|(name, text)| (name, Value::String(text)))
-        .collect())
 }
 
 fn erase<S, H>(handler: H) -> Box<PromptFn>
@@ -101,18 +96,16 @@ where
     H::Arguments: Arguments,
     H::Output: PromptOutput,
 {
-    Box::new(
-        move |cx, value, raw| match H::Arguments::decode(value, raw) {
-            Ok(arguments) => {
-                let answer = handler.call(cx, arguments);
-                Box::pin(async move { answer.await.into_outcome() })
-            }
-            Err(error) => {
-                let error = Error::invalid_params(format!("`arguments`: {error}"));
-                Box::pin(std::future::ready(Err(error)))
-            }
-        },
-    )
+    Box::new(move |cx, arguments| match H::Arguments::decode(arguments) {
+        Ok(arguments) => {
+            let answer = handler.call(cx, arguments);
+            Box::pin(async move { answer.await.into_outcome() })
+        }
+        Err(error) => {
+            let error = Error::invalid_params(format!("`arguments`: {error}"));
+            Box::pin(std::future::ready(Err(error)))
+        }
+    })
 }
 
 impl PromptOutput for GetPromptResult {

@@ -1,10 +1,9 @@
 use std::sync::Arc;
 
-use callgate_wire::RawJson;
 use callgate_wire::resource::{ReadResourceResult, Resource, ResourceTemplate};
 use callgate_wire::result::Outcome;
+use callgate_wire::{Map, RawJson};
 use serde::Serialize;
-use serde_json::Value;
 
 use super::catalog::{Cache, Catalog};
 use super::context::RequestCx;
@@ -31,7 +30,7 @@ pub(crate) struct TemplateRoute {
 }
 
 type ResourceFn =
-    dyn Fn(RequestCx, Value, Reading) -> BoxFuture<'static, ResourceOutcome> + Send + Sync;
+    dyn Fn(RequestCx, RawJson, Reading) -> BoxFuture<'static, ResourceOutcome> + Send + Sync;
 
 pub(super) type ResourceOutcome = Result<Outcome<ReadResourceResult>, Error>;
 
@@ -95,14 +94,12 @@ fn open(
     uri: &str,
 ) -> Option<BoxFuture<'static, ResourceOutcome>> {
     if let Some(route) = catalog.resources.get(uri) {
-        return Some(route.read(cx.clone(), Value::Object(serde_json::Map::new()), uri));
+        return Some(route.read(cx.clone(), RawJson::empty_object(), uri));
     }
     catalog.templates.iter().find_map(|entry| {
         let variables = entry.template.matches(uri)?;
-        let variables = variables
-            .into_iter()
-            .map(|(name, text)| (name.to_owned(), Value::String(text)))
-            .collect();
+        let variables: Map<String> = variables.into_iter().collect();
+        let variables = RawJson::encode(&variables).expect("texts are JSON");
         Some(entry.route.read(cx.clone(), variables, uri))
     })
 }
@@ -111,7 +108,7 @@ impl ResourceRoute {
     fn read(
         &self,
         cx: RequestCx,
-        variables: Value,
+        variables: RawJson,
         uri: &str,
     ) -> BoxFuture<'static, ResourceOutcome> {
         let reading = Reading {
@@ -145,9 +142,8 @@ where
     H::Arguments: Arguments,
     H::Output: ResourceOutput,
 {
-    Box::new(move |cx, variables, reading| {
-        let raw = RawJson::encode(&variables).expect("a value is JSON");
-        match H::Arguments::decode(variables, &raw) {
+    Box::new(
+        move |cx, variables, reading| match H::Arguments::decode(&variables) {
             Ok(arguments) => {
                 let answer = handler.call(cx, arguments);
                 Box::pin(async move { answer.await.into_outcome(&reading) })
@@ -157,6 +153,6 @@ where
                 let error = not_found(&reading.uri).with_source(error);
                 Box::pin(std::future::ready(Err(error)))
             }
-        }
-    })
+        },
+    )
 }

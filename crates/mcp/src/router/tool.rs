@@ -70,8 +70,8 @@ pub(crate) struct ToolEntry {
     detaches: Detaches,
 }
 
-/// A handler with its types forgotten; it is given the arguments twice, read and as they came.
-type ToolFn = dyn Fn(RequestCx, Value, &RawJson) -> BoxFuture<'static, ToolOutcome> + Send + Sync;
+/// A handler with its types forgotten.
+type ToolFn = dyn Fn(RequestCx, &RawJson) -> BoxFuture<'static, ToolOutcome> + Send + Sync;
 
 /// What a handler of a tool answers.
 pub(crate) type ToolOutcome = Result<Outcome<CallToolResult>, ToolError>;
@@ -207,11 +207,10 @@ pub(crate) async fn call(shared: &Arc<Shared>, call: Call) -> Result<Reply, Erro
     let arguments = params::object(arguments, "arguments")?;
     let may_detach = entry.can_be_a_task() && entry.may_detach(&call.cx.peer)?;
     let round = Round::begin(shared, call, [responses, state])?;
-    let value = match read_arguments(&entry, &arguments) {
-        Ok(value) => value,
-        Err(problem) => return finish(shared, &round, Err(ToolError::Failed(problem))),
-    };
-    let mut handler = (entry.function)(round.cx.clone(), value, &arguments);
+    if let Err(problem) = check_arguments(&entry, &arguments) {
+        return finish(shared, &round, Err(ToolError::Failed(problem)));
+    }
+    let mut handler = (entry.function)(round.cx.clone(), &arguments);
     match (may_detach, entry.detaches) {
         (true, Detaches::AtOnce) => return task::start(shared, &round.cx, handler),
         (true, Detaches::Later) => round.cx.dialogue()?.allow_detach(),
@@ -248,16 +247,16 @@ pub(crate) fn result(shared: &Shared, outcome: ToolOutcome) -> Result<RawJson, E
     shared.results.write(&result, meta)
 }
 
-/// The arguments as a value that fits the schema, or what to tell the model.
-fn read_arguments(entry: &ToolEntry, arguments: &RawJson) -> Result<Value, String> {
+/// Checks that the arguments fit the schema, or says what to tell the model.
+fn check_arguments(entry: &ToolEntry, arguments: &RawJson) -> Result<(), String> {
+    let named = |problem| format!("Invalid arguments for tool `{}`: {problem}", entry.name);
     let value: Value = arguments
         .decode()
-        .map_err(|error| format!("Invalid arguments for tool `{}`: {error}", entry.name))?;
+        .map_err(|error| named(error.to_string()))?;
     entry
         .schema
         .check(&value)
-        .map_err(|problems| format!("Invalid arguments for tool `{}`: {problems}", entry.name))?;
-    Ok(value)
+        .map_err(|problems| named(problems.to_string()))
 }
 
 fn erase<S, H>(handler: H) -> Arc<ToolFn>
@@ -266,18 +265,16 @@ where
     H::Arguments: Arguments,
     H::Output: ToolOutput,
 {
-    Arc::new(
-        move |cx, value, raw| match H::Arguments::decode(value, raw) {
-            Ok(arguments) => {
-                let answer = handler.call(cx, arguments);
-                Box::pin(async move { answer.await.into_outcome() })
-            }
-            Err(error) => {
-                let problem = ToolError::Failed(format!("Invalid arguments: {error}"));
-                Box::pin(std::future::ready(Err(problem)))
-            }
-        },
-    )
+    Arc::new(move |cx, arguments| match H::Arguments::decode(arguments) {
+        Ok(arguments) => {
+            let answer = handler.call(cx, arguments);
+            Box::pin(async move { answer.await.into_outcome() })
+        }
+        Err(error) => {
+            let problem = ToolError::Failed(format!("Invalid arguments: {error}"));
+            Box::pin(std::future::ready(Err(problem)))
+        }
+    })
 }
 
 fn is_tool_name(name: &str) -> bool {
