@@ -61,14 +61,39 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     /// The next line; `None` at the end of the stream. A last line needs no line break.
     pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Option<Line>>> {
         loop {
-            if let Some(line) = self.take_line() {
-                return Poll::Ready(Ok(Some(line)));
-            }
-            if self.ended {
-                return Poll::Ready(Ok(self.take_rest()));
+            let line = self.next_buffered();
+            if line.is_some() || self.ended {
+                return Poll::Ready(Ok(line));
             }
             ready!(self.poll_fill(cx))?;
         }
+    }
+
+    /// The next line, if all of it has been read.
+    pub(super) fn next_buffered(&mut self) -> Option<Line> {
+        let line = self.take_line();
+        if line.is_none() && self.ended {
+            return self.take_rest();
+        }
+        line
+    }
+
+    /// Whether the stream has ended, so that nothing follows what is buffered.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Reads more.
+    pub(super) fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.buffer.is_empty() && self.buffer.capacity() > LARGEST_KEPT {
+            self.buffer = BytesMut::new();
+        }
+        if self.buffer.capacity() - self.buffer.len() < SMALLEST_READ {
+            self.grow();
+        }
+        let read = pin!(self.source.read_buf(&mut self.buffer));
+        self.ended = ready!(read.poll(cx))? == 0;
+        Poll::Ready(Ok(()))
     }
 
     /// The next line that is complete in the buffer.
@@ -123,18 +148,6 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         self.searched = 0;
     }
 
-    fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.buffer.is_empty() && self.buffer.capacity() > LARGEST_KEPT {
-            self.buffer = BytesMut::new();
-        }
-        if self.buffer.capacity() - self.buffer.len() < SMALLEST_READ {
-            self.grow();
-        }
-        let read = pin!(self.source.read_buf(&mut self.buffer));
-        self.ended = ready!(read.poll(cx))? == 0;
-        Poll::Ready(Ok(()))
-    }
-
     /// Makes room for the line that has begun, or for one like those before it.
     fn grow(&mut self) {
         let before = self.buffer.as_ptr();
@@ -147,6 +160,13 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             capacity
         };
     }
+}
+
+/// Whether a line is the header that some other protocols frame their messages with.
+pub(super) fn is_header(line: &[u8]) -> bool {
+    let header = b"content-length:";
+    line.get(..header.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(header))
 }
 
 #[cfg(test)]

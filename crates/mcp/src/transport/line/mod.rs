@@ -6,7 +6,7 @@
 //! - [`Config`]: how much either side may hold.
 //! - `lines`, `outbox`: bounded lines in, coalesced lines out.
 //! - `exchange`, `in_flight`: one request at the server, and all of them.
-//! - `pending`, `route`: the calls of a client, and how what comes in finds them.
+//! - `link`, `pending`, `route`: what the calls of a client share, and how answers find them.
 //!
 //! # Invariants
 //! - Whatever a peer sends costs at most the message it is in.
@@ -19,12 +19,13 @@ mod exchange;
 mod id_finder;
 mod in_flight;
 mod lines;
+mod link;
 mod outbox;
 mod pending;
 mod route;
 mod server;
 
-pub(super) use connection::{EndOnDrop, Link};
+pub(super) use link::{EndOnDrop, Link};
 pub(super) use pending::End;
 
 pub use config::Config;

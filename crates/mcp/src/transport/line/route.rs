@@ -3,8 +3,8 @@ use std::sync::atomic::Ordering;
 
 use callgate_wire::{Frame, FrameError, Id, Notification, RawJson, Response, meta, method};
 
-use super::connection::{Link, rename};
-use super::lines::Line;
+use super::lines::{Line, is_header};
+use super::link::{Link, rename};
 use super::pending::{Answer, End};
 use crate::error::{Error, Kind};
 
@@ -47,7 +47,7 @@ impl<'a> Reader<'a> {
                 self.route(frame);
                 Ok(())
             }
-            Err(_) if is_first && has_header(&line) => {
+            Err(_) if is_first && is_header(&line) => {
                 Err(self
                     .breach("frames its messages with `Content-Length` headers instead of lines"))
             }
@@ -198,10 +198,4 @@ fn severity(level: &RawJson) -> Option<usize> {
     let level = level.text()?;
     let known = LEVELS.iter().position(|name| *name == level);
     Some(known.unwrap_or(LEVELS.len()))
-}
-
-fn has_header(line: &[u8]) -> bool {
-    let header = b"content-length:";
-    line.get(..header.len())
-        .is_some_and(|start| start.eq_ignore_ascii_case(header))
 }

@@ -1,7 +1,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 use callgate_wire::{Frame, FrameError, Id, Notification, Request, RpcError, code, encode, method};
@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use super::config::Config;
 use super::exchange::Exchange;
 use super::in_flight::{InFlight, Running};
-use super::lines::{Line, Lines};
+use super::lines::{Line, Lines, is_header};
 use super::outbox::{Outbox, Sender};
 use crate::error::{Error, Kind};
 use crate::notifier::Notifier;
@@ -72,6 +72,8 @@ pub(super) struct Session {
 
 impl Session {
     /// Reads and answers while there are requests and room for their answers.
+    ///
+    /// The answers to lines that arrived together leave together, before more is read.
     fn poll_requests<R, W>(
         self: &Arc<Self>,
         cx: &mut Context<'_>,
@@ -84,18 +86,19 @@ impl Session {
     {
         loop {
             self.outbox.sender_is_awake();
-            let mut read = None;
-            while read.is_none() && self.outbox.has_room() {
-                match lines.poll_next(cx) {
-                    Poll::Ready(Ok(Some(line))) => self.receive(line),
-                    other => read = Some(other.map_ok(|_end| ())),
-                }
+            let mut has_room = self.outbox.has_room();
+            while has_room && let Some(line) = lines.next_buffered() {
+                self.receive(line);
+                has_room = self.outbox.has_room();
             }
             let written = sender.poll_flush(&self.outbox, cx)?;
-            match (read, written) {
-                (Some(read), _) => return read,
-                (None, Poll::Pending) => return Poll::Pending,
-                (None, Poll::Ready(())) => {}
+            if !has_room {
+                // There may be more lines in the buffer.
+                ready!(written);
+            } else if lines.has_ended() {
+                return Poll::Ready(Ok(()));
+            } else {
+                ready!(lines.poll_fill(cx))?;
             }
         }
     }
@@ -197,14 +200,13 @@ impl Drop for CancelOnDrop {
 }
 
 fn explain(error: &FrameError, line: &Bytes) -> RpcError {
-    let header = b"content-length:";
-    match line.get(..header.len()) {
-        Some(start) if start.eq_ignore_ascii_case(header) => RpcError::new(
+    if is_header(line) {
+        return RpcError::new(
             code::PARSE_ERROR,
             "messages are lines of JSON; `Content-Length` headers are not part of the transport",
-        ),
-        _ => error.to_rpc(),
+        );
     }
+    error.to_rpc()
 }
 
 fn is_peer_gone(error: &io::Error) -> bool {
