@@ -1,6 +1,7 @@
 //! Answers that are streams, and how calls end early.
 
 use callgate_mcp::{Kind, Notifier, Reply, Retry, Service};
+use futures_util::future::join;
 use tokio::sync::mpsc;
 
 use super::peer::{
@@ -83,7 +84,7 @@ async fn notifications_arrive_before_the_response_does() {
         assert_eq!(progress.method.as_str(), "notifications/progress");
         send(&chunk(&event(&request.result("{}"))));
     };
-    let (outcome, ()) = soon(futures_util::future::join(running, test)).await;
+    let (outcome, ()) = soon(join(running, test)).await;
     assert_eq!(outcome.unwrap(), Reply::Complete(super::peer::raw("{}")));
 }
 
@@ -220,4 +221,23 @@ async fn more_notifications_than_the_caller_holds_slow_the_server_down() {
         seen += 1;
     }
     assert_eq!((seen, notifications.dropped()), (100, 0));
+}
+
+#[tokio::test]
+async fn a_stream_that_goes_on_after_the_response_is_closed() {
+    let endless = chunk(&": more\n\n".repeat(4096));
+    for rest in [String::new(), endless] {
+        let (pieces, receiver) = mpsc::unbounded_channel();
+        let mut receiver = Some(receiver);
+        let mut peer = Peer::start(move |_| Answer::Pieces(receiver.take().unwrap())).await;
+        let client = peer.client();
+        let answered = async {
+            let request = peer.request().await;
+            let stream = format!("{SSE_HEAD}{}", chunk(&event(&request.result("{}"))));
+            pieces.send(stream.into_bytes()).unwrap();
+        };
+        soon(join(result(&client, call("tools/list", "")), answered)).await;
+        pieces.send(rest.into_bytes()).unwrap();
+        peer.disconnected().await;
+    }
 }

@@ -133,3 +133,64 @@ impl Idle {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hyper::client::conn::http1::{self, Connection};
+    use hyper_util::rt::TokioIo;
+    use tokio::io::DuplexStream;
+
+    type Opened = (
+        SendRequest<Body>,
+        Connection<TokioIo<DuplexStream>, Body>,
+        DuplexStream,
+    );
+
+    async fn open() -> Opened {
+        let (ours, theirs) = tokio::io::duplex(64);
+        let (sender, connection) = http1::handshake(TokioIo::new(ours)).await.unwrap();
+        (sender, connection, theirs)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_is_used_again_until_it_has_been_idle_for_too_long() {
+        let (sender, connection, _theirs) = open().await;
+        tokio::spawn(connection);
+        let idle = Idle::default();
+        idle.put(sender);
+        tokio::time::advance(IDLE_TIMEOUT).await;
+        let sender = idle.take().await.unwrap();
+        idle.put(sender);
+        tokio::time::advance(IDLE_TIMEOUT + Duration::from_millis(1)).await;
+        assert!(idle.take().await.is_none());
+        assert_eq!(idle.connections().len(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_is_closed_or_never_ready_is_passed_over() {
+        let idle = Idle::default();
+        let (ready, connection, _theirs) = open().await;
+        tokio::spawn(connection);
+        let (stuck, _connection, _theirs) = open().await;
+        let (closed, connection, _theirs) = open().await;
+        idle.put(ready);
+        idle.put(stuck);
+        idle.put(closed);
+        drop(connection);
+        assert!(idle.take().await.unwrap().is_ready());
+        assert_eq!(idle.connections().len(), 0);
+    }
+
+    #[tokio::test]
+    async fn only_so_many_connections_are_kept() {
+        let idle = Idle::default();
+        let mut open_connections = Vec::new();
+        for _ in 0..=MAX_IDLE {
+            let (sender, connection, theirs) = open().await;
+            open_connections.push((connection, theirs));
+            idle.put(sender);
+        }
+        assert_eq!(idle.connections().len(), MAX_IDLE);
+    }
+}
