@@ -63,7 +63,7 @@ impl Builder {
 
     /// Fills in forms for the server: shows the user who asks for what, and lets them decline.
     ///
-    /// [`defaults`](super::defaults) fills in what the form suggests.
+    /// [`with_defaults`](super::with_defaults) fills in what the form suggests.
     #[must_use]
     pub fn elicitation<F, R>(mut self, form: F) -> Self
     where
