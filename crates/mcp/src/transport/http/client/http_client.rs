@@ -109,7 +109,7 @@ impl HttpClient {
             config: &self.config,
             violations: &self.violations,
         };
-        let reply = reader.read(&head, body).await?;
+        let reply = reader.read(head, body).await?;
         Ok(match reply {
             Reply::Complete(result) if call.method.as_str() == method::TOOLS_LIST => {
                 Reply::Complete(self.schemas.learn(&self.config.name, result))

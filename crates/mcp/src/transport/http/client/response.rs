@@ -26,21 +26,28 @@ pub(super) struct Reader<'a> {
 
 impl Reader<'_> {
     /// The outcome of the request. Dropping the future closes the response.
-    pub(super) async fn read(&self, head: &Parts, body: Stream) -> Result<Reply, Error> {
+    pub(super) async fn read(&self, head: Parts, body: Stream) -> Result<Reply, Error> {
         if !head.status.is_success() {
-            return Err(self.refusal(head, body).await);
+            return Err(self.refusal(&head, body).await);
         }
         if head.status == StatusCode::ACCEPTED {
             return Err(self
                 .exchange
                 .violated("accepted the request but will not answer it"));
         }
+        // Headers lie in the buffer of their connection, which is used again only once they are gone.
         match Content::of(&head.headers) {
-            Content::Json => self.message(body).await,
-            Content::Events => self.events(body).await,
+            Content::Json => {
+                drop(head);
+                self.message(body).await
+            }
+            Content::Events => {
+                drop(head);
+                self.events(body).await
+            }
             Content::Other => {
                 let beginning = body.beginning(self.config.limits.error).await;
-                Err(self.failure(head, &beginning))
+                Err(self.failure(&head, &beginning))
             }
         }
     }
