@@ -43,15 +43,14 @@ fn main() -> ExitCode {
         }
     };
     log_to_stderr();
-    let json = cli.json;
-    match run(cli) {
+    match run(&cli) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => error.report(json),
+        Err(error) => error.report(cli.json),
     }
 }
 
 #[tokio::main]
-async fn run(cli: Cli) -> Result<(), CommandError> {
+async fn run(cli: &Cli) -> Result<(), CommandError> {
     let data_dir = cli.data_dir.as_deref();
     match &cli.command {
         Command::Serve(args) => command::serve::run(args, data_dir).await,

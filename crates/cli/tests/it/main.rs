@@ -1,7 +1,10 @@
 //! The binary as its users meet it.
 
-#![cfg(all(test, unix))]
+#![cfg(test)]
 
+#[cfg(unix)]
 mod call;
+#[cfg(unix)]
 mod fixture;
+#[cfg(unix)]
 mod serve;
