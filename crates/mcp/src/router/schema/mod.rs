@@ -4,6 +4,7 @@ mod admission;
 mod arguments;
 mod derive;
 mod graph;
+mod growth;
 
 pub use admission::SchemaError;
 pub(crate) use arguments::ArgumentSchema;
