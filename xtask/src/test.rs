@@ -1,9 +1,10 @@
 use anyhow::{Context, Result};
 
+use crate::conformance::{self, Plan, Side};
 use crate::process;
 use crate::repo::Repo;
 use crate::step::{Outcome, Step, run_all};
-use crate::{fuzz, spec, tidy};
+use crate::{fuzz, interop, readme, spec, tidy};
 
 /// Runs everything that continuous integration runs.
 pub(crate) fn run(repo: &Repo) -> Result<()> {
@@ -30,7 +31,7 @@ const STEPS: &[Step] = &[
     Step {
         name: "tidy",
         fix: "see docs/architecture.md for the invariants",
-        run: |repo| tidy::run(repo).map(|()| Outcome::Passed),
+        run: |repo| passed(tidy::run(repo)),
     },
     Step {
         name: "cargo test",
@@ -41,6 +42,26 @@ const STEPS: &[Step] = &[
         name: "spec",
         fix: "repeat with `cargo xtask spec`",
         run: |repo| spec::run(repo, None),
+    },
+    Step {
+        name: "conformance server",
+        fix: "repeat with `cargo xtask conformance server [--scenario NAME]`",
+        run: |repo| passed(conformance::run(repo, &Plan::required(Side::Server))),
+    },
+    Step {
+        name: "conformance client",
+        fix: "repeat with `cargo xtask conformance client [--scenario NAME]`",
+        run: |repo| passed(conformance::run(repo, &Plan::required(Side::Client))),
+    },
+    Step {
+        name: "interop",
+        fix: "repeat with `cargo xtask interop`",
+        run: |repo| passed(interop::run(repo)),
+    },
+    Step {
+        name: "readme",
+        fix: "correct README.md or the program; repeat with `cargo xtask readme`",
+        run: |repo| passed(readme::run(repo)),
     },
 ];
 

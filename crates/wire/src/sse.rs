@@ -1,6 +1,6 @@
 //! Server-sent events: an incremental parser and a writer.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
 use memchr::memchr2;
 
 /// One event of a stream.
@@ -30,8 +30,10 @@ pub struct TooLarge {
 #[derive(Debug)]
 pub struct Parser {
     limit: usize,
+    /// The beginning of a line whose end has not come yet.
     line: BytesMut,
     data: BytesMut,
+    has_data: bool,
     event: Event,
     touched: bool,
     started: bool,
@@ -47,6 +49,7 @@ impl Parser {
             limit,
             line: BytesMut::new(),
             data: BytesMut::new(),
+            has_data: false,
             event: Event::default(),
             touched: false,
             started: false,
@@ -68,22 +71,28 @@ impl Parser {
                 continue;
             }
             let Some(end) = memchr2(b'\n', b'\r', chunk) else {
-                return self.keep(chunk);
+                self.check_line(chunk)?;
+                self.line.put_slice(chunk);
+                return Ok(());
             };
             let (line, rest) = chunk.split_at(end);
             self.after_return = rest.first() == Some(&b'\r');
             chunk = rest.get(1..).unwrap_or_default();
-            self.keep(line)?;
-            let line = self.line.split();
-            self.end_line(&line, events)?;
+            self.check_line(line)?;
+            let line = if self.line.is_empty() {
+                Line::InChunk(line)
+            } else {
+                self.line.put_slice(line);
+                Line::Kept(self.line.split())
+            };
+            self.end_line(line, events);
         }
         Ok(())
     }
 
-    fn keep(&mut self, part: &[u8]) -> Result<(), TooLarge> {
-        self.check(self.line.len() + self.data.len() + part.len())?;
-        self.line.put_slice(part);
-        Ok(())
+    /// Checks that there is room for another part of a line.
+    fn check_line(&mut self, part: &[u8]) -> Result<(), TooLarge> {
+        self.check(self.line.len() + self.data.len() + part.len())
     }
 
     fn check(&mut self, size: usize) -> Result<(), TooLarge> {
@@ -95,52 +104,92 @@ impl Parser {
         }
     }
 
-    fn end_line(&mut self, line: &[u8], events: &mut Vec<Event>) -> Result<(), TooLarge> {
+    fn end_line(&mut self, mut line: Line<'_>, events: &mut Vec<Event>) {
         // A byte order mark may open the stream.
-        let first = !std::mem::replace(&mut self.started, true);
-        let line = if first {
-            line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
-        } else {
-            line
-        };
-        if line.is_empty() {
+        if !std::mem::replace(&mut self.started, true) && line.bytes().starts_with(BYTE_ORDER_MARK)
+        {
+            line.skip(BYTE_ORDER_MARK.len());
+        }
+        if line.bytes().is_empty() {
             if std::mem::take(&mut self.touched) {
                 let mut event = std::mem::take(&mut self.event);
-                self.data.truncate(self.data.len().saturating_sub(1));
                 event.data = self.data.split().freeze();
+                self.has_data = false;
                 events.push(event);
             }
-            return Ok(());
+            return;
         }
-        let (field, value) = match memchr::memchr(b':', line) {
+        let colon = memchr::memchr(b':', line.bytes());
+        let (field, value) = match colon {
             Some(colon) => {
-                let (field, value) = line.split_at(colon);
+                let (field, value) = line.bytes().split_at(colon);
                 let value = value.get(1..).unwrap_or_default();
                 (field, value.strip_prefix(b" ").unwrap_or(value))
             }
-            None => (line, &[][..]),
+            None => (line.bytes(), &[][..]),
         };
-        self.field(field, value)
+        if field == b"data" {
+            let start = line.bytes().len() - value.len();
+            line.skip(start);
+            self.add_data(line);
+        } else {
+            self.field(field, value);
+        }
     }
 
-    fn field(&mut self, field: &[u8], value: &[u8]) -> Result<(), TooLarge> {
+    fn add_data(&mut self, value: Line<'_>) {
+        self.touched = true;
+        match value {
+            // What was kept to find the end of the line becomes the data without another copy.
+            Line::Kept(value) if !self.has_data => self.data = value,
+            value => {
+                if self.has_data {
+                    self.data.put_u8(b'\n');
+                }
+                self.data.put_slice(value.bytes());
+            }
+        }
+        self.has_data = true;
+    }
+
+    fn field(&mut self, field: &[u8], value: &[u8]) {
         let text = || String::from_utf8_lossy(value).into_owned();
         match field {
-            b"data" => {
-                self.check(self.data.len() + value.len())?;
-                self.data.put_slice(value);
-                self.data.put_u8(b'\n');
-            }
             b"event" => self.event.event = Some(text()),
             b"id" if !value.contains(&0) => self.event.id = Some(text()),
             b"retry" => match text().parse() {
                 Ok(retry) => self.event.retry = Some(retry),
-                Err(_) => return Ok(()),
+                Err(_) => return,
             },
-            _ => return Ok(()),
+            _ => return,
         }
         self.touched = true;
-        Ok(())
+    }
+}
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// A line without its end.
+enum Line<'a> {
+    /// It came whole.
+    InChunk(&'a [u8]),
+    /// It came in parts, which were kept.
+    Kept(BytesMut),
+}
+
+impl Line<'_> {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::InChunk(line) => line,
+            Self::Kept(line) => line,
+        }
+    }
+
+    fn skip(&mut self, length: usize) {
+        match self {
+            Self::InChunk(line) => *line = line.get(length..).unwrap_or_default(),
+            Self::Kept(line) => line.advance(length),
+        }
     }
 }
 

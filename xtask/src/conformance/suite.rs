@@ -35,7 +35,7 @@ impl Suite {
         Ok(Self {
             node,
             revision: plan.revision.clone(),
-            programs: repo.target("release"),
+            programs: repo.target("debug"),
             out,
         })
     }

@@ -151,7 +151,7 @@ mod tests {
         let files = [
             ("bench/src/a.rs", text),
             ("crates/cli/src/a.rs", text),
-            ("crates/mcp/examples/a.rs", text),
+            ("crates/mcp/peer/a.rs", text),
             ("crates/mcp/src/a.rs", text),
         ];
         check(

@@ -2,7 +2,7 @@ use super::source::numbered;
 use super::tree::{Finding, Tree};
 
 /// The users that examples may name.
-const EXAMPLE_USERS: &[&str] = &["alice", "bob", "user", "you"];
+const EXAMPLE_USERS: &[&str] = &["alice", "bob", "u", "user", "you"];
 
 /// No file names a path that exists on the machine of its author only; this file has to.
 pub(crate) fn machine_paths(tree: &Tree) -> Vec<Finding> {

@@ -90,10 +90,10 @@ impl Tree {
         files.map(|file| (file, Source::new(&file.text)))
     }
 
-    /// The Rust files under `crates/` that are not tests, examples or benchmarks.
+    /// The Rust files that a crate under `crates/` is made of; its tests and their programs are not.
     pub(crate) fn library(&self) -> impl Iterator<Item = (&File, Source)> {
         self.rust()
-            .filter(|(file, _)| file.path.starts_with("crates/") && !file.is_test())
+            .filter(|(file, _)| file.is_library() && !file.is_test())
     }
 }
 
@@ -102,6 +102,12 @@ impl File {
     pub(crate) fn is_test(&self) -> bool {
         let mut parts = self.path.split('/');
         parts.any(|part| matches!(part, "tests" | "tests.rs" | "examples" | "benches"))
+    }
+
+    /// Whether the file is under `crates/<name>/src/`.
+    fn is_library(&self) -> bool {
+        let mut parts = self.path.split('/');
+        parts.next() == Some("crates") && parts.nth(1) == Some("src")
     }
 
     /// The name of the folder under `crates/` that holds the file.

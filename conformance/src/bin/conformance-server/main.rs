@@ -6,6 +6,7 @@ mod listed;
 mod prompts;
 mod resources;
 mod signals;
+mod tasks;
 
 use std::env;
 use std::net::SocketAddr;
@@ -43,6 +44,7 @@ fn router() -> Result<Router> {
     listed::add(&router)?;
     signals::add(&router)?;
     input::add(&router)?;
+    tasks::add(&router)?;
     prompts::add(&router)?;
     resources::add(&router)?;
     Ok(router)

@@ -6,7 +6,7 @@ use callgate_wire::{Id, Method, Notification, RawJson, Version, code, method};
 use tokio::time::{Instant, sleep_until};
 
 use super::handle::Client;
-use super::options::{CallOptions, Timeouts};
+use super::options::Timeouts;
 use super::stamp::stamp;
 use crate::error::{Error, Kind};
 use crate::notifier::{Notifications, Notifier};
@@ -42,18 +42,12 @@ impl Client {
         let mut call = self.stamped_call(method, params, version, notify)?;
         call.cx.deadline = Some(Instant::now() + self.options.timeouts.maximum.min(LONGEST));
         let watch = Watch {
+            client: self,
             method,
             token: call.cx.id.clone(),
-            options: &self.options,
             notifications,
         };
-        watch
-            .reply(self.shared.service.call(call))
-            .await
-            .map_err(|error| match error.kind() {
-                Kind::Timeout => self.of_server(error),
-                _ => error,
-            })
+        watch.reply(self.shared.service.call(call)).await
     }
 
     /// A call without deadline, with an id of its own that is its progress token too.
@@ -83,16 +77,16 @@ impl Client {
 
 /// Watches over one request: hands out its notifications and minds its timeouts.
 struct Watch<'a> {
+    client: &'a Client,
     method: &'a Method,
     token: Id,
-    options: &'a CallOptions,
     notifications: Notifications,
 }
 
 impl Watch<'_> {
     /// Waits for the reply. Notifications that came before it are handed out before it.
     async fn reply(mut self, call: BoxFuture<'_, Result<Reply, Error>>) -> Result<Reply, Error> {
-        let Timeouts { idle, maximum, .. } = self.options.timeouts;
+        let Timeouts { idle, maximum, .. } = self.client.options.timeouts;
         let (idle, maximum) = (idle.min(LONGEST), maximum.min(LONGEST));
         let started = Instant::now();
         let last = started + maximum;
@@ -124,7 +118,7 @@ impl Watch<'_> {
                 if params.get("progressToken").as_ref() != Some(self.token.as_raw()) {
                     return Sign::None;
                 }
-                if let Some(handler) = &self.options.on_progress
+                if let Some(handler) = &self.client.options.on_progress
                     && let Ok(progress) = params.decode()
                 {
                     handler(progress);
@@ -132,7 +126,7 @@ impl Watch<'_> {
                 Sign::OfLife
             }
             method::NOTIFICATIONS_MESSAGE => {
-                if let Some(handler) = &self.options.on_log
+                if let Some(handler) = &self.client.options.on_log
                     && let Ok(message) = params.decode()
                 {
                     handler(message);
@@ -144,7 +138,7 @@ impl Watch<'_> {
     }
 
     fn timed_out(&self, at_last: bool) -> Error {
-        let Timeouts { idle, maximum, .. } = self.options.timeouts;
+        let Timeouts { idle, maximum, .. } = self.client.options.timeouts;
         let message = if at_last {
             format!("`{}` got no answer within {maximum:?}", self.method)
         } else {
@@ -153,7 +147,7 @@ impl Watch<'_> {
                 self.method
             )
         };
-        Error::new(Kind::Timeout, message)
+        self.client.of_server(Error::new(Kind::Timeout, message))
     }
 }
 

@@ -71,7 +71,7 @@ impl Client {
         match self.start_tool(name, arguments).await? {
             Started::Done(result) => Ok(result),
             Started::Task(created) => {
-                let result = self.await_new_task(created).await?;
+                let result = self.await_new_task(&created.task).await?;
                 self.checked(name, result)
             }
         }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use callgate_wire::RawJson;
 use callgate_wire::tool::{CallToolResult, Tool};
-use jsonschema::{PatternOptions, Validator};
-use serde_json::Value;
+
+use crate::router::schema::{CompiledSchema, MAX_BYTES};
 
 /// The output schemas of the tools that lists have shown.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub(super) struct OutputSchemas {
 struct OutputSchema {
     schema: RawJson,
     /// `None` if the schema cannot be checked.
-    validator: OnceLock<Option<Validator>>,
+    compiled: OnceLock<Option<CompiledSchema>>,
 }
 
 /// How the result of a tool breaks the tool's own promise.
@@ -29,11 +29,6 @@ pub(super) enum Mismatch {
     #[error("tool `{tool}` gave structured content that breaks its output schema: {problem}")]
     Invalid { tool: String, problem: String },
 }
-
-/// The longest schema that is remembered, in bytes.
-const MAX_BYTES: usize = 64 * 1024;
-/// The largest compiled regular expression, in bytes.
-const MAX_REGEX: usize = 1024 * 1024;
 
 impl OutputSchemas {
     /// Remembers the schemas of up to `limit` tools.
@@ -107,21 +102,17 @@ impl OutputSchema {
     fn new(schema: &RawJson) -> Self {
         Self {
             schema: schema.clone(),
-            validator: OnceLock::new(),
+            compiled: OnceLock::new(),
         }
     }
 
     /// Says what is wrong with `content`. A schema that cannot be checked finds nothing wrong.
     fn check(&self, content: &RawJson) -> Result<(), String> {
-        let Some(validator) = self.validator.get_or_init(|| compile(&self.schema)) else {
+        let Some(schema) = self.compiled.get_or_init(|| compile(&self.schema)) else {
             return Ok(());
         };
-        let content: Value = content.decode().map_err(|error| error.to_string())?;
-        validator.validate(&content).map_err(|error| {
-            let path = error.instance_path().as_str();
-            let at = if path.is_empty() { "/" } else { path };
-            format!("`{at}`: {}", error.masked())
-        })
+        let content = content.decode().map_err(|error| error.to_string())?;
+        schema.check(&content)
     }
 }
 
@@ -131,26 +122,18 @@ impl fmt::Debug for OutputSchema {
     }
 }
 
-/// Compiles a schema. Patterns match in linear time, and nothing is ever fetched.
-fn compile(schema: &RawJson) -> Option<Validator> {
-    let value: Value = schema.decode().ok()?;
-    let compiled = jsonschema::options()
-        .with_pattern_options(PatternOptions::regex().size_limit(MAX_REGEX))
-        .offline()
-        .build(&value);
-    match compiled {
-        Ok(validator) => Some(validator),
-        Err(error) => {
+fn compile(schema: &RawJson) -> Option<CompiledSchema> {
+    CompiledSchema::new(schema)
+        .inspect_err(|error| {
             tracing::warn!(%error, "the output of a tool goes unchecked: its schema is unusable");
-            None
-        }
-    }
+        })
+        .ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     fn raw(value: &Value) -> RawJson {
         RawJson::encode(value).unwrap()
@@ -186,7 +169,7 @@ mod tests {
             check(&number, &json!(4)),
             Err(
                 "tool `t` gave structured content that breaks its output schema: \
-                 `/`: value is greater than the maximum of 3"
+                 value is greater than the maximum of 3"
                     .to_owned()
             )
         );

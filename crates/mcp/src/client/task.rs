@@ -4,13 +4,13 @@ use std::time::Duration;
 use callgate_wire::input::{InputRequests, InputResponses};
 use callgate_wire::result::EmptyResult;
 use callgate_wire::task::{
-    CancelTaskParams, CreateTaskResult, DetailedTask, GetTaskParams, GetTaskResult, TaskStatus,
-    UpdateTaskParams,
+    CancelTaskParams, CreateTaskResult, DetailedTask, GetTaskParams, GetTaskResult, Task,
+    TaskStatus, UpdateTaskParams,
 };
 use callgate_wire::tool::{CallToolParams, CallToolResult};
 use callgate_wire::{Method, RawJson, method};
 use serde::Serialize;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{sleep, timeout};
 
 use super::answer::Answer;
 use super::ask::encode;
@@ -64,27 +64,36 @@ impl Client {
     /// The error that the task ended with, or why it could not be waited for. A task that takes
     /// longer than the timeout for tasks goes on and can be waited for again.
     pub async fn await_task(&self, task_id: &str) -> Result<CallToolResult, Error> {
-        let limit = self.options.timeouts.task;
-        let deadline = Instant::now() + limit.min(LONGEST);
-        let ended = timeout_at(deadline, self.follow_task(task_id)).await;
+        self.await_task_after(Duration::ZERO, task_id).await
+    }
+
+    /// Waits for a task that has just been made.
+    pub(super) async fn await_new_task(&self, task: &Task) -> Result<CallToolResult, Error> {
+        self.await_task_after(poll_interval(task), &task.task_id)
+            .await
+    }
+
+    async fn await_task_after(
+        &self,
+        first_wait: Duration,
+        task_id: &str,
+    ) -> Result<CallToolResult, Error> {
+        let limit = self.options.timeouts.task.min(LONGEST);
+        let ended = timeout(limit, self.follow_task(first_wait, task_id)).await;
         ended.unwrap_or_else(|_| {
             let message = format!("task `{task_id}` did not end within {limit:?}");
             Err(self.of_server(Error::new(Kind::Timeout, message)))
         })
     }
 
-    /// Waits for a task from the moment it was made.
-    pub(super) async fn await_new_task(
+    async fn follow_task(
         &self,
-        created: CreateTaskResult,
+        mut wait: Duration,
+        task_id: &str,
     ) -> Result<CallToolResult, Error> {
-        sleep(poll_interval(created.task.poll_interval_ms)).await;
-        self.await_task(&created.task.task_id).await
-    }
-
-    async fn follow_task(&self, task_id: &str) -> Result<CallToolResult, Error> {
         let mut answered = HashSet::new();
         loop {
+            sleep(wait).await;
             let task = self.get_task(task_id).await?;
             match task.task.status {
                 TaskStatus::Completed => return self.completed(&task),
@@ -99,7 +108,7 @@ impl Client {
                 }
                 TaskStatus::Working => {}
             }
-            sleep(poll_interval(task.task.poll_interval_ms)).await;
+            wait = poll_interval(&task.task);
         }
     }
 
@@ -190,7 +199,7 @@ impl Client {
     }
 }
 
-fn poll_interval(milliseconds: Option<u64>) -> Duration {
-    let asked = milliseconds.map_or(POLL, Duration::from_millis);
+fn poll_interval(task: &Task) -> Duration {
+    let asked = task.poll_interval_ms.map_or(POLL, Duration::from_millis);
     asked.clamp(SHORTEST_POLL, LONGEST)
 }

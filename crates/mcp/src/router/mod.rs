@@ -29,7 +29,7 @@ mod reply;
 mod resource;
 mod resource_output;
 mod round;
-mod schema;
+pub(crate) mod schema;
 mod service;
 mod state;
 mod task;

@@ -13,7 +13,7 @@ use super::handler::{Arguments, Handler};
 use super::output::{ToolError, ToolOutput};
 use super::params;
 use super::round::{Ran, Round, drive, panicked};
-use super::schema::{self, ArgumentSchema};
+use super::schema::{self, CompiledSchema};
 use super::service::Shared;
 use super::task::{self, TaskSupport};
 use crate::error::Error;
@@ -63,7 +63,7 @@ enum Detaches {
 /// A tool that can be called.
 pub(crate) struct ToolEntry {
     name: String,
-    schema: ArgumentSchema,
+    schema: CompiledSchema,
     header_params: Arc<[HeaderParam]>,
     function: Arc<ToolFn>,
     task: TaskSupport,
@@ -153,7 +153,7 @@ impl ToolRoute {
         if !is_tool_name(&name) {
             return Err(RouteError::ToolName { name });
         }
-        let schema = match ArgumentSchema::compile(&tool.input_schema) {
+        let schema = match CompiledSchema::of_arguments(&tool.input_schema) {
             Ok(schema) => schema,
             Err(source) => return Err(RouteError::Schema { name, source }),
         };

@@ -32,6 +32,7 @@ fn client(service: Arc<dyn Service>) -> Client {
             assert_eq!(form.message, "Who?");
             ElicitResult::accept(RawJson::encode(&json!({"name": "Ada"})).unwrap())
         })
+        .tasks()
         .build()
 }
 
@@ -56,7 +57,7 @@ async fn about(client: &Client) {
 async fn tools(client: &Client, server: &Everything) {
     let tools = client.list_tools().await.unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-    assert_eq!(names, ["add", "greet", "count", "wait", "fail"]);
+    assert_eq!(names, ["add", "greet", "count", "wait", "fail", "later"]);
 
     let sum = client.call_tool("add", &json!({"a": 1, "b": 2})).await;
     let sum = sum.unwrap().structured_content.unwrap();
@@ -64,6 +65,9 @@ async fn tools(client: &Client, server: &Everything) {
 
     let hello = client.call_tool("greet", &json!({})).await.unwrap();
     assert_eq!(hello.content[0].as_text(), Some("Hello, Ada"));
+
+    let later = client.call_tool("later", &json!({})).await.unwrap();
+    assert_eq!(later.content[0].as_text(), Some("Hello, Ada"));
 
     let failed = client.call_tool("fail", &json!({})).await.unwrap();
     assert_eq!(failed.is_error, Some(true));

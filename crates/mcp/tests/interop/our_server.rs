@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use callgate_mcp::router::{Json, RequestCx, Router, ToolError};
+use std::time::Duration;
+
+use callgate_mcp::router::{
+    Elicited, Json, RequestCx, Router, TaskConfig, TaskSupport, ToolError, ToolRoute,
+};
 use callgate_mcp::wire::completion::CompleteParams;
 use callgate_mcp::wire::implementation::Implementation;
 use callgate_mcp::wire::prompt::{Prompt, PromptArgument};
@@ -31,6 +35,11 @@ struct Sum {
     sum: i64,
 }
 
+#[derive(Deserialize, JsonSchema)]
+struct Who {
+    name: String,
+}
+
 #[derive(Deserialize)]
 struct Topic {
     topic: String,
@@ -39,6 +48,13 @@ struct Topic {
 #[derive(Deserialize)]
 struct Note {
     id: String,
+}
+
+async fn greet(cx: RequestCx) -> Result<String, ToolError> {
+    match cx.elicit_form::<Who>("who", "Who?").await? {
+        Elicited::Accepted(who) => Ok(format!("Hello, {}", who.name)),
+        Elicited::Declined | Elicited::Cancelled => Err(ToolError::failed("nobody")),
+    }
 }
 
 struct NotifyOnDrop(Arc<Notify>);
@@ -79,9 +95,18 @@ pub(crate) fn everything(signals: &Signals) -> Router {
             "counted"
         })
         .tool("wait", "Waits for ever", wait)
+        .tool("greet", "Greets who the user says", greet)
         .tool("fail", "Fails", || async {
             Err::<String, ToolError>(ToolError::failed("no"))
         })
+        .tasks(TaskConfig {
+            poll_interval: Duration::from_millis(100),
+            ..TaskConfig::default()
+        })
+        .route(
+            ToolRoute::new("later", "Greets who the user says, later", greet)
+                .task(TaskSupport::Optional),
+        )
         .prompt(essay, |topic: Topic| async move {
             format!("Write about {}", topic.topic)
         })

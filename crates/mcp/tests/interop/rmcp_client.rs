@@ -1,22 +1,28 @@
 //! A client on the official SDK against our server.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use callgate_mcp::Service;
+use callgate_mcp::router::{Router, ToolRoute};
 use callgate_mcp::transport::http::server::{Config as HttpConfig, Server};
 use callgate_mcp::transport::line::{Config, serve};
 use rmcp::model::{
-    CallToolRequestParams, ClientConfig, GetPromptRequestParams, JsonObject,
-    ProgressNotificationParam, ProtocolVersion, ReadResourceRequestParams,
+    CallToolRequestParams, CallToolResponse, ClientCapabilities, ClientConfig, ElicitRequestParams,
+    ElicitResult, ElicitationAction, ErrorData, GetPromptRequestParams, GetTaskParams,
+    Implementation, InputResponses, JsonObject, ProgressNotificationParam, ProtocolVersion,
+    ReadResourceRequestParams, ServerNotification, SubscriptionFilter, TaskPayload,
+    UpdateTaskParams,
 };
-use rmcp::service::{NotificationContext, RoleClient, RunningService, ServiceError};
+use rmcp::service::{
+    NotificationContext, RequestContext, RoleClient, RunningService, ServiceError, SubscriptionEnd,
+};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt};
 use serde_json::{Value, json};
 
 use crate::our_server::{Signals, everything};
 
-/// A client that remembers the progress it heard of.
+/// A client that remembers the progress it heard of, and whose user is Ada.
 #[derive(Clone, Default)]
 struct Listener {
     progress: Arc<Mutex<Vec<f64>>>,
@@ -31,8 +37,22 @@ impl ClientHandler for Listener {
         self.progress.lock().unwrap().push(params.progress);
     }
 
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let asked = serde_json::to_value(&request).unwrap();
+        assert_eq!(asked["message"], "Who?");
+        Ok(ElicitResult::new(ElicitationAction::Accept).with_content(json!({"name": "Ada"})))
+    }
+
     fn get_info(&self) -> ClientConfig {
-        ClientConfig::default()
+        let capabilities = ClientCapabilities::builder()
+            .enable_elicitation()
+            .enable_tasks()
+            .build();
+        ClientConfig::new(capabilities, Implementation::new("rmcp", "3.8.0"))
     }
 }
 
@@ -59,17 +79,19 @@ fn code(error: &ServiceError) -> i32 {
     }
 }
 
-async fn try_everything(client: &Running, signals: &Signals) {
+async fn try_everything(client: &Running, server: &Router, signals: &Signals) {
     let about = client.peer_info().unwrap();
     assert_eq!(about.instructions.as_deref(), Some("Try everything"));
     tools(client, signals).await;
     prompts_and_resources(client).await;
+    task(client).await;
+    changes(client, server).await;
 }
 
 async fn tools(client: &Running, signals: &Signals) {
     let tools = client.list_all_tools().await.unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_ref()).collect();
-    assert_eq!(names, ["add", "count", "wait", "fail"]);
+    assert_eq!(names, ["add", "count", "wait", "greet", "fail", "later"]);
     assert!(tools[0].output_schema.is_some());
 
     let numbers = call("add").with_arguments(object(json!({"a": 1, "b": 2})));
@@ -86,6 +108,9 @@ async fn tools(client: &Running, signals: &Signals) {
 
     let unknown = client.call_tool(call("unknown")).await.unwrap_err();
     assert_eq!(code(&unknown), -32602);
+
+    let hello = client.call_tool(call("greet")).await.unwrap();
+    assert_eq!(hello.content[0].as_text().unwrap().text, "Hello, Ada");
 
     client.call_tool(call("count")).await.unwrap();
     let heard = client.service().progress.lock().unwrap().clone();
@@ -126,16 +151,76 @@ async fn prompts_and_resources(client: &Running) {
     assert_eq!(completed.unwrap(), ["apple"]);
 }
 
+async fn task(client: &Running) {
+    let answer = client.peer().call_tool_once(call("later")).await.unwrap();
+    let CallToolResponse::Task(created) = answer else {
+        panic!("unexpected {answer:?}");
+    };
+    let id = created.task.task_id;
+    let result = loop {
+        let task = client.get_task(GetTaskParams::new(&id)).await.unwrap().task;
+        match task.payload {
+            TaskPayload::InputRequired { input_requests } => {
+                let ada = json!({"action": "accept", "content": {"name": "Ada"}});
+                let responses: InputResponses = input_requests
+                    .into_keys()
+                    .map(|key| (key, ada.clone()))
+                    .collect();
+                let params = UpdateTaskParams::new(&id, responses);
+                // rmcp reads an acknowledgment with `_meta` as the result of a tool, and says so.
+                let update = client.update_task(params).await;
+                assert!(
+                    matches!(update, Ok(()) | Err(ServiceError::UnexpectedResponse)),
+                    "{update:?}"
+                );
+            }
+            TaskPayload::Completed { result } => break result,
+            TaskPayload::Working => {}
+            other => panic!("unexpected {other:?}"),
+        }
+        let wait = task.task.poll_interval_ms.unwrap();
+        tokio::time::sleep(Duration::from_millis(wait)).await;
+    };
+    let text = json!([{"type": "text", "text": "Hello, Ada"}]);
+    assert_eq!(result["content"], text);
+}
+
+async fn changes(client: &Running, server: &Router) {
+    let filter = SubscriptionFilter::builder().tools_list_changed().build();
+    let mut subscription = client.listen(filter.clone()).await.unwrap();
+    assert_eq!(subscription.acknowledged(), &filter);
+    let tool = ToolRoute::new("new", "Is new", || async { "new" });
+    server.add_tool(tool).unwrap();
+    let heard = subscription.next().await.unwrap();
+    assert!(
+        matches!(
+            heard,
+            Some(ServerNotification::ToolListChangedNotification(_))
+        ),
+        "{heard:?}"
+    );
+    subscription.cancel().await.unwrap();
+    assert!(matches!(
+        subscription.end(),
+        Some(SubscriptionEnd::Cancelled)
+    ));
+}
+
 #[tokio::test]
 async fn an_rmcp_client_and_our_server_over_lines() {
     let signals = Signals::default();
-    let router: Arc<dyn Service> = Arc::new(everything(&signals));
+    let router = everything(&signals);
     let (near, far) = tokio::io::duplex(64 * 1024);
     let (reader, writer) = tokio::io::split(far);
-    let serving = tokio::spawn(serve(router, reader, writer, Config::default()));
+    let serving = tokio::spawn(serve(
+        Arc::new(router.clone()),
+        reader,
+        writer,
+        Config::default(),
+    ));
     let client = Listener::default().serve_with_lifecycle(near, discover());
     let client = client.await.unwrap();
-    try_everything(&client, &signals).await;
+    try_everything(&client, &router, &signals).await;
     client.cancel().await.unwrap();
     serving.await.unwrap().unwrap();
 }
@@ -143,9 +228,9 @@ async fn an_rmcp_client_and_our_server_over_lines() {
 #[tokio::test]
 async fn an_rmcp_client_and_our_server_over_http() {
     let signals = Signals::default();
-    let router: Arc<dyn Service> = Arc::new(everything(&signals));
+    let router = everything(&signals);
     let loopback = ([127, 0, 0, 1], 0).into();
-    let server = Server::bind(loopback, router, HttpConfig::default()).await;
+    let server = Server::bind(loopback, Arc::new(router.clone()), HttpConfig::default()).await;
     let server = server.unwrap();
     let url = format!("http://{}/mcp", server.local_addr());
     let shutdown = server.shutdown_handle();
@@ -153,7 +238,7 @@ async fn an_rmcp_client_and_our_server_over_http() {
     let transport = StreamableHttpClientTransport::from_uri(url);
     let client = Listener::default().serve_with_lifecycle(transport, discover());
     let client = client.await.unwrap();
-    try_everything(&client, &signals).await;
+    try_everything(&client, &router, &signals).await;
     client.cancel().await.unwrap();
     shutdown.shutdown();
     serving.await.unwrap();

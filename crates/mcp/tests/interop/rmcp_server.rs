@@ -1,16 +1,17 @@
 //! A server on the official SDK, with something for every request of the protocol.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
-    CompletionInfo, ContentBlock, ElicitRequest, ElicitRequestParams, GetPromptRequestParams,
-    GetPromptResponse, GetPromptResult, Implementation, InputRequest, InputRequests,
-    InputRequiredResult, JsonObject, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
-    Prompt, PromptArgument, PromptMessage, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, Resource, ResourceContents, ResourceTemplate, Role, ServerCapabilities,
-    ServerConfig, SubscriptionFilter, Tool,
+    CompletionInfo, ContentBlock, CreateTaskResult, DetailedTask, ElicitRequest,
+    ElicitRequestParams, GetPromptRequestParams, GetPromptResponse, GetPromptResult, GetTaskParams,
+    GetTaskResult, Implementation, InputRequest, InputRequests, InputRequiredResult, JsonObject,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProgressNotificationParam, Prompt, PromptArgument, PromptMessage,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, Resource,
+    ResourceContents, ResourceTemplate, Role, ServerCapabilities, ServerConfig, SubscriptionFilter,
+    Task, TaskPayload, TaskStatus, Tool, UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ErrorData, ServerHandler};
@@ -19,6 +20,8 @@ use tokio::sync::Notify;
 
 #[derive(Clone, Default)]
 pub(crate) struct Everything {
+    /// The answer that the task was given.
+    answer: Arc<Mutex<Option<Value>>>,
     /// Told when `wait` is called.
     pub(crate) waiting: Arc<Notify>,
     /// Told when the call of `wait` was cancelled.
@@ -40,29 +43,44 @@ fn tools() -> Vec<Tool> {
         Tool::new("count", "Counts to three", nothing()),
         Tool::new("wait", "Waits for ever", nothing()),
         Tool::new("fail", "Fails", nothing()),
+        Tool::new("later", "Greets who the user says, later", nothing()),
     ]
+}
+
+fn ask_who() -> InputRequests {
+    let form = json!({"type": "object", "properties": {"name": {"type": "string"}}});
+    let params = ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message: "Who?".into(),
+        requested_schema: serde_json::from_value(form).unwrap(),
+    };
+    let ask = InputRequest::Elicitation(ElicitRequest::new(params));
+    InputRequests::from_iter([("who".to_owned(), ask)])
+}
+
+fn hello(answer: &Value) -> CallToolResult {
+    let hello = format!("Hello, {}", answer["content"]["name"].as_str().unwrap());
+    CallToolResult::success(vec![ContentBlock::text(hello)])
+}
+
+/// The task, as far as it has come.
+fn task(payload: TaskPayload) -> DetailedTask {
+    let now = "2026-07-28T00:00:00Z";
+    let task = Task::new("the task", TaskStatus::Working, now, now).with_poll_interval_ms(100);
+    DetailedTask::new(task, payload)
 }
 
 /// Asks for a name, and greets it when it comes.
 fn greet(request: &CallToolRequestParams) -> Result<CallToolResponse, ErrorData> {
     let Some(responses) = &request.input_responses else {
-        let form = json!({"type": "object", "properties": {"name": {"type": "string"}}});
-        let params = ElicitRequestParams::FormElicitationParams {
-            meta: None,
-            message: "Who?".into(),
-            requested_schema: serde_json::from_value(form).unwrap(),
-        };
-        let ask = InputRequest::Elicitation(ElicitRequest::new(params));
-        let requests = InputRequests::from_iter([("who".to_owned(), ask)]);
+        let requests = ask_who();
         let state = Some("a \"state\"".to_owned());
         return Ok(InputRequiredResult::new(Some(requests), state).into());
     };
     if request.request_state.as_deref() != Some("a \"state\"") {
         return Err(ErrorData::invalid_params("the state is gone", None));
     }
-    let who = serde_json::to_value(&responses["who"]).unwrap();
-    let hello = format!("Hello, {}", who["content"]["name"].as_str().unwrap());
-    Ok(CallToolResult::success(vec![ContentBlock::text(hello)]).into())
+    Ok(hello(&serde_json::to_value(&responses["who"]).unwrap()).into())
 }
 
 impl ServerHandler for Everything {
@@ -73,6 +91,7 @@ impl ServerHandler for Everything {
             .enable_prompts()
             .enable_resources()
             .enable_completions()
+            .enable_tasks()
             .build();
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("rmcp", "3.8.0"))
@@ -122,6 +141,10 @@ impl ServerHandler for Everything {
                 context.ct.cancelled().await;
                 self.cancelled.notify_one();
                 Err(ErrorData::internal_error("cancelled", None))
+            }
+            "later" => {
+                let created = task(TaskPayload::Working).task;
+                Ok(CallToolResponse::Task(CreateTaskResult::new(created)))
             }
             "fail" => Ok(CallToolResult::error(vec![ContentBlock::text("no")]).into()),
             _ => Err(ErrorData::invalid_params("unknown tool", None)),
@@ -187,6 +210,32 @@ impl ServerHandler for Everything {
         let value = format!("{}pple", request.argument.value);
         let completion = CompletionInfo::with_all_values(vec![value]).unwrap();
         Ok(CompleteResult::new(completion))
+    }
+
+    async fn get_task(
+        &self,
+        _request: GetTaskParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        let payload = match &*self.answer.lock().unwrap() {
+            Some(answer) => TaskPayload::Completed {
+                result: (*object(serde_json::to_value(hello(answer)).unwrap())).clone(),
+            },
+            None => TaskPayload::InputRequired {
+                input_requests: ask_who(),
+            },
+        };
+        Ok(GetTaskResult::new(task(payload)))
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let answer = serde_json::to_value(&request.input_responses["who"]).unwrap();
+        *self.answer.lock().unwrap() = Some(answer);
+        Ok(())
     }
 
     fn accepted_subscription_filter(

@@ -17,7 +17,7 @@ fn answer(content: &Value) -> Value {
 }
 
 const BROKEN: &str = "tool `add` gave structured content that breaks its output schema: \
-                      `/`: \"sum\" is a required property";
+                      \"sum\" is a required property";
 
 #[tokio::test]
 async fn a_listed_tool_must_keep_its_output_schema() {

@@ -190,6 +190,16 @@ async fn a_task_that_takes_too_long_is_no_longer_awaited() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_task_cannot_ask_for_more_patience_than_there_is() {
+    let server = Scripted::new([created(u64::MAX)]);
+    let client = server.builder().tasks().build();
+    let started = Instant::now();
+    let failed = client.call_tool("slow", &json!({})).await.unwrap_err();
+    assert_eq!(started.elapsed().as_secs(), 60 * 60);
+    assert_eq!(failed.to_string(), "task `t1` did not end within 3600s");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_task_ends_badly_in_these_ways() {
     let check = async |answer: Step, kind: Kind, code: i64, message: &str| {
         let server = Scripted::new([answer]);

@@ -117,6 +117,30 @@ async fn a_dropped_call_is_cancelled_once_and_an_answered_one_never() {
 }
 
 #[tokio::test]
+async fn a_call_that_is_dropped_before_it_was_sent_leaves_no_trace() {
+    let config = Config {
+        unsent_bytes: 1,
+        ..Config::default()
+    };
+    let (ours, theirs) = duplex(10);
+    let (reader, writer) = split(ours);
+    let connection = Arc::new(Connection::new("files", reader, writer, config));
+    let mut peer = RawPeer::new(theirs);
+    let first = start(&connection, "tools/call", "{}");
+    let waiting = start(&connection, "tools/list", "{}");
+    tokio::task::yield_now().await;
+    waiting.abort();
+    assert!(soon(waiting).await.unwrap_err().is_cancelled());
+    assert!(peer.line().await.unwrap().contains("tools/call"));
+    let third = start(&connection, "prompts/list", "{}");
+    assert!(peer.line().await.unwrap().contains("prompts/list"));
+    peer.send(&result("1", "{}")).await;
+    peer.send(&result("3", "{}")).await;
+    outcome(first).await.unwrap();
+    outcome(third).await.unwrap();
+}
+
+#[tokio::test]
 async fn progress_and_logs_reach_the_calls_that_asked_in_their_own_terms() {
     let (connection, mut peer) = connect(Config::default());
     let level = "io.modelcontextprotocol/logLevel";

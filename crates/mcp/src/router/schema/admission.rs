@@ -4,7 +4,7 @@ use super::graph::Graph;
 use super::growth::depth_limit;
 
 /// The longest schema, in bytes of JSON.
-pub(super) const MAX_BYTES: usize = 64 * 1024;
+pub(crate) const MAX_BYTES: usize = 64 * 1024;
 /// The deepest nesting of subschemas.
 pub(super) const MAX_DEPTH: usize = 32;
 /// The most subschemas.

@@ -1,11 +1,12 @@
 //! JSON Schemas of arguments and results: derived, admitted within limits, and checked against.
 
 mod admission;
-mod arguments;
+mod compiled;
 mod derive;
 mod graph;
 mod growth;
 
+pub(crate) use admission::MAX_BYTES;
 pub use admission::SchemaError;
-pub(crate) use arguments::ArgumentSchema;
+pub(crate) use compiled::CompiledSchema;
 pub(crate) use derive::{form_schema, input_schema, output_schema};

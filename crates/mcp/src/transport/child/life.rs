@@ -27,7 +27,7 @@ pub(super) struct Life {
 }
 
 /// How long a child that is leaving may take to say the rest.
-const PARTING: Duration = Duration::from_millis(200);
+const PARTING: Duration = Duration::from_millis(500);
 
 /// How long the system may take to end a killed process.
 const DYING: Duration = Duration::from_secs(5);

@@ -14,6 +14,10 @@ use super::id_finder::IdFinder;
 pub(super) struct Lines<R> {
     source: R,
     buffer: BytesMut,
+    /// How much memory the buffer shares with the lines taken from it.
+    allocated: usize,
+    /// How long the lines were of late.
+    usual: usize,
     /// How much of the buffer is known to have no line break.
     searched: usize,
     longest: usize,
@@ -31,7 +35,7 @@ pub(super) enum Line {
     TooLong(Option<Id>),
 }
 
-/// How much room a new buffer has: messages in flight share it, and so keep it alive.
+/// How much room a buffer has at least: messages in flight share it, and so keep it alive.
 const CHUNK: usize = 16 * 1024;
 
 /// With less room than this a read is not worth its system call.
@@ -45,6 +49,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         Self {
             source,
             buffer: BytesMut::new(),
+            allocated: 0,
+            usual: 0,
             searched: 0,
             longest,
             discarding: None,
@@ -91,13 +97,21 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 
     fn finish_line(&mut self, line: BytesMut) -> Option<Line> {
         let line = line.freeze();
-        if self.discarding.is_some() || line.trim_ascii().len() > self.longest {
+        let line_break = usize::from(line.ends_with(b"\n"));
+        if self.discarding.is_some() || line.len() - line_break > self.longest {
             let mut finder = self.discarding.take().unwrap_or_default();
             finder.feed(&line);
             return Some(Line::TooLong(finder.finish()));
         }
-        let line = line.slice_ref(line.trim_ascii());
-        (!line.is_empty()).then_some(Line::Message(line))
+        self.usual = line.len().max(self.usual / 2);
+        let text = line.trim_ascii();
+        let keeps_too_much = self.allocated > CHUNK && text.len() < self.allocated / 2;
+        let text = if keeps_too_much {
+            Bytes::copy_from_slice(text)
+        } else {
+            line.slice_ref(text)
+        };
+        (!text.is_empty()).then_some(Line::Message(text))
     }
 
     fn discard_if_too_long(&mut self) {
@@ -114,10 +128,115 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             self.buffer = BytesMut::new();
         }
         if self.buffer.capacity() - self.buffer.len() < SMALLEST_READ {
-            self.buffer.reserve(CHUNK.max(self.buffer.len()));
+            self.grow();
         }
         let read = pin!(self.source.read_buf(&mut self.buffer));
         self.ended = ready!(read.poll(cx))? == 0;
         Poll::Ready(Ok(()))
+    }
+
+    /// Makes room for the line that has begun, or for one like those before it.
+    fn grow(&mut self) {
+        let before = self.buffer.as_ptr();
+        let usual = self.usual.min(LARGEST_KEPT) + SMALLEST_READ;
+        self.buffer.reserve(usual.max(CHUNK).max(self.buffer.len()));
+        let capacity = self.buffer.capacity();
+        self.allocated = if self.buffer.as_ptr() == before {
+            self.allocated.max(capacity)
+        } else {
+            capacity
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+    use std::pin::Pin;
+    use std::task::Waker;
+    use tokio::io::ReadBuf;
+
+    /// A stream that comes in pieces.
+    struct Pieces(VecDeque<Vec<u8>>);
+
+    impl AsyncRead for Pieces {
+        fn poll_read(
+            mut self: Pin<&mut Self>,
+            _cx: &mut Context<'_>,
+            buffer: &mut ReadBuf<'_>,
+        ) -> Poll<io::Result<()>> {
+            if let Some(mut piece) = self.0.pop_front() {
+                let rest = piece.split_off(piece.len().min(buffer.remaining()));
+                buffer.put_slice(&piece);
+                if !rest.is_empty() {
+                    self.0.push_front(rest);
+                }
+            }
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    fn read(text: &[u8], size: usize, longest: usize) -> Vec<Line> {
+        let pieces = text.chunks(size).map(<[u8]>::to_vec).collect();
+        let mut lines = Lines::new(Pieces(pieces), longest);
+        let mut seen = Vec::new();
+        while let Some(line) = next(&mut lines) {
+            seen.push(line);
+        }
+        seen
+    }
+
+    fn next(lines: &mut Lines<Pieces>) -> Option<Line> {
+        match lines.poll_next(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(line) => line.unwrap(),
+            Poll::Pending => unreachable!("all pieces are there"),
+        }
+    }
+
+    fn message(text: &str) -> Line {
+        Line::Message(Bytes::copy_from_slice(text.as_bytes()))
+    }
+
+    #[test]
+    fn lines_end_in_many_ways_and_empty_ones_are_left_out() {
+        let text = b"one\n\n \r\ntwo\r\n three \nfour";
+        let expect = ["one", "two", "three", "four"].map(message);
+        for size in 1..=text.len() {
+            assert_eq!(read(text, size, 7), expect);
+        }
+    }
+
+    #[test]
+    fn a_line_over_the_limit_is_passed_over_and_its_id_found() {
+        let text = b"{\"a\":[1,2,3,4],\"id\":7}\nshort\n{\"id\":8,\"a\":\"xxxxxxxxxxxxxx";
+        let id = |number| Line::TooLong(Some(Id::number(number)));
+        for size in 1..=text.len() {
+            assert_eq!(read(text, size, 10), [id(7), message("short"), id(8)]);
+        }
+    }
+
+    #[test]
+    fn a_short_line_does_not_keep_a_long_buffer_alive() {
+        let long = "x".repeat(10 * CHUNK);
+        let pieces = [format!("{long}\nshort\n{long}\n").into_bytes()];
+        let mut lines = Lines::new(Pieces(pieces.into()), long.len());
+        drop(next(&mut lines));
+        let short = next(&mut lines);
+        assert!(lines.buffer.try_reclaim(10 * CHUNK), "somebody shares it");
+        assert_eq!(short, Some(message("short")));
+        assert_eq!(next(&mut lines), Some(message(&long)));
+    }
+
+    proptest! {
+        #[test]
+        fn how_a_stream_is_cut_does_not_matter(
+            text in prop::collection::vec(prop::sample::select(b"{}\"id:,71 \r\nx".to_vec()), 0..200),
+            size in 1_usize..50,
+            longest in 0_usize..40,
+        ) {
+            prop_assert_eq!(read(&text, size, longest), read(&text, text.len().max(1), longest));
+        }
     }
 }

@@ -22,7 +22,7 @@ pub(super) struct Answer {
 }
 
 /// Longer than anything takes that is not broken.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(100);
 
 impl Peer {
     pub(super) async fn connect(address: SocketAddr) -> Self {

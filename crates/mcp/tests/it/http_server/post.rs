@@ -74,32 +74,42 @@ impl Post {
         self
     }
 
-    pub(super) fn body(&self) -> &str {
-        &self.body
+    /// The same request with a body in chunks of `size` bytes.
+    pub(super) fn in_chunks_of(mut self, size: usize) -> Self {
+        let chunks = self.body.as_bytes().chunks(size);
+        let chunks = chunks.map(|chunk| std::str::from_utf8(chunk).unwrap());
+        let body: String = chunks
+            .chain([""])
+            .map(|chunk| format!("{:x}\r\n{chunk}\r\n", chunk.len()))
+            .collect();
+        self.body = body;
+        self.set("transfer-encoding", "chunked")
     }
 
-    /// The request line and the headers, without the empty line.
-    pub(super) fn head(&self, address: SocketAddr) -> String {
-        let has = |name: &str| {
-            self.headers
-                .iter()
-                .any(|(other, _)| other.eq_ignore_ascii_case(name))
-        };
-        let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.target);
-        if !has("host") {
-            write!(head, "host: {address}\r\n").unwrap();
-        }
-        if !has("content-length") && !has("transfer-encoding") {
-            write!(head, "content-length: {}\r\n", self.body.len()).unwrap();
-        }
-        for (name, value) in &self.headers {
-            write!(head, "{name}: {value}\r\n").unwrap();
-        }
-        head
-    }
-
-    /// The whole request.
+    /// The whole request; the host is the address, unless it has been set.
     pub(super) fn bytes(&self, address: SocketAddr) -> String {
-        format!("{}\r\n{}", self.head(address), self.body)
+        if self.has("host") {
+            return self.bytes_without_host();
+        }
+        let with_host = self.clone().and("host", &address.to_string());
+        with_host.bytes_without_host()
+    }
+
+    /// The whole request, with the headers that have been set and no others but the length.
+    pub(super) fn bytes_without_host(&self) -> String {
+        let mut bytes = format!("{} {} HTTP/1.1\r\n", self.method, self.target);
+        for (name, value) in &self.headers {
+            write!(bytes, "{name}: {value}\r\n").unwrap();
+        }
+        if !self.has("content-length") && !self.has("transfer-encoding") {
+            write!(bytes, "content-length: {}\r\n", self.body.len()).unwrap();
+        }
+        bytes + "\r\n" + &self.body
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.headers
+            .iter()
+            .any(|(other, _)| other.eq_ignore_ascii_case(name))
     }
 }

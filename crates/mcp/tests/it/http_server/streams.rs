@@ -23,7 +23,7 @@ fn result(result: &str) -> String {
 }
 
 #[tokio::test]
-async fn notifications_come_before_the_response_and_nothing_after_it() {
+async fn sm_s5_notifications_come_before_the_response_and_nothing_after_it() {
     let subject = Subject::start(Config::default()).await;
     let answer = subject.ask(&Post::tool("notify")).await;
     let headers = ["content-type", "cache-control", "x-accel-buffering"]
@@ -34,6 +34,13 @@ async fn notifications_come_before_the_response_and_nothing_after_it() {
     );
     assert_eq!(answer.header("transfer-encoding"), Some("chunked"));
     assert_eq!(answer.body, progress(1) + &progress(2) + &result(RESULT));
+}
+
+#[tokio::test]
+async fn sm_s5_a_request_for_input_is_a_response() {
+    let subject = Subject::start(Config::default()).await;
+    let events = Post::tool("input").set("accept", "text/event-stream");
+    assert_eq!(subject.ask(&events).await.body, result(r#"{"input":1}"#));
 }
 
 #[tokio::test]
@@ -96,7 +103,7 @@ async fn a_result_with_line_breaks_is_one_event() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_quiet_call_becomes_a_stream_with_comments() {
+async fn sm_s6_a_quiet_call_becomes_a_stream_with_comments() {
     let subject = Subject::start(Config::default()).await;
     let mut peer = subject.connect().await;
     let start = Instant::now();
@@ -116,7 +123,7 @@ async fn a_quiet_call_becomes_a_stream_with_comments() {
 }
 
 #[tokio::test]
-async fn a_closed_stream_cancels_the_call() {
+async fn sm_s8_a_closed_stream_cancels_the_call() {
     let subject = Subject::start(Config::default()).await;
     let mut peer = subject.connect().await;
     peer.send(Post::tool("notify, wait").bytes(subject.address))
@@ -127,7 +134,7 @@ async fn a_closed_stream_cancels_the_call() {
 }
 
 #[tokio::test]
-async fn a_closed_connection_cancels_the_call_before_there_is_a_response() {
+async fn sm_s8_a_closed_connection_cancels_the_call_before_there_is_a_response() {
     for accept in ["application/json", "application/json, text/event-stream"] {
         let subject = Subject::start(Config::default()).await;
         let mut peer = subject.connect().await;

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use callgate_mcp::transport::http::server::{Config, Server, ShutdownHandle};
@@ -26,6 +27,7 @@ pub(super) struct Subject {
 pub(super) struct Seen {
     calls: watch::Sender<usize>,
     cancelled: watch::Sender<usize>,
+    notifications: AtomicUsize,
     pub(super) release: Notify,
 }
 
@@ -34,6 +36,7 @@ impl Subject {
         let seen = Arc::new(Seen {
             calls: watch::Sender::new(0),
             cancelled: watch::Sender::new(0),
+            notifications: AtomicUsize::new(0),
             release: Notify::new(),
         });
         let service = Arc::new(Probe(seen.clone()));
@@ -81,6 +84,11 @@ impl Seen {
     pub(super) fn calls(&self) -> usize {
         *self.calls.borrow()
     }
+
+    /// How many notifications a flood has sent.
+    pub(super) fn notifications(&self) -> usize {
+        self.notifications.load(Ordering::Relaxed)
+    }
 }
 
 /// Does what the name of the tool says.
@@ -120,6 +128,13 @@ impl Seen {
                 notify.send(progress(2)).await;
             }
             Some("wait") => self.wait().await,
+            Some("flood") => {
+                let _waiting = Waiting(Some(&self.cancelled));
+                for number in 0.. {
+                    notify.send(progress(number)).await;
+                    self.notifications.fetch_add(1, Ordering::Relaxed);
+                }
+            }
             Some("large") => return complete(&format!("{:?}", "x".repeat(LARGE))),
             Some("lines") => return complete("{\n\"a\":\r\n1}"),
             Some("caller") => return complete(&format!("{:?}", format!("{:?}", call.cx.caller))),
@@ -137,17 +152,20 @@ impl Seen {
 
     /// Waits for the release; being dropped meanwhile is noted.
     async fn wait(&self) {
-        struct Waiting<'a>(Option<&'a watch::Sender<usize>>);
-        impl Drop for Waiting<'_> {
-            fn drop(&mut self) {
-                if let Some(cancelled) = self.0 {
-                    cancelled.send_modify(|cancelled| *cancelled += 1);
-                }
-            }
-        }
         let mut waiting = Waiting(Some(&self.cancelled));
         self.release.notified().await;
         waiting.0 = None;
+    }
+}
+
+/// Notes a call that is dropped while it waits.
+struct Waiting<'a>(Option<&'a watch::Sender<usize>>);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(cancelled) = self.0 {
+            cancelled.send_modify(|cancelled| *cancelled += 1);
+        }
     }
 }
 
@@ -155,7 +173,7 @@ impl Seen {
 async fn reached(count: &watch::Sender<usize>) {
     let mut count = count.subscribe();
     let reached = count.wait_for(|count| *count > 0);
-    timeout(Duration::from_secs(20), reached)
+    timeout(Duration::from_secs(100), reached)
         .await
         .unwrap()
         .unwrap();

@@ -18,9 +18,6 @@ pub(super) enum BodyError {
     Broken(hyper::Error),
 }
 
-/// What is set aside on the word of the peer alone.
-const FIRST_ALLOCATION: usize = 1024 * 1024;
-
 impl Stream {
     pub(super) fn new(body: Incoming, lease: Lease) -> Self {
         Self {
@@ -56,7 +53,7 @@ impl Stream {
         if announced > limit {
             return Err(BodyError::TooLarge { limit });
         }
-        let mut whole = BytesMut::with_capacity(announced.min(FIRST_ALLOCATION));
+        let mut whole = BytesMut::with_capacity(announced);
         while let Some(part) = self.next().await {
             let part = part.map_err(BodyError::Broken)?;
             if whole.len() + part.len() > limit {

@@ -42,6 +42,12 @@ pub(super) enum ConnectError {
     Handshake(#[from] hyper::Error),
 }
 
+/// What a connection reads at once, and the most bytes of the head of a response.
+///
+/// With a fixed size one buffer serves most of a response; by itself it would grow with the
+/// response and be allocated anew for each.
+const READ_BUFFER: usize = 16 * 1024;
+
 /// How often the operating system checks that the peer of a silent stream is still there.
 const TCP_KEEP_ALIVE: Duration = Duration::from_secs(60);
 
@@ -93,7 +99,10 @@ where
         .await
         .map_err(failed)?;
     let stream = connector.call(endpoint).await.map_err(failed)?;
-    let (sender, connection) = http1::handshake(stream).await?;
+    let (sender, connection) = http1::Builder::new()
+        .read_buf_exact_size(Some(READ_BUFFER))
+        .handshake(stream)
+        .await?;
     tokio::spawn(async move {
         if let Err(error) = connection.await {
             tracing::debug!(%error, "a connection ended");

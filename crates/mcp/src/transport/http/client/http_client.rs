@@ -28,6 +28,15 @@ use crate::service::{BoxFuture, Call, Cx, Reply, Service};
 /// the time a connection may take.
 ///
 /// Redirects are not followed, system proxies are not used and cookies are not kept.
+///
+/// ```
+/// # use callgate_mcp::transport::http::client::{Config, Headers, HttpClient};
+/// let mut config = Config::new("github");
+/// config.headers = Headers::default().with("authorization", "Bearer secret")?;
+/// let client = HttpClient::new("https://api.githubcopilot.com/mcp/", config)?;
+/// assert!(!format!("{client:?}").contains("secret"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct HttpClient {
     endpoint: Endpoint,
     config: Config,
@@ -94,7 +103,7 @@ impl HttpClient {
             .pool
             .send(request)
             .await
-            .map_err(|error| self.not_sent(error))?;
+            .map_err(|error| self.not_answered(error))?;
         let reader = Reader {
             exchange: &exchange,
             config: &self.config,
@@ -162,25 +171,34 @@ impl HttpClient {
     }
 
     /// The error of a request that got no response at all.
-    fn not_sent(&self, error: SendError) -> Error {
+    fn not_answered(&self, error: SendError) -> Error {
         let (name, cause) = (&self.config.name, innermost(&error));
-        let (kind, message) = match error {
-            SendError::Connect(_) => (
-                Kind::Connect,
-                format!(
+        let failed = |kind, message: String| Error::new(kind, message).from_upstream(name);
+        let failed = match &error {
+            SendError::Connect(_) => {
+                let message = format!(
                     "cannot connect to server `{name}` at {}: {cause}",
                     self.endpoint
-                ),
+                );
+                failed(Kind::Connect, message).retry_safe()
+            }
+            SendError::Unwritten(_) => {
+                let message =
+                    format!("server `{name}` closed the connection before the request: {cause}");
+                failed(Kind::Closed, message).retry_safe()
+            }
+            SendError::Lost(lost) if lost.is_parse_too_large() => failed(
+                Kind::TooLarge,
+                format!("server `{name}` sent a response head that is too large"),
             ),
-            SendError::Unwritten(_) | SendError::Lost(_) => (
+            SendError::Lost(lost) if lost.is_parse() => failed(
+                Kind::Protocol,
+                format!("server `{name}` does not speak HTTP: {cause}"),
+            ),
+            SendError::Lost(_) => failed(
                 Kind::Closed,
                 format!("server `{name}` closed the connection before the response: {cause}"),
             ),
-        };
-        let failed = Error::new(kind, message).from_upstream(name);
-        let failed = match error {
-            SendError::Connect(_) | SendError::Unwritten(_) => failed.retry_safe(),
-            SendError::Lost(_) => failed,
         };
         failed.with_source(error)
     }

@@ -3,9 +3,10 @@ use memchr::{memchr, memchr2};
 /// Follows the messages on a connection and finds heads that two readers could read differently.
 ///
 /// The parser behind it forgives what RFC 9112 lets it forgive: it drops a `Content-Length` beside
-/// a `Transfer-Encoding` and takes a bare line feed for the end of a line. A proxy in front of us
-/// may forgive otherwise, so none of that is let through. This reader believes only heads in the
-/// strict form; whatever else is wrong with them is left to the parser.
+/// a `Transfer-Encoding`, passes over codings it does not know and takes a bare line feed for the
+/// end of a line. A proxy in front of us may forgive otherwise, so none of that is let through.
+/// This reader believes only heads in the strict form; whatever else is wrong with them is left to
+/// the parser.
 #[derive(Debug)]
 pub(super) struct Framing {
     state: State,
@@ -148,7 +149,10 @@ impl Fields {
                 return State::Ambiguous;
             };
             self.content_length.replace(length).is_some()
-        } else if value_of(line, b"transfer-encoding:").is_some() {
+        } else if let Some(value) = value_of(line, b"transfer-encoding:") {
+            if !value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
+                return State::Ambiguous;
+            }
             std::mem::replace(&mut self.transfer_encoding, true)
         } else {
             false
@@ -245,6 +249,7 @@ mod tests {
             "POST / HTTP/1.1\r\nContent-Length:\r\n\r\n",
             "POST / HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n",
             "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "POST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
             "POST / HTTP/1.1\r\nContent_Length: 3\r\n\r\n",
             "POST / HTTP/1.1\r\nHost: a\r\nX_: b\r\n\r\n",
             "GET / HTTP/1.1\nHost: a\r\n\r\n",

@@ -11,24 +11,30 @@ const MAX_PROBLEMS: usize = 8;
 /// The largest compiled regular expression, in bytes.
 const MAX_REGEX: usize = 1024 * 1024;
 
-/// The input schema of a tool, compiled once.
+/// A schema of arguments or results, compiled once.
 #[derive(Debug)]
-pub(crate) struct ArgumentSchema {
+pub(crate) struct CompiledSchema {
     validator: Validator,
-    /// How deep arguments may be nested, where checking deeper ones would cost too much.
+    /// How deep values may be nested, where checking deeper ones would cost too much.
     depth_limit: Option<usize>,
 }
 
-impl ArgumentSchema {
+impl CompiledSchema {
+    /// Compiles a schema of arguments, which are an object.
+    pub(crate) fn of_arguments(schema: &RawJson) -> Result<Self, SchemaError> {
+        let root = schema.get("type");
+        if root.as_ref().and_then(RawJson::text).as_deref() != Some("object") {
+            return Err(SchemaError::NotAnObject);
+        }
+        Self::new(schema)
+    }
+
     /// Compiles a schema within limits; patterns match in linear time and references stay inside.
-    pub(crate) fn compile(schema: &RawJson) -> Result<Self, SchemaError> {
+    pub(crate) fn new(schema: &RawJson) -> Result<Self, SchemaError> {
         let invalid = |error: String| SchemaError::Invalid(error);
         let value: Value = schema
             .decode()
             .map_err(|error| invalid(error.to_string()))?;
-        if value.get("type").and_then(Value::as_str) != Some("object") {
-            return Err(SchemaError::NotAnObject);
-        }
         let depth_limit = admit(&value, schema.as_bytes().len())?;
         let validator = jsonschema::options()
             .with_pattern_options(PatternOptions::regex().size_limit(MAX_REGEX))
@@ -40,24 +46,22 @@ impl ArgumentSchema {
         })
     }
 
-    /// Says what is wrong with `arguments`, by field, if anything is.
-    pub(crate) fn check(&self, arguments: &Value) -> Result<(), String> {
+    /// Says what is wrong with `value`, by field, if anything is.
+    pub(crate) fn check(&self, value: &Value) -> Result<(), String> {
         if let Some(limit) = self.depth_limit
-            && is_deeper(arguments, limit)
+            && is_deeper(value, limit)
         {
-            return Err(format!(
-                "arguments cannot be nested deeper than {limit} levels"
-            ));
+            return Err(format!("nothing may be nested deeper than {limit} levels"));
         }
-        if self.validator.is_valid(arguments) {
+        if self.validator.is_valid(value) {
             return Ok(());
         }
         let mut problems = String::new();
-        for error in self.validator.iter_errors(arguments).take(MAX_PROBLEMS) {
+        for error in self.validator.iter_errors(value).take(MAX_PROBLEMS) {
             if !problems.is_empty() {
                 problems.push_str("; ");
             }
-            describe(&mut problems, &error, arguments);
+            describe(&mut problems, &error, value);
         }
         Err(problems)
     }
@@ -74,12 +78,12 @@ fn is_deeper(value: &Value, levels: usize) -> bool {
 }
 
 /// Names the field and what was expected of it; the value itself, of any size, is left out.
-fn describe(out: &mut String, error: &ValidationError<'_>, arguments: &Value) {
+fn describe(out: &mut String, error: &ValidationError<'_>, checked: &Value) {
     let path = error.instance_path().as_str();
     let _ = match (error.kind(), path) {
         // The validator knows the value that must not be there, but not its name.
         (ValidationErrorKind::FalseSchema, "") => {
-            let mut members = arguments.as_object().into_iter().flatten();
+            let mut members = checked.as_object().into_iter().flatten();
             let found = members.find(|(_, value)| *value == error.instance().as_ref());
             let name = found.map_or("", |(name, _)| name);
             write!(out, "`{name}` is not allowed")
@@ -96,9 +100,9 @@ mod tests {
     use callgate_wire::Limits;
     use serde_json::json;
 
-    fn compile(schema: &Value) -> Result<ArgumentSchema, SchemaError> {
+    fn compile(schema: &Value) -> Result<CompiledSchema, SchemaError> {
         let text = schema.to_string();
-        ArgumentSchema::compile(&RawJson::parse(text.into(), &Limits::default()).unwrap())
+        CompiledSchema::of_arguments(&RawJson::parse(text.into(), &Limits::default()).unwrap())
     }
 
     #[test]
@@ -170,7 +174,7 @@ mod tests {
         assert_eq!(schema.check(&nested(10)), Ok(()));
         assert_eq!(
             schema.check(&nested(100)),
-            Err("arguments cannot be nested deeper than 11 levels".to_owned())
+            Err("nothing may be nested deeper than 11 levels".to_owned())
         );
     }
 

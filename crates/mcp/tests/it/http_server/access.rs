@@ -1,0 +1,97 @@
+//! Who may ask.
+
+use callgate_mcp::transport::http::server::{Auth, BearerToken, Config};
+
+use super::post::Post;
+use super::subject::Subject;
+
+async fn guarded() -> Subject {
+    Subject::start(Config {
+        auth: Auth::Bearer(BearerToken::new("s3cret-token", "operator")),
+        ..Config::default()
+    })
+    .await
+}
+
+#[tokio::test]
+async fn the_bearer_of_the_token_acts_for_its_principal() {
+    let subject = guarded().await;
+    for credentials in ["Bearer s3cret-token", "bearer s3cret-token"] {
+        let request = Post::tool("caller").set("authorization", credentials);
+        let answer = subject.ask(&request).await;
+        assert_eq!(
+            answer.body,
+            r#"{"jsonrpc":"2.0","id":1,"result":"Principal(\"operator\")"}"#
+        );
+    }
+}
+
+#[tokio::test]
+async fn nobody_else_is_let_in() {
+    let subject = guarded().await;
+    let request = Post::tool("caller");
+    let mut refused = vec![
+        request.clone(),
+        request
+            .clone()
+            .and("authorization", "Bearer s3cret-token")
+            .and("authorization", "Bearer s3cret-token"),
+    ];
+    for credentials in [
+        "",
+        "Bearer",
+        "Bearer ",
+        "Bearer s3cret-toke",
+        "Bearer s3cret-tokens",
+        "Bearer S3cret-token",
+        "Bearer  s3cret-token",
+        "Bearer s3cret-token, Bearer x",
+        "Basic s3cret-token",
+        "s3cret-token",
+    ] {
+        refused.push(request.clone().set("authorization", credentials));
+    }
+    for request in refused {
+        let answer = subject.ask(&request).await;
+        assert_eq!(
+            (
+                answer.status,
+                answer.header("www-authenticate"),
+                answer.body.as_str()
+            ),
+            (401, Some("Bearer"), ""),
+            "{request:?}"
+        );
+    }
+    assert_eq!(subject.seen.calls(), 0);
+}
+
+#[tokio::test]
+async fn an_empty_token_lets_nobody_in() {
+    let subject = Subject::start(Config {
+        auth: Auth::Bearer(BearerToken::new("", "operator")),
+        ..Config::default()
+    })
+    .await;
+    let request = Post::tool("caller").set("authorization", "Bearer ");
+    assert_eq!(subject.ask(&request).await.status, 401);
+}
+
+#[tokio::test]
+async fn without_a_token_everybody_is_anonymous() {
+    let subject = Subject::start(Config::default()).await;
+    let answer = subject.ask(&Post::tool("caller")).await;
+    assert_eq!(
+        answer.body,
+        r#"{"jsonrpc":"2.0","id":1,"result":"Anonymous"}"#
+    );
+}
+
+#[test]
+fn the_token_is_not_shown() {
+    let auth = Auth::Bearer(BearerToken::new("s3cret-token", "operator"));
+    assert_eq!(
+        format!("{auth:?}"),
+        r#"Bearer(BearerToken { principal: "operator", .. })"#
+    );
+}

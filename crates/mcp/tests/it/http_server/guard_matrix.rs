@@ -1,0 +1,195 @@
+//! Every host with every origin, and every origin with every site.
+
+use callgate_mcp::transport::http::server::{Config, Guard};
+
+use super::post::Post;
+use super::subject::Subject;
+
+/// What one header says about a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    /// It may pass.
+    Pass,
+    /// It may pass whatever the site.
+    PassFromAnywhere,
+    /// 403
+    Forbid,
+    /// 400
+    Malformed,
+}
+use Verdict::{Forbid, Malformed, Pass, PassFromAnywhere};
+
+/// Values of `Host`; `{p}` is the port, `|` parts two headers, `-` is no header.
+const HOSTS: &[(&str, Verdict)] = &[
+    ("127.0.0.1:{p}", Pass),
+    ("localhost:{p}", Pass),
+    ("[::1]:{p}", Pass),
+    ("LOCALHOST:{p}", Pass),
+    ("LocalHost:{p}", Pass),
+    ("gateway.example.com", Pass),
+    ("Gateway.Example.COM", Pass),
+    ("127.0.0.1", Forbid),
+    ("localhost", Forbid),
+    ("[::1]", Forbid),
+    ("localhost:", Forbid),
+    ("localhost:1", Forbid),
+    ("localhost:0{p}", Forbid),
+    ("localhost:{p}0", Forbid),
+    ("localhost:http", Forbid),
+    ("localhost:{p}:{p}", Forbid),
+    ("localhost.:{p}", Forbid),
+    (".localhost:{p}", Forbid),
+    ("localhost.evil.com:{p}", Forbid),
+    ("localhost:{p}.evil.com", Forbid),
+    ("evil.com", Forbid),
+    ("evil.com:{p}", Forbid),
+    ("evil-localhost:{p}", Forbid),
+    ("127.0.0.1.evil.com:{p}", Forbid),
+    ("127.0.0.2:{p}", Forbid),
+    ("127.1:{p}", Forbid),
+    ("0177.0.0.1:{p}", Forbid),
+    ("0x7f000001:{p}", Forbid),
+    ("2130706433:{p}", Forbid),
+    ("0.0.0.0:{p}", Forbid),
+    ("192.168.0.1:{p}", Forbid),
+    ("[::]:{p}", Forbid),
+    ("[0:0:0:0:0:0:0:1]:{p}", Forbid),
+    ("[::ffff:127.0.0.1]:{p}", Forbid),
+    ("[::1%25lo]:{p}", Forbid),
+    ("::1:{p}", Forbid),
+    ("[::1:{p}", Forbid),
+    ("localhost%00:{p}", Forbid),
+    ("localhost:{p},evil.com", Forbid),
+    ("gateway.example.com:{p}", Forbid),
+    ("gateway.example.com.", Forbid),
+    ("xgateway.example.com", Forbid),
+    ("*", Forbid),
+    ("-", Malformed),
+    ("", Malformed),
+    ("localhost:{p}|localhost:{p}", Malformed),
+    ("localhost:{p}|evil.com", Malformed),
+    ("evil.com|localhost:{p}", Malformed),
+    ("user@localhost:{p}", Malformed),
+    ("user:pw@localhost:{p}", Malformed),
+    ("evil.com@localhost:{p}", Malformed),
+    ("http://localhost:{p}", Malformed),
+    ("localhost:{p}/", Malformed),
+    ("localhost:{p}?x", Malformed),
+    ("localhost:{p}#x", Malformed),
+    ("localhost\\:{p}", Malformed),
+    ("\"localhost\":{p}", Malformed),
+    ("localhost {p}", Malformed),
+    ("localhost:{p}, evil.com", Malformed),
+    ("l\u{43e}calhost:{p}", Malformed),
+];
+
+/// Values of `Origin`, spelled likewise.
+const ORIGINS: &[(&str, Verdict)] = &[
+    ("-", Pass),
+    ("http://127.0.0.1:{p}", Pass),
+    ("http://localhost:{p}", Pass),
+    ("http://[::1]:{p}", Pass),
+    ("HTTP://LOCALHOST:{p}", Pass),
+    ("http://gateway.example.com", Pass),
+    ("https://app.example.com", PassFromAnywhere),
+    ("null", Forbid),
+    ("", Forbid),
+    ("localhost:{p}", Forbid),
+    ("http://localhost", Forbid),
+    ("https://localhost:{p}", Forbid),
+    ("http://localhost:{p}/", Forbid),
+    ("http://localhost:1", Forbid),
+    ("http://localhost:{p}.evil.com", Forbid),
+    ("http://localhost.evil.com:{p}", Forbid),
+    ("http://localhost.:{p}", Forbid),
+    ("http://user@localhost:{p}", Forbid),
+    ("http://evil.com", Forbid),
+    ("http://evil.com:{p}", Forbid),
+    ("http://[0:0:0:0:0:0:0:1]:{p}", Forbid),
+    ("https://gateway.example.com", Forbid),
+    ("http://app.example.com", Forbid),
+    ("https://app.example.com:443", Forbid),
+    ("https://app.example.com.evil.com", Forbid),
+    ("https://xapp.example.com", Forbid),
+    ("file://", Forbid),
+    ("chrome-extension://abcdef", Forbid),
+    ("http://localhost:{p} http://evil.com", Forbid),
+    ("http://localhost:{p}, http://evil.com", Forbid),
+    ("http://localhost:{p}|http://evil.com", Forbid),
+    ("http://localhost:{p}|http://localhost:{p}", Forbid),
+];
+
+/// Values of `Sec-Fetch-Site`, spelled likewise.
+const SITES: &[(&str, Verdict)] = &[
+    ("-", Pass),
+    ("same-origin", Pass),
+    ("none", Pass),
+    ("same-site", Forbid),
+    ("cross-site", Forbid),
+    ("", Forbid),
+    ("Cross-Site", Forbid),
+    ("same-origin, cross-site", Forbid),
+    ("same-origin|cross-site", Forbid),
+    ("same-origin|same-origin", Forbid),
+];
+
+fn status(host: Verdict, origin: Verdict, site: Verdict) -> u16 {
+    match (host, origin, site) {
+        (Malformed, _, _) => 400,
+        (Forbid, _, _) | (_, Forbid, _) => 403,
+        (Pass, PassFromAnywhere, _) | (Pass, Pass, Pass) => 200,
+        _ => 403,
+    }
+}
+
+/// Sends every combination over one connection and counts them.
+async fn check(
+    hosts: &[(&str, Verdict)],
+    origins: &[(&str, Verdict)],
+    sites: &[(&str, Verdict)],
+) -> usize {
+    let guard = Guard {
+        hosts: vec!["gateway.example.com".to_owned()],
+        origins: vec!["https://app.example.com".to_owned()],
+    };
+    let subject = Subject::start(Config {
+        guard,
+        ..Config::default()
+    })
+    .await;
+    let mut peer = subject.connect().await;
+    let (mut combinations, mut passed) = (0, 0);
+    for (host, of_host) in hosts {
+        for (origin, of_origin) in origins {
+            for (site, of_site) in sites {
+                let mut request = Post::tool("echo").without("host");
+                for (name, value) in [("host", host), ("origin", origin), ("sec-fetch-site", site)]
+                {
+                    let value = value.replace("{p}", &subject.address.port().to_string());
+                    for value in value.split('|').filter(|value| *value != "-") {
+                        request = request.and(name, value);
+                    }
+                }
+                peer.send(request.bytes_without_host()).await;
+                let expect = status(*of_host, *of_origin, *of_site);
+                let seen = peer.answer().await.status;
+                assert_eq!(seen, expect, "host {host} origin {origin} site {site}");
+                combinations += 1;
+                passed += usize::from(expect == 200);
+            }
+        }
+    }
+    assert_eq!(subject.seen.calls(), passed);
+    combinations
+}
+
+#[tokio::test]
+async fn every_host_with_every_origin() {
+    assert_eq!(check(HOSTS, ORIGINS, &[("-", Pass)]).await, 1920);
+}
+
+#[tokio::test]
+async fn every_origin_with_every_site() {
+    let hosts = [("localhost:{p}", Pass), ("evil.com", Forbid)];
+    assert_eq!(check(&hosts, ORIGINS, SITES).await, 640);
+}

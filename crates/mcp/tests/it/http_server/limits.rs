@@ -1,0 +1,262 @@
+//! Every limit, hit.
+
+use std::time::Duration;
+
+use callgate_mcp::transport::http::server::{Config, Limits};
+use tokio::time::{Instant, sleep};
+
+use super::peer::Peer;
+use super::post::Post;
+use super::subject::Subject;
+
+async fn start(limits: Limits) -> Subject {
+    Subject::start(Config {
+        limits,
+        ..Config::default()
+    })
+    .await
+}
+
+/// How many whole seconds pass until the server closes the connection without a word.
+async fn seconds_until_closed(peer: &mut Peer) -> u64 {
+    let start = Instant::now();
+    assert!(peer.closed().await);
+    start.elapsed().as_secs()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_thousand_slow_heads_are_closed_within_fifteen_seconds() {
+    allow_many_files();
+    let limits = Limits {
+        connections_per_peer: 2000,
+        ..Limits::default()
+    };
+    let subject = start(limits).await;
+    let mut peers = Vec::new();
+    for _ in 0..1000 {
+        let mut peer = subject.connect().await;
+        peer.send("POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Slow: ")
+            .await;
+        peers.push((peer, Instant::now()));
+    }
+    for (mut peer, opened) in peers {
+        assert!(peer.closed().await);
+        let seconds = opened.elapsed().as_secs();
+        assert!((10..=15).contains(&seconds), "{seconds}");
+    }
+    assert_eq!(subject.ask(&Post::tool("echo")).await.status, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_head_that_trickles_in_is_closed_all_the_same() {
+    let subject = start(Limits::default()).await;
+    let mut peer = subject.connect().await;
+    let opened = Instant::now();
+    peer.send("POST /mcp HTTP/1.1\r\n").await;
+    for _ in 0..9 {
+        sleep(Duration::from_secs(1)).await;
+        peer.send("X-Slow: yes\r\n").await;
+    }
+    assert!(peer.closed().await);
+    assert!((10..=12).contains(&opened.elapsed().as_secs()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_without_a_request_is_closed() {
+    let subject = start(Limits::default()).await;
+    let mut peer = subject.connect().await;
+    assert!((10..=12).contains(&seconds_until_closed(&mut peer).await));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_may_rest_for_a_minute() {
+    let subject = start(Limits::default()).await;
+    let mut peer = subject.connect().await;
+    for rest in [0, 8, 55] {
+        sleep(Duration::from_secs(rest)).await;
+        peer.send(Post::tool("echo").bytes(subject.address)).await;
+        assert_eq!(peer.answer().await.status, 200);
+    }
+    assert!((60..=62).contains(&seconds_until_closed(&mut peer).await));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_may_take_longer_than_any_rest() {
+    let subject = start(Limits::default()).await;
+    let mut peer = subject.connect().await;
+    let request = Post::tool("wait").set("accept", "application/json");
+    peer.send(request.bytes(subject.address)).await;
+    sleep(Duration::from_secs(1000)).await;
+    subject.seen.release.notify_one();
+    assert_eq!(peer.answer().await.status, 200);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_has_thirty_seconds() {
+    let subject = start(Limits::default()).await;
+    let mut peer = subject.connect().await;
+    let request = Post::tool("echo").bytes(subject.address);
+    let (most, last) = request.split_at(request.len() - 1);
+    let start = Instant::now();
+    peer.send(most).await;
+    let answer = peer.answer().await;
+    assert_eq!(
+        (answer.status, answer.header("connection")),
+        (408, Some("close"))
+    );
+    assert_eq!(start.elapsed().as_secs(), 30);
+    assert!(peer.closed().await);
+
+    let mut peer = subject.connect().await;
+    peer.send(most).await;
+    sleep(Duration::from_secs(29)).await;
+    peer.send(last).await;
+    assert_eq!(peer.answer().await.status, 200);
+    assert_eq!(subject.seen.calls(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_does_not_read_is_given_up() {
+    let subject = start(Limits::default()).await;
+    let mut peer = subject.connect().await;
+    peer.send(Post::tool("flood").bytes(subject.address)).await;
+    let start = Instant::now();
+    subject.cancelled().await;
+    assert!((60..=62).contains(&start.elapsed().as_secs()));
+    // The socket took some; beyond that the call had to wait.
+    assert!(subject.seen.notifications() < 500_000);
+}
+
+#[tokio::test]
+async fn a_body_has_a_size() {
+    let request = Post::tool("echo");
+    let size = request
+        .bytes_without_host()
+        .split_once("\r\n\r\n")
+        .unwrap()
+        .1
+        .len();
+    for (body_bytes, status) in [(size, 200), (size - 1, 413)] {
+        let subject = start(Limits {
+            body_bytes,
+            ..Limits::default()
+        })
+        .await;
+        assert_eq!(subject.ask(&request).await.status, status);
+        let chunked = request.clone().in_chunks_of(50);
+        assert_eq!(subject.ask(&chunked).await.status, status);
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_announces_too_much_is_refused_before_it_is_sent() {
+    let subject = start(Limits::default()).await;
+    let mut peer = subject.connect().await;
+    let request = Post::message("").set("content-length", "4194305");
+    peer.send(request.bytes(subject.address)).await;
+    assert_eq!(peer.answer().await.status, 413);
+}
+
+#[tokio::test]
+async fn a_refusal_is_read_even_by_a_peer_that_sends_on() {
+    let subject = start(Limits::default()).await;
+    let mut peer = subject.connect().await;
+    let request = Post::message("").set("content-length", "4194305");
+    peer.send(request.bytes(subject.address)).await;
+    peer.send(vec![b' '; 100_000]).await;
+    assert_eq!(peer.answer().await.status, 413);
+    assert!(peer.closed().await);
+}
+
+#[tokio::test]
+async fn a_head_has_a_size_and_a_number_of_fields() {
+    let subject = start(Limits::default()).await;
+    let padded = |length: usize| Post::tool("echo").set("x", &"x".repeat(length));
+    assert_eq!(subject.ask(&padded(32_000)).await.status, 200);
+    assert_eq!(subject.ask(&padded(33_000)).await.status, 431);
+
+    // With the five of every call, the host and the length.
+    let fields = |count: usize| {
+        (7..count).fold(Post::tool("echo"), |request, number| {
+            request.and(&format!("x-{number}"), "y")
+        })
+    };
+    assert_eq!(subject.ask(&fields(100)).await.status, 200);
+    assert_eq!(subject.ask(&fields(101)).await.status, 431);
+}
+
+#[tokio::test]
+async fn a_message_has_a_depth() {
+    let limits = Limits {
+        json_depth: 4,
+        ..Limits::default()
+    };
+    let subject = start(limits).await;
+    let nested = |value: &str| Post::request("tools/list", &format!(r#""a":{value}"#));
+    assert_eq!(subject.ask(&nested("[[]]")).await.status, 200);
+    assert_eq!(subject.ask(&nested("[[[]]]")).await.status, 400);
+}
+
+#[tokio::test]
+async fn there_are_so_many_connections_and_no_more() {
+    let limits = Limits {
+        connections: 2,
+        ..Limits::default()
+    };
+    let subject = start(limits).await;
+    check_third_connection(&subject).await;
+}
+
+#[tokio::test]
+async fn a_peer_has_so_many_connections_and_no_more() {
+    let limits = Limits {
+        connections_per_peer: 2,
+        ..Limits::default()
+    };
+    let subject = start(limits).await;
+    check_third_connection(&subject).await;
+}
+
+/// Of three connections the last one is refused, until the first one is closed.
+async fn check_third_connection(subject: &Subject) {
+    let request = Post::tool("echo").bytes(subject.address);
+    let mut first = subject.connect().await;
+    first.send(&request).await;
+    assert_eq!(first.answer().await.status, 200);
+    let mut second = subject.connect().await;
+    second.send(&request).await;
+    assert_eq!(second.answer().await.status, 200);
+
+    let mut third = subject.connect().await;
+    assert_eq!(third.answer().await.status, 503);
+    assert!(third.closed().await);
+    second.send(&request).await;
+    assert_eq!(second.answer().await.status, 200);
+
+    first.finish().await;
+    assert!(first.closed().await);
+    loop {
+        // The place is free a moment after the end of the connection was seen.
+        let mut fourth = subject.connect().await;
+        fourth.send(&request).await;
+        match fourth.answer().await.status {
+            200 => break,
+            status => assert_eq!(status, 503),
+        }
+    }
+}
+
+/// Lets this process have as many open files as it may.
+#[cfg(unix)]
+fn allow_many_files() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    let raised = Rlimit {
+        current: maximum,
+        maximum,
+    };
+    setrlimit(Resource::Nofile, raised).unwrap();
+}
+
+#[cfg(not(unix))]
+fn allow_many_files() {}
