@@ -1,6 +1,7 @@
 use serde_json::Value;
 
 use super::graph::Graph;
+use super::growth::depth_limit;
 
 /// The longest schema, in bytes of JSON.
 pub(crate) const MAX_BYTES: usize = 64 * 1024;
@@ -10,6 +11,8 @@ pub(super) const MAX_DEPTH: usize = 32;
 pub(super) const MAX_SUBSCHEMAS: usize = 1_000;
 /// The most subschemas once every reference is followed.
 pub(super) const MAX_EXPANSION: u64 = 10_000;
+/// The deepest value that is ever read.
+const MAX_VALUE_DEPTH: usize = 128;
 /// The longest regular expression, in bytes.
 pub(super) const MAX_PATTERN: usize = 1_024;
 
@@ -58,11 +61,9 @@ pub enum SchemaError {
     Invalid(String),
 }
 
-/// Bounds what checking something against `schema` may cost.
-///
-/// The cost of a recursive schema also grows with the depth of what is checked, which is bounded
-/// by the reader of messages.
-pub(super) fn admit(schema: &Value, bytes: usize) -> Result<(), SchemaError> {
+/// Bounds what checking something against `schema` may cost, and says how deep it may be nested
+/// where the cost grows with the depth.
+pub(super) fn admit(schema: &Value, bytes: usize) -> Result<Option<usize>, SchemaError> {
     if bytes > MAX_BYTES {
         return Err(SchemaError::TooLarge { bytes });
     }
@@ -71,7 +72,7 @@ pub(super) fn admit(schema: &Value, bytes: usize) -> Result<(), SchemaError> {
     if graph.expansion()? > MAX_EXPANSION {
         return Err(SchemaError::TooExpensive);
     }
-    Ok(())
+    Ok(depth_limit(&graph, MAX_VALUE_DEPTH))
 }
 
 #[cfg(test)]
@@ -80,7 +81,7 @@ mod tests {
     use serde_json::json;
 
     fn admitted(schema: &Value) -> Result<(), SchemaError> {
-        admit(schema, schema.to_string().len())
+        admit(schema, schema.to_string().len()).map(drop)
     }
 
     fn nested(levels: usize) -> Value {

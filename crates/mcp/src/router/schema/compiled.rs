@@ -15,6 +15,8 @@ const MAX_REGEX: usize = 1024 * 1024;
 #[derive(Debug)]
 pub(crate) struct CompiledSchema {
     validator: Validator,
+    /// How deep values may be nested, where checking deeper ones would cost too much.
+    depth_limit: Option<usize>,
 }
 
 impl CompiledSchema {
@@ -33,16 +35,24 @@ impl CompiledSchema {
         let value: Value = schema
             .decode()
             .map_err(|error| invalid(error.to_string()))?;
-        admit(&value, schema.as_bytes().len())?;
+        let depth_limit = admit(&value, schema.as_bytes().len())?;
         let validator = jsonschema::options()
             .with_pattern_options(PatternOptions::regex().size_limit(MAX_REGEX))
             .build(&value)
             .map_err(|error| invalid(error.to_string()))?;
-        Ok(Self { validator })
+        Ok(Self {
+            validator,
+            depth_limit,
+        })
     }
 
     /// Says what is wrong with `value`, by field, if anything is.
     pub(crate) fn check(&self, value: &Value) -> Result<(), String> {
+        if let Some(limit) = self.depth_limit
+            && is_deeper(value, limit)
+        {
+            return Err(format!("nothing may be nested deeper than {limit} levels"));
+        }
         if self.validator.is_valid(value) {
             return Ok(());
         }
@@ -54,6 +64,16 @@ impl CompiledSchema {
             describe(&mut problems, &error, value);
         }
         Err(problems)
+    }
+}
+
+/// Whether something lies more than `levels` below `value`.
+fn is_deeper(value: &Value, levels: usize) -> bool {
+    let deeper = |part: &Value| levels == 0 || is_deeper(part, levels - 1);
+    match value {
+        Value::Array(elements) => elements.iter().any(deeper),
+        Value::Object(members) => members.values().any(deeper),
+        _ => false,
     }
 }
 
@@ -137,6 +157,103 @@ mod tests {
             problems.matches("is a required property").count(),
             MAX_PROBLEMS
         );
+    }
+
+    #[test]
+    fn arguments_that_would_take_for_ever_to_check_are_refused() {
+        let operation = |name: &str| {
+            json!({
+                "properties": {"a": {"$ref": "#"}, "op": {"const": name}},
+                "required": ["op"]
+            })
+        };
+        let schema = json!({"type": "object", "oneOf": [operation("x"), operation("y")]});
+        let schema = compile(&schema).unwrap();
+        let nested =
+            |levels| (0..levels).fold(json!({"op": "x"}), |a, _| json!({"op": "x", "a": a}));
+        assert_eq!(schema.check(&nested(10)), Ok(()));
+        assert_eq!(
+            schema.check(&nested(100)),
+            Err("nothing may be nested deeper than 11 levels".to_owned())
+        );
+    }
+
+    /// Schemas that were made to hurt: each is refused or checked at once, whatever is checked.
+    #[test]
+    fn hostile_schemas_cost_little() {
+        let started = std::time::Instant::now();
+        let mut checked = 0;
+        for schema in hostile_schemas() {
+            if let Ok(schema) = compile(&schema) {
+                let long = "a".repeat(100_000);
+                let deep = (0..100).fold(json!({}), |a, _| json!({"a": a}));
+                for arguments in [json!({"a": long}), json!({"a": [long]}), deep] {
+                    let _ = schema.check(&arguments);
+                }
+                checked += 1;
+            }
+        }
+        assert!((3..30).contains(&checked), "{checked} of 30");
+        assert!(started.elapsed().as_secs() < 10);
+    }
+
+    fn hostile_schemas() -> Vec<Value> {
+        let patterns = [
+            "(a+)+$",
+            "(a|a)*$",
+            "(.*a){20}",
+            "a{1000}{1000}",
+            "(?:a?){500}a{500}",
+            "(",
+            "(?=a)",
+        ];
+        let by_pattern = patterns
+            .iter()
+            .map(|pattern| json!({"type": "object", "properties": {"a": {"pattern": pattern}}}));
+        let by_key = patterns.iter().map(|pattern| {
+            json!({"type": "object", "patternProperties": {*pattern: {"pattern": pattern}}})
+        });
+        let remote = [
+            "http://127.0.0.1:1/",
+            "file:///etc/passwd",
+            "//x",
+            "a.json",
+            "urn:x",
+        ];
+        let by_reference = remote
+            .iter()
+            .map(|uri| json!({"type": "object", "properties": {"a": {"$ref": uri}}}));
+        let recursive = ["allOf", "anyOf", "oneOf"].into_iter().flat_map(|keyword| {
+            let twice = json!([{"$ref": "#/$defs/d"}, {"$ref": "#/$defs/d"}]);
+            let below = json!({"properties": {"a": {keyword: twice}}});
+            [
+                json!({"type": "object", "$defs": {"d": {keyword: twice}}, keyword: twice}),
+                json!({"type": "object", "$defs": {"d": below}, "$ref": "#/$defs/d"}),
+            ]
+        });
+        let chain = |levels: usize| {
+            let mut schema = json!({"type": "object", "$ref": "#/$defs/d0"});
+            for level in 0..levels {
+                let next = json!({"$ref": format!("#/$defs/d{}", level + 1)});
+                schema["$defs"][format!("d{level}")] = json!({"anyOf": [next, next]});
+            }
+            schema["$defs"][format!("d{levels}")] = json!({"minProperties": 9});
+            schema
+        };
+        let chains = [28, 200].map(chain);
+        let endless = [
+            json!({"type": "object", "$ref": "#"}),
+            json!({"type": "object", "not": {"$ref": "#"}}),
+        ];
+        let unique = json!({"type": "object", "properties": {"a": {"uniqueItems": true}}});
+        by_pattern
+            .chain(by_key)
+            .chain(by_reference)
+            .chain(recursive)
+            .chain(chains)
+            .chain(endless)
+            .chain([unique])
+            .collect()
     }
 
     #[test]

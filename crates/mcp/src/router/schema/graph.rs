@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{Map, Value};
 
@@ -18,17 +18,29 @@ struct Node {
     /// Subschemas that look at the same value.
     in_place: Vec<usize>,
     /// Subschemas that look at a part of the value.
-    below: Vec<usize>,
+    below: Vec<(Slot, usize)>,
     references: Vec<String>,
 }
 
-/// How the subschemas under a keyword apply.
-#[derive(Clone, Copy)]
+/// A part of a value.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Slot {
+    /// The member with this name.
+    Member(String),
+    /// Any member.
+    AnyMember,
+    /// The element at this place.
+    Element(usize),
+    /// Any element.
+    AnyElement,
+}
+
+/// How a subschema applies.
 enum Applies {
     InPlace,
-    Below,
-    /// Only through a reference.
-    Never,
+    Below(Slot),
+    /// Only through a reference, or to something that has no parts.
+    Apart,
 }
 
 impl Graph {
@@ -53,6 +65,21 @@ impl Graph {
         self.expand(0, &mut vec![Expansion::Unknown; self.nodes.len()])
     }
 
+    /// For each subschema those that look at the same value, itself among them, and how often; only
+    /// for a graph in which no reference is endless.
+    pub(super) fn in_place(&self) -> Vec<BTreeMap<usize, u64>> {
+        let mut known = vec![None; self.nodes.len()];
+        for node in 0..self.nodes.len() {
+            self.count_in_place(node, &mut known);
+        }
+        known.into_iter().flatten().collect()
+    }
+
+    /// The subschemas that `node` applies to parts of the value.
+    pub(super) fn below(&self, node: usize) -> &[(Slot, usize)] {
+        &self.node(node).below
+    }
+
     fn add(&mut self, schema: &Value, pointer: &str, depth: usize) -> Result<usize, SchemaError> {
         if depth > MAX_DEPTH {
             return Err(SchemaError::TooDeep);
@@ -75,8 +102,8 @@ impl Graph {
                 let child = self.add(subschema, &pointer, depth + 1)?;
                 match applies {
                     Applies::InPlace => node.in_place.push(child),
-                    Applies::Below => node.below.push(child),
-                    Applies::Never => {}
+                    Applies::Below(slot) => node.below.push((slot, child)),
+                    Applies::Apart => {}
                 }
             }
         }
@@ -151,11 +178,32 @@ impl Graph {
             let target = self.resolve(reference)?;
             size = size.saturating_add(self.expand(target, known)?);
         }
-        for &child in node.in_place.iter().chain(&node.below) {
-            size = size.saturating_add(self.expand(child, known)?);
+        let below = node.below.iter().map(|(_, child)| child);
+        for child in node.in_place.iter().chain(below) {
+            size = size.saturating_add(self.expand(*child, known)?);
         }
         set(known, index, Expansion::Known(size));
         Ok(size)
+    }
+
+    fn count_in_place(&self, index: usize, known: &mut [Option<BTreeMap<usize, u64>>]) {
+        if known.get(index).is_none_or(Option::is_some) {
+            return;
+        }
+        let node = self.node(index);
+        let references = node.references.iter();
+        let targets = references.filter_map(|reference| self.resolve(reference).ok());
+        let mut counts = BTreeMap::from([(index, 1_u64)]);
+        for next in targets.chain(node.in_place.iter().copied()) {
+            self.count_in_place(next, known);
+            for (reached, times) in known.get(next).into_iter().flatten().flatten() {
+                let count = counts.entry(*reached).or_default();
+                *count = count.saturating_add(*times);
+            }
+        }
+        if let Some(slot) = known.get_mut(index) {
+            *slot = Some(counts);
+        }
     }
 
     fn resolve(&self, reference: &str) -> Result<usize, SchemaError> {
@@ -200,46 +248,49 @@ fn set(known: &mut [Expansion], index: usize, expansion: Expansion) {
     }
 }
 
+impl Slot {
+    /// All parts of the same kind.
+    pub(super) fn any_of_its_kind(&self) -> Self {
+        match self {
+            Self::Member(_) | Self::AnyMember => Self::AnyMember,
+            Self::Element(_) | Self::AnyElement => Self::AnyElement,
+        }
+    }
+}
+
 /// The subschemas under a keyword, each with its place below it as part of a JSON pointer.
 fn subschemas<'a>(keyword: &str, value: &'a Value) -> Vec<(Option<String>, &'a Value, Applies)> {
-    let applies = match keyword {
-        "allOf" | "anyOf" | "oneOf" | "not" | "if" | "then" | "else" | "dependentSchemas"
-        | "dependencies" => Applies::InPlace,
-        "properties"
-        | "patternProperties"
-        | "additionalProperties"
-        | "unevaluatedProperties"
-        | "propertyNames"
-        | "items"
-        | "prefixItems"
-        | "additionalItems"
-        | "unevaluatedItems"
-        | "contains"
-        | "contentSchema" => Applies::Below,
-        "$defs" | "definitions" => Applies::Never,
-        _ => return Vec::new(),
+    let by_name = |applies: fn(&str) -> Applies| {
+        let members = value.as_object().into_iter().flatten();
+        let subschemas = members.filter(|(_, subschema)| is_schema(subschema));
+        subschemas
+            .map(|(key, subschema)| (Some(escape(key)), subschema, applies(key)))
+            .collect()
     };
-    let is_map = matches!(
-        keyword,
-        "dependentSchemas"
-            | "dependencies"
-            | "properties"
-            | "patternProperties"
-            | "$defs"
-            | "definitions"
-    );
-    match value {
-        Value::Object(members) if is_map => members
-            .iter()
-            .filter(|(_, subschema)| is_schema(subschema))
-            .map(|(key, subschema)| (Some(escape(key)), subschema, applies))
-            .collect(),
-        Value::Array(elements) => elements
-            .iter()
-            .enumerate()
-            .map(|(at, subschema)| (Some(at.to_string()), subschema, applies))
-            .collect(),
-        _ if is_schema(value) => vec![(None, value, applies)],
+    let by_place = |applies: fn(usize) -> Applies| {
+        let elements = value.as_array().into_iter().flatten().enumerate();
+        elements
+            .map(|(at, subschema)| (Some(at.to_string()), subschema, applies(at)))
+            .collect()
+    };
+    let single = |applies: Applies| match is_schema(value) {
+        true => vec![(None, value, applies)],
+        false => Vec::new(),
+    };
+    match keyword {
+        "$defs" | "definitions" => by_name(|_| Applies::Apart),
+        "dependentSchemas" | "dependencies" => by_name(|_| Applies::InPlace),
+        "properties" => by_name(|name| Applies::Below(Slot::Member(name.to_owned()))),
+        "patternProperties" => by_name(|_| Applies::Below(Slot::AnyMember)),
+        "allOf" | "anyOf" | "oneOf" => by_place(|_| Applies::InPlace),
+        "prefixItems" => by_place(|at| Applies::Below(Slot::Element(at))),
+        "items" if value.is_array() => by_place(|at| Applies::Below(Slot::Element(at))),
+        "not" | "if" | "then" | "else" => single(Applies::InPlace),
+        "additionalProperties" | "unevaluatedProperties" => single(Applies::Below(Slot::AnyMember)),
+        "items" | "additionalItems" | "unevaluatedItems" | "contains" => {
+            single(Applies::Below(Slot::AnyElement))
+        }
+        "propertyNames" | "contentSchema" => single(Applies::Apart),
         _ => Vec::new(),
     }
 }

@@ -4,6 +4,7 @@ mod admission;
 mod compiled;
 mod derive;
 mod graph;
+mod growth;
 
 pub(crate) use admission::MAX_BYTES;
 pub use admission::SchemaError;
