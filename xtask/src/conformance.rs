@@ -13,6 +13,7 @@ use clap::ValueEnum;
 use crate::node::Node;
 use crate::process;
 use crate::repo::Repo;
+use gate::Verdict;
 use results::Results;
 use suite::Suite;
 
@@ -82,29 +83,33 @@ fn scenarios(suite: &Suite, plan: &Plan) -> Result<Vec<String>> {
 
 /// Prints the verdicts as a table and fails if one of them is bad.
 fn judge(scenarios: &[String], results: &Results, out: &Path) -> Result<()> {
-    let mut bad = 0;
+    let (mut passed, mut untested) = (0, 0);
     println!("{:<46} | successes | verdict", "scenario");
     for name in scenarios {
         let checks = results.checks.get(name).map(Vec::as_slice);
         let verdict = gate::verdict(name, checks);
-        bad += usize::from(!verdict.is_good());
         let checks = checks.unwrap_or_default();
         println!("{name:<46} | {:>9} | {verdict}", gate::successes(checks));
         for problem in gate::problems(checks) {
             println!("    {problem}");
         }
+        match verdict {
+            Verdict::Passed => passed += 1,
+            Verdict::Unfinished => untested += 1,
+            _ => {}
+        }
     }
-    let (good, all, out) = (scenarios.len() - bad, scenarios.len(), out.display());
-    println!("{good} of {all} scenarios pass");
+    let bad = scenarios.len() - passed - untested;
+    println!("{passed} scenarios passed, {untested} untested, {bad} failed");
+    let out = out.display();
     ensure!(
         bad == 0,
-        "{bad} scenarios do not pass; the suite's files are in {out}"
+        "{bad} scenarios failed; the suite's files are in {out}"
     );
-    let unclean = &results.unclean;
+    let unclean = results.unclean.join(", ");
     ensure!(
         unclean.is_empty(),
-        "the suite exited with an error ({}); see {out}",
-        unclean.join(", ")
+        "the suite exited with an error ({unclean}); see {out}"
     );
     Ok(())
 }

@@ -27,13 +27,6 @@ pub(super) enum Verdict {
     NotRun,
 }
 
-impl Verdict {
-    /// Whether the gate lets it through.
-    pub(super) fn is_good(&self) -> bool {
-        matches!(self, Self::Passed | Self::Unfinished)
-    }
-}
-
 /// Judges a scenario by its checks.
 pub(super) fn verdict(scenario: &str, checks: Option<&[Check]>) -> Verdict {
     let Some(checks) = checks else {
@@ -78,7 +71,7 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Passed => write!(f, "ok"),
-            Self::Unfinished => write!(f, "ok (the suite has no test for it yet)"),
+            Self::Unfinished => write!(f, "untested (the suite has only a placeholder)"),
             Self::Failed(count) => write!(f, "FAILED ({count})"),
             Self::Warned(count) => write!(f, "WARNED ({count})"),
             Self::Vacuous => write!(f, "TESTED NOTHING"),
