@@ -1,3 +1,4 @@
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -64,15 +65,16 @@ async fn serve_http(
             )
             .hint("pick another port with --listen 127.0.0.1:PORT")
         })?;
+    // Before anybody is told that we listen, so that no signal finds us unprepared.
+    let stop = stop_signal().context("cannot listen for signals")?;
     println!("listening on http://{}/mcp", server.local_addr());
     if !args.no_auth {
         eprintln!("clients must send the token that `callgate token` prints");
     }
     let shutdown = server.shutdown_handle();
     tokio::spawn(async move {
-        if wait_for_stop().await.is_ok() {
-            shutdown.shutdown();
-        }
+        stop.await;
+        shutdown.shutdown();
     });
     server.run().await;
     Ok(())
@@ -84,17 +86,23 @@ fn mirrored(router: &Router) -> HeaderParams {
     Arc::new(move |tool| router.header_params(tool))
 }
 
-/// Waits for the user or the system to ask for an end.
-async fn wait_for_stop() -> std::io::Result<()> {
+/// Ends when the user or the system asks for an end; listens from now on.
+fn stop_signal() -> io::Result<impl Future<Output = ()>> {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
+        let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
-        tokio::select! {
-            interrupted = tokio::signal::ctrl_c() => interrupted,
-            _ = terminate.recv() => Ok(()),
-        }
+        Ok(async move {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        })
     }
     #[cfg(not(unix))]
-    tokio::signal::ctrl_c().await
+    Ok(async {
+        // Without signals the server just goes on.
+        let _ = tokio::signal::ctrl_c().await;
+    })
 }
