@@ -103,6 +103,8 @@ fn stop_signal() -> io::Result<impl Future<Output = ()>> {
     #[cfg(not(unix))]
     Ok(async {
         // Without signals the server just goes on.
-        let _ = tokio::signal::ctrl_c().await;
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
     })
 }
