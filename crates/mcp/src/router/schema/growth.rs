@@ -110,7 +110,7 @@ mod tests {
             ),
             (
                 json!({"properties": {"a": {"$ref": "#"}}, "patternProperties": {"a": {"$ref": "#"}}}),
-                13,
+                12,
             ),
         ] {
             assert_eq!(limit(&schema), Some(expect), "{schema}");
