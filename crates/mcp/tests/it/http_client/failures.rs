@@ -178,7 +178,7 @@ async fn a_success_without_a_message_is_a_violation() {
 #[tokio::test]
 async fn a_server_that_does_not_speak_http_is_told_apart() {
     let error = answered("220 mail.example ESMTP\r\n").await;
-    let text = "server `peer` does not speak HTTP: invalid HTTP version parsed";
+    let text = "server `peer` sent a malformed HTTP response: invalid HTTP version parsed";
     assert_eq!(summary(&error), (Kind::Protocol, text.to_owned()));
 }
 
@@ -186,8 +186,8 @@ async fn a_server_that_does_not_speak_http_is_told_apart() {
 async fn a_response_head_over_the_limit_is_refused() {
     let header = format!("x: {}\r\n", "y".repeat(16 * 1024));
     let error = answered(&plain("200 OK", &header, "")).await;
-    let text = "server `peer` sent a response head that is too large";
-    assert_eq!(summary(&error), (Kind::TooLarge, text.to_owned()));
+    let text = "server `peer` sent a malformed HTTP response: message head is too large";
+    assert_eq!(summary(&error), (Kind::Protocol, text.to_owned()));
 }
 
 #[tokio::test]

@@ -187,13 +187,9 @@ impl HttpClient {
                     format!("server `{name}` closed the connection before the request: {cause}");
                 failed(Kind::Closed, message).retry_safe()
             }
-            SendError::Lost(lost) if lost.is_parse_too_large() => failed(
-                Kind::TooLarge,
-                format!("server `{name}` sent a response head that is too large"),
-            ),
             SendError::Lost(lost) if lost.is_parse() => failed(
                 Kind::Protocol,
-                format!("server `{name}` does not speak HTTP: {cause}"),
+                format!("server `{name}` sent a malformed HTTP response: {cause}"),
             ),
             SendError::Lost(_) => failed(
                 Kind::Closed,
