@@ -55,6 +55,7 @@
 pub mod client;
 mod error;
 mod header_param;
+pub mod legacy;
 mod notifier;
 pub mod router;
 mod server;
