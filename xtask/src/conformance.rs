@@ -17,8 +17,8 @@ use gate::Verdict;
 use results::Results;
 use suite::Suite;
 
-/// The revision that `cargo xtask test` holds us to.
-pub(crate) const REVISION: &str = "2026-07-28";
+/// The revisions that `cargo xtask test` holds us to, the newest first.
+pub(crate) const REVISIONS: [&str; 2] = ["2026-07-28", "2025-11-25"];
 
 /// What to run.
 pub(crate) struct Plan {
@@ -30,17 +30,6 @@ pub(crate) struct Plan {
     pub(crate) scenario: Option<String>,
 }
 
-impl Plan {
-    /// Everything that `cargo xtask test` holds us to.
-    pub(crate) fn required(side: Side) -> Self {
-        Self {
-            side,
-            revision: REVISION.to_owned(),
-            scenario: None,
-        }
-    }
-}
-
 /// Which of our programs is under test.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Side {
@@ -48,6 +37,20 @@ pub(crate) enum Side {
     Server,
     /// The suite plays the server
     Client,
+}
+
+/// Runs everything that `cargo xtask test` holds us to.
+pub(crate) fn run_all(repo: &Repo, side: Side) -> Result<()> {
+    for revision in REVISIONS {
+        println!("revision {revision}");
+        let plan = Plan {
+            side,
+            revision: revision.to_owned(),
+            scenario: None,
+        };
+        run(repo, &plan)?;
+    }
+    Ok(())
 }
 
 /// Runs the scenarios of `plan` and fails unless each of them passes the gate.

@@ -57,7 +57,7 @@ enum Command {
         /// The program under test
         side: conformance::Side,
         /// The revision of the protocol
-        #[arg(long, default_value = conformance::REVISION)]
+        #[arg(long, default_value = conformance::REVISIONS[0])]
         revision: String,
         /// Run this scenario only
         #[arg(long, value_name = "NAME")]
