@@ -1,5 +1,6 @@
 //! The official conformance suite, judged more strictly than it judges itself.
 
+pub(crate) mod bridge;
 mod gate;
 mod results;
 mod scenarios;
@@ -10,6 +11,7 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use clap::ValueEnum;
 
+use crate::background::Background;
 use crate::node::Node;
 use crate::process;
 use crate::repo::Repo;
@@ -39,6 +41,15 @@ pub(crate) enum Side {
     Client,
 }
 
+impl Side {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Server => "server",
+            Self::Client => "client",
+        }
+    }
+}
+
 /// Runs everything that `cargo xtask test` holds us to.
 pub(crate) fn run_all(repo: &Repo, side: Side) -> Result<()> {
     for revision in REVISIONS {
@@ -57,22 +68,26 @@ pub(crate) fn run_all(repo: &Repo, side: Side) -> Result<()> {
 pub(crate) fn run(repo: &Repo, plan: &Plan) -> Result<()> {
     let node = Node::install(repo)?;
     process::run(&mut repo.cargo(&["build", "-p", "callgate-conformance", "--bins"]))?;
-    let suite = Suite::new(repo, node, plan)?;
+    let suite = Suite::new(repo, node, &plan.revision, plan.side.name())?;
     let scenarios = match &plan.scenario {
         Some(scenario) => vec![scenario.clone()],
-        None => scenarios(&suite, plan)?,
+        None => scenarios(&suite, &plan.revision, plan.side)?,
     };
     let results = match plan.side {
-        Side::Server => suite.test_server(plan.scenario.as_deref())?,
+        Side::Server => {
+            let mut server = suite.program("conformance-server");
+            let server = Background::start(server.arg("127.0.0.1:0"))?;
+            suite.test_server(server.url(), plan.scenario.as_deref())?
+        }
         Side::Client => suite.test_client(&scenarios)?,
     };
     judge(&scenarios, &results, suite.out())
 }
 
 /// Every scenario that we hold ourselves to.
-fn scenarios(suite: &Suite, plan: &Plan) -> Result<Vec<String>> {
-    let mut names = scenarios::required(&suite.requirements()?, plan.side)?;
-    let unscored = scenarios::unscored(&plan.revision, plan.side);
+fn scenarios(suite: &Suite, revision: &str, side: Side) -> Result<Vec<String>> {
+    let mut names = scenarios::required(&suite.requirements()?, side)?;
+    let unscored = scenarios::unscored(revision, side);
     names.extend(unscored.iter().map(ToString::to_string));
     let all = names.len();
     names.retain(|name| !scenarios::needs_oauth(name));

@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //!
-//! One file per command: `test`, `tidy`, `spec`, `conformance`, `interop`, `readme`, `fuzz`, `bench`, `deny`.
+//! One file per command: `test`, `tidy`, `spec`, `conformance` and its `bridge`, `interop`, `readme`, `fuzz`, `bench`, `deny`.
 //! They share `repo`, `process`, `background` and `step`, and install their peers with `node` and `python`.
 
 mod background;
@@ -63,6 +63,15 @@ enum Command {
         #[arg(long, value_name = "NAME")]
         scenario: Option<String>,
     },
+    /// Run the official conformance suite through a relay, and write the table of docs/bridge.md
+    Bridge {
+        /// The way from the relay to the server; all if not given
+        #[arg(long)]
+        upstream: Option<conformance::bridge::Upstream>,
+        /// Fail if the table differs instead of writing it
+        #[arg(long)]
+        check: bool,
+    },
     /// Test with other implementations of the protocol
     Interop,
     /// Run the commands that the README shows
@@ -103,6 +112,10 @@ fn run(command: Command) -> Result<()> {
                 scenario,
             },
         ),
+        Command::Bridge { upstream, check } => match upstream {
+            Some(upstream) => conformance::bridge::run_one(&repo, upstream),
+            None => conformance::bridge::run(&repo, check),
+        },
         Command::Interop => interop::run(&repo),
         Command::Readme => readme::run(&repo),
         Command::Fuzz { target, seconds } => fuzz::run(&repo, target.as_deref(), seconds),

@@ -54,6 +54,11 @@ const STEPS: &[Step] = &[
         run: |repo| passed(conformance::run_all(repo, Side::Client)),
     },
     Step {
+        name: "bridge",
+        fix: "repeat with `cargo xtask bridge [--upstream KIND]`",
+        run: |repo| passed(conformance::bridge::run(repo, true)),
+    },
+    Step {
         name: "interop",
         fix: "repeat with `cargo xtask interop`",
         run: |repo| passed(interop::run(repo)),
