@@ -2,13 +2,15 @@
 //!
 //! # Layout
 //!
-//! One file per command: `test`, `tidy`, `spec`, `conformance`, `interop`, `readme`, `fuzz`, `bench`, `deny`.
+//! One file per command: `test`, `tidy`, `spec`, `conformance`, `interop`, `readme`, `fuzz`, `bench`, `deny`;
+//! `features` is a step of `test` only.
 //! They share `repo`, `process`, `background` and `step`, and install their peers with `node` and `python`.
 
 mod background;
 mod bench;
 mod conformance;
 mod deny;
+mod features;
 mod fuzz;
 mod interop;
 mod node;

@@ -4,7 +4,7 @@ use crate::conformance::{self, Plan, Side};
 use crate::process;
 use crate::repo::Repo;
 use crate::step::{Outcome, Step, run_all};
-use crate::{fuzz, interop, readme, spec, tidy};
+use crate::{features, fuzz, interop, readme, spec, tidy};
 
 /// Runs everything that continuous integration runs.
 pub(crate) fn run(repo: &Repo) -> Result<()> {
@@ -22,6 +22,11 @@ const STEPS: &[Step] = &[
         name: "clippy",
         fix: "fix the lints above",
         run: clippy,
+    },
+    Step {
+        name: "features",
+        fix: "each library must build without warnings with any of its features",
+        run: |repo| passed(features::run(repo)),
     },
     Step {
         name: "doc",
