@@ -60,7 +60,7 @@ fn about(method: &'static str, task: &Value) -> Ask {
 }
 
 fn acknowledged() -> Result<Value, Value> {
-    Ok(json!({"resultType": "complete", "_meta": demo_meta()}))
+    Ok(json!({"resultType": "complete"}))
 }
 
 /// The task once it has ended.
