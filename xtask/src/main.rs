@@ -2,13 +2,16 @@
 //!
 //! # Layout
 //!
-//! One file per command: `test`, `tidy`, `spec`, `conformance` and its `bridge`, `interop`, `readme`, `fuzz`, `bench`, `deny`.
+//! One file per command: `test`, `tidy`, `spec`, `conformance` and its `bridge`, `interop`, `readme`, `examples`,
+//! `fuzz`, `bench`, `deny`; `features` is a step of `test` only.
 //! They share `repo`, `process`, `background` and `step`, and install their peers with `node` and `python`.
 
 mod background;
 mod bench;
 mod conformance;
 mod deny;
+mod examples;
+mod features;
 mod fuzz;
 mod interop;
 mod node;
@@ -76,6 +79,8 @@ enum Command {
     Interop,
     /// Run the commands that the README shows
     Readme,
+    /// Run the example programs
+    Examples,
     /// Feed the parsers with mutated input
     Fuzz {
         /// Run this target only
@@ -118,6 +123,7 @@ fn run(command: Command) -> Result<()> {
         },
         Command::Interop => interop::run(&repo),
         Command::Readme => readme::run(&repo),
+        Command::Examples => examples::run(&repo),
         Command::Fuzz { target, seconds } => fuzz::run(&repo, target.as_deref(), seconds),
         Command::Bench { args } => bench::run(&repo, &args),
         Command::Deny => deny::run(&repo),

@@ -31,9 +31,8 @@ async fn main() -> Result<()> {
         return Ok(());
     }
     let address: SocketAddr = place.parse().context("ADDRESS must be like 127.0.0.1:0")?;
-    let tools = router.clone();
     let config = Config {
-        header_params: Some(Arc::new(move |tool| tools.header_params(tool))),
+        header_params: Some(router.header_params()),
         ..Config::default()
     };
     let server = Server::bind(address, Arc::new(router), config).await?;
