@@ -6,10 +6,13 @@
 //! - `outlet`: where messages to an old client go.
 //! - `session`: one old client.
 //! - `batch`: several messages in one.
+//! - `http`: sessions over HTTP.
 
 mod batch;
 mod config;
 mod era;
+#[cfg(feature = "http-server")]
+pub(crate) mod http;
 mod outlet;
 mod session;
 
