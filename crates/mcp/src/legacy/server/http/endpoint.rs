@@ -1,18 +1,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use callgate_wire::{Frame, FrameError, Limits, Version, meta};
+use callgate_wire::{Limits, Version};
 use http::request::Parts;
 use tokio::time::Instant;
 
 use super::entry::{Door, Entry};
 use super::headers::{self, Said};
-use super::post::Posted;
 use super::store::Store;
-use crate::legacy::server::config::Config;
-use crate::legacy::server::era::{Clues, Era, Named, decide};
+use crate::legacy::server::{Clues, Config, Era, Named, decide};
 use crate::service::{BoxFuture, Caller, Service};
+use crate::transport::http::server::Posted;
 
 /// The part of an HTTP server that old clients see. Dropping it ends their sessions.
 pub(crate) struct Endpoint {
@@ -42,20 +40,23 @@ pub(crate) struct Visitor {
     pub(crate) events: bool,
 }
 
-/// A message of an old client, and what it belongs to.
-pub(crate) enum Claim {
+/// What a message of an old client belongs to.
+pub(crate) struct Claim(pub(super) Belongs);
+
+/// What a message of an old client belongs to.
+pub(super) enum Belongs {
     /// It opens a session.
-    Handshake,
+    ToHandshake,
     /// It belongs to a session.
-    Session(Arc<Entry>),
+    ToSession(Arc<Entry>),
     /// It belongs to the session of a stream that is open.
-    Stream(Arc<Entry>),
+    ToStream(Arc<Entry>),
     /// It belongs to a session that is not there.
-    NoSession,
+    ToNoSession,
     /// It stands alone and is of this revision.
     Alone(Version),
     /// It is in a session, but names a revision that nobody knows.
-    UnknownVersion,
+    ToUnknownVersion,
 }
 
 impl Endpoint {
@@ -72,46 +73,40 @@ impl Endpoint {
         self.store.sweep(now);
     }
 
-    /// What an old message belongs to, and the message; given back where it is not old.
+    /// What a message belongs to, if it is an old one; `version` is what its header names.
     pub(crate) fn claim(
         &self,
         head: &Parts,
+        version: Option<&str>,
         caller: &Caller,
-        body: &Bytes,
-        message: Result<Frame, FrameError>,
-    ) -> Result<(Claim, Posted), Result<Frame, FrameError>> {
-        let message = match message {
-            Err(_) if is_array(body) => Posted::Array(body.clone()),
-            Err(error) => return Err(Err(error)),
-            Ok(frame) => Posted::One(frame),
-        };
-        match self.belonging(head, caller, &message) {
-            Some(claim) => Ok((claim, message)),
-            None => Err(match message {
-                Posted::One(frame) => Ok(frame),
-                Posted::Array(body) => Frame::parse(&body, &self.settings.json),
-            }),
-        }
-    }
-
-    fn belonging(&self, head: &Parts, caller: &Caller, message: &Posted) -> Option<Claim> {
-        let header = headers::version(&head.headers);
+        posted: &Posted,
+    ) -> Option<Claim> {
         let first_look = Clues {
-            method: message.method(),
+            method: posted.method()?,
             names_version: false,
-            header,
+            header: version,
             session: Named::Nothing,
         };
         // The way of every new client: nothing else has to be looked at.
         if decide(first_look) == Era::Modern {
             return None;
         }
+        self.belonging(head, caller, posted, first_look).map(Claim)
+    }
+
+    fn belonging(
+        &self,
+        head: &Parts,
+        caller: &Caller,
+        posted: &Posted,
+        first_look: Clues<'_>,
+    ) -> Option<Belongs> {
         match headers::queried_session(&head.uri) {
             Said::Nothing => {}
-            Said::Wrong => return Some(Claim::NoSession),
+            Said::Wrong => return Some(Belongs::ToNoSession),
             Said::Once(id) => {
                 let entry = self.store.find(&id, caller, Door::Query);
-                return Some(entry.map_or(Claim::NoSession, Claim::Stream));
+                return Some(entry.map_or(Belongs::ToNoSession, Belongs::ToStream));
             }
         }
         let (session, entry) = match headers::session(&head.headers) {
@@ -123,41 +118,18 @@ impl Endpoint {
             },
         };
         let clues = Clues {
-            names_version: message.names_version(),
+            names_version: posted.names_version(),
             session,
             ..first_look
         };
         match (decide(clues), entry) {
-            (Era::Handshake, _) => Some(Claim::Handshake),
-            (Era::Session, Some(entry)) => Some(Claim::Session(entry)),
-            (Era::Session | Era::NoSession, _) => Some(Claim::NoSession),
-            (Era::Alone(version), _) => Some(Claim::Alone(version)),
-            (Era::UnknownVersion, Some(_)) => Some(Claim::UnknownVersion),
+            (Era::Handshake, _) => Some(Belongs::ToHandshake),
+            (Era::Session, Some(entry)) => Some(Belongs::ToSession(entry)),
+            (Era::Session | Era::NoSession, _) => Some(Belongs::ToNoSession),
+            (Era::Alone(version), _) => Some(Belongs::Alone(version)),
+            (Era::UnknownVersion, Some(_)) => Some(Belongs::ToUnknownVersion),
             // Newer than anything we know: the newest revision says what is spoken here.
             (Era::UnknownVersion, None) | (Era::Modern, _) => None,
         }
     }
-}
-
-impl Posted {
-    fn method(&self) -> Option<&str> {
-        match self {
-            Self::One(Frame::Request(request)) => Some(request.method.as_str()),
-            Self::One(Frame::Notification(notification)) => Some(notification.method.as_str()),
-            Self::One(Frame::Response(_)) | Self::Array(_) => None,
-        }
-    }
-
-    fn names_version(&self) -> bool {
-        let params = match self {
-            Self::One(Frame::Request(request)) => &request.params,
-            Self::One(Frame::Notification(notification)) => &notification.params,
-            Self::One(Frame::Response(_)) | Self::Array(_) => return false,
-        };
-        params.at(&["_meta", meta::PROTOCOL_VERSION]).is_some()
-    }
-}
-
-fn is_array(body: &Bytes) -> bool {
-    body.trim_ascii_start().first() == Some(&b'[')
 }

@@ -3,8 +3,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::time::Instant;
 
 use super::streams::Streams;
-use crate::legacy::server::config::Config;
-use crate::legacy::server::session::Session;
+use crate::legacy::server::{Config, Session};
 use crate::service::Caller;
 
 /// A session and its streams.
@@ -110,7 +109,11 @@ impl Entry {
             rest.since = now;
             return false;
         }
-        let patience = if rest.is_used { config.idle } else { config.unused };
+        let patience = if rest.is_used {
+            config.idle
+        } else {
+            config.unused
+        };
         now.saturating_duration_since(rest.since) >= patience
     }
 

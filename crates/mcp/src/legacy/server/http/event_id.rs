@@ -43,7 +43,15 @@ mod tests {
         assert_eq!(id.to_string(), "3-12");
         assert_eq!(EventId::parse(b"3-12"), Some(id));
         for other in [
-            "", "3", "3-", "-12", "3-12-1", "+3-1", "3--1", "a-1", "3-99999999999999999999",
+            "",
+            "3",
+            "3-",
+            "-12",
+            "3-12-1",
+            "+3-1",
+            "3--1",
+            "a-1",
+            "3-99999999999999999999",
         ] {
             assert_eq!(EventId::parse(other.as_bytes()), None, "{other}");
         }

@@ -46,7 +46,11 @@ impl Endpoint {
             Said::Wrong => return answer::no_session(None),
             Said::Once(id) => id,
         };
-        if self.store.find(&id, &visitor.caller, Door::Header).is_none() {
+        if self
+            .store
+            .find(&id, &visitor.caller, Door::Header)
+            .is_none()
+        {
             return answer::no_session(None);
         }
         if !has_old_version(head) {

@@ -35,5 +35,5 @@ mod streams;
 mod table;
 
 pub(crate) use answer::{Answer, Content};
-pub(crate) use endpoint::{Endpoint, Settings, Visitor};
+pub(crate) use endpoint::{Claim, Endpoint, Settings, Visitor};
 pub(crate) use events::Events;

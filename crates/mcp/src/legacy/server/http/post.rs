@@ -1,46 +1,37 @@
 use std::sync::Arc;
 
-use bytes::Bytes;
-use callgate_wire::{Frame, Id, Limits, Request, Version};
+use callgate_wire::{Frame, Limits, Request, Version};
 use http::StatusCode;
 use http::header::HeaderValue;
 
 use super::answer::{self, Answer};
-use super::endpoint::{Claim, Endpoint, Visitor};
+use super::endpoint::{Belongs, Claim, Endpoint, Visitor};
 use super::entry::{Door, Entry};
 use super::events::{Guard, Ids};
 use super::headers::SESSION_ID;
 use super::reading::Reading;
 use super::streams::{Keep, Streams};
 use crate::error::{Error, Kind};
-use crate::legacy::server::batch;
-use crate::legacy::server::outlet::{Message, Outlet};
-use crate::legacy::server::session::Session;
-
-/// The body of a request: one message, or an array of them.
-#[derive(Debug)]
-pub(crate) enum Posted {
-    One(Frame),
-    Array(Bytes),
-}
+use crate::legacy::server::{Message, Outlet, Session, receive_batch};
+use crate::transport::http::server::Posted;
 
 impl Endpoint {
     /// Answers what an old client has sent.
     ///
     /// Dropping the future cancels nothing that belongs to a session.
     pub(crate) async fn post(&self, claim: Claim, visitor: Visitor, posted: Posted) -> Answer {
-        match (claim, posted) {
-            (Claim::NoSession, posted) => answer::no_session(posted.id()),
-            (Claim::UnknownVersion, posted) => answer::unknown_version(posted.id()),
-            (Claim::Handshake, Posted::One(Frame::Request(request))) => {
+        match (claim.0, posted) {
+            (Belongs::ToNoSession, posted) => answer::no_session(posted.id()),
+            (Belongs::ToUnknownVersion, posted) => answer::unknown_version(posted.id()),
+            (Belongs::ToHandshake, Posted::One(Frame::Request(request))) => {
                 self.open(visitor, request).await
             }
-            (Claim::Handshake, _) => {
+            (Belongs::ToHandshake, _) => {
                 answer::refuse(StatusCode::BAD_REQUEST, None, "a handshake is a request")
             }
-            (Claim::Session(entry), posted) => self.converse(&entry, &visitor, posted).await,
-            (Claim::Stream(entry), posted) => self.post_beside_stream(&entry, posted).await,
-            (Claim::Alone(version), posted) => self.answer_alone(version, visitor, posted).await,
+            (Belongs::ToSession(entry), posted) => self.converse(&entry, &visitor, posted).await,
+            (Belongs::ToStream(entry), posted) => self.post_beside_stream(&entry, posted).await,
+            (Belongs::Alone(version), posted) => self.answer_alone(version, visitor, posted).await,
         }
     }
 
@@ -52,8 +43,13 @@ impl Endpoint {
         };
         let config = self.settings.config;
         let caller = visitor.caller.clone();
-        let opened =
-            Session::open(self.service.clone(), caller.clone(), &request.params, config).await;
+        let opened = Session::open(
+            self.service.clone(),
+            caller.clone(),
+            &request.params,
+            config,
+        )
+        .await;
         let (session, outcome) = match opened {
             Ok((session, result)) => (Some(session), Ok(result)),
             Err(error) => (None, Err(error)),
@@ -139,25 +135,18 @@ pub(super) fn receive(
             session.start(request, outlet);
             return Ok(true);
         }
-        Posted::Array(array) => {
+        Posted::Array(array, _) => {
             let version = session.version();
             if version != Version::V2025_03_26 {
                 let message =
                     format!("revision {version} has no batches: send each message on its own");
                 return Err(Error::new(Kind::InvalidRequest, message));
             }
-            return batch::receive(session, &array, json, outlet);
+            return receive_batch(session, &array, json, outlet);
+        }
+        Posted::Malformed(error) => {
+            return Err(Error::new(Kind::InvalidRequest, error.to_string()));
         }
     }
     Ok(false)
-}
-
-impl Posted {
-    /// The id to answer with.
-    pub(super) fn id(&self) -> Option<&Id> {
-        match self {
-            Self::One(Frame::Request(request)) => Some(&request.id),
-            _ => None,
-        }
-    }
 }

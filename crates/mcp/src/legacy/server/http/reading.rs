@@ -10,7 +10,7 @@ use super::events::{Events, Guard, Ids};
 use super::source::Source;
 use super::streams::{Keep, Streams};
 use super::table::Front;
-use crate::legacy::server::outlet::Message;
+use crate::legacy::server::Message;
 
 /// A stream that is about to answer a request.
 pub(super) struct Reading {

@@ -5,7 +5,7 @@ use tokio::time::Instant;
 
 use super::entry::{Door, Entry};
 use super::session_id::SessionId;
-use crate::legacy::server::config::Config;
+use crate::legacy::server::Config;
 use crate::service::Caller;
 
 /// The sessions of a server. Dropping it closes them all.

@@ -9,12 +9,11 @@ use super::endpoint::{Endpoint, Visitor};
 use super::entry::{Door, Entry};
 use super::events::{Events, Guard, Ids};
 use super::headers::SESSION_PARAMETER;
-use super::post::{Posted, receive};
+use super::post::receive;
 use super::streams::Keep;
 use crate::error::{Error, Kind};
-use crate::legacy::server::era::is_handshake;
-use crate::legacy::server::outlet::{Message, Outlet as _};
-use crate::legacy::server::session::Session;
+use crate::legacy::server::{Message, Session, is_handshake};
+use crate::transport::http::server::Posted;
 
 impl Endpoint {
     /// Opens the stream of a session, which ends with it.

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::event_id::EventId;
 use super::source::Source;
 use super::table::{Event, Front, Table};
-use crate::legacy::server::outlet::{Message, Outlet};
+use crate::legacy::server::{Message, Outlet};
 use crate::service::BoxFuture;
 
 /// The streams of one session: calls append to them, connections come and go reading them.

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::event_id::EventId;
 use super::replay::{Kept, Replay};
 use super::streams::Keep;
-use crate::legacy::server::outlet::{Message, MessageKind};
+use crate::legacy::server::{Message, MessageKind};
 
 /// What [`Streams`](super::streams::Streams) guards: every stream, and what is kept of them.
 #[derive(Debug)]
@@ -107,8 +107,14 @@ impl Table {
         if stream.keep == Keep::Nothing || !is_known {
             return None;
         }
-        let unread_from = stream.unread.front().map_or(stream.next, |event| event.number);
-        let again = self.replay.after(id).filter(|kept| kept.id.number < unread_from);
+        let unread_from = stream
+            .unread
+            .front()
+            .map_or(stream.next, |event| event.number);
+        let again = self
+            .replay
+            .after(id)
+            .filter(|kept| kept.id.number < unread_from);
         let again: Vec<_> = again.map(Event::again).collect();
         stream.unread.retain(|event| event.number > id.number);
         for event in again.into_iter().rev() {
