@@ -9,6 +9,7 @@
 //! - `ask`: what the service wants to know; `questions` are all of them.
 //! - `convert`: from the newest revision to theirs.
 //! - `batch`: several messages in one.
+//! - `http`: sessions over HTTP.
 
 mod ask;
 mod batch;
@@ -17,6 +18,8 @@ mod convert;
 mod era;
 mod forward;
 mod handshake;
+#[cfg(feature = "http-server")]
+pub(crate) mod http;
 mod outlet;
 mod questions;
 mod running;
