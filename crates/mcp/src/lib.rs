@@ -45,6 +45,7 @@
 //! - [`router`]: a typed server, where a tool is a plain async function.
 //! - [`client`]: a typed client over any service.
 //! - [`transport`]: stdio, child processes, Streamable HTTP and in-memory pairs.
+//! - [`upstream`]: servers of any revision.
 //!
 //! # Invariants
 //! - Dropping the future of a call cancels it, here and at the peer.
@@ -61,6 +62,7 @@ pub mod router;
 mod server;
 mod service;
 pub mod transport;
+pub mod upstream;
 
 pub use callgate_wire as wire;
 pub use error::{Error, Kind, Origin, Retry};
