@@ -1,4 +1,4 @@
-use callgate_wire::{RawJson, Splice, task};
+use callgate_wire::{RawJson, Splice, Version, meta, task};
 use serde_json::json;
 
 /// Who we say we are to an old server, in the terms of the newest revision.
@@ -25,6 +25,18 @@ impl Identity {
                 "version": env!("CARGO_PKG_VERSION"),
             })),
         }
+    }
+
+    /// The params of `server/discover`.
+    pub(super) fn discover_params(&self) -> RawJson {
+        RawJson::encode(&json!({
+            "_meta": {
+                (meta::PROTOCOL_VERSION): Version::LATEST.as_str(),
+                (meta::CLIENT_CAPABILITIES): self.capabilities,
+                (meta::CLIENT_INFO): self.client_info,
+            }
+        }))
+        .expect("a value is always JSON")
     }
 
     /// The capabilities as a handshake has them.
