@@ -4,9 +4,12 @@
 //! - `session`: the handshake, and then a service.
 //! - `identity`: who we say we are in the handshake.
 //! - `config`: how much is held for an old server.
+//! - `http`: old servers over HTTP.
 //! - `transport`: what carries the messages of one connection to an old server.
 
 mod config;
+#[cfg(feature = "http-client")]
+mod http;
 mod identity;
 mod session;
 mod transport;
