@@ -3,7 +3,6 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use callgate_wire::legacy::method::INITIALIZE;
 use callgate_wire::{Frame, Id, RawJson, Response, encode};
-use http::response::Parts;
 
 use super::events::Events;
 use super::frames::frames;
@@ -89,9 +88,10 @@ impl Exchange {
         })?;
         let outcome = self.receive(&body, limit)?;
         outcome.unwrap_or_else(|| {
-            Err(self
-                .link
-                .failed(Kind::Protocol, "answered with a message that is no response"))
+            Err(self.link.failed(
+                Kind::Protocol,
+                "answered with a message that is no response",
+            ))
         })
     }
 

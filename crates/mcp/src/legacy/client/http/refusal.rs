@@ -25,8 +25,8 @@ pub(super) fn session_is_gone(
         }
         400 => match known {
             Some(error) => {
-                let vague = (-32019..=-32000).contains(&error.code)
-                    || error.code == code::INVALID_REQUEST;
+                let vague =
+                    (-32019..=-32000).contains(&error.code) || error.code == code::INVALID_REQUEST;
                 vague && blames_session(&error.message)
             }
             None => blames_session(body),

@@ -73,7 +73,10 @@ mod tests {
         let base: Uri = "http://host:1234/a/b/sse?key=1".parse().unwrap();
         for (reference, expect) in [
             ("/messages?id=1", Some("http://host:1234/messages?id=1")),
-            ("messages/?id=1", Some("http://host:1234/a/b/messages/?id=1")),
+            (
+                "messages/?id=1",
+                Some("http://host:1234/a/b/messages/?id=1"),
+            ),
             ("?id=1", Some("http://host:1234/a/b/sse?id=1")),
             ("../m", Some("http://host:1234/a/m")),
             ("./m/..", Some("http://host:1234/a/b/")),

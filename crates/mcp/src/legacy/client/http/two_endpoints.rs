@@ -1,11 +1,10 @@
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use callgate_wire::{Frame, Id, Notification, RawJson, Response, RpcError, Version, encode};
+use callgate_wire::legacy::method::INITIALIZE;
+use callgate_wire::{Frame, Id, Notification, RawJson, RpcError, Version, encode};
 use http::Uri;
-use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::background::Background;
@@ -15,6 +14,7 @@ use super::frames::frames;
 use super::link::Link;
 use super::resolve::{resolve, same_origin};
 use super::streamable::{notified, responded};
+use super::waiting::{Refused, Waiting};
 use crate::error::{Error, Kind, Retry};
 use crate::legacy::client::{Heard, Outgoing, Transport};
 use crate::service::BoxFuture;
@@ -32,9 +32,6 @@ pub(in crate::legacy::client) struct TwoEndpoints {
 
 /// How long the server may take to name the URL to post to.
 const FIRST_EVENT: Duration = Duration::from_secs(10);
-
-/// How many requests wait for their responses at once.
-const MOST_WAITING: usize = 1024;
 
 impl TwoEndpoints {
     /// Opens the stream of the server. `heard` gets all of its messages that are no responses.
@@ -154,9 +151,10 @@ fn post_target(link: &Link, named: &[u8]) -> Result<Uri, Error> {
     let named = std::str::from_utf8(named).ok();
     let target = named.and_then(|named| resolve(base, named.trim()));
     match target {
-        Some(target) if same_origin(base, &target) => {
-            Ok(target.path_and_query().cloned().map_or_else(Uri::default, Uri::from))
-        }
+        Some(target) if same_origin(base, &target) => Ok(target
+            .path_and_query()
+            .cloned()
+            .map_or_else(Uri::default, Uri::from)),
         Some(_) => {
             let did = "wants messages posted to another origin, which is refused";
             Err(link.failed(Kind::Protocol, did))
@@ -203,16 +201,19 @@ async fn exchange(
     waiting: Arc<Waiting>,
     request: Outgoing,
 ) -> Result<RawJson, Error> {
-    if link.is_over() {
-        return Err(link.gone());
-    }
     let number = link.next_number();
-    let mut ticket = waiting.enter(&link, number)?;
+    let mut ticket = waiting.enter(number).map_err(|refused| match refused {
+        Refused::Ended => link.gone(),
+        Refused::Full => {
+            let text = "too many requests wait for the responses of one server";
+            Error::new(Kind::Busy, text).retry_safe()
+        }
+    })?;
     let mut message = BytesMut::new();
     let id = Id::number(number);
     encode::request(&mut message, &id, &request.method, &request.params);
     let mut wanted = Wanted::new(&link, number);
-    if request.method.as_str() == callgate_wire::legacy::method::INITIALIZE {
+    if request.method.as_str() == INITIALIZE {
         wanted.settle();
     }
     let posting = async {
@@ -239,72 +240,8 @@ async fn exchange(
     wanted.settle();
     match outcome {
         Ok(Ok(result)) if result.is_object() => Ok(result),
-        Ok(Ok(_)) => {
-            Err(link.failed(Kind::Protocol, "answered with a result that is no object"))
-        }
+        Ok(Ok(_)) => Err(link.failed(Kind::Protocol, "answered with a result that is no object")),
         Ok(Err(error)) => Err(Error::rpc(&link.site().config().name, error)),
         Err(_) => Err(link.failed(Kind::Closed, "ended the stream before the response")),
-    }
-}
-
-/// The requests that wait for their responses, by number.
-#[derive(Default)]
-struct Waiting(Mutex<State>);
-
-#[derive(Default)]
-struct State {
-    entries: HashMap<u64, oneshot::Sender<Result<RawJson, RawJson>>>,
-    ended: bool,
-}
-
-/// A place among the requests that wait; dropping it gives it up.
-struct Ticket {
-    waiting: Arc<Waiting>,
-    number: u64,
-    outcome: oneshot::Receiver<Result<RawJson, RawJson>>,
-}
-
-impl Waiting {
-    fn enter(self: &Arc<Self>, link: &Link, number: u64) -> Result<Ticket, Error> {
-        let (sender, outcome) = oneshot::channel();
-        let mut state = self.state();
-        if state.ended {
-            return Err(link.gone());
-        }
-        if state.entries.len() >= MOST_WAITING {
-            let text = "too many requests wait for the responses of one server";
-            return Err(Error::new(Kind::Busy, text).retry_safe());
-        }
-        state.entries.insert(number, sender);
-        Ok(Ticket {
-            waiting: self.clone(),
-            number,
-            outcome,
-        })
-    }
-
-    fn answer(&self, response: Response) {
-        let number = response.id.as_ref().and_then(Id::as_number);
-        let entry = number.and_then(|number| self.state().entries.remove(&number));
-        if let Some(entry) = entry {
-            entry.send(response.outcome).ok();
-        }
-    }
-
-    /// No response will come any more.
-    fn end(&self) {
-        let mut state = self.state();
-        state.ended = true;
-        state.entries.clear();
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Drop for Ticket {
-    fn drop(&mut self) {
-        self.waiting.state().entries.remove(&self.number);
     }
 }
