@@ -22,13 +22,18 @@ impl Era {
     /// The era of a server of which nothing is known but that it is not modern.
     pub(crate) const OLD: Self = Self::Old(Version::V2025_11_25);
 
+    /// The era of a server that speaks `version`.
+    pub(crate) fn of(version: Version) -> Self {
+        match version.is_modern() {
+            true => Self::Modern,
+            false => Self::Old(version),
+        }
+    }
+
     /// The era of a server that names the versions it speaks; `None` where we speak none of them.
     pub(crate) fn of_versions(names: &[String]) -> Option<Self> {
         let versions = names.iter().filter_map(|name| Version::parse(name));
-        versions.max().map(|version| match version.is_modern() {
-            true => Self::Modern,
-            false => Self::Old(version),
-        })
+        versions.max().map(Self::of)
     }
 }
 
