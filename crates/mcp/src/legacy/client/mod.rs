@@ -9,14 +9,14 @@
 //!   any call; `pages`: the pages it wants users to open; `replies`: our answers.
 //! - `listen`, `watched`: subscriptions to changes.
 //! - `convert`: messages of one revision in the terms of another.
-//! - `line`: the transport over lines; `era`: which revision a server on lines speaks.
+//! - `line`: the transport over lines; `probe`: which revision a server on lines speaks.
 //! - [`Process`], [`Stream`]: servers of any era on lines; `speaker`: what they share.
 //! - `config`: how much is held for an old server.
 //! - `transport`: what carries the messages of one connection to an old server.
 
 mod config;
 mod convert;
-mod era;
+
 mod exchange;
 mod flight;
 mod forward;
@@ -27,6 +27,7 @@ mod line;
 mod listen;
 mod pages;
 mod parked;
+mod probe;
 mod process;
 mod question;
 mod replies;
@@ -42,7 +43,6 @@ pub use config::Config;
 pub use process::Process;
 pub use stream::Stream;
 
-pub(crate) use era::Era;
 pub(crate) use identity::Identity;
 pub(crate) use session::Session;
 pub(crate) use transport::{Heard, Hearing, Incoming, Outgoing, Transport};

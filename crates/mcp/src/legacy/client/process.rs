@@ -3,8 +3,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use callgate_wire::Version;
 
 use super::config::Config;
-use super::era::{Era, probe};
 use super::identity::Identity;
+use super::probe::{Verdict, probe};
 use super::speaker::{Broken, Found, Speaker, meet};
 use crate::error::{Error, Kind};
 use crate::service::{BoxFuture, Call, Reply, Service};
@@ -92,14 +92,14 @@ impl Running {
     async fn try_find(&self, config: Config) -> Result<Found, Error> {
         let identity = Identity::of_everybody();
         let child = self.child();
-        let (child, era) = match probe(child.link(), &identity, &config).await {
-            Ok(era) => (child, era),
+        let (child, verdict) = match probe(child.link(), &identity, &config).await {
+            Ok(verdict) => (child, verdict),
             // Some old servers die of what they do not know.
-            Err(error) if error.kind() == Kind::Closed => (self.restart()?, Era::OLD),
+            Err(error) if error.kind() == Kind::Closed => (self.restart()?, Verdict::OLD),
             Err(error) => return Err(error),
         };
         let link = child.link().clone();
-        meet(&link, child, era, &identity, config).await
+        meet(&link, child, verdict, &identity, config).await
     }
 
     /// Starts the server anew.
