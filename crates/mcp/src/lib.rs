@@ -42,6 +42,7 @@
 //! - [`Error`]: what failed, whose fault it was, and whether a retry is safe.
 //! - [`Notifier`]: the bounded sink for the notifications of one request.
 //! - `server`: from a message to a call and back to a message.
+//! - `seal`: what clients carry for us between the rounds of a request.
 //! - [`router`]: a typed server, where a tool is a plain async function.
 //! - [`client`]: a typed client over any service.
 //! - [`transport`]: stdio, child processes, Streamable HTTP and in-memory pairs.
@@ -59,6 +60,7 @@ mod header_param;
 pub mod legacy;
 mod notifier;
 pub mod router;
+mod seal;
 mod server;
 mod service;
 pub mod transport;

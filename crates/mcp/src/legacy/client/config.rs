@@ -17,6 +17,8 @@ pub struct Config {
     pub unclaimed: Duration,
     /// The most such questions that wait at once.
     pub most_unclaimed: usize,
+    /// How long a call waits for a user to be done with a page before it is made again.
+    pub page: Duration,
     /// The most messages of one stream of the server that may wait to be dealt with.
     pub heard: usize,
     /// The most subscriptions at once.
@@ -29,13 +31,14 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             probe: Duration::from_secs(5),
-            handshake: Duration::from_secs(30),
+            handshake: Duration::from_secs(60),
             parked: 256,
             patience: Duration::from_secs(10 * 60),
             gather: Duration::from_millis(20),
             unclaimed: Duration::from_secs(10),
             most_unclaimed: 16,
-            heard: 64,
+            page: Duration::from_secs(10),
+            heard: 256,
             listeners: 256,
             tasks: 256,
         }
