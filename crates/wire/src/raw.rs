@@ -227,7 +227,7 @@ impl RawJson {
         };
         elements
             .iter()
-            .map(|value| Self(self.0.slice_ref(value.get().as_bytes())))
+            .map(|value| self.part(value.get().as_bytes()))
             .collect()
     }
 
@@ -254,6 +254,11 @@ impl RawJson {
             *byte = b' ';
         }
         Self(line.freeze())
+    }
+
+    /// The value that `bytes`, a slice of this one's, is.
+    pub(crate) fn part(&self, bytes: &[u8]) -> RawJson {
+        Self(self.0.slice_ref(bytes))
     }
 
     pub(crate) fn slice(&self, span: Range<usize>) -> RawJson {
