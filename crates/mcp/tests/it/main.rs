@@ -16,12 +16,10 @@ mod client_scripted;
 mod client_tasks;
 mod http_client;
 mod http_server;
-<<<<<<< HEAD
 mod legacy_client;
 mod legacy_http;
-=======
 mod legacy_remote;
->>>>>>> 6a83b9752d283300a843da32c642f970c9cb92c6
+mod legacy_server;
 mod router;
 mod stdio_client;
 mod stdio_fixture;

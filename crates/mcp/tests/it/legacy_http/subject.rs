@@ -10,6 +10,7 @@ use callgate_mcp::router::{Elicited, RequestCx, Router};
 use callgate_mcp::transport::http::server::{Config, Server, ShutdownHandle};
 use callgate_mcp::wire::implementation::Implementation;
 use callgate_mcp::wire::logging::LogLevel;
+use callgate_mcp::wire::resource::Resource;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::{Notify, watch};
@@ -45,6 +46,9 @@ pub(super) struct Client {
 }
 
 pub(super) const NEWEST: &str = "2025-11-25";
+
+/// How many kilobytes the tool `flood` says.
+pub(super) const FLOOD: usize = 20_000;
 
 impl Subject {
     pub(super) async fn start() -> Self {
@@ -148,7 +152,7 @@ impl Client {
 
 pub(super) fn initialize(version: &str) -> Post {
     let params = format!(
-        r#"{{"protocolVersion":"{version}","capabilities":{{"elicitation":{{}}}},"clientInfo":{{"name":"c","version":"1"}}}}"#
+        r#"{{"protocolVersion":"{version}","capabilities":{{"elicitation":{{}},"roots":{{}}}},"clientInfo":{{"name":"c","version":"1"}}}}"#
     );
     Post::message(&format!(
         r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{params}}}"#
@@ -187,15 +191,30 @@ pub(super) fn primed(stream: u32) -> String {
 
 fn router(seen: &Arc<Seen>) -> Router {
     let with = |seen: &Arc<Seen>| seen.clone();
-    let (wait, talk, flood) = (with(seen), with(seen), with(seen));
+    let (wait, talk, flood, later) = (with(seen), with(seen), with(seen), with(seen));
     Router::new(Implementation::new("demo", "1.0"))
         .tool("echo", "", async |_: RequestCx| "echo".to_owned())
         .tool("say", "", async |Say { text }: Say| text)
+        .tool("say_later", "", move |Say { text }: Say| {
+            let seen = later.clone();
+            async move {
+                seen.wait().await;
+                text
+            }
+        })
         .tool("large", "", async |_: RequestCx| "x".repeat(100_000))
         .tool("caller", "", async |cx: RequestCx| {
             format!("{:?}", cx.caller()).replace('"', "'")
         })
         .tool("hello", "", hello)
+        .tool("roots", "", async |cx: RequestCx| {
+            let roots = cx.list_roots("roots").await?;
+            Ok::<_, Error>(roots.into_iter().map(|root| root.uri).collect::<String>())
+        })
+        .resource(
+            Resource::new("test://data", "data"),
+            async |_: RequestCx| "data".to_owned(),
+        )
         .tool("wait", "", move |_: RequestCx| {
             let seen = wait.clone();
             async move {
@@ -215,7 +234,7 @@ fn router(seen: &Arc<Seen>) -> Router {
         .tool("flood", "", move |cx: RequestCx| {
             let seen = flood.clone();
             async move {
-                for _ in 0..20_000 {
+                for _ in 0..FLOOD {
                     cx.log(LogLevel::Info, None, &"x".repeat(1000)).await;
                     seen.said.send_modify(|said| *said += 1);
                 }
