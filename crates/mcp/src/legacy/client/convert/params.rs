@@ -19,9 +19,6 @@ pub(crate) fn outgoing(params: &RawJson, token: Option<&Id>) -> Result<RawJson, 
         None => splice.remove(&["_meta", meta::PROGRESS_TOKEN]),
     };
     let params = splice
-        .remove(&["inputResponses"])
-        .remove(&["requestState"])
-        .remove(&["task"])
         .finish()
         .map_err(|error| Error::invalid_params(error.to_string()))?;
     if params
