@@ -11,6 +11,7 @@
 //! - `convert`: from the newest revision to theirs.
 //! - `batch`: several messages in one.
 //! - `process`: the session of a process, on its stdio.
+//! - `http`: sessions over HTTP.
 
 mod ask;
 mod batch;
@@ -19,6 +20,8 @@ mod convert;
 mod era;
 mod forward;
 mod handshake;
+#[cfg(feature = "http-server")]
+pub(crate) mod http;
 mod listen;
 mod outlet;
 mod process;

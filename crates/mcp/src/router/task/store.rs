@@ -11,7 +11,7 @@ use super::config::TaskConfig;
 use super::entry::{State, TaskEntry};
 use crate::error::{Error, Kind};
 use crate::router::listeners::Listeners;
-use crate::router::state::random;
+use crate::seal::random;
 use crate::service::Caller;
 
 /// The tasks of a router. They stop when it is dropped.
@@ -42,6 +42,10 @@ impl TaskStore {
         });
         let mut tasks = self.tasks();
         forget_expired(&mut tasks);
+        let of_caller = tasks.values().filter(|entry| entry.caller == *caller);
+        if of_caller.count() >= config.max_tasks_per_caller {
+            return Err(Error::new(Kind::Busy, "too many tasks of one caller").retry_safe());
+        }
         if tasks.len() >= config.max_tasks {
             return Err(Error::new(Kind::Busy, "too many tasks").retry_safe());
         }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use subtle::ConstantTimeEq;
 
 use super::guard::Guard;
-use crate::header_param::HeaderParam;
+use crate::header_param::HeaderParams;
+use crate::legacy;
 
 /// What an operator decides about a server.
 #[derive(Clone)]
@@ -16,14 +17,15 @@ pub struct Config {
     pub guard: Guard,
     /// Who may ask.
     pub auth: Auth,
-    /// Finds the mirrored parameters of a tool by its name; without it none are checked.
+    /// Finds the mirrored parameters of a tool by its name, as
+    /// [`Router::header_params`](crate::router::Router::header_params) does; without it none are
+    /// checked.
     pub header_params: Option<HeaderParams>,
     /// How much and how long is enough.
     pub limits: Limits,
+    /// How much clients of older revisions may hold; without it they are not served.
+    pub legacy: Option<legacy::server::Config>,
 }
-
-/// Finds the parameters of a tool that requests mirror in headers.
-pub type HeaderParams = Arc<dyn Fn(&str) -> Option<Arc<[HeaderParam]>> + Send + Sync>;
 
 /// Who may ask.
 #[derive(Debug, Clone)]
@@ -77,6 +79,7 @@ impl Default for Config {
             auth: Auth::Open,
             header_params: None,
             limits: Limits::default(),
+            legacy: Some(legacy::server::Config::default()),
         }
     }
 }
@@ -88,6 +91,7 @@ impl fmt::Debug for Config {
             .field("guard", &self.guard)
             .field("auth", &self.auth)
             .field("limits", &self.limits)
+            .field("legacy", &self.legacy)
             .finish_non_exhaustive()
     }
 }
