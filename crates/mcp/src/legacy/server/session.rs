@@ -17,6 +17,7 @@ use super::listen::{Change, Subscriptions};
 use super::outlet::{Message, Outlet};
 use super::questions::Questions;
 use super::running::{Full, Running};
+use super::tasks::Tasks;
 use super::upstream::{Identity, Upstream};
 use crate::error::{Error, Kind};
 use crate::service::{Caller, Service};
@@ -33,6 +34,8 @@ pub(crate) struct Session {
     running: Running,
     pub(super) questions: Arc<Questions>,
     subscriptions: Subscriptions,
+    /// Only where both the revision and the service have tasks.
+    pub(super) tasks: Option<Tasks>,
 }
 
 /// What is logged to a client that has not said what it wants.
@@ -82,10 +85,12 @@ impl Session {
 
     fn new(version: Version, upstream: Upstream, offers: Offers, config: Config) -> Arc<Self> {
         let lists = offers.changes.clone();
+        let has_tasks = offers.tasks && version == Version::V2025_11_25;
         Arc::new(Self {
             version,
             config,
             subscriptions: Subscriptions::new(upstream.clone(), lists, config.subscriptions),
+            tasks: has_tasks.then(|| Tasks::new(&upstream, &config)),
             upstream,
             offers,
             level: Mutex::default(),
@@ -196,13 +201,14 @@ impl Session {
                 let message = "the session is open already, or the handshake is not on its own";
                 Some(Err(Error::new(Kind::InvalidRequest, message)))
             }
-            method::SERVER_DISCOVER
-            | method::SUBSCRIPTIONS_LISTEN
-            | method::TASKS_GET
-            | method::TASKS_UPDATE
-            | method::TASKS_CANCEL
-            | old::TASKS_LIST
-            | old::TASKS_RESULT => Some(Err(Error::method_not_found(&request.method))),
+            method::SERVER_DISCOVER | method::SUBSCRIPTIONS_LISTEN | method::TASKS_UPDATE => {
+                Some(Err(Error::method_not_found(&request.method)))
+            }
+            method::TASKS_GET | method::TASKS_CANCEL | old::TASKS_LIST | old::TASKS_RESULT
+                if self.tasks.is_none() =>
+            {
+                Some(Err(Error::method_not_found(&request.method)))
+            }
             _ => None,
         }
     }
@@ -221,6 +227,11 @@ impl Session {
     }
 
     async fn answer(&self, request: &Request, outlet: &Arc<dyn Outlet>) -> Result<RawJson, Error> {
+        if let Some(tasks) = &self.tasks
+            && let Some(answer) = self.answer_task(tasks, request, outlet).await
+        {
+            return answer;
+        }
         match request.method.as_str() {
             old::RESOURCES_SUBSCRIBE => self.subscribe(request, Change::Watch).await,
             old::RESOURCES_UNSUBSCRIBE => self.subscribe(request, Change::Unwatch).await,
