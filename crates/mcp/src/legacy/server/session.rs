@@ -263,3 +263,113 @@ impl Session {
         convert::error(opens_urls, &request.method, error)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::legacy::server::outlet::MessageKind;
+    use crate::service::{BoxFuture, Call, Reply};
+    use callgate_wire::{Id, Limits, Method};
+    use tokio::sync::{Semaphore, mpsc};
+
+    /// Answers with its params once it has a permit, and says when it is called and when it ends.
+    struct Slow {
+        permits: Semaphore,
+        called: mpsc::UnboundedSender<&'static str>,
+    }
+
+    impl Service for Slow {
+        fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+            Box::pin(async move {
+                self.called.send("called").unwrap();
+                self.permits.acquire().await.unwrap().forget();
+                self.called.send("done").unwrap();
+                Ok(Reply::Complete(call.params.get("say").unwrap()))
+            })
+        }
+    }
+
+    /// Takes messages while somebody reads them.
+    struct Reader(mpsc::UnboundedSender<Message>);
+
+    impl Outlet for Reader {
+        fn push(&self, message: Message) {
+            drop(self.0.send(message));
+        }
+
+        fn room(&self) -> BoxFuture<'_, ()> {
+            Box::pin(std::future::ready(()))
+        }
+    }
+
+    fn slow() -> (Arc<Slow>, mpsc::UnboundedReceiver<&'static str>) {
+        let (called, calls) = mpsc::unbounded_channel();
+        let permits = Semaphore::new(0);
+        (Arc::new(Slow { permits, called }), calls)
+    }
+
+    fn session(service: Arc<dyn Service>) -> Arc<Session> {
+        let version = Version::V2025_11_25;
+        Session::without_handshake(service, Caller::Local, version, Config::default())
+    }
+
+    fn say(number: usize) -> Request {
+        let params = format!(r#"{{"say":{{"n":{number}}}}}"#);
+        Request {
+            id: Id::number(1),
+            method: Method::new("tools/call"),
+            params: RawJson::parse(params.into(), &Limits::default()).unwrap(),
+        }
+    }
+
+    #[tokio::test]
+    async fn hc_11_a_client_that_disconnects_has_not_canceled_anything() {
+        let (service, mut calls) = slow();
+        let session = session(service.clone());
+        let (outlet, reader) = mpsc::unbounded_channel();
+        session.start(say(1), Arc::new(Reader(outlet)));
+        assert_eq!(calls.recv().await, Some("called"));
+        drop(reader);
+        service.permits.add_permits(1);
+        assert_eq!(calls.recv().await, Some("done"));
+    }
+
+    #[tokio::test]
+    async fn a_session_that_is_closed_cancels_everything() {
+        let (service, mut calls) = slow();
+        let session = session(service.clone());
+        let (outlet, mut reader) = mpsc::unbounded_channel();
+        session.start(say(1), Arc::new(Reader(outlet)));
+        assert_eq!(calls.recv().await, Some("called"));
+        assert_eq!(session.in_flight(), 1);
+        session.close();
+        assert_eq!(session.in_flight(), 0);
+        assert_eq!(reader.recv().await, None);
+    }
+
+    #[tokio::test]
+    async fn hc_17_requests_with_one_id_are_answered_each_where_it_came_from() {
+        let (service, mut calls) = slow();
+        let session = session(service.clone());
+        let readers: Vec<_> = (0..1000)
+            .map(|number| {
+                let (outlet, reader) = mpsc::unbounded_channel();
+                session.start(say(number), Arc::new(Reader(outlet)));
+                reader
+            })
+            .collect();
+        for _ in 0..1000 {
+            assert_eq!(calls.recv().await, Some("called"));
+        }
+        service.permits.add_permits(1000);
+        for (number, mut reader) in readers.into_iter().enumerate() {
+            let expect = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"n":{number}}}}}"#);
+            let expect = Message {
+                kind: MessageKind::Response,
+                json: expect.into(),
+            };
+            assert_eq!(reader.recv().await, Some(expect));
+            assert_eq!(reader.recv().await, None);
+        }
+    }
+}

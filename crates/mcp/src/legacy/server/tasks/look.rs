@@ -1,12 +1,11 @@
 use callgate_wire::legacy::task::Task;
 use callgate_wire::task::{GetTaskParams, GetTaskResult, TaskStatus};
-use callgate_wire::{Id, Method, RawJson, method};
+use callgate_wire::{Id, RawJson, method};
 
-use super::Tasks;
+use super::desk::Tasks;
 use super::registry::Entry;
 use crate::error::{Error, Kind};
 use crate::legacy::server::convert;
-use crate::legacy::server::upstream::Asking;
 
 /// How a task is doing, and what belongs to that.
 #[derive(Debug)]
@@ -58,21 +57,5 @@ impl Tasks {
         let failed = matches!(&state, State::Completed(result) if convert::is_error(result));
         let task = entry.learn(convert::task(view.task.task, failed));
         Ok(Look { task, state })
-    }
-
-    /// Asks the service about tasks.
-    pub(super) async fn ask(
-        &self,
-        id: &Id,
-        method: &str,
-        params: &impl serde::Serialize,
-    ) -> Result<RawJson, Error> {
-        let asking = Asking {
-            id,
-            method: &Method::new(method),
-            params: &RawJson::encode(params).expect("params are always JSON"),
-            level: None,
-        };
-        self.upstream.result(&asking).await
     }
 }

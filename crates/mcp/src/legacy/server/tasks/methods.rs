@@ -13,7 +13,7 @@ use callgate_wire::{Map, Method, RawJson, Request, Splice, method};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::Tasks;
+use super::desk::Tasks;
 use super::look::State;
 use super::registry::Entry;
 use crate::error::{Error, Kind};

@@ -4,30 +4,14 @@
 //! answers at once, the task is ours and has ended already.
 //!
 //! # Layout
+//! - `desk`: the tasks of one session, and the service that works on them.
 //! - `methods`: how calls become tasks, and what a client may ask about them.
 //! - `look`: how a task is doing.
-//! - `registry`: the tasks of one session.
+//! - `registry`: all tasks of a session, within limits.
 
+mod desk;
 mod look;
 mod methods;
 mod registry;
 
-use super::config::Config;
-use super::upstream::Upstream;
-use registry::Registry;
-
-/// The tasks of one session with a service that has them.
-pub(super) struct Tasks {
-    /// The service, asked as by a client of the extension.
-    pub(super) upstream: Upstream,
-    registry: Registry,
-}
-
-impl Tasks {
-    pub(super) fn new(upstream: &Upstream, config: &Config) -> Self {
-        Self {
-            upstream: upstream.with_tasks(),
-            registry: Registry::new(config.tasks),
-        }
-    }
-}
+pub(super) use desk::Tasks;
