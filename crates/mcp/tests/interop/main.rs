@@ -1,9 +1,13 @@
-//! Interoperation with other implementations, each of them in its mode of revision 2026-07-28.
+//! Interoperation with other implementations, each of them in all its eras.
 
 #![cfg(test)]
 
+mod inspector;
+mod listener;
 mod our_client;
 mod our_server;
+mod peer;
 mod python;
+mod python_client;
 mod rmcp_client;
 mod rmcp_server;

@@ -4,8 +4,11 @@
 
 use std::process::ExitCode;
 
+mod everything;
 #[cfg(unix)]
 mod evil;
+#[path = "../interop/our_server.rs"]
+mod our_server;
 #[cfg(unix)]
 mod parent;
 mod server;
@@ -22,6 +25,7 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
         ["serve"] => server::serve(),
+        ["everything"] => everything::serve(),
         #[cfg(unix)]
         ["evil", how, rest @ ..] => evil::misbehave(how, rest),
         #[cfg(unix)]
