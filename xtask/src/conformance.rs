@@ -1,5 +1,6 @@
 //! The official conformance suite, judged more strictly than it judges itself.
 
+pub(crate) mod bridge;
 mod gate;
 mod results;
 mod scenarios;
@@ -10,6 +11,7 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use clap::ValueEnum;
 
+use crate::background::Background;
 use crate::node::Node;
 use crate::process;
 use crate::repo::Repo;
@@ -17,8 +19,8 @@ use gate::Verdict;
 use results::Results;
 use suite::Suite;
 
-/// The revision that `cargo xtask test` holds us to.
-pub(crate) const REVISION: &str = "2026-07-28";
+/// The revisions that `cargo xtask test` holds us to, the newest first.
+pub(crate) const REVISIONS: [&str; 2] = ["2026-07-28", "2025-11-25"];
 
 /// What to run.
 pub(crate) struct Plan {
@@ -30,17 +32,6 @@ pub(crate) struct Plan {
     pub(crate) scenario: Option<String>,
 }
 
-impl Plan {
-    /// Everything that `cargo xtask test` holds us to.
-    pub(crate) fn required(side: Side) -> Self {
-        Self {
-            side,
-            revision: REVISION.to_owned(),
-            scenario: None,
-        }
-    }
-}
-
 /// Which of our programs is under test.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Side {
@@ -50,26 +41,53 @@ pub(crate) enum Side {
     Client,
 }
 
+impl Side {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Server => "server",
+            Self::Client => "client",
+        }
+    }
+}
+
+/// Runs everything that `cargo xtask test` holds us to.
+pub(crate) fn run_all(repo: &Repo, side: Side) -> Result<()> {
+    for revision in REVISIONS {
+        println!("revision {revision}");
+        let plan = Plan {
+            side,
+            revision: revision.to_owned(),
+            scenario: None,
+        };
+        run(repo, &plan)?;
+    }
+    Ok(())
+}
+
 /// Runs the scenarios of `plan` and fails unless each of them passes the gate.
 pub(crate) fn run(repo: &Repo, plan: &Plan) -> Result<()> {
     let node = Node::install(repo)?;
     process::run(&mut repo.cargo(&["build", "-p", "callgate-conformance", "--bins"]))?;
-    let suite = Suite::new(repo, node, plan)?;
+    let suite = Suite::new(repo, node, &plan.revision, plan.side.name())?;
     let scenarios = match &plan.scenario {
         Some(scenario) => vec![scenario.clone()],
-        None => scenarios(&suite, plan)?,
+        None => scenarios(&suite, &plan.revision, plan.side)?,
     };
     let results = match plan.side {
-        Side::Server => suite.test_server(plan.scenario.as_deref())?,
+        Side::Server => {
+            let mut server = suite.program("conformance-server");
+            let server = Background::start(server.arg("127.0.0.1:0"))?;
+            suite.test_server(server.url(), plan.scenario.as_deref())?
+        }
         Side::Client => suite.test_client(&scenarios)?,
     };
     judge(&scenarios, &results, suite.out())
 }
 
 /// Every scenario that we hold ourselves to.
-fn scenarios(suite: &Suite, plan: &Plan) -> Result<Vec<String>> {
-    let mut names = scenarios::required(&suite.requirements()?, plan.side)?;
-    let unscored = scenarios::unscored(&plan.revision, plan.side);
+fn scenarios(suite: &Suite, revision: &str, side: Side) -> Result<Vec<String>> {
+    let mut names = scenarios::required(&suite.requirements()?, side)?;
+    let unscored = scenarios::unscored(revision, side);
     names.extend(unscored.iter().map(ToString::to_string));
     let all = names.len();
     names.retain(|name| !scenarios::needs_oauth(name));

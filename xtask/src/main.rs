@@ -2,13 +2,16 @@
 //!
 //! # Layout
 //!
-//! One file per command: `test`, `tidy`, `spec`, `conformance`, `interop`, `readme`, `fuzz`, `bench`, `deny`.
+//! One file per command: `test`, `tidy`, `spec`, `conformance` and its `bridge`, `interop`, `readme`, `examples`,
+//! `fuzz`, `bench`, `deny`; `features` is a step of `test` only.
 //! They share `repo`, `process`, `background` and `step`, and install their peers with `node` and `python`.
 
 mod background;
 mod bench;
 mod conformance;
 mod deny;
+mod examples;
+mod features;
 mod fuzz;
 mod interop;
 mod node;
@@ -57,16 +60,27 @@ enum Command {
         /// The program under test
         side: conformance::Side,
         /// The revision of the protocol
-        #[arg(long, default_value = conformance::REVISION)]
+        #[arg(long, default_value = conformance::REVISIONS[0])]
         revision: String,
         /// Run this scenario only
         #[arg(long, value_name = "NAME")]
         scenario: Option<String>,
     },
+    /// Run the official conformance suite through a relay, and write the table of docs/bridge.md
+    Bridge {
+        /// The way from the relay to the server; all if not given
+        #[arg(long)]
+        upstream: Option<conformance::bridge::Upstream>,
+        /// Fail if the table differs instead of writing it
+        #[arg(long)]
+        check: bool,
+    },
     /// Test with other implementations of the protocol
     Interop,
     /// Run the commands that the README shows
     Readme,
+    /// Run the example programs
+    Examples,
     /// Feed the parsers with mutated input
     Fuzz {
         /// Run this target only
@@ -103,8 +117,13 @@ fn run(command: Command) -> Result<()> {
                 scenario,
             },
         ),
+        Command::Bridge { upstream, check } => match upstream {
+            Some(upstream) => conformance::bridge::run_one(&repo, upstream),
+            None => conformance::bridge::run(&repo, check),
+        },
         Command::Interop => interop::run(&repo),
         Command::Readme => readme::run(&repo),
+        Command::Examples => examples::run(&repo),
         Command::Fuzz { target, seconds } => fuzz::run(&repo, target.as_deref(), seconds),
         Command::Bench { args } => bench::run(&repo, &args),
         Command::Deny => deny::run(&repo),

@@ -1,10 +1,10 @@
 use anyhow::{Context, Result};
 
-use crate::conformance::{self, Plan, Side};
+use crate::conformance::{self, Side};
 use crate::process;
 use crate::repo::Repo;
 use crate::step::{Outcome, Step, run_all};
-use crate::{fuzz, interop, readme, spec, tidy};
+use crate::{examples, features, fuzz, interop, readme, spec, tidy};
 
 /// Runs everything that continuous integration runs.
 pub(crate) fn run(repo: &Repo) -> Result<()> {
@@ -15,13 +15,18 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
 const STEPS: &[Step] = &[
     Step {
         name: "fmt",
-        fix: "run `cargo fmt` (and again in fuzz/)",
+        fix: "run `cargo fmt` (and again in examples/ and fuzz/)",
         run: fmt,
     },
     Step {
         name: "clippy",
         fix: "fix the lints above",
         run: clippy,
+    },
+    Step {
+        name: "features",
+        fix: "each library must build without warnings with any of its features",
+        run: |repo| passed(features::run(repo)),
     },
     Step {
         name: "doc",
@@ -39,6 +44,11 @@ const STEPS: &[Step] = &[
         run: |repo| passed(process::run(&mut repo.cargo(&["test", "--workspace"]))),
     },
     Step {
+        name: "examples",
+        fix: "repeat with `cargo xtask examples`",
+        run: |repo| passed(examples::run(repo)),
+    },
+    Step {
         name: "spec",
         fix: "repeat with `cargo xtask spec`",
         run: |repo| spec::run(repo, None),
@@ -46,12 +56,17 @@ const STEPS: &[Step] = &[
     Step {
         name: "conformance server",
         fix: "repeat with `cargo xtask conformance server [--scenario NAME]`",
-        run: |repo| passed(conformance::run(repo, &Plan::required(Side::Server))),
+        run: |repo| passed(conformance::run_all(repo, Side::Server)),
     },
     Step {
         name: "conformance client",
         fix: "repeat with `cargo xtask conformance client [--scenario NAME]`",
-        run: |repo| passed(conformance::run(repo, &Plan::required(Side::Client))),
+        run: |repo| passed(conformance::run_all(repo, Side::Client)),
+    },
+    Step {
+        name: "bridge",
+        fix: "repeat with `cargo xtask bridge [--upstream KIND]`",
+        run: |repo| passed(conformance::bridge::run(repo, true)),
     },
     Step {
         name: "interop",
@@ -90,13 +105,17 @@ fn require_tools() -> Result<()> {
 
 fn fmt(repo: &Repo) -> Result<Outcome> {
     process::run(&mut repo.cargo(&["fmt", "--all", "--check"]))?;
-    let fuzz = ["fmt", "--manifest-path", fuzz::MANIFEST, "--check"];
-    passed(process::run(&mut repo.cargo(&fuzz)))
+    for manifest in [examples::MANIFEST, fuzz::MANIFEST] {
+        let fmt = ["fmt", "--manifest-path", manifest, "--check"];
+        process::run(&mut repo.cargo(&fmt))?;
+    }
+    Ok(Outcome::Passed)
 }
 
 fn clippy(repo: &Repo) -> Result<Outcome> {
     let deny = ["--all-targets", "--", "-D", "warnings"];
     process::run(repo.cargo(&["clippy", "--workspace"]).args(deny))?;
+    process::run(examples::clippy(repo).args(deny))?;
     passed(process::run(fuzz::clippy(repo).args(deny)))
 }
 

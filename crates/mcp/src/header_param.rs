@@ -1,4 +1,5 @@
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use callgate_wire::header::{PARAM_PREFIX, decode_value, encode_value};
 use callgate_wire::{Kind, LoneSurrogate, RawJson};
@@ -13,6 +14,9 @@ pub struct HeaderParam {
     /// Where the value stands in the arguments.
     pub path: Vec<String>,
 }
+
+/// Finds the parameters of a tool that requests mirror in headers; `None` for an unknown tool.
+pub type HeaderParams = Arc<dyn Fn(&str) -> Option<Arc<[HeaderParam]>> + Send + Sync>;
 
 /// Why the `x-mcp-header` annotations of a tool make the tool unusable over HTTP.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -64,6 +64,6 @@ pub mod transport;
 
 pub use callgate_wire as wire;
 pub use error::{Error, Kind, Origin, Retry};
-pub use header_param::{HeaderParam, HeaderParamError};
+pub use header_param::{HeaderParam, HeaderParamError, HeaderParams};
 pub use notifier::{Notifications, Notifier};
 pub use service::{BoxFuture, Call, Caller, Cx, PeerInfo, Reply, Service};

@@ -2,6 +2,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use callgate_wire::logging::LogLevel;
 use callgate_wire::{Id, Method, RawJson, Splice, Version, meta};
 use tokio::time::Instant;
 
@@ -68,7 +69,7 @@ pub(crate) struct PeerMeta {
     pub(crate) version: Option<RawJson>,
     pub(crate) capabilities: Option<RawJson>,
     client_info: Option<RawJson>,
-    log_level: Option<RawJson>,
+    pub(crate) log_level: Option<RawJson>,
     progress_token: Option<RawJson>,
 }
 
@@ -122,9 +123,11 @@ impl PeerInfo {
     }
 
     /// The lowest level of log messages that the client wants, if it wants any.
+    ///
+    /// Servers refuse requests with levels that do not exist.
     #[must_use]
-    pub fn log_level(&self) -> Option<&RawJson> {
-        self.meta.log_level.as_ref()
+    pub fn log_level(&self) -> Option<LogLevel> {
+        self.meta.log_level.as_ref()?.decode().ok()
     }
 
     /// The token that progress of this request is reported under, if the client wants any.

@@ -22,7 +22,12 @@ pub(super) fn unscored(revision: &str, side: Side) -> &'static [&'static str] {
             "tasks-required-task-error",
             "tasks-mrtr-composition",
         ],
-        ("2026-07-28", Side::Client) => &["json-schema-2020-12-preservation"],
+        ("2025-11-25", Side::Server) => &[
+            "json-schema-2020-12",
+            "server-sse-polling",
+            "server-session-lifecycle",
+        ],
+        (_, Side::Client) => &["json-schema-2020-12-preservation"],
         _ => &[],
     }
 }

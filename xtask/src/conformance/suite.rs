@@ -5,8 +5,6 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result};
 
 use super::results::{self, Results};
-use super::{Plan, Side};
-use crate::background::Background;
 use crate::node::Node;
 use crate::process;
 use crate::repo::Repo;
@@ -21,20 +19,16 @@ pub(super) struct Suite {
 }
 
 impl Suite {
-    /// Prepares an empty folder for the results of `plan`.
-    pub(super) fn new(repo: &Repo, node: Node, plan: &Plan) -> Result<Self> {
-        let side = match plan.side {
-            Side::Server => "server",
-            Side::Client => "client",
-        };
-        let out = repo.target(format!("conformance/{side}-{}", plan.revision));
+    /// Prepares an empty folder, named after what is `tested`, for the results at `revision`.
+    pub(super) fn new(repo: &Repo, node: Node, revision: &str, tested: &str) -> Result<Self> {
+        let out = repo.target(format!("conformance/{tested}-{revision}"));
         if out.exists() {
             fs::remove_dir_all(&out)?;
         }
         fs::create_dir_all(&out)?;
         Ok(Self {
             node,
-            revision: plan.revision.clone(),
+            revision: revision.to_owned(),
             programs: repo.target("debug"),
             out,
         })
@@ -54,12 +48,15 @@ impl Suite {
         )
     }
 
-    /// Runs every scenario of the revision, or only one, against our server.
-    pub(super) fn test_server(&self, only: Option<&str>) -> Result<Results> {
-        let mut server = Command::new(self.programs.join("conformance-server"));
-        let server = Background::start(server.arg("127.0.0.1:0"))?;
+    /// One of our programs.
+    pub(super) fn program(&self, name: &str) -> Command {
+        Command::new(self.programs.join(name))
+    }
+
+    /// Runs every scenario of the revision, or only one, against the server at `url`.
+    pub(super) fn test_server(&self, url: &str, only: Option<&str>) -> Result<Results> {
         let mut suite = self.node.suite();
-        suite.args(["server", "--url", server.url()]);
+        suite.args(["server", "--url", url]);
         match only {
             Some(scenario) => suite.args(self.single(scenario)),
             None => suite.args(["--requirements", &self.revision]),

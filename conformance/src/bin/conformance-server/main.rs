@@ -1,9 +1,11 @@
-//! The server that the official conformance suite tests: `conformance-server 127.0.0.1:0`.
+//! The server that the official conformance suite tests: `conformance-server 127.0.0.1:0`, or
+//! `conformance-server --stdio` for whoever stands between.
 
 mod content;
 mod input;
 mod listed;
 mod prompts;
+mod questions;
 mod resources;
 mod signals;
 mod tasks;
@@ -15,20 +17,22 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use callgate_mcp::router::Router;
 use callgate_mcp::transport::http::server::{Config, Server};
+use callgate_mcp::transport::stdio;
 use callgate_mcp::wire::implementation::Implementation;
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let address = env::args()
+    let place = env::args()
         .nth(1)
-        .context("usage: conformance-server ADDRESS")?;
-    let address: SocketAddr = address
-        .parse()
-        .context("ADDRESS must be like 127.0.0.1:0")?;
+        .context("usage: conformance-server ADDRESS|--stdio")?;
     let router = router()?;
-    let tools = router.clone();
+    if place == "--stdio" {
+        stdio::serve(Arc::new(router)).await?;
+        return Ok(());
+    }
+    let address: SocketAddr = place.parse().context("ADDRESS must be like 127.0.0.1:0")?;
     let config = Config {
-        header_params: Some(Arc::new(move |tool| tools.header_params(tool))),
+        header_params: Some(router.header_params()),
         ..Config::default()
     };
     let server = Server::bind(address, Arc::new(router), config).await?;
@@ -44,6 +48,7 @@ fn router() -> Result<Router> {
     listed::add(&router)?;
     signals::add(&router)?;
     input::add(&router)?;
+    questions::add(&router)?;
     tasks::add(&router)?;
     prompts::add(&router)?;
     resources::add(&router)?;

@@ -22,6 +22,12 @@ pub(crate) fn add(router: &Router) -> Result<(), RouteError> {
         logging,
     ))?;
     router.add_tool(ToolRoute::new(
+        "test_tool_with_logging",
+        "Logs while it works",
+        logging_slowly,
+    ))?;
+    router.add_tool(ToolRoute::new("test_reconnection", "Takes a while", slow))?;
+    router.add_tool(ToolRoute::new(
         "test_missing_capability",
         "Needs sampling",
         needs_sampling,
@@ -55,15 +61,32 @@ async fn progress(cx: RequestCx) -> &'static str {
     "Progress reported"
 }
 
+/// What the tools that log have to say.
+const MESSAGES: [&str; 3] = [
+    "Tool execution started",
+    "Tool processing data",
+    "Tool execution completed",
+];
+
 async fn logging(cx: RequestCx) -> &'static str {
-    for message in [
-        "Tool execution started",
-        "Tool processing data",
-        "Tool execution completed",
-    ] {
+    for message in MESSAGES {
         cx.log(LogLevel::Info, Some("conformance"), message).await;
     }
     "Logged what was wanted"
+}
+
+async fn logging_slowly(cx: RequestCx) -> &'static str {
+    for message in MESSAGES {
+        cx.log(LogLevel::Info, Some("conformance"), message).await;
+        tokio::time::sleep(PAUSE).await;
+    }
+    "Logged what was wanted"
+}
+
+/// Long enough for a server to give up on one response and begin a stream.
+async fn slow() -> &'static str {
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    "Took a while"
 }
 
 async fn needs_sampling(cx: RequestCx) -> Result<&'static str, ToolError> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use callgate_mcp::router::Router;
-use callgate_mcp::transport::http::server::{Auth, BearerToken, Config, HeaderParams, Server};
+use callgate_mcp::transport::http::server::{Auth, BearerToken, Config, Server};
 use callgate_mcp::transport::stdio;
 use callgate_mcp::wire::implementation::Implementation;
 use callgate_tools::workspace::{self, Workspace};
@@ -53,7 +53,7 @@ async fn serve_http(
     };
     let config = Config {
         auth,
-        header_params: Some(mirrored(&router)),
+        header_params: Some(router.header_params()),
         ..Config::default()
     };
     let server = Server::bind(args.listen, Arc::new(router), config)
@@ -78,12 +78,6 @@ async fn serve_http(
     });
     server.run().await;
     Ok(())
-}
-
-/// Lets the server check the parameters that requests mirror in headers.
-fn mirrored(router: &Router) -> HeaderParams {
-    let router = router.clone();
-    Arc::new(move |tool| router.header_params(tool))
 }
 
 /// Ends when the user or the system asks for an end; listens from now on.

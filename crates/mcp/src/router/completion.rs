@@ -35,7 +35,7 @@ pub(crate) async fn complete(shared: &Arc<Shared>, call: Call) -> Result<Reply, 
         .map_err(|error| Error::invalid_params(error.to_string()))?;
     check_reference(&catalog, &params.reference)?;
     drop(catalog);
-    let cx = RequestCx::new(call.cx, None)?;
+    let cx = RequestCx::new(call.cx, None);
     let completion = function(cx, params).await?;
     let result = CompleteResult::new(within_limit(completion));
     shared.results.complete(&result, None)

@@ -4,7 +4,7 @@ use std::task::Waker;
 
 use callgate_wire::logging::{LogLevel, LoggingMessageParams};
 use callgate_wire::progress::ProgressParams;
-use callgate_wire::{Map, Method, Notification, Number, RawJson, meta, method};
+use callgate_wire::{Map, Method, Notification, Number, RawJson, method};
 use serde::Serialize;
 use tokio::sync::SetOnce;
 use tokio::time::Instant;
@@ -22,8 +22,6 @@ pub struct RequestCx(Arc<Inner>);
 
 struct Inner {
     cx: Cx,
-    /// The lowest level that the client wants to hear of, if any.
-    log_level: Option<LogLevel>,
     /// The highest progress sent so far.
     progress: Mutex<f64>,
     /// What is asked of the client, where the method allows it.
@@ -33,15 +31,13 @@ struct Inner {
 }
 
 impl RequestCx {
-    pub(crate) fn new(cx: Cx, dialogue: Option<Dialogue>) -> Result<Self, Error> {
-        let log_level = log_level(&cx.peer)?;
-        Ok(Self(Arc::new(Inner {
+    pub(crate) fn new(cx: Cx, dialogue: Option<Dialogue>) -> Self {
+        Self(Arc::new(Inner {
             cx,
-            log_level,
             progress: Mutex::new(f64::NEG_INFINITY),
             dialogue,
             task: SetOnce::new(),
-        })))
+        }))
     }
 
     /// The authority that the request acts with.
@@ -133,7 +129,10 @@ impl RequestCx {
         logger: Option<&str>,
         data: &T,
     ) {
-        let wanted = self.0.log_level.is_some_and(|lowest| level >= lowest);
+        let wanted = self
+            .peer()
+            .log_level()
+            .is_some_and(|lowest| level >= lowest);
         if !wanted || self.task().is_some() {
             return;
         }
@@ -190,17 +189,6 @@ impl fmt::Debug for RequestCx {
             .field("caller", &self.0.cx.caller)
             .finish_non_exhaustive()
     }
-}
-
-/// The level of log messages that a request wants.
-fn log_level(peer: &PeerInfo) -> Result<Option<LogLevel>, Error> {
-    peer.log_level()
-        .map(RawJson::decode)
-        .transpose()
-        .map_err(|error| {
-            Error::invalid_params(format!("`{}` is not a log level", meta::LOG_LEVEL))
-                .with_source(error)
-        })
 }
 
 /// The error for a client that did not declare the capability at `path`.

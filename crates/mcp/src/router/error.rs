@@ -21,6 +21,15 @@ pub enum RouteError {
         #[source]
         source: SchemaError,
     },
+    /// The output schema of a tool cannot be used.
+    #[error("tool `{name}` has an output schema that cannot be used")]
+    OutputSchema {
+        /// The name of the tool.
+        name: String,
+        /// What is wrong with it.
+        #[source]
+        source: SchemaError,
+    },
     /// The input schema of a tool maps arguments to headers in a way that is not allowed.
     #[error("tool `{name}` has a header annotation that cannot be used")]
     Header {

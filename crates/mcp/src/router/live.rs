@@ -13,7 +13,7 @@ use super::resource_output::ResourceOutput;
 use super::service::Router;
 use super::state::StateKey;
 use super::tool::ToolRoute;
-use crate::header_param::HeaderParam;
+use crate::header_param::HeaderParams;
 
 /// Changing a router while it runs. Listeners are told.
 impl Router {
@@ -121,12 +121,15 @@ impl Router {
         self.shared.listeners.close();
     }
 
-    /// The parameters of a tool that HTTP requests mirror in headers; `None` for an unknown tool.
+    /// Finds the parameters of a tool that requests mirror in headers, for an HTTP server to check.
     #[must_use]
-    pub fn header_params(&self, tool: &str) -> Option<Arc<[HeaderParam]>> {
-        let catalog = self.shared.catalog();
-        let entry = catalog.tools.get(tool)?;
-        Some(entry.header_params().clone())
+    pub fn header_params(&self) -> HeaderParams {
+        let shared = self.shared.clone();
+        Arc::new(move |tool| {
+            let catalog = shared.catalog();
+            let entry = catalog.tools.get(tool)?;
+            Some(entry.header_params().clone())
+        })
     }
 
     fn change(&self, what: &Change, change: impl FnOnce(&mut Catalog)) {

@@ -11,6 +11,7 @@ mod builder;
 mod catalog;
 mod completion;
 mod context;
+mod contract;
 mod dialogue;
 mod digest;
 mod discover;

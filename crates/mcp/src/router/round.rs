@@ -59,7 +59,7 @@ impl Round {
         };
         let dialogue = Dialogue::new(responses, earlier);
         Ok(Self {
-            cx: RequestCx::new(cx, Some(dialogue))?,
+            cx: RequestCx::new(cx, Some(dialogue)),
             method,
             params,
         })

@@ -5,15 +5,15 @@ use callgate_wire::input::InputRequiredResult;
 use callgate_wire::result::Outcome;
 use callgate_wire::tool::{CallToolResult, Tool, ToolAnnotations};
 use schemars::JsonSchema;
-use serde_json::Value;
 
 use super::context::RequestCx;
+use super::contract::Contract;
 use super::error::RouteError;
 use super::handler::{Arguments, Handler};
 use super::output::{ToolError, ToolOutput};
 use super::params;
 use super::round::{Ran, Round, drive, panicked};
-use super::schema::{self, CompiledSchema};
+use super::schema;
 use super::service::Shared;
 use super::task::{self, TaskSupport};
 use crate::error::Error;
@@ -21,6 +21,9 @@ use crate::header_param::HeaderParam;
 use crate::service::{BoxFuture, Call, PeerInfo, Reply};
 
 /// A tool with the function that answers its calls.
+///
+/// Arguments are checked before the function sees them, and results before the client does: one that
+/// breaks the output schema is a failure of the tool.
 ///
 /// ```
 /// # use callgate_mcp::router::{Json, Router, ToolError, ToolRoute};
@@ -62,8 +65,7 @@ enum Detaches {
 
 /// A tool that can be called.
 pub(crate) struct ToolEntry {
-    name: String,
-    schema: CompiledSchema,
+    contract: Contract,
     header_params: Arc<[HeaderParam]>,
     function: Arc<ToolFn>,
     task: TaskSupport,
@@ -153,17 +155,13 @@ impl ToolRoute {
         if !is_tool_name(&name) {
             return Err(RouteError::ToolName { name });
         }
-        let schema = match CompiledSchema::of_arguments(&tool.input_schema) {
-            Ok(schema) => schema,
-            Err(source) => return Err(RouteError::Schema { name, source }),
-        };
+        let contract = Contract::of(&tool)?;
         let header_params = match HeaderParam::find_all(&tool.input_schema) {
             Ok(params) => params.into(),
             Err(source) => return Err(RouteError::Header { name, source }),
         };
         let entry = ToolEntry {
-            name,
-            schema,
+            contract,
             header_params,
             function,
             task,
@@ -207,35 +205,50 @@ pub(crate) async fn call(shared: &Arc<Shared>, call: Call) -> Result<Reply, Erro
     let arguments = params::object(arguments, "arguments")?;
     let may_detach = entry.can_be_a_task() && entry.may_detach(&call.cx.peer)?;
     let round = Round::begin(shared, call, [responses, state])?;
-    if let Err(problem) = check_arguments(&entry, &arguments) {
-        return finish(shared, &round, Err(ToolError::Failed(problem)));
+    if let Err(problem) = entry.contract.check_arguments(&arguments) {
+        return finish(shared, &entry, &round, Err(ToolError::Failed(problem)));
     }
     let mut handler = (entry.function)(round.cx.clone(), &arguments);
     match (may_detach, entry.detaches) {
-        (true, Detaches::AtOnce) => return task::start(shared, &round.cx, handler),
+        (true, Detaches::AtOnce) => return task::start(shared, entry, &round.cx, handler),
         (true, Detaches::Later) => round.cx.dialogue()?.allow_detach(),
         (false, _) => {}
     }
     match drive(&round.cx, &mut handler).await {
-        Ran::Done(outcome) => finish(shared, &round, outcome),
+        Ran::Done(outcome) => finish(shared, &entry, &round, outcome),
         Ran::Asked(requests) => round.ask(shared, InputRequiredResult::new(requests, None)),
-        Ran::Detached => task::start(shared, &round.cx, handler),
+        Ran::Detached => task::start(shared, entry, &round.cx, handler),
         Ran::Panicked => Err(panicked()),
     }
 }
 
 /// The reply to a call whose handler answered.
-fn finish(shared: &Shared, round: &Round, outcome: ToolOutcome) -> Result<Reply, Error> {
+fn finish(
+    shared: &Shared,
+    entry: &ToolEntry,
+    round: &Round,
+    outcome: ToolOutcome,
+) -> Result<Reply, Error> {
     match outcome {
         Ok(Outcome::InputRequired(result)) => round.ask(shared, result),
-        outcome => result(shared, outcome).map(Reply::Complete),
+        outcome => result(shared, entry, outcome).map(Reply::Complete),
     }
 }
 
-/// The final result of a call.
-pub(crate) fn result(shared: &Shared, outcome: ToolOutcome) -> Result<RawJson, Error> {
+/// The final result of a call, which keeps what the tool promises.
+pub(crate) fn result(
+    shared: &Shared,
+    entry: &ToolEntry,
+    outcome: ToolOutcome,
+) -> Result<RawJson, Error> {
     let mut result = match outcome {
-        Ok(Outcome::Complete(result)) => result,
+        Ok(Outcome::Complete(result)) => match entry.contract.check_result(&result) {
+            Ok(()) => result,
+            Err(problem) => {
+                tracing::error!(problem, "a tool broke its promise");
+                CallToolResult::error(problem)
+            }
+        },
         Ok(Outcome::InputRequired(_)) => {
             return Err(Error::internal("a task asks with `RequestCx::ask` only"));
         }
@@ -245,18 +258,6 @@ pub(crate) fn result(shared: &Shared, outcome: ToolOutcome) -> Result<RawJson, E
     };
     let meta = result.meta.take();
     shared.results.write(&result, meta)
-}
-
-/// Checks that the arguments fit the schema, or says what to tell the model.
-fn check_arguments(entry: &ToolEntry, arguments: &RawJson) -> Result<(), String> {
-    let named = |problem| format!("Invalid arguments for tool `{}`: {problem}", entry.name);
-    let value: Value = arguments
-        .decode()
-        .map_err(|error| named(error.to_string()))?;
-    entry
-        .schema
-        .check(&value)
-        .map_err(|problems| named(problems.to_string()))
 }
 
 fn erase<S, H>(handler: H) -> Arc<ToolFn>

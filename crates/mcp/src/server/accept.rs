@@ -1,6 +1,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use callgate_wire::logging::LogLevel;
 use callgate_wire::{RawJson, Request, Version, meta};
 
 use crate::error::Error;
@@ -42,13 +43,19 @@ impl RequestMeta {
         version.unwrap_or_default()
     }
 
-    /// What the peer says of itself, if we speak its revision.
+    /// What the peer says of itself, if we speak its revision and know its level of logging.
     pub(crate) fn into_peer(self) -> Result<PeerInfo, Error> {
         let requested = self.version();
-        match Version::parse(&requested).filter(|version| SUPPORTED.contains(version)) {
-            Some(version) => Ok(self.0.of(version)),
-            None => Err(Error::unsupported_version(&requested, &SUPPORTED)),
+        let version = Version::parse(&requested).filter(|version| SUPPORTED.contains(version));
+        let Some(version) = version else {
+            return Err(Error::unsupported_version(&requested, &SUPPORTED));
+        };
+        let log_level = self.0.log_level.as_ref();
+        if let Some(Err(error)) = log_level.map(RawJson::decode::<LogLevel>) {
+            let text = format!("`{}` is not a log level", meta::LOG_LEVEL);
+            return Err(Error::invalid_params(text).with_source(error));
         }
+        Ok(self.0.of(version))
     }
 }
 
@@ -80,8 +87,8 @@ mod tests {
     use crate::error::Kind;
     use callgate_wire::{Id, Limits, Method};
 
-    fn check(params: &'static str, expect: Result<&str, (Kind, &str)>) {
-        let params = RawJson::parse(params.into(), &Limits::default()).unwrap();
+    fn check(params: &str, expect: Result<&str, (Kind, &str)>) {
+        let params = RawJson::parse(params.to_owned().into(), &Limits::default()).unwrap();
         let request = Request {
             id: Id::number(1),
             method: Method::new("tools/list"),
@@ -124,6 +131,20 @@ mod tests {
             r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"roots":{}}}}"#,
             Ok(r#"{"roots":{}}"#),
         );
+    }
+
+    #[test]
+    fn an_unknown_log_level_is_refused_whatever_is_asked() {
+        const UNKNOWN: &str = "`io.modelcontextprotocol/logLevel` is not a log level";
+        for level in [r#""loud""#, "3", "null"] {
+            check(&with_log_level(level), Err((Kind::InvalidParams, UNKNOWN)));
+        }
+        check(&with_log_level(r#""notice""#), Ok("{}"));
+    }
+
+    fn with_log_level(level: &str) -> String {
+        let meta = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}"#;
+        format!(r#"{{"_meta":{{{meta},"io.modelcontextprotocol/logLevel":{level}}}}}"#)
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! The only mapping from our errors to the wire.
 
 use bytes::BytesMut;
-use callgate_wire::{Id, RpcError, code, encode};
+#[cfg(feature = "http-server")]
+use callgate_wire::code;
+use callgate_wire::{Id, RpcError, encode};
 
 use crate::error::Error;
 use crate::service::Reply;
@@ -35,6 +37,7 @@ pub(crate) fn to_rpc(error: &Error) -> RpcError {
 }
 
 /// The HTTP status of a response that carries `error`.
+#[cfg(feature = "http-server")]
 pub(crate) fn status(error: &Error) -> u16 {
     match error.code() {
         code::PARSE_ERROR

@@ -386,6 +386,45 @@ async fn nothing_is_read_from_a_peer_that_does_not_read() {
     soon(server).await.unwrap().unwrap();
 }
 
+#[tokio::test]
+async fn results_of_a_peer_that_does_not_read_are_not_made() {
+    const CALLS: usize = 200;
+    let gate = Arc::new(Semaphore::new(0));
+    let made = Arc::new(AtomicUsize::new(0));
+    let service = {
+        let (gate, made) = (gate.clone(), made.clone());
+        service(move |_| {
+            let (gate, made) = (gate.clone(), made.clone());
+            async move {
+                gate.acquire().await.unwrap().forget();
+                made.fetch_add(1, Ordering::SeqCst);
+                complete(&format!("\"{}\"", "x".repeat(1024 * 1024)))
+            }
+        })
+    };
+    let (mut peer, _server) = RawPeer::of_server(service, Config::default());
+    for number in 0..CALLS {
+        peer.send(&request(&number.to_string(), "m")).await;
+    }
+    // Refused on the spot, and so answered once all calls before it are in flight.
+    peer.send("{}").await;
+    let refused = peer.line().await.unwrap();
+    assert!(refused.contains("-32600"), "{refused}");
+
+    gate.add_permits(CALLS);
+    for _ in 0..10 * CALLS {
+        tokio::task::yield_now().await;
+    }
+    let before = made.load(Ordering::SeqCst);
+    assert!((1..=3).contains(&before), "{before} results were made");
+
+    for _ in 0..CALLS {
+        let length = peer.line().await.unwrap().len();
+        assert!(length > 1024 * 1024, "{length}");
+    }
+    assert_eq!(made.load(Ordering::SeqCst), CALLS);
+}
+
 #[tokio::test(start_paused = true)]
 async fn at_the_end_requests_have_a_grace_period_and_subscriptions_none() {
     let service = service(|call| async move {

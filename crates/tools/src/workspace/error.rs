@@ -1,5 +1,7 @@
 use std::io;
 
+use tokio::task::JoinError;
+
 /// Why a file of the workspace could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
@@ -33,6 +35,9 @@ pub enum WorkspaceError {
         /// Why it failed.
         source: io::Error,
     },
+    /// The work on the file was given up.
+    #[error("the work on the file was given up: {0}")]
+    GivenUp(#[source] JoinError),
 }
 
 impl WorkspaceError {

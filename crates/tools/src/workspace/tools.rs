@@ -23,18 +23,18 @@ pub fn add_tools(router: &Router, workspace: &Workspace) -> Result<(), RouteErro
     };
 
     let list = workspace.clone();
-    let list = move |args: List| blocking(list.clone(), move |files| files.list(&args.path));
+    let list = move |args: List| answer(list.clone(), move |files| files.list(&args.path));
     let about = "List the entries of a directory in the workspace";
     router.add_tool(ToolRoute::new("workspace_list", about, list).annotations(reads.clone()))?;
 
     let read = workspace.clone();
-    let read = move |args: Read| blocking(read.clone(), move |files| files.read(&args.path));
+    let read = move |args: Read| answer(read.clone(), move |files| files.read(&args.path));
     let about = "Read a text file in the workspace";
     router.add_tool(ToolRoute::new("workspace_read", about, read).annotations(reads))?;
 
     let write = workspace.clone();
     let write = move |args: Write| {
-        blocking(write.clone(), move |files| {
+        answer(write.clone(), move |files| {
             files.write(&args.path, &args.content)
         })
     };
@@ -67,13 +67,10 @@ fn here() -> String {
     ".".to_owned()
 }
 
-/// Does file work where it does not hold up other requests.
-async fn blocking<T: Send + 'static>(
+async fn answer<T: Send + 'static>(
     workspace: Workspace,
     work: impl FnOnce(&Workspace) -> Result<T, WorkspaceError> + Send + 'static,
 ) -> Result<Json<T>, ToolError> {
-    let done = tokio::task::spawn_blocking(move || work(&workspace)).await;
-    done.map_err(ToolError::failed)?
-        .map(Json)
-        .map_err(ToolError::failed)
+    let done = workspace.run(work).await;
+    done.map(Json).map_err(ToolError::failed)
 }

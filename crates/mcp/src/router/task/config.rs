@@ -17,6 +17,8 @@ pub enum TaskSupport {
 pub struct TaskConfig {
     /// The most tasks at once, done ones included.
     pub max_tasks: usize,
+    /// The most tasks of one caller at once, done ones included, so that none starves the others.
+    pub max_tasks_per_caller: usize,
     /// How long a task is kept after it was made; one that still runs then is stopped.
     pub ttl: Duration,
     /// How long clients should wait before they ask again.
@@ -27,6 +29,7 @@ impl Default for TaskConfig {
     fn default() -> Self {
         Self {
             max_tasks: 1_000,
+            max_tasks_per_caller: 250,
             ttl: Duration::from_secs(3_600),
             poll_interval: Duration::from_secs(1),
         }

@@ -8,13 +8,14 @@ use crate::error::Error;
 use crate::router::context::RequestCx;
 use crate::router::round::{Ran, drive, panicked};
 use crate::router::service::Shared;
-use crate::router::tool::{self, ToolOutcome};
+use crate::router::tool::{self, ToolEntry, ToolOutcome};
 use crate::server::reply::to_rpc;
 use crate::service::{BoxFuture, Reply};
 
 /// Lets `handler` go on in the background and answers with the task that it is from now on.
 pub(crate) fn start(
     shared: &Arc<Shared>,
+    tool: Arc<ToolEntry>,
     cx: &RequestCx,
     handler: BoxFuture<'static, ToolOutcome>,
 ) -> Result<Reply, Error> {
@@ -24,32 +25,44 @@ pub(crate) fn start(
         .create(cx.caller(), &config, &shared.listeners)?;
     let task = entry.snapshot().task;
     cx.become_task(entry.clone());
-    let work = work(Arc::downgrade(shared), entry.clone(), cx.clone(), handler);
-    entry.set_handler(tokio::spawn(work).abort_handle());
+    let work = Work {
+        shared: Arc::downgrade(shared),
+        tool,
+        entry: entry.clone(),
+        cx: cx.clone(),
+        handler,
+    };
+    entry.set_handler(tokio::spawn(work.run()).abort_handle());
     shared
         .results
         .complete(&CreateTaskResult { task, meta: None }, None)
 }
 
-/// Runs the handler of a task until it answers or the task expires.
-async fn work(
+/// A handler that goes on as a task.
+struct Work {
     shared: Weak<Shared>,
+    tool: Arc<ToolEntry>,
     entry: Arc<TaskEntry>,
     cx: RequestCx,
-    mut handler: BoxFuture<'static, ToolOutcome>,
-) {
-    let ran = timeout_at(entry.expires, drive(&cx, &mut handler)).await;
-    drop(handler);
-    let Some(shared) = shared.upgrade() else {
-        return;
-    };
-    let outcome = match ran {
-        Ok(Ran::Done(outcome)) => tool::result(&shared, outcome),
-        Ok(Ran::Panicked) => Err(panicked()),
-        Ok(Ran::Asked(_) | Ran::Detached) => {
-            Err(Error::internal("a task asks while it goes on, not before"))
-        }
-        Err(_) => Err(Error::internal("the task has expired")),
-    };
-    entry.finish(outcome.map_err(|error| to_rpc(&error)));
+    handler: BoxFuture<'static, ToolOutcome>,
+}
+
+impl Work {
+    /// Runs the handler until it answers or the task expires.
+    async fn run(mut self) {
+        let ran = timeout_at(self.entry.expires, drive(&self.cx, &mut self.handler)).await;
+        drop(self.handler);
+        let Some(shared) = self.shared.upgrade() else {
+            return;
+        };
+        let outcome = match ran {
+            Ok(Ran::Done(outcome)) => tool::result(&shared, &self.tool, outcome),
+            Ok(Ran::Panicked) => Err(panicked()),
+            Ok(Ran::Asked(_) | Ran::Detached) => {
+                Err(Error::internal("a task asks while it goes on, not before"))
+            }
+            Err(_) => Err(Error::internal("the task has expired")),
+        };
+        self.entry.finish(outcome.map_err(|error| to_rpc(&error)));
+    }
 }

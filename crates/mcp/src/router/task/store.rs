@@ -42,6 +42,10 @@ impl TaskStore {
         });
         let mut tasks = self.tasks();
         forget_expired(&mut tasks);
+        let of_caller = tasks.values().filter(|entry| entry.caller == *caller);
+        if of_caller.count() >= config.max_tasks_per_caller {
+            return Err(Error::new(Kind::Busy, "too many tasks of one caller").retry_safe());
+        }
         if tasks.len() >= config.max_tasks {
             return Err(Error::new(Kind::Busy, "too many tasks").retry_safe());
         }

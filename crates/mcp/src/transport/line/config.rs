@@ -11,7 +11,7 @@ pub struct Config {
     pub in_flight: usize,
     /// The most bytes that requests in flight may have together; a server refuses more as busy.
     pub in_flight_bytes: usize,
-    /// The unsent bytes from which on a server stops reading and a client makes calls wait.
+    /// The unsent bytes from which on a server stops working and a client makes calls wait.
     pub unsent_bytes: usize,
     /// The most notifications of one request that may wait to be sent.
     pub notifications: usize,

@@ -58,9 +58,7 @@ impl Exchange {
     /// Works on the call until it is answered. Dropping the future cancels it.
     pub(super) async fn run(mut self, session: Arc<Session>, number: u64) {
         loop {
-            let event = poll_fn(|cx| self.poll_event(cx)).await;
-            session.room().await;
-            match event {
+            match self.next_event(&session).await {
                 Event::Notified(notification) => session
                     .in_flight()
                     .speak(number, || self.notify(&session, &notification)),
@@ -72,6 +70,24 @@ impl Exchange {
                         session.push(|out| reply::response(out, &self.id, &outcome));
                     });
                 }
+            }
+        }
+    }
+
+    /// What the call has to say next.
+    ///
+    /// The call stands still while there is no room for what it says. So for a peer that does not
+    /// read there is at most one result beyond [`Config::unsent_bytes`](super::Config) for each
+    /// thread that runs calls, however many calls could end.
+    async fn next_event(&mut self, session: &Session) -> Event {
+        loop {
+            session.room().await;
+            let looked = poll_fn(|cx| match session.has_room() {
+                true => self.poll_event(cx).map(Some),
+                false => Poll::Ready(None),
+            });
+            if let Some(event) = looked.await {
+                return event;
             }
         }
     }

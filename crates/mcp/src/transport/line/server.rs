@@ -23,7 +23,7 @@ use crate::service::{Caller, Service};
 ///
 /// A request that needs no waiting is answered on the spot; others are worked on side by side.
 /// Requests with the same id are all answered, and all cancelled by one cancellation.
-/// When the peer reads too slowly, nothing more is read from it.
+/// When the peer reads too slowly, nothing more is read from it, and requests in flight stand still.
 /// At the end of the stream, requests in flight have [`Config::grace`] to finish. Dropping the
 /// future cancels them at once.
 ///
@@ -178,6 +178,11 @@ impl Session {
         self.outbox
             .push(write)
             .expect("the outbox of a session is not closed while it lasts");
+    }
+
+    /// Whether another line should be appended now.
+    pub(super) fn has_room(&self) -> bool {
+        self.outbox.has_room()
     }
 
     /// Waits until another line should be appended.

@@ -207,9 +207,10 @@ async fn sm_s12_an_unknown_method_is_404() {
 }
 
 #[tokio::test]
-async fn sm_s13_missing_metadata_and_capabilities_are_400() {
+async fn sm_s13_missing_or_wrong_metadata_and_missing_capabilities_are_400() {
     const VERSION: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28""#;
     const CAPABILITIES: &str = r#""io.modelcontextprotocol/clientCapabilities""#;
+    const LOG_LEVEL: &str = r#""io.modelcontextprotocol/logLevel""#;
     for params in [
         "{}",
         r#"{"_meta":{}}"#,
@@ -217,6 +218,7 @@ async fn sm_s13_missing_metadata_and_capabilities_are_400() {
         &format!(r#"{{"_meta":{{{VERSION}}}}}"#),
         &format!(r#"{{"_meta":{{{CAPABILITIES}:{{}}}}}}"#),
         &format!(r#"{{"_meta":{{{VERSION},{CAPABILITIES}:null}}}}"#),
+        &format!(r#"{{"_meta":{{{VERSION},{CAPABILITIES}:{{}},{LOG_LEVEL}:"loud"}}}}"#),
     ] {
         assert_eq!(
             refusal(&with_meta(params)).await,

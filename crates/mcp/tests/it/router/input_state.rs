@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::ask::Ask;
+use super::ask::{Ask, text_result};
 
 #[derive(Deserialize, JsonSchema)]
 struct Delete {
@@ -38,6 +38,16 @@ fn delete(file: &str) -> Ask {
 
 fn roots() -> Value {
     json!({"roots": {"roots": []}})
+}
+
+#[tokio::test]
+async fn a_client_that_lost_the_reply_may_send_the_same_request_again() {
+    let router = demo();
+    let asked = delete("a").of(&router).await.unwrap();
+    let retry = delete("a").answering(&asked, roots());
+    let expect = Ok(text_result(r#"deleted Some("a")"#));
+    assert_eq!(retry.clone().of(&router).await, expect);
+    assert_eq!(retry.of(&router).await, expect);
 }
 
 #[tokio::test]

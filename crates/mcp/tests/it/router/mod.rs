@@ -11,4 +11,5 @@ mod prompts;
 mod resources;
 mod task_input;
 mod tasks;
+mod tool_output;
 mod tools;

@@ -84,20 +84,6 @@ async fn log_messages_are_sent_from_the_wanted_level_on() {
 }
 
 #[tokio::test]
-async fn an_unknown_log_level_is_refused() {
-    for level in [json!("loud"), json!(3), json!(null)] {
-        let ask = Ask::tool("chat", json!({})).meta(LOG_LEVEL, level);
-        assert_eq!(
-            ask.of(&demo()).await,
-            Err(json!({
-                "code": -32602,
-                "message": "`io.modelcontextprotocol/logLevel` is not a log level"
-            }))
-        );
-    }
-}
-
-#[tokio::test]
 async fn a_missing_capability_is_named() {
     let missing = |required: Value| {
         Err(json!({

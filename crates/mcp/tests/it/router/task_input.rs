@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::ask::{Ask, demo_meta, text_result};
+use super::ask::{Ask, text_result};
 
 #[derive(Deserialize, JsonSchema)]
 struct Name {
@@ -96,7 +96,7 @@ fn accept(name: &str) -> Value {
 }
 
 fn acknowledged() -> Result<Value, Value> {
-    Ok(json!({"resultType": "complete", "_meta": demo_meta()}))
+    Ok(json!({"resultType": "complete"}))
 }
 
 #[tokio::test]

@@ -60,7 +60,7 @@ fn about(method: &'static str, task: &Value) -> Ask {
 }
 
 fn acknowledged() -> Result<Value, Value> {
-    Ok(json!({"resultType": "complete", "_meta": demo_meta()}))
+    Ok(json!({"resultType": "complete"}))
 }
 
 /// The task once it has ended.
@@ -311,6 +311,32 @@ async fn tasks_are_limited_and_expired_ones_make_room() {
     );
     tokio::time::advance(Duration::from_secs(60)).await;
     assert!(work().of(&router).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_with_too_many_tasks_leaves_room_for_others() {
+    let (router, _gate) = gated(TaskSupport::Optional);
+    let router = router.tasks(TaskConfig {
+        max_tasks: 3,
+        max_tasks_per_caller: 2,
+        ttl: Duration::from_secs(60),
+        ..TaskConfig::default()
+    });
+    for _ in 0..2 {
+        assert!(work().caller("ada").of(&router).await.is_ok());
+    }
+    let refused = |message: &str| Err(json!({"code": 42900, "message": message}));
+    assert_eq!(
+        work().caller("ada").of(&router).await,
+        refused("too many tasks of one caller")
+    );
+    assert!(work().caller("bob").of(&router).await.is_ok());
+    assert_eq!(
+        work().caller("bob").of(&router).await,
+        refused("too many tasks")
+    );
+    tokio::time::advance(Duration::from_secs(60)).await;
+    assert!(work().caller("ada").of(&router).await.is_ok());
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use subtle::ConstantTimeEq;
 
 use super::guard::Guard;
-use crate::header_param::HeaderParam;
+use crate::header_param::HeaderParams;
 
 /// What an operator decides about a server.
 #[derive(Clone)]
@@ -16,14 +16,13 @@ pub struct Config {
     pub guard: Guard,
     /// Who may ask.
     pub auth: Auth,
-    /// Finds the mirrored parameters of a tool by its name; without it none are checked.
+    /// Finds the mirrored parameters of a tool by its name, as
+    /// [`Router::header_params`](crate::router::Router::header_params) does; without it none are
+    /// checked.
     pub header_params: Option<HeaderParams>,
     /// How much and how long is enough.
     pub limits: Limits,
 }
-
-/// Finds the parameters of a tool that requests mirror in headers.
-pub type HeaderParams = Arc<dyn Fn(&str) -> Option<Arc<[HeaderParam]>> + Send + Sync>;
 
 /// Who may ask.
 #[derive(Debug, Clone)]

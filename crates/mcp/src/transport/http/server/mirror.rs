@@ -1,10 +1,10 @@
 use callgate_wire::{Method, RawJson, Request, header, method};
 use serde::Serialize;
 
-use super::config::HeaderParams;
 use super::fields::{Field, Fields};
 use crate::error::{Error, Kind};
 use crate::header_param::HeaderParam;
+use crate::header_param::HeaderParams;
 use crate::server::accept::{RequestMeta, SUPPORTED};
 use crate::service::PeerInfo;
 

@@ -26,6 +26,6 @@ mod running;
 mod tap;
 mod vitals;
 
-pub use config::{Auth, BearerToken, Config, HeaderParams, Limits};
+pub use config::{Auth, BearerToken, Config, Limits};
 pub use guard::Guard;
 pub use listener::{Server, ShutdownHandle};

@@ -1,0 +1,97 @@
+//! Runs the examples and compares what they print.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+const CLIENT: &str = env!("CARGO_BIN_EXE_client");
+
+fn check(command: &mut Command, expect: &[&str]) {
+    let output = command.output().expect("the example is built");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let lines: Vec<&str> = printed.lines().collect();
+    assert_eq!(lines, expect, "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success());
+}
+
+#[test]
+fn a_client_starts_a_server_and_calls_its_tool() {
+    let server = env!("CARGO_BIN_EXE_stdio_server");
+    check(
+        Command::new(CLIENT).args([server, "add", r#"{"a":2,"b":3}"#]),
+        &["add: Adds two numbers", r#"{"sum":5}"#],
+    );
+    check(
+        Command::new(CLIENT).args([server, "add", r#"{"a":2}"#]),
+        &[
+            "add: Adds two numbers",
+            r#"Invalid arguments for tool `add`: "b" is a required property"#,
+        ],
+    );
+}
+
+#[test]
+fn a_client_calls_a_tool_over_http_and_hears_of_its_progress() {
+    let server = HttpServer::start();
+    check(
+        Command::new(CLIENT).args([&server.url, "count", r#"{"to":2}"#]),
+        &["count: Counts", "... 1", "... 2", "counted to 2"],
+    );
+}
+
+#[test]
+fn a_tool_asks_the_user() {
+    check(
+        &mut Command::new(env!("CARGO_BIN_EXE_elicitation")),
+        &[
+            "the server asks: What would you like?",
+            "- dish",
+            "- portions",
+            "the tool says: 2 x soup, coming up",
+        ],
+    );
+}
+
+#[test]
+fn a_layer_sees_every_call() {
+    check(
+        &mut Command::new(env!("CARGO_BIN_EXE_layer")),
+        &[
+            "call 1 asks for tools/call",
+            "call 1 is answered",
+            "call 2 asks for tools/call",
+            "call 2 is refused",
+            "unknown tool `goodbye`",
+        ],
+    );
+}
+
+/// The HTTP server on a free port; it ends with this value.
+struct HttpServer {
+    process: Child,
+    url: String,
+}
+
+impl HttpServer {
+    fn start() -> Self {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_http_server"))
+            .arg("127.0.0.1:0")
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the example is built");
+        let stdout = process.stdout.take().expect("the output is piped");
+        let mut line = String::new();
+        BufReader::new(stdout)
+            .read_line(&mut line)
+            .expect("it says where it listens");
+        let url = line.trim().trim_start_matches("listening on ").to_owned();
+        Self { process, url }
+    }
+}
+
+impl Drop for HttpServer {
+    fn drop(&mut self) {
+        // Fails only if the server has ended by itself.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
