@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use callgate_mcp::client::{CallOptions, Client, Event};
-use callgate_mcp::wire::Map;
 use callgate_mcp::wire::completion::{
     CompleteArgument, CompleteContext, CompleteParams, Reference,
 };
 use callgate_mcp::wire::subscription::SubscriptionFilter;
+use callgate_mcp::wire::{Map, Version};
 use serde_json::json;
 use tokio::sync::Notify;
 
 use crate::peer::{Listening, Program, npm_script, within};
-use crate::upstream;
+use crate::upstream::{process, remote};
 use crate::user::{call, client, logged, progress, tools};
 
 const NOTE: &str = "demo://resource/dynamic/text/1";
@@ -161,12 +161,12 @@ async fn our_client_and_server_everything_over_stdio() {
         return;
     };
     within(async {
-        let server = upstream::process(program.child("everything"));
+        let server = process(&program.child("everything"));
         let client = client(server.clone());
         try_everything(&client).await;
         let logged = logged(&client, "toggle-simulated-logging", json!({})).await;
         assert_eq!(logged, 1);
-        assert_eq!(upstream::version(&*server).await, "2025-11-25");
+        assert_eq!(server.version(), Some(Version::V2025_11_25));
         server.close().await;
     })
     .await;
@@ -179,8 +179,9 @@ async fn our_client_and_server_everything_over_streamable_http() {
     };
     within(async {
         let listening = listening(&program, "listening on port").await;
-        let server = upstream::remote("everything", &listening.url("/mcp"));
-        try_everything(&client(server)).await;
+        let server = remote(&listening.url("/mcp"));
+        try_everything(&client(server.clone())).await;
+        assert_eq!(server.version(), Some(Version::V2025_11_25));
     })
     .await;
 }
@@ -192,8 +193,9 @@ async fn our_client_and_server_everything_over_http_and_sse() {
     };
     within(async {
         let listening = listening(&program, "running on port").await;
-        let server = upstream::remote("everything", &listening.url("/sse"));
-        try_everything(&client(server)).await;
+        let server = remote(&listening.url("/sse"));
+        try_everything(&client(server.clone())).await;
+        assert_eq!(server.version(), Some(Version::V2025_11_25));
     })
     .await;
 }

@@ -2,6 +2,9 @@
 
 #![cfg(test)]
 
+mod bridge;
+mod everything;
+mod fastmcp;
 mod inspector;
 mod listener;
 mod our_client;
@@ -10,4 +13,8 @@ mod peer;
 mod python;
 mod python_client;
 mod rmcp_client;
+mod rmcp_old_client;
 mod rmcp_server;
+mod servers;
+mod upstream;
+mod user;
