@@ -30,6 +30,8 @@ mod stream;
 mod task;
 mod version;
 
+pub(crate) use input::{TRY_AGAIN, may_ask, next_round};
+
 pub use backoff::Backoff;
 pub use builder::Builder;
 pub use cache::CacheLimits;

@@ -2,11 +2,33 @@
 //!
 //! # Layout
 //! - [`Config`]: how much old clients may hold.
+//! - `era`: which messages are old.
 //! - `outlet`: where messages to an old client go.
+//! - `session`: one old client, opened by its `handshake`.
+//! - `forward`: one request on its way through the `upstream` service; `running` are all of them.
+//! - `ask`: what the service wants to know; `questions` are all of them.
+//! - `convert`: from the newest revision to theirs.
+//! - `batch`: several messages in one.
+//! - `http`: sessions over HTTP.
 
+mod ask;
+mod batch;
 mod config;
+mod convert;
+mod era;
+mod forward;
+mod handshake;
+#[cfg(feature = "http-server")]
+pub(crate) mod http;
 mod outlet;
+mod questions;
+mod running;
+mod session;
+mod upstream;
 
+pub(crate) use batch::receive as receive_batch;
+pub(crate) use era::{Clues, Era, Named, decide, is_handshake};
 pub(crate) use outlet::{Message, MessageKind, Outlet};
+pub(crate) use session::Session;
 
 pub use config::Config;

@@ -1,0 +1,214 @@
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use callgate_wire::capabilities::ClientCapabilities;
+use callgate_wire::legacy::cancel::CancelledParams;
+use callgate_wire::legacy::logging::SetLevelParams;
+use callgate_wire::legacy::method as old;
+use callgate_wire::logging::LogLevel;
+use callgate_wire::{Id, Notification, RawJson, Request, Response, Version, method};
+use futures_util::FutureExt;
+
+use super::config::Config;
+use super::convert;
+use super::handshake::{self, Offers};
+use super::outlet::{Message, Outlet};
+use super::questions::Questions;
+use super::running::{Full, Running};
+use super::upstream::{Identity, Upstream};
+use crate::error::{Error, Kind};
+use crate::service::{Caller, Service};
+
+/// One old client: what it said in its handshake, and everything it has going on.
+///
+/// It knows no transport, and asks nothing but the service.
+pub(crate) struct Session {
+    version: Version,
+    pub(super) config: Config,
+    pub(super) upstream: Upstream,
+    offers: Offers,
+    level: Mutex<Option<LogLevel>>,
+    running: Running,
+    pub(super) questions: Arc<Questions>,
+}
+
+/// What is logged to a client that has not said what it wants.
+///
+/// Old servers may choose, and their clients expect to hear something.
+const USUAL_LEVEL: LogLevel = LogLevel::Info;
+
+impl Session {
+    /// Opens a session from the params of `initialize`; also the `InitializeResult`.
+    ///
+    /// Asks the service what it is and can do.
+    ///
+    /// # Errors
+    /// The params are malformed, or the service does not answer.
+    pub(crate) async fn open(
+        service: Arc<dyn Service>,
+        caller: Caller,
+        params: &RawJson,
+        config: Config,
+    ) -> Result<(Arc<Self>, RawJson), Error> {
+        let hello = handshake::read(params)?;
+        let upstream = Upstream {
+            service,
+            caller,
+            identity: Arc::new(hello.identity),
+        };
+        let (offers, result) = handshake::discover(&upstream, hello.version).await?;
+        let session = Self::new(hello.version, upstream, offers, config);
+        session.set_level(Some(USUAL_LEVEL));
+        Ok((session, result))
+    }
+
+    /// A client that sent a request without any handshake: it can do nothing but ask.
+    pub(crate) fn without_handshake(
+        service: Arc<dyn Service>,
+        caller: Caller,
+        version: Version,
+        config: Config,
+    ) -> Arc<Self> {
+        let upstream = Upstream {
+            service,
+            caller,
+            identity: Arc::new(Identity::new(ClientCapabilities::default(), None)),
+        };
+        Self::new(version, upstream, Offers::default(), config)
+    }
+
+    fn new(version: Version, upstream: Upstream, offers: Offers, config: Config) -> Arc<Self> {
+        Arc::new(Self {
+            version,
+            config,
+            upstream,
+            offers,
+            level: Mutex::default(),
+            running: Running::new(config.in_flight, config.in_flight_bytes),
+            questions: Arc::new(Questions::new(config.questions)),
+        })
+    }
+
+    /// Works on a request in a task of its own.
+    ///
+    /// What it says, its questions and at last its response go to `outlet`. A canceled request ends
+    /// without a response: the outlet is dropped.
+    pub(crate) fn start(self: &Arc<Self>, request: Request, outlet: Arc<dyn Outlet>) {
+        if let Some(outcome) = self.answer_here(&request) {
+            return outlet.push(Message::response(Some(&request.id), &outcome));
+        }
+        let id = request.id.clone();
+        let bytes = request.params.as_bytes().len();
+        let added = self.running.add(&id, bytes, |number| {
+            let work = self.clone().work(number, request, outlet.clone());
+            tokio::spawn(work).abort_handle()
+        });
+        if added == Err(Full) {
+            let busy = Error::new(Kind::Busy, "too many requests in flight");
+            outlet.push(Message::response(Some(&id), &Err(busy)));
+        }
+    }
+
+    /// Takes a notification of the client.
+    pub(crate) fn notified(self: &Arc<Self>, notification: Notification) {
+        if notification.method.as_str() == method::NOTIFICATIONS_CANCELLED {
+            let params: Result<CancelledParams, _> = notification.params.decode();
+            if let Ok(Some(id)) = params.map(|params| params.request_id) {
+                self.running.cancel(&id);
+            }
+        }
+    }
+
+    /// Takes the answer to one of our questions.
+    pub(crate) fn answered(&self, response: Response) {
+        self.questions.answered(response);
+    }
+
+    /// Messages that belong to no request leave by `outlet` from now on, or nowhere.
+    pub(crate) fn listen(self: &Arc<Self>, outlet: Option<Arc<dyn Outlet>>) {
+        drop(outlet);
+    }
+
+    /// The revision that both sides speak.
+    pub(crate) fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Who opened the session.
+    pub(crate) fn caller(&self) -> &Caller {
+        &self.upstream.caller
+    }
+
+    /// How many requests are being worked on.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.running.len()
+    }
+
+    /// Cancels everything.
+    pub(crate) fn close(&self) {
+        self.running.cancel_all();
+    }
+
+    /// The lowest level of log messages to send.
+    pub(super) fn level(&self) -> Option<LogLevel> {
+        *self.level.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set_level(&self, level: Option<LogLevel>) {
+        *self.level.lock().unwrap_or_else(PoisonError::into_inner) = level;
+    }
+
+    /// Answers what the service has no part in, or knows by the same name as something else.
+    fn answer_here(&self, request: &Request) -> Option<Result<RawJson, Error>> {
+        match request.method.as_str() {
+            old::PING => Some(Ok(RawJson::empty_object())),
+            old::LOGGING_SET_LEVEL => {
+                let params: Result<SetLevelParams, _> = request.params.decode();
+                Some(match params {
+                    Ok(params) => {
+                        self.set_level(Some(params.level));
+                        Ok(RawJson::empty_object())
+                    }
+                    Err(error) => {
+                        Err(Error::invalid_params("`level` must be a level").with_source(error))
+                    }
+                })
+            }
+            old::INITIALIZE => {
+                let message = "the session is open already, or the handshake is not on its own";
+                Some(Err(Error::new(Kind::InvalidRequest, message)))
+            }
+            method::SERVER_DISCOVER
+            | method::SUBSCRIPTIONS_LISTEN
+            | method::TASKS_GET
+            | method::TASKS_UPDATE
+            | method::TASKS_CANCEL
+            | old::TASKS_LIST
+            | old::TASKS_RESULT => Some(Err(Error::method_not_found(&request.method))),
+            _ => None,
+        }
+    }
+
+    /// Works on a request until there is a response. Dropping the future cancels it.
+    async fn work(self: Arc<Self>, number: u64, request: Request, outlet: Arc<dyn Outlet>) {
+        let answer = AssertUnwindSafe(self.answer(&request, &outlet)).catch_unwind();
+        let outcome = answer.await.unwrap_or_else(|_panic| {
+            tracing::error!(id = %request.id, "a request handler panicked");
+            Err(Error::internal("the request handler panicked"))
+        });
+        let outcome = outcome.map_err(|error| self.translate(&request, error));
+        let message = Message::response(Some(&request.id), &outcome);
+        outlet.room().await;
+        self.running.finish(number, || outlet.push(message));
+    }
+
+    async fn answer(&self, request: &Request, outlet: &Arc<dyn Outlet>) -> Result<RawJson, Error> {
+        self.forward(request, outlet).await
+    }
+
+    fn translate(&self, request: &Request, error: Error) -> Error {
+        let elicitation = &self.upstream.identity.capabilities.elicitation;
+        let opens_urls = elicitation.as_ref().is_some_and(|can| can.has_url());
+        convert::error(opens_urls, &request.method, error)
+    }
+}
