@@ -42,9 +42,11 @@
 //! - [`Error`]: what failed, whose fault it was, and whether a retry is safe.
 //! - [`Notifier`]: the bounded sink for the notifications of one request.
 //! - `server`: from a message to a call and back to a message.
+//! - `seal`: what clients carry for us between the rounds of a request.
 //! - [`router`]: a typed server, where a tool is a plain async function.
 //! - [`client`]: a typed client over any service.
 //! - [`transport`]: stdio, child processes, Streamable HTTP and in-memory pairs.
+//! - [`upstream`]: servers of any revision.
 //!
 //! # Invariants
 //! - Dropping the future of a call cancels it, here and at the peer.
@@ -58,9 +60,11 @@ mod header_param;
 pub mod legacy;
 mod notifier;
 pub mod router;
+mod seal;
 mod server;
 mod service;
 pub mod transport;
+pub mod upstream;
 
 pub use callgate_wire as wire;
 pub use error::{Error, Kind, Origin, Retry};

@@ -14,9 +14,9 @@ use super::output::ToolOutput;
 use super::prompt::PromptOutput;
 use super::resource_output::ResourceOutput;
 use super::service::Router;
-use super::state::StateKey;
 use super::task::TaskConfig;
 use super::tool::ToolRoute;
+use crate::seal::StateKey;
 
 /// As good as for ever, and no clock overflows.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);

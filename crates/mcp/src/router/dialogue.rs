@@ -6,8 +6,8 @@ use callgate_wire::input::{InputRequest, InputRequests, InputResponse, InputResp
 use callgate_wire::roots::ListRootsResult;
 use callgate_wire::sampling::CreateMessageResult;
 
-use super::state::RoundState;
 use crate::error::Error;
+use crate::seal::RoundState;
 
 /// What a handler has asked its client in this round, and what has been answered so far.
 ///

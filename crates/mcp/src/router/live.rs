@@ -11,9 +11,9 @@ use super::prompt::{PromptOutput, PromptRoute};
 use super::resource::{ResourceRoute, TemplateRoute};
 use super::resource_output::ResourceOutput;
 use super::service::Router;
-use super::state::StateKey;
 use super::tool::ToolRoute;
 use crate::header_param::HeaderParams;
+use crate::seal::StateKey;
 
 /// Changing a router while it runs. Listeners are told.
 impl Router {

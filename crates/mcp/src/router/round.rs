@@ -9,11 +9,11 @@ use callgate_wire::{Method, RawJson};
 
 use super::context::RequestCx;
 use super::dialogue::{Dialogue, Pause};
-use super::digest::request_digest;
 use super::params;
 use super::service::Shared;
-use super::state::RoundState;
 use crate::error::Error;
+use crate::seal::RoundState;
+use crate::seal::request_digest;
 use crate::service::{BoxFuture, Call, Reply};
 
 /// One round of a request that may ask for input.

@@ -8,10 +8,10 @@ use callgate_wire::method;
 use super::catalog::Catalog;
 use super::listeners::Listeners;
 use super::reply::ResultWriter;
-use super::state::{Sealer, StateKey};
 use super::task::{self, TaskStore};
 use super::{completion, discover, list, listen, prompt, resource, tool};
 use crate::error::Error;
+use crate::seal::{Sealer, StateKey};
 use crate::service::{BoxFuture, Call, Reply, Service};
 
 /// A server made of plain async functions.

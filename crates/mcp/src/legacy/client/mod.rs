@@ -1,8 +1,48 @@
 //! Old servers as services.
 //!
 //! # Layout
+//! - `session`: the handshake, and then a service; `identity`, `server`, `handshake`: who the two
+//!   sides say they are.
+//! - `forward`: what becomes of one call; `exchange`: its half at the server; `flight`: the calls
+//!   that the server works on; `parked`: those that wait for their clients.
+//! - `hear`: what the server says; `question`: what it asks; `unclaimed`: what it asks outside of
+//!   any call; `pages`: the pages it wants users to open; `replies`: our answers.
+//! - `listen`, `watched`: subscriptions to changes.
+//! - `convert`: messages of one revision in the terms of another.
+//! - `line`: the transport over lines; `era`: which revision a server on lines speaks.
+//! - [`Process`], [`Stream`]: servers of any era on lines; `speaker`: what they share.
+//! - `config`: how much is held for an old server.
 //! - `transport`: what carries the messages of one connection to an old server.
 
+mod config;
+mod convert;
+mod era;
+mod exchange;
+mod flight;
+mod forward;
+mod handshake;
+mod hear;
+mod identity;
+mod line;
+mod listen;
+mod pages;
+mod parked;
+mod process;
+mod question;
+mod replies;
+mod server;
+mod session;
+mod speaker;
+mod stream;
 mod transport;
+mod unclaimed;
+mod watched;
 
+pub use config::Config;
+pub use process::Process;
+pub use stream::Stream;
+
+pub(crate) use era::Era;
+pub(crate) use identity::Identity;
+pub(crate) use session::Session;
 pub(crate) use transport::{Heard, Hearing, Incoming, Outgoing, Transport};

@@ -11,7 +11,7 @@ use super::config::TaskConfig;
 use super::entry::{State, TaskEntry};
 use crate::error::{Error, Kind};
 use crate::router::listeners::Listeners;
-use crate::router::state::random;
+use crate::seal::random;
 use crate::service::Caller;
 
 /// The tasks of a router. They stop when it is dropped.

@@ -100,6 +100,11 @@ impl Child {
         while gone.changed().await.is_ok() {}
     }
 
+    /// The lines to and from the server.
+    pub(crate) fn link(&self) -> &Arc<Link> {
+        &self.link
+    }
+
     /// How many lines from the server were not messages.
     #[must_use]
     pub fn malformed_lines(&self) -> u64 {

@@ -38,6 +38,11 @@ impl Connection {
         Self { link, driver }
     }
 
+    /// The lines to and from the server.
+    pub(crate) fn link(&self) -> &Arc<Link> {
+        &self.link
+    }
+
     /// How many lines from the server were not messages.
     #[must_use]
     pub fn malformed_lines(&self) -> u64 {

@@ -1,9 +1,11 @@
+use std::fmt;
 use std::future::poll_fn;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
-use callgate_wire::{Id, Method, RawJson, Splice, encode, meta, method};
+use callgate_wire::{Frame, Id, Method, Notification, RawJson, RpcError, Splice};
+use callgate_wire::{encode, meta, method};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::config::Config;
@@ -16,47 +18,139 @@ use crate::service::{Call, Reply};
 
 /// What the calls of a connection share with its driver.
 #[derive(Debug)]
-pub(in crate::transport) struct Link {
+pub(crate) struct Link {
     pub(super) name: Arc<str>,
     pub(super) config: Config,
     pub(super) outbox: Outbox,
     pub(super) pending: Pending,
     pub(super) malformed: AtomicU64,
+    attendant: Mutex<Option<Attendant>>,
+}
+
+/// Somebody who takes every message of the server that is not an answer.
+#[derive(Clone)]
+pub(crate) struct Attendant(Arc<dyn Fn(&Link, Frame) + Send + Sync>);
+
+/// What becomes of a request that is not waited for any longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unwanted {
+    /// The server is told.
+    Cancel,
+    /// A late answer is ignored.
+    Ignore,
 }
 
 impl Link {
-    pub(in crate::transport) fn new(name: Arc<str>, config: Config) -> Self {
+    pub(crate) fn new(name: Arc<str>, config: Config) -> Self {
         Self {
             name,
             config,
             outbox: Outbox::new(config.unsent_bytes),
             pending: Pending::new(config.in_flight),
             malformed: AtomicU64::new(0),
+            attendant: Mutex::default(),
         }
     }
 
     /// Makes one call. Dropping the future cancels it.
-    pub(in crate::transport) async fn call(&self, call: Call) -> Result<Reply, Error> {
-        let ticket = Ticket {
-            link: self,
-            number: self.pending.admit(Caller::new(&call), &self.name)?,
-        };
+    pub(crate) async fn call(&self, call: Call) -> Result<Reply, Error> {
+        let ticket = self.admit(Caller::new(&call), Unwanted::Cancel)?;
         let params = outgoing(&call, ticket.number)?;
-        self.outbox.room().await;
-        self.pending
-            .send(ticket.number, &self.outbox, (&call.method, &params))
-            .map_err(|_closed| {
-                let text = format!("the connection to `{}` is closing", self.name);
-                Error::new(Kind::Closed, text)
-                    .from_upstream(&self.name)
-                    .retry_safe()
-            })?;
-        let answer = poll_fn(|cx| self.pending.poll_answer(ticket.number, cx)).await;
+        let answer = self.ask(&ticket, &call.method, &params).await?;
         self.reply(&call, answer)
     }
 
+    /// Sends a request as it is, and waits for its result.
+    pub(crate) async fn request(
+        &self,
+        method: &Method,
+        params: &RawJson,
+        unwanted: Unwanted,
+    ) -> Result<RawJson, Error> {
+        let ticket = self.admit(Caller::nobody(), unwanted)?;
+        match self.ask(&ticket, method, params).await? {
+            Answer::Result(result) => Ok(result),
+            Answer::Error(error) => Err(Error::rpc(&self.name, error)),
+            Answer::Failed(error) => Err(error),
+            Answer::Unsubscribed => Ok(RawJson::empty_object()),
+        }
+    }
+
+    /// Sends a notification, once there is room for it.
+    pub(crate) async fn notify(&self, notification: &Notification) -> Result<(), Error> {
+        let Notification { method, params } = notification;
+        self.outbox.room().await;
+        let pushed = self
+            .outbox
+            .push(|out| encode::notification(out, method, params));
+        pushed.map(drop).map_err(|_closed| self.is_closing())
+    }
+
+    /// Answers a request of the server. Never waits.
+    pub(crate) fn respond(
+        &self,
+        id: &Id,
+        outcome: &Result<RawJson, RpcError>,
+    ) -> Result<(), Error> {
+        let pushed = self.outbox.push(|out| match outcome {
+            Ok(result) => encode::result(out, id, result),
+            Err(error) => encode::error(out, Some(id), error),
+        });
+        pushed.map(drop).map_err(|_closed| self.is_closing())
+    }
+
+    /// Gives every message that is not an answer to `attend`, until the connection is over.
+    pub(crate) fn divert(&self, attend: impl Fn(&Link, Frame) + Send + Sync + 'static) {
+        // On a connection that is over nobody would ever be called, or let go.
+        if !self.is_over() {
+            *self.attendant() = Some(Attendant(Arc::new(attend)));
+        }
+    }
+
+    /// Whether the connection is over.
+    pub(crate) fn is_over(&self) -> bool {
+        self.pending.has_ended()
+    }
+
+    /// Who takes the messages that are not answers, if they are diverted.
+    pub(super) fn diverted(&self) -> Option<Attendant> {
+        self.attendant().clone()
+    }
+
+    fn attendant(&self) -> std::sync::MutexGuard<'_, Option<Attendant>> {
+        self.attendant
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn admit(&self, caller: Caller, unwanted: Unwanted) -> Result<Ticket<'_>, Error> {
+        Ok(Ticket {
+            link: self,
+            number: self.pending.admit(caller, &self.name)?,
+            unwanted,
+        })
+    }
+
+    async fn ask(
+        &self,
+        ticket: &Ticket<'_>,
+        method: &Method,
+        params: &RawJson,
+    ) -> Result<Answer, Error> {
+        self.outbox.room().await;
+        self.pending
+            .send(ticket.number, &self.outbox, (method, params))
+            .map_err(|_closed| self.is_closing().retry_safe())?;
+        Ok(poll_fn(|cx| self.pending.poll_answer(ticket.number, cx)).await)
+    }
+
+    fn is_closing(&self) -> Error {
+        let text = format!("the connection to `{}` is closing", self.name);
+        Error::new(Kind::Closed, text).from_upstream(&self.name)
+    }
+
     /// Carries lines both ways until the connection is over.
-    pub(in crate::transport) async fn drive<R, W>(&self, reader: R, writer: W) -> End
+    pub(crate) async fn drive<R, W>(&self, reader: R, writer: W) -> End
     where
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
@@ -87,26 +181,27 @@ impl Link {
     }
 
     /// Fails all calls, now and from now on.
-    pub(in crate::transport) fn end(&self, end: &End) {
+    pub(crate) fn end(&self, end: &End) {
         self.pending.end(end, &self.outbox, &self.name);
         self.outbox.close();
+        *self.attendant() = None;
     }
 
     /// Sends no more, and ends the stream after what is waiting.
-    pub(in crate::transport) fn finish(&self) {
+    pub(crate) fn finish(&self) {
         self.outbox.finish();
     }
 
-    pub(in crate::transport) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    pub(in crate::transport) fn malformed_lines(&self) -> u64 {
+    pub(crate) fn malformed_lines(&self) -> u64 {
         self.malformed.load(Ordering::Relaxed)
     }
 
     /// The end of the connection because the server did something.
-    pub(in crate::transport) fn closed(&self, did: &str) -> End {
+    pub(crate) fn closed(&self, did: &str) -> End {
         End::new(Kind::Closed, format!("server `{}` {did}", self.name))
     }
 
@@ -153,19 +248,33 @@ impl Link {
 struct Ticket<'a> {
     link: &'a Link,
     number: u64,
+    unwanted: Unwanted,
 }
 
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
-        if self.link.pending.forget(self.number) {
+        let is_waiting = self.link.pending.forget(self.number);
+        if is_waiting && self.unwanted == Unwanted::Cancel {
             self.link.cancel(self.number);
         }
     }
 }
 
+impl Attendant {
+    pub(super) fn take(&self, link: &Link, frame: Frame) {
+        (self.0)(link, frame);
+    }
+}
+
+impl fmt::Debug for Attendant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Attendant(..)")
+    }
+}
+
 /// Fails what is left when the driver is stopped.
 #[derive(Debug)]
-pub(in crate::transport) struct EndOnDrop(pub(in crate::transport) Arc<Link>);
+pub(crate) struct EndOnDrop(pub(crate) Arc<Link>);
 
 impl Drop for EndOnDrop {
     fn drop(&mut self) {

@@ -25,8 +25,8 @@ mod pending;
 mod route;
 mod server;
 
-pub(super) use link::{EndOnDrop, Link};
-pub(super) use pending::End;
+pub(crate) use link::{EndOnDrop, Link, Unwanted};
+pub(crate) use pending::End;
 
 pub use config::Config;
 pub use connection::Connection;

@@ -68,9 +68,9 @@ pub(super) enum Answer {
 
 /// Why a connection is over.
 #[derive(Debug, Clone)]
-pub(in crate::transport) struct End {
-    pub(in crate::transport) kind: Kind,
-    pub(in crate::transport) message: String,
+pub(crate) struct End {
+    pub(crate) kind: Kind,
+    pub(crate) message: String,
 }
 
 impl Caller {
@@ -86,10 +86,21 @@ impl Caller {
             notify: call.cx.notify.clone(),
         }
     }
+
+    /// Nobody who wants to hear anything but the answer.
+    pub(super) fn nobody() -> Self {
+        Self {
+            id: Id::number(0),
+            progress_token: Id::number(0),
+            log_level: None,
+            listens: false,
+            notify: Notifier::disabled(),
+        }
+    }
 }
 
 impl End {
-    pub(in crate::transport) fn new(kind: Kind, message: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
         Self {
             kind,
             message: message.into(),
@@ -203,6 +214,11 @@ impl Pending {
             entry.answer(Answer::Failed(error));
         }
         state.ended = Some(end.clone());
+    }
+
+    /// Whether all calls have been failed.
+    pub(super) fn has_ended(&self) -> bool {
+        self.state().ended.is_some()
     }
 
     /// Who made the call `number`, while it waits.

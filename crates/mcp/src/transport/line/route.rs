@@ -1,6 +1,7 @@
 use std::io;
 use std::sync::atomic::Ordering;
 
+use bytes::Bytes;
 use callgate_wire::{Frame, FrameError, Id, Notification, RawJson, Response, meta, method};
 
 use super::lines::{Line, is_header};
@@ -51,13 +52,32 @@ impl<'a> Reader<'a> {
                 Err(self
                     .breach("frames its messages with `Content-Length` headers instead of lines"))
             }
-            Err(error) => self.malformed(&error),
+            Err(error) => match self.batch(&line) {
+                Some(batch) => {
+                    batch.into_iter().for_each(|frame| self.route(frame));
+                    Ok(())
+                }
+                None => self.malformed(&error),
+            },
         }
+    }
+
+    /// The messages of a line that has several, which only servers with an attendant send.
+    fn batch(&self, line: &Bytes) -> Option<Vec<Frame>> {
+        self.link.diverted()?;
+        let limits = &self.link.config.limits;
+        let batch = RawJson::parse(line.clone(), limits).ok()?;
+        let frame = |raw: RawJson| Frame::parse(&raw.into_bytes(), limits);
+        let frames: Result<Vec<_>, _> = batch.elements().into_iter().map(frame).collect();
+        frames.ok().filter(|frames| !frames.is_empty())
     }
 
     fn route(&self, frame: Frame) {
         match frame {
             Frame::Response(response) => self.respond(response),
+            frame if let Some(attendant) = self.link.diverted() => {
+                attendant.take(self.link, frame);
+            }
             Frame::Notification(notification) => self.notify(&notification),
             Frame::Request(request) => {
                 // A client must not answer on this transport.

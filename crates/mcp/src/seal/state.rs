@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 
 /// The largest state that is handed out, before it is sealed, in bytes.
-pub(crate) const MAX_STATE: usize = 256 * 1024;
+const MAX_STATE: usize = 256 * 1024;
 /// How many keys open states: the current one and some before it.
 const MAX_KEYS: usize = 4;
 const NONCE_BYTES: usize = 24;

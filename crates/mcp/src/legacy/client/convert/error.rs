@@ -1,0 +1,142 @@
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use callgate_wire::legacy::code as old;
+use callgate_wire::legacy::elicitation::UrlElicitationRequiredData;
+use callgate_wire::{RawJson, RpcError, code, method};
+use serde::Serialize;
+
+use crate::error::Error;
+
+/// What the error of an old server means.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The call failed.
+    Error(Error),
+    /// The user has to open URLs first, and then the call may be made again.
+    Urls(UrlElicitationRequiredData),
+}
+
+/// Codes that belong to the specification since 2026-07-28, and to nobody before.
+const RESERVED: RangeInclusive<i64> = -32099..=-32020;
+
+/// Reads an error in the terms of this revision.
+pub(crate) fn read_failure(
+    name: &Arc<str>,
+    method: &str,
+    params: &RawJson,
+    error: Error,
+) -> Failure {
+    let Some(raw) = error.raw() else {
+        return Failure::Error(error);
+    };
+    let Ok(rpc) = raw.decode::<RpcError>() else {
+        return Failure::Error(error);
+    };
+    let urls = || {
+        rpc.data
+            .as_ref()?
+            .decode::<UrlElicitationRequiredData>()
+            .ok()
+    };
+    let mapped = match rpc.code {
+        old::RESOURCE_NOT_FOUND if method == method::RESOURCES_READ => not_found(params, rpc),
+        old::URL_ELICITATION_REQUIRED
+            if let Some(urls) = urls()
+                && !urls.elicitations.is_empty() =>
+        {
+            return Failure::Urls(urls);
+        }
+        code if RESERVED.contains(&code) => private(rpc),
+        _ => return Failure::Error(error),
+    };
+    let raw = RawJson::encode(&mapped).expect("an error is always JSON");
+    Failure::Error(Error::rpc(name, raw))
+}
+
+fn not_found(params: &RawJson, error: RpcError) -> RpcError {
+    #[derive(Serialize)]
+    struct Data {
+        uri: RawJson,
+    }
+    let known = error.data.filter(|data| data.get("uri").is_some());
+    let data = known.or_else(|| {
+        RawJson::encode(&Data {
+            uri: params.get("uri")?,
+        })
+        .ok()
+    });
+    RpcError {
+        code: code::INVALID_PARAMS,
+        message: error.message,
+        data,
+    }
+}
+
+/// An error whose code would be taken for one of the specification, with the original beside it.
+fn private(error: RpcError) -> RpcError {
+    let original = RawJson::encode(&error).expect("an error is always JSON");
+    RpcError::new(code::INTERNAL_ERROR, error.message).with_data(original)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> RawJson {
+        serde_json::from_str(text).unwrap()
+    }
+
+    fn check(method: &str, error: &str, expect: &str) {
+        let name = Arc::from("old");
+        let params = json(r#"{"uri":"a:b"}"#);
+        match read_failure(&name, method, &params, Error::rpc(&name, json(error))) {
+            Failure::Error(error) => {
+                assert_eq!(error.raw().unwrap().as_str(), expect);
+            }
+            Failure::Urls(urls) => assert_eq!(format!("{} urls", urls.elicitations.len()), expect),
+        }
+    }
+
+    #[test]
+    fn a_resource_that_is_not_there_is_an_invalid_parameter() {
+        check(
+            "resources/read",
+            r#"{"code":-32002,"message":"no"}"#,
+            r#"{"code":-32602,"message":"no","data":{"uri":"a:b"}}"#,
+        );
+        check(
+            "resources/read",
+            r#"{"code":-32002,"message":"no","data":{"uri":"a:c","x":1}}"#,
+            r#"{"code":-32602,"message":"no","data":{"uri":"a:c","x":1}}"#,
+        );
+        let elsewhere = r#"{"code":-32002,"message":"no"}"#;
+        check("tools/call", elsewhere, elsewhere);
+    }
+
+    #[test]
+    fn codes_that_have_a_meaning_now_are_not_passed_on() {
+        for code in [-32020, -32021, -32022, -32042, -32099] {
+            check(
+                "tools/call",
+                &format!(r#"{{"code":{code},"message":"own","data":[1.0]}}"#),
+                &format!(
+                    r#"{{"code":-32603,"message":"own","data":{{"code":{code},"message":"own","data":[1.0]}}}}"#
+                ),
+            );
+        }
+        for code in [-32000, -32019, -32100, -32602, 7] {
+            let error = format!(r#"{{"code":{code},"message":"own","data":[1.0]}}"#);
+            check("tools/call", &error, &error);
+        }
+    }
+
+    #[test]
+    fn urls_to_open_first_are_found() {
+        check(
+            "tools/call",
+            r#"{"code":-32042,"message":"m","data":{"elicitations":[{"mode":"url","elicitationId":"e","url":"https://a.example","message":"m"}]}}"#,
+            "1 urls",
+        );
+    }
+}

@@ -1,0 +1,9 @@
+//! Messages of the newest revision in the terms of older ones, and back.
+
+mod error;
+mod params;
+mod result;
+
+pub(super) use error::{Failure, read_failure};
+pub(super) use params::outgoing;
+pub(super) use result::complete;

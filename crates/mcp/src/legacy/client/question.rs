@@ -1,0 +1,259 @@
+use callgate_wire::input::InputRequest;
+use callgate_wire::{Id, RawJson, Request, RpcError, Splice, Version, code, method};
+use serde::Serialize;
+
+use crate::service::PeerInfo;
+
+/// Something that an old server asks of its client and a new one asks by a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Question {
+    /// What the answer will carry.
+    pub(super) id: Id,
+    /// The same question as an `InputRequest`.
+    pub(super) request: RawJson,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Form,
+    Url,
+    Message,
+    MessageWithTools,
+    Roots,
+}
+
+/// The code of a client whose user did not want a message to be made.
+const REJECTED: i64 = -1;
+
+impl Question {
+    /// Whether `method` asks something that a client of today can be asked too.
+    pub(super) fn is_asked_by(method: &str) -> bool {
+        matches!(
+            method,
+            method::ELICITATION_CREATE | method::SAMPLING_CREATE_MESSAGE | method::ROOTS_LIST
+        )
+    }
+
+    /// Reads a question, or says why it cannot be put to anybody.
+    pub(super) fn read(request: &Request) -> Result<Self, RpcError> {
+        #[derive(Serialize)]
+        struct Asked<'a> {
+            method: &'a str,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            params: Option<RawJson>,
+        }
+        let malformed = || RpcError::new(code::INVALID_PARAMS, "the question is malformed");
+        let params = &request.params;
+        let kind = match request.method.as_str() {
+            method::ELICITATION_CREATE => match params.get("mode") {
+                Some(mode) if mode.text().as_deref() == Some("url") => Kind::Url,
+                _ => Kind::Form,
+            },
+            method::SAMPLING_CREATE_MESSAGE if params.get("tools").is_some() => {
+                Kind::MessageWithTools
+            }
+            method::SAMPLING_CREATE_MESSAGE => Kind::Message,
+            _ => Kind::Roots,
+        };
+        let asked = Asked {
+            method: request.method.as_str(),
+            params: match kind {
+                Kind::Roots => None,
+                _ => Some(modern(params).ok_or_else(malformed)?),
+            },
+        };
+        let asked = RawJson::encode(&asked).map_err(|_| malformed())?;
+        asked.decode::<InputRequest>().map_err(|_| malformed())?;
+        Ok(Self {
+            id: request.id.clone(),
+            request: asked,
+            kind,
+        })
+    }
+
+    /// Whether a client that says this of itself can be asked.
+    pub(super) fn suits(&self, peer: &PeerInfo) -> Result<(), RpcError> {
+        let declares = |path: &[&str]| peer.declares(path);
+        let (offered, code) = match self.kind {
+            Kind::Form if !declares(&["elicitation"]) => (false, code::METHOD_NOT_FOUND),
+            // Without a mode, a client means forms.
+            Kind::Form => (
+                declares(&["elicitation", "form"]) || !declares(&["elicitation", "url"]),
+                code::INVALID_PARAMS,
+            ),
+            Kind::Url => (declares(&["elicitation", "url"]), code::INVALID_PARAMS),
+            Kind::Message => (declares(&["sampling"]), code::METHOD_NOT_FOUND),
+            Kind::MessageWithTools => (declares(&["sampling", "tools"]), code::INVALID_PARAMS),
+            Kind::Roots => (declares(&["roots"]), code::METHOD_NOT_FOUND),
+        };
+        match offered {
+            true => Ok(()),
+            false => Err(RpcError::new(
+                code,
+                "the client of this call did not declare that it can be asked this",
+            )),
+        }
+    }
+
+    /// The answer of a client in the form that an old server expects.
+    pub(super) fn answer(&self, answer: &RawJson, version: Version) -> RawJson {
+        let is_message = matches!(self.kind, Kind::Message | Kind::MessageWithTools);
+        if !is_message || version >= Version::V2025_11_25 {
+            return answer.clone();
+        }
+        // Older revisions have one block where newer ones may have a list.
+        let blocks = answer.get("content").map(|content| content.elements());
+        let Some(block) = blocks.as_ref().and_then(|blocks| blocks.first()) else {
+            return answer.clone();
+        };
+        let single = Splice::new(answer).set(&["content"], block).finish();
+        single.unwrap_or_else(|_| answer.clone())
+    }
+
+    /// What to answer when nobody will.
+    pub(super) fn unanswered(&self) -> Result<RawJson, RpcError> {
+        match self.kind {
+            Kind::Form | Kind::Url => {
+                Ok(RawJson::encode(&Cancelled { action: "cancel" })
+                    .expect("an action is always JSON"))
+            }
+            Kind::Message | Kind::MessageWithTools => {
+                Err(RpcError::new(REJECTED, "nobody answered the question"))
+            }
+            Kind::Roots => Err(RpcError::new(
+                code::INTERNAL_ERROR,
+                "nobody answered the question",
+            )),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Cancelled {
+    action: &'static str,
+}
+
+/// Parameters without what only sessions have.
+fn modern(params: &RawJson) -> Option<RawJson> {
+    Splice::new(params)
+        .remove(&["_meta"])
+        .remove(&["task"])
+        .remove(&["elicitationId"])
+        .finish()
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use callgate_wire::{Method, meta};
+
+    fn json(text: &str) -> RawJson {
+        serde_json::from_str(text).unwrap()
+    }
+
+    fn read(method: &str, params: &str) -> Result<Question, RpcError> {
+        Question::read(&Request {
+            id: Id::number(5),
+            method: Method::new(method),
+            params: json(params),
+        })
+    }
+
+    #[test]
+    fn a_question_loses_what_only_sessions_have() {
+        let url = r#"{"mode":"url","elicitationId":"e","message":"m","url":"https://a.example","task":{},"_meta":{"progressToken":1}}"#;
+        let question = read("elicitation/create", url).unwrap();
+        assert_eq!(
+            question.request.as_str(),
+            r#"{"method":"elicitation/create","params":{"mode":"url","message":"m","url":"https://a.example"}}"#
+        );
+        let roots = read("roots/list", r#"{"_meta":{}}"#).unwrap();
+        assert_eq!(roots.request.as_str(), r#"{"method":"roots/list"}"#);
+        for (method, params) in [
+            ("elicitation/create", r#"{"mode":"voice","message":"m"}"#),
+            ("sampling/createMessage", "{}"),
+        ] {
+            assert_eq!(read(method, params).unwrap_err().code, -32602, "{method}");
+        }
+    }
+
+    #[test]
+    fn a_client_is_asked_what_it_declares() {
+        let form = r#"{"message":"m","requestedSchema":{"type":"object","properties":{}}}"#;
+        let url = r#"{"mode":"url","message":"m","url":"https://a.example"}"#;
+        let message = r#"{"messages":[],"maxTokens":1}"#;
+        let tools = r#"{"messages":[],"maxTokens":1,"tools":[]}"#;
+        for (method, params, capabilities, expect) in [
+            ("elicitation/create", form, r#"{"elicitation":{}}"#, Ok(())),
+            (
+                "elicitation/create",
+                form,
+                r#"{"elicitation":{"form":{},"url":{}}}"#,
+                Ok(()),
+            ),
+            (
+                "elicitation/create",
+                form,
+                r#"{"elicitation":{"url":{}}}"#,
+                Err(-32602),
+            ),
+            ("elicitation/create", form, "{}", Err(-32601)),
+            (
+                "elicitation/create",
+                url,
+                r#"{"elicitation":{}}"#,
+                Err(-32602),
+            ),
+            (
+                "elicitation/create",
+                url,
+                r#"{"elicitation":{"url":{}}}"#,
+                Ok(()),
+            ),
+            (
+                "sampling/createMessage",
+                message,
+                r#"{"sampling":{}}"#,
+                Ok(()),
+            ),
+            ("sampling/createMessage", message, "{}", Err(-32601)),
+            (
+                "sampling/createMessage",
+                tools,
+                r#"{"sampling":{}}"#,
+                Err(-32602),
+            ),
+            (
+                "sampling/createMessage",
+                tools,
+                r#"{"sampling":{"tools":{}}}"#,
+                Ok(()),
+            ),
+            ("roots/list", "{}", r#"{"roots":{}}"#, Ok(())),
+            ("roots/list", "{}", "{}", Err(-32601)),
+        ] {
+            let meta = format!(r#"{{"{}":{capabilities}}}"#, meta::CLIENT_CAPABILITIES);
+            let peer = PeerInfo::new(Version::LATEST, json(&meta));
+            let suits = read(method, params).unwrap().suits(&peer);
+            assert_eq!(
+                suits.map_err(|error| error.code),
+                expect,
+                "{method} {capabilities}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_older_server_gets_one_block_of_content() {
+        let message = read("sampling/createMessage", r#"{"messages":[],"maxTokens":1}"#).unwrap();
+        let answer =
+            json(r#"{"role":"assistant","content":[{"type":"text","text":"a"}],"model":"m"}"#);
+        assert_eq!(message.answer(&answer, Version::V2025_11_25), answer);
+        assert_eq!(
+            message.answer(&answer, Version::V2025_06_18).as_str(),
+            r#"{"role":"assistant","content":{"type":"text","text":"a"},"model":"m"}"#
+        );
+    }
+}
