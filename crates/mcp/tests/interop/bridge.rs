@@ -24,12 +24,9 @@ fn steps() -> Value {
 }
 
 fn expected(version: &str) -> Value {
-    let form = json!({"action": "accept", "content": {"name": "Ada"}});
-    let message = json!({
-        "model": "parrot",
-        "role": "assistant",
-        "content": {"type": "text", "text": "hi"},
-    });
+    let form = "{\n  \"action\": \"accept\",\n  \"content\": {\n    \"name\": \"Ada\"\n  }\n}";
+    let message = "{\n  \"model\": \"parrot\",\n  \"role\": \"assistant\",\n  \"content\": \
+                   {\n    \"type\": \"text\",\n    \"text\": \"hi\"\n  }\n}";
     let done = "Long running operation completed. Duration: 0.2 seconds, Steps: 2.";
     json!([
         version,
@@ -39,9 +36,9 @@ fn expected(version: &str) -> Value {
         {"content": [
             "\u{2705} User provided the requested information!",
             "User inputs:\n- Name: Ada",
-            format!("\nRaw result: {form:#}"),
+            format!("\nRaw result: {form}"),
         ]},
-        {"content": [format!("LLM sampling result: \n{message:#}")]},
+        {"content": [format!("LLM sampling result: \n{message}")]},
         "demo://resource/dynamic/text/1",
     ])
 }

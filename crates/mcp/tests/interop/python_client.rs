@@ -33,7 +33,7 @@ async fn try_everything(mode: &str, target: &[&str], version: &str) {
     let mut expected = json!([
         version,
         "ours",
-        TOOLS[..2],
+        TOOLS,
         {"content": ["{\"sum\":3}"], "structured": {"sum": 3}},
         {"content": ["counted"], "progress": [1.0, 2.0, 3.0]},
         {"content": ["Hello, Ada"]},

@@ -39,6 +39,15 @@ def texts(result):
     return [block.text for block in result.content if block.type == "text"]
 
 
+async def tools(client):
+    page = await client.list_tools()
+    names = [tool.name for tool in page.tools]
+    while page.next_cursor:
+        page = await client.list_tools(cursor=page.next_cursor)
+        names += [tool.name for tool in page.tools]
+    return names
+
+
 async def call(client, name, arguments):
     progress = []
 
@@ -75,7 +84,7 @@ async def step(client, name, *args):
         case "server":
             return client.server_info.name
         case "tools":
-            return [tool.name for tool in (await client.list_tools()).tools]
+            return await tools(client)
         case "call":
             return await call(client, *args)
         case "read":
