@@ -318,11 +318,8 @@ impl Client {
         let meta = call.params.get("_meta").filter(RawJson::is_object);
         let meta = meta.unwrap_or_else(RawJson::empty_object);
         let peer = PeerInfo::new(call.cx.peer.version(), meta);
-        let log_level = peer.log_level().map(RawJson::decode).transpose();
         Ok(Self {
-            log_level: log_level.map_err(|error| {
-                Error::invalid_params("there is no such log level").with_source(error)
-            })?,
+            log_level: peer.log_level(),
             notify: call.cx.notify.clone(),
             peer,
         })
