@@ -1,0 +1,11 @@
+//! Clients of older revisions at the HTTP server, spoken to over raw TCP.
+
+mod batches;
+mod eras;
+mod general;
+mod memory;
+mod posts;
+mod resumption;
+mod sessions;
+mod sse;
+mod subject;

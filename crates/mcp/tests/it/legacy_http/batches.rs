@@ -1,0 +1,1 @@
+//! Arrays of messages, which only 2025-03-26 has.

@@ -1,0 +1,1 @@
+//! Streams of messages that belong to no request.

@@ -1,0 +1,1 @@
+//! What a flood of handshakes costs.
