@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use callgate_mcp::client::{CallOptions, Client, Event};
+use callgate_mcp::upstream::Era;
 use callgate_mcp::wire::completion::{
     CompleteArgument, CompleteContext, CompleteParams, Reference,
 };
@@ -181,7 +182,7 @@ async fn our_client_and_server_everything_over_streamable_http() {
         let listening = listening(&program, "listening on port").await;
         let server = remote(&listening.url("/mcp"));
         try_everything(&client(server.clone())).await;
-        assert_eq!(server.version(), Some(Version::V2025_11_25));
+        assert_eq!(server.era(), Some(Era::Old));
     })
     .await;
 }
@@ -195,7 +196,7 @@ async fn our_client_and_server_everything_over_http_and_sse() {
         let listening = listening(&program, "running on port").await;
         let server = remote(&listening.url("/sse"));
         try_everything(&client(server.clone())).await;
-        assert_eq!(server.version(), Some(Version::V2025_11_25));
+        assert_eq!(server.era(), Some(Era::Old));
     })
     .await;
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use callgate_mcp::Service;
 use callgate_mcp::client::Client;
+use callgate_mcp::upstream::Era;
 use callgate_mcp::wire::{Map, Version};
 use serde_json::json;
 
@@ -66,7 +67,7 @@ async fn over_streamable_http(mode: &str) {
     within(async {
         let server = remote(&listening.url("/mcp"));
         try_everything(server.clone()).await;
-        assert_eq!(server.version(), Some(Version::V2026_07_28));
+        assert_eq!(server.era(), Some(Era::New));
     })
     .await;
 }
@@ -89,7 +90,7 @@ async fn our_client_and_a_fastmcp_server_over_http_and_sse() {
     within(async {
         let server = remote(&listening.url("/sse"));
         let client = try_everything(server.clone()).await;
-        assert_eq!(server.version(), Some(Version::V2025_11_25));
+        assert_eq!(server.era(), Some(Era::Old));
         // In its new mode it cannot ask.
         let greeting = call(&client, "greet", json!({})).await;
         assert_eq!(greeting, ["Hello, Ada"]);

@@ -92,7 +92,7 @@ async fn inspector_and_our_server_over_http_in_the_new_era() {
 #[tokio::test]
 async fn inspector_and_our_server_over_http_and_sse() {
     let server = Listener::start(Arc::new(everything(&Signals::default()))).await;
-    try_tools(&[&server.sse_url(), "--transport", "sse"]).await;
+    try_tools(&[&server.url(), "--transport", "sse"]).await;
 }
 
 #[tokio::test]

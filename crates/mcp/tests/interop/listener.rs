@@ -27,14 +27,9 @@ impl Listener {
         Self { url, serving }
     }
 
-    /// The endpoint of Streamable HTTP.
+    /// The one endpoint, of Streamable HTTP and HTTP+SSE.
     pub(crate) fn url(&self) -> String {
         format!("{}/mcp", self.url)
-    }
-
-    /// Where HTTP+SSE begins.
-    pub(crate) fn sse_url(&self) -> String {
-        format!("{}/sse", self.url)
     }
 }
 

@@ -77,7 +77,8 @@ async fn a_python_client_and_our_server_over_http_in_its_new_mode() {
 #[tokio::test]
 async fn a_python_client_and_our_server_over_http_and_sse() {
     let server = Listener::start(Arc::new(everything(&Signals::default()))).await;
-    try_everything("legacy", &[&server.sse_url()], "2025-11-25").await;
+    let target = format!("sse+{}", server.url());
+    try_everything("legacy", &[&target], "2025-11-25").await;
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::fs;
 
 use callgate_mcp::Service;
+use callgate_mcp::upstream::Era;
 use callgate_mcp::wire::Version;
 use serde_json::json;
 
@@ -82,7 +83,7 @@ async fn our_client_and_a_server_without_old_revisions_over_http() {
     within(async {
         let server = remote(&listening.url("/mcp"));
         try_modern(server.clone()).await;
-        assert_eq!(server.version(), Some(Version::V2026_07_28));
+        assert_eq!(server.era(), Some(Era::New));
     })
     .await;
 }

@@ -14,5 +14,5 @@ pub(crate) fn process(config: &ChildConfig) -> Arc<Process> {
 /// A server behind a URL.
 pub(crate) fn remote(url: &str) -> Arc<Remote> {
     let config = HttpConfig::new("remote");
-    Arc::new(Remote::new(url, config, Config::default()).unwrap())
+    Arc::new(Remote::new(url, config).unwrap())
 }

@@ -81,6 +81,11 @@ impl Epochs {
 }
 
 impl Epoch {
+    /// The era, if it has been found out.
+    pub(super) fn known(&self) -> Option<Era> {
+        self.era.get()?.as_ref().ok().copied()
+    }
+
     pub(super) fn has_two_endpoints(&self) -> bool {
         self.two_endpoints.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-"""A client on the Python SDK: `mcp_client.py MODE URL`, or `mcp_client.py MODE COMMAND ARGS...`.
+"""A client on the Python SDK: `mcp_client.py MODE URL` (`sse+http:` for HTTP+SSE), or `COMMAND ARGS...`.
 
 Reads a JSON array of steps, does them one after the other, and prints what came of each as JSON.
 Its user is Ada, its model says "hi", and it works on `file:///project`.
@@ -101,9 +101,14 @@ async def step(client, name, *args):
 
 
 def target():
-    if not sys.argv[2].startswith("http"):
-        return StdioServerParameters(command=sys.argv[2], args=sys.argv[3:])
-    return sse_client(sys.argv[2]) if sys.argv[2].endswith("/sse") else sys.argv[2]
+    kind, _, _ = sys.argv[2].partition(":")
+    match kind:
+        case "http":
+            return sys.argv[2]
+        case "sse+http":
+            return sse_client(sys.argv[2].removeprefix("sse+"))
+        case _:
+            return StdioServerParameters(command=sys.argv[2], args=sys.argv[3:])
 
 
 async def main():
