@@ -6,7 +6,6 @@ use callgate_wire::{Id, Map, Notification, RawJson, RpcError, Splice, code, meth
 use tokio::sync::Notify;
 
 use super::question::Question;
-use crate::error::Error;
 use crate::notifier::Notifier;
 use crate::service::{Call, Caller, PeerInfo};
 
@@ -311,18 +310,15 @@ impl Flight {
 
 impl Client {
     /// The client that makes `call`.
-    ///
-    /// # Errors
-    /// It wants log messages of a level that does not exist.
-    pub(super) fn of(call: &Call) -> Result<Self, Error> {
+    pub(super) fn of(call: &Call) -> Self {
         let meta = call.params.get("_meta").filter(RawJson::is_object);
         let meta = meta.unwrap_or_else(RawJson::empty_object);
         let peer = PeerInfo::new(call.cx.peer.version(), meta);
-        Ok(Self {
+        Self {
             log_level: peer.log_level(),
             notify: call.cx.notify.clone(),
             peer,
-        })
+        }
     }
 
     /// Whether the client wants log messages.

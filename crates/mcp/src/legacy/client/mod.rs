@@ -9,7 +9,7 @@
 //!   any call; `pages`: the pages it wants users to open; `replies`: our answers.
 //! - `listen`, `watched`: subscriptions to changes.
 //! - `convert`: messages of one revision in the terms of another.
-//! - `line`: the transport over lines; `era`: which revision a server on lines speaks.
+//! - `line`: the transport over lines; `probe`: which revision a server on lines speaks.
 //! - [`Process`], [`Stream`]: servers of any era on lines; `speaker`: what they share.
 //! - `config`: how much is held for an old server.
 //! - `remote`: a URL of either era; `detect` decides which, `epochs` remembers it, `sessions` holds
@@ -23,7 +23,6 @@ mod convert;
 mod detect;
 #[cfg(feature = "http-client")]
 mod epochs;
-mod era;
 mod exchange;
 mod flight;
 mod forward;
@@ -36,6 +35,7 @@ mod line;
 mod listen;
 mod pages;
 mod parked;
+mod probe;
 mod process;
 mod question;
 #[cfg(feature = "http-client")]

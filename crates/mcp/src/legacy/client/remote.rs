@@ -61,6 +61,14 @@ impl Remote {
         self
     }
 
+    /// The same server, which is known to speak HTTP+SSE at this URL.
+    #[must_use]
+    pub fn assume_sse(mut self) -> Self {
+        self.epochs = Epochs::new(Some(Era::Old));
+        self.epochs.current().learn_two_endpoints();
+        self
+    }
+
     /// The same server; so much is held for it if it is an old one.
     #[must_use]
     pub fn holding(mut self, config: Config) -> Self {
