@@ -2,7 +2,7 @@
 
 mod access;
 mod guard_matrix;
-mod limits;
+pub(crate) mod limits;
 pub(crate) mod peer;
 pub(crate) mod post;
 mod smuggling;

@@ -3,6 +3,7 @@
 mod batches;
 mod eras;
 mod general;
+#[cfg(target_os = "linux")]
 mod memory;
 mod posts;
 mod resumption;

@@ -7,6 +7,8 @@ use std::process::ExitCode;
 mod everything;
 #[cfg(unix)]
 mod evil;
+#[cfg(feature = "http-server")]
+mod http;
 #[path = "../interop/our_server.rs"]
 mod our_server;
 #[cfg(unix)]
@@ -26,6 +28,8 @@ fn main() -> ExitCode {
     match args.as_slice() {
         ["serve"] => server::serve(),
         ["everything"] => everything::serve(),
+        #[cfg(feature = "http-server")]
+        ["serve-http"] => http::serve(),
         #[cfg(unix)]
         ["evil", how, rest @ ..] => evil::misbehave(how, rest),
         #[cfg(unix)]

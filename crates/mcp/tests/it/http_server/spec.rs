@@ -325,6 +325,15 @@ async fn sm_s16_old_traffic_gets_405_and_its_headers_are_ignored() {
 }
 
 #[tokio::test]
+async fn other_methods_than_those_of_any_revision_get_405() {
+    for method in ["PUT", "HEAD", "OPTIONS", "PATCH", "TRACE"] {
+        let answer = ask(&Post::message("").by(method)).await;
+        assert_eq!(answer.status, 405, "{method}");
+        assert_eq!(answer.header("allow"), Some("GET, POST, DELETE"));
+    }
+}
+
+#[tokio::test]
 async fn sm_s17_an_old_client_learns_which_versions_are_spoken() {
     let handshake = Post::message(
         r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#,

@@ -1,10 +1,11 @@
 //! Requests of old clients and the forms of their responses.
 
-use std::time::Duration;
-
+use callgate_mcp::transport::http::server::{Config, Limits};
 use tokio::time::Instant;
 
 use super::subject::{NEWEST, Subject, call, event, logged, primed, response};
+use crate::http_server::limits::allow_many_files;
+use crate::http_server::post::Post;
 
 #[tokio::test]
 async fn a_response_that_comes_first_is_json_and_all_else_is_events() {
@@ -91,26 +92,29 @@ async fn a_quiet_call_becomes_a_stream_with_comments() {
 }
 
 #[tokio::test]
-async fn a_thousand_requests_with_the_same_id_get_their_own_answers() {
-    let subject = Subject::start().await;
-    let client = subject.open(NEWEST).await;
-    let mut asking = tokio::task::JoinSet::new();
-    let peers = 200;
-    for peer in 0..peers {
-        let (address, client) = (subject.address, client.clone());
-        asking.spawn(async move {
-            let mut connection = crate::http_server::peer::Peer::connect(address).await;
-            for number in 0..5 {
-                let text = format!("{peer}-{number}");
-                let body = call(1, "say").replace("{}", &format!(r#"{{"text":"{text}"}}"#));
-                connection.send(client.post(&body).bytes(address)).await;
-                let answer = connection.answer().await;
-                assert_eq!((answer.status, answer.body), (200, response(1, &text)));
-            }
-        });
+async fn a_thousand_requests_at_once_with_the_same_id_get_their_own_answers() {
+    allow_many_files();
+    let limits = Limits {
+        connections_per_peer: 2000,
+        ..Limits::default()
+    };
+    let subject = Subject::with(Config {
+        limits,
+        ..Config::default()
+    })
+    .await;
+    let client = subject.open("2025-06-18").await;
+    let mut peers = Vec::new();
+    for number in 0..1000 {
+        let arguments = format!(r#"{{"text":"{number}"}}"#);
+        let body = call(1, "say_later").replace("{}", &arguments);
+        peers.push(subject.send(&client.post(&body)).await);
     }
-    while let Some(asked) = asking.join_next().await {
-        asked.unwrap();
+    subject.begun(1000).await;
+    subject.seen.release.notify_waiters();
+    for (number, peer) in peers.iter_mut().enumerate() {
+        let answer = peer.answer().await;
+        assert_eq!(answer.body, response(1, &number.to_string()));
     }
 }
 
@@ -166,14 +170,24 @@ async fn a_canceled_request_ends_without_a_response() {
 async fn hc_11_losing_a_connection_cancels_nothing_in_a_session() {
     let subject = Subject::start().await;
     let client = subject.open(NEWEST).await;
-    let peer = subject.send(&client.call("wait")).await;
+    let wait = client.call("wait").set("accept", "text/event-stream");
+    let mut peer = subject.send(&wait).await;
+    assert_eq!(peer.head().await.status, 200);
+    assert_eq!(peer.chunk().await, Some(primed(1)));
     subject.begun(1).await;
     drop(peer);
-    // Whoever waits for the end of the connection has seen it by then.
-    assert_eq!(subject.ask(&client.call("echo")).await.status, 200);
-    tokio::time::sleep(Duration::ZERO).await;
+    let mut again = subject.send(&client.resume("1-0")).await;
+    assert_eq!(again.head().await.status, 200);
+    subject.seen.release.notify_one();
+    assert_eq!(
+        again.chunk().await,
+        Some(event("1-1", &response(1, "waited")))
+    );
     assert_eq!(subject.seen.dropped(), 0);
 
+    let peer = subject.send(&client.call("wait")).await;
+    subject.begun(2).await;
+    drop(peer);
     let delete = subject.ask(&client.delete()).await;
     assert_eq!((delete.status, delete.body.as_str()), (204, ""));
     subject.dropped(1).await;
@@ -186,7 +200,7 @@ async fn hc_11_losing_a_connection_cancels_where_nobody_can_come_back() {
         (1, "application/json, text/event-stream"),
         (2, "application/json"),
     ] {
-        let alone = crate::http_server::post::Post::message(&call(1, "wait"))
+        let alone = Post::message(&call(1, "wait"))
             .set("accept", accept)
             .set("mcp-protocol-version", NEWEST);
         let peer = subject.send(&alone).await;

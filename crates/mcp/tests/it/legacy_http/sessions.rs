@@ -6,7 +6,8 @@ use callgate_mcp::legacy::server::Config as LegacyConfig;
 use callgate_mcp::transport::http::server::{Auth, BearerToken, Config};
 use tokio::time::sleep;
 
-use super::subject::{NEWEST, Subject, initialize, response};
+use super::subject::{NEWEST, Subject, call, initialize, response};
+use crate::http_server::post::Post;
 
 const GONE: &str = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"the session has ended or never was: open a new one with `initialize`"}}"#;
 
@@ -38,7 +39,7 @@ async fn a_handshake_that_fails_opens_nothing() {
     .await;
     let broken = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#;
     for _ in 0..3 {
-        let broken = crate::http_server::post::Post::message(broken);
+        let broken = Post::message(broken);
         let answer = subject.ask(&broken).await;
         assert_eq!(answer.status, 200);
         assert_eq!(answer.header("mcp-session-id"), None);
@@ -112,20 +113,16 @@ async fn a_session_with_a_call_or_a_stream_does_not_rest() {
 
 #[tokio::test]
 async fn a_session_is_of_the_caller_who_opened_it() {
-    // The same store, entered with and without credentials, is not to be had over the wire: one
-    // server has one way to know its callers. So the caller is seen to be the one of the session.
     let subject = Subject::with(Config {
         auth: Auth::Bearer(BearerToken::new("secret", "ann")),
         ..Config::default()
     })
     .await;
-    let token =
-        |request: crate::http_server::post::Post| request.set("authorization", "Bearer secret");
+    let token = |request: Post| request.set("authorization", "Bearer secret");
     assert_eq!(subject.ask(&initialize(NEWEST)).await.status, 401);
     let answer = subject.ask(&token(initialize(NEWEST))).await;
     let id = answer.header("mcp-session-id").unwrap();
-    let call = super::subject::call(1, "caller");
-    let call = crate::http_server::post::Post::message(&call)
+    let call = Post::message(&call(1, "caller"))
         .set("mcp-protocol-version", NEWEST)
         .set("mcp-session-id", id);
     assert_eq!(subject.ask(&call).await.status, 401);

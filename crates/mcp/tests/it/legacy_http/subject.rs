@@ -46,6 +46,9 @@ pub(super) struct Client {
 
 pub(super) const NEWEST: &str = "2025-11-25";
 
+/// How many kilobytes the tool `flood` says.
+pub(super) const FLOOD: usize = 20_000;
+
 impl Subject {
     pub(super) async fn start() -> Self {
         Self::with(Config::default()).await
@@ -187,10 +190,17 @@ pub(super) fn primed(stream: u32) -> String {
 
 fn router(seen: &Arc<Seen>) -> Router {
     let with = |seen: &Arc<Seen>| seen.clone();
-    let (wait, talk, flood) = (with(seen), with(seen), with(seen));
+    let (wait, talk, flood, later) = (with(seen), with(seen), with(seen), with(seen));
     Router::new(Implementation::new("demo", "1.0"))
         .tool("echo", "", async |_: RequestCx| "echo".to_owned())
         .tool("say", "", async |Say { text }: Say| text)
+        .tool("say_later", "", move |Say { text }: Say| {
+            let seen = later.clone();
+            async move {
+                seen.wait().await;
+                text
+            }
+        })
         .tool("large", "", async |_: RequestCx| "x".repeat(100_000))
         .tool("caller", "", async |cx: RequestCx| {
             format!("{:?}", cx.caller()).replace('"', "'")
@@ -215,7 +225,7 @@ fn router(seen: &Arc<Seen>) -> Router {
         .tool("flood", "", move |cx: RequestCx| {
             let seen = flood.clone();
             async move {
-                for _ in 0..20_000 {
+                for _ in 0..FLOOD {
                     cx.log(LogLevel::Info, None, &"x".repeat(1000)).await;
                     seen.said.send_modify(|said| *said += 1);
                 }

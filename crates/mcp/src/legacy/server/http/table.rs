@@ -268,6 +268,11 @@ impl Table {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.streams.is_empty()
+    }
+
     /// Each message goes to one stream: the newest one that is read, or was.
     fn newest_general(&self) -> Option<u64> {
         let mut newest_first = self.general.iter().rev().copied();
