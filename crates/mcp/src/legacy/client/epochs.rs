@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-use super::detect::Era;
+use super::era::Era;
 use crate::error::Error;
 
 /// What is known about the era of one server, and when to ask again.
@@ -151,7 +151,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_epoch_ends_once_for_all_who_doubt_it() {
-        let epochs = Epochs::new(Some(Era::New));
+        let epochs = Epochs::new(Some(Era::Modern));
         let first = epochs.current();
         let second = epochs.after(&first).unwrap();
         assert!(Arc::ptr_eq(&second, &epochs.after(&first).unwrap()));
@@ -167,10 +167,10 @@ mod tests {
         let failing = async { Err(Error::internal("no answer")) };
         let error = epochs.era(&epochs.current(), failing).await.unwrap_err();
         assert_eq!(error.to_string(), "no answer");
-        let era = epochs.era(&epochs.current(), async { Ok(Era::Old) }).await;
-        assert_eq!(era.unwrap(), Era::Old);
+        let era = epochs.era(&epochs.current(), async { Ok(Era::OLD) }).await;
+        assert_eq!(era.unwrap(), Era::OLD);
         let never = std::future::pending();
         let era = epochs.era(&epochs.current(), never).await;
-        assert_eq!(era.unwrap(), Era::Old);
+        assert_eq!(era.unwrap(), Era::OLD);
     }
 }
