@@ -276,7 +276,7 @@ impl RawJson {
         };
         elements
             .iter()
-            .map(|value| Self(self.0.slice_ref(value.get().as_bytes())))
+            .map(|value| self.part(value.get().as_bytes()))
             .collect()
     }
 
@@ -309,6 +309,11 @@ impl RawJson {
         let bytes = self.0.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
         let escaped = memchr(b'\\', bytes).is_some();
         Some(RawText { bytes, escaped })
+    }
+
+    /// The value that `bytes`, a slice of this one's, is.
+    pub(crate) fn part(&self, bytes: &[u8]) -> RawJson {
+        Self(self.0.slice_ref(bytes))
     }
 
     pub(crate) fn slice(&self, span: Range<usize>) -> RawJson {

@@ -31,6 +31,7 @@ mod task;
 mod version;
 
 pub(crate) use input::{TRY_AGAIN, may_ask, next_round};
+pub(crate) use stream::{EVENTS, Stream, Told};
 
 pub use backoff::Backoff;
 pub use builder::Builder;

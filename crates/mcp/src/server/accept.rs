@@ -66,12 +66,6 @@ impl RequestMeta {
     }
 }
 
-/// Turns a request from a peer into a call, if its metadata is in order.
-pub(crate) fn accept(request: Request, caller: Caller, notify: Notifier) -> Result<Call, Error> {
-    let peer = RequestMeta::read(&request.params)?.into_peer()?;
-    Ok(call(request, peer, caller, notify))
-}
-
 /// The call that a request makes once its metadata has been judged.
 pub(crate) fn call(request: Request, peer: PeerInfo, caller: Caller, notify: Notifier) -> Call {
     let Request { id, method, params } = request;
@@ -92,17 +86,13 @@ pub(crate) fn call(request: Request, peer: PeerInfo, caller: Caller, notify: Not
 mod tests {
     use super::*;
     use crate::error::Kind;
-    use callgate_wire::{Id, Limits, Method};
+    use callgate_wire::Limits;
 
     fn check(params: &str, expect: Result<&str, (Kind, &str)>) {
         let params = RawJson::parse(params.to_owned().into(), &Limits::default()).unwrap();
-        let request = Request {
-            id: Id::number(1),
-            method: Method::new("tools/list"),
-            params,
-        };
-        let seen = accept(request, Caller::Local, Notifier::disabled())
-            .map(|call| call.cx.peer.capabilities().as_str().to_owned())
+        let seen = RequestMeta::read(&params)
+            .and_then(RequestMeta::into_peer)
+            .map(|peer| peer.capabilities().as_str().to_owned())
             .map_err(|error| (error.kind(), error.to_string()));
         assert_eq!(
             seen,

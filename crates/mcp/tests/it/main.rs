@@ -19,6 +19,7 @@ mod client_tasks;
 mod http_client;
 mod http_server;
 mod legacy_http;
+mod legacy_server;
 mod router;
 mod stdio_client;
 mod stdio_fixture;

@@ -1,10 +1,13 @@
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use callgate_wire::legacy::elicitation::ElicitationCompleteParams;
 use callgate_wire::legacy::method as old;
 use callgate_wire::logging::LogLevel;
 use callgate_wire::result::ResultType;
 use callgate_wire::{Method, Notification, RawJson, Request, Splice, method};
+use futures_util::FutureExt;
 
 use super::ask::Answers;
 use super::convert;
@@ -87,17 +90,48 @@ impl Session {
             _ => true,
         };
         loop {
-            let notification = tokio::select! {
-                biased;
-                notification = notifications.next() => notification,
-                outcome = &mut answer => {
+            let event = with_room(outlet, |cx| match answer.as_mut().poll(cx) {
+                Poll::Ready(outcome) => Poll::Ready(Event::Answered(outcome)),
+                Poll::Pending => notifications.poll_next(cx).map(Event::Notified),
+            });
+            match event.await {
+                Event::Notified(notification) => {
+                    if is_wanted(&notification) {
+                        tell(&notification, outlet).await;
+                    }
+                }
+                Event::Answered(outcome) => {
                     while let Some(notification) = notifications.try_next() {
-                        tell(&notification, outlet, is_wanted(&notification)).await;
+                        if is_wanted(&notification) {
+                            tell(&notification, outlet).await;
+                        }
                     }
                     return outcome;
                 }
-            };
-            tell(&notification, outlet, is_wanted(&notification)).await;
+            }
+        }
+    }
+}
+
+enum Event {
+    Notified(Notification),
+    Answered(Result<Reply, Error>),
+}
+
+/// Waits for what `poll` brings, which stands still while there is no room on `outlet`: for a
+/// client that does not read, no results pile up.
+async fn with_room<T>(
+    outlet: &Arc<dyn Outlet>,
+    mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
+) -> T {
+    loop {
+        outlet.room().await;
+        let looked = poll_fn(|cx| match outlet.room().now_or_never() {
+            Some(()) => poll(cx).map(Some),
+            None => Poll::Ready(None),
+        });
+        if let Some(found) = looked.await {
+            return found;
         }
     }
 }
@@ -131,16 +165,14 @@ async fn pages_done(opened: &[String], outlet: &Arc<dyn Outlet>) {
             method: Method::new(old::NOTIFICATIONS_ELICITATION_COMPLETE),
             params: RawJson::encode(&params).expect("params are always JSON"),
         };
-        tell(&notification, outlet, true).await;
+        tell(&notification, outlet).await;
     }
 }
 
-async fn tell(notification: &Notification, outlet: &Arc<dyn Outlet>, wanted: bool) {
-    if wanted {
-        outlet.room().await;
-        let Notification { method, params } = notification;
-        outlet.push(Message::notification(method, params));
-    }
+async fn tell(notification: &Notification, outlet: &Arc<dyn Outlet>) {
+    outlet.room().await;
+    let Notification { method, params } = notification;
+    outlet.push(Message::notification(method, params));
 }
 
 /// Whether a log message is of the level that the client wants, or above.

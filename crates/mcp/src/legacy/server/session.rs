@@ -1,17 +1,19 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callgate_wire::capabilities::ClientCapabilities;
+use callgate_wire::capabilities::{ClientCapabilities, ElicitationCapability};
 use callgate_wire::legacy::cancel::CancelledParams;
 use callgate_wire::legacy::logging::SetLevelParams;
 use callgate_wire::legacy::method as old;
+use callgate_wire::legacy::subscription::SubscribeParams;
 use callgate_wire::logging::LogLevel;
-use callgate_wire::{Id, Notification, RawJson, Request, Response, Version, method};
+use callgate_wire::{Notification, RawJson, Request, Response, Version, method};
 use futures_util::FutureExt;
 
 use super::config::Config;
 use super::convert;
 use super::handshake::{self, Offers};
+use super::listen::{Change, Subscriptions};
 use super::outlet::{Message, Outlet};
 use super::questions::Questions;
 use super::running::{Full, Running};
@@ -30,6 +32,7 @@ pub(crate) struct Session {
     level: Mutex<Option<LogLevel>>,
     running: Running,
     pub(super) questions: Arc<Questions>,
+    subscriptions: Subscriptions,
 }
 
 /// What is logged to a client that has not said what it wants.
@@ -78,9 +81,11 @@ impl Session {
     }
 
     fn new(version: Version, upstream: Upstream, offers: Offers, config: Config) -> Arc<Self> {
+        let lists = offers.changes.clone();
         Arc::new(Self {
             version,
             config,
+            subscriptions: Subscriptions::new(upstream.clone(), lists, config.subscriptions),
             upstream,
             offers,
             level: Mutex::default(),
@@ -94,28 +99,38 @@ impl Session {
     /// What it says, its questions and at last its response go to `outlet`. A canceled request ends
     /// without a response: the outlet is dropped.
     pub(crate) fn start(self: &Arc<Self>, request: Request, outlet: Arc<dyn Outlet>) {
+        if request.method.as_str() != old::PING {
+            self.subscriptions.ready();
+        }
         if let Some(outcome) = self.answer_here(&request) {
             return outlet.push(Message::response(Some(&request.id), &outcome));
         }
         let id = request.id.clone();
         let bytes = request.params.as_bytes().len();
+        let spare = outlet.clone();
         let added = self.running.add(&id, bytes, |number| {
-            let work = self.clone().work(number, request, outlet.clone());
+            let work = self.clone().work(number, request, outlet);
             tokio::spawn(work).abort_handle()
         });
         if added == Err(Full) {
             let busy = Error::new(Kind::Busy, "too many requests in flight");
-            outlet.push(Message::response(Some(&id), &Err(busy)));
+            spare.push(Message::response(Some(&id), &Err(busy)));
         }
     }
 
     /// Takes a notification of the client.
     pub(crate) fn notified(self: &Arc<Self>, notification: Notification) {
-        if notification.method.as_str() == method::NOTIFICATIONS_CANCELLED {
-            let params: Result<CancelledParams, _> = notification.params.decode();
-            if let Ok(Some(id)) = params.map(|params| params.request_id) {
-                self.running.cancel(&id);
+        let Notification { method, params } = notification;
+        match method.as_str() {
+            old::NOTIFICATIONS_INITIALIZED => self.subscriptions.ready(),
+            method::NOTIFICATIONS_CANCELLED => {
+                let params: Result<CancelledParams, _> = params.decode();
+                if let Ok(Some(id)) = params.map(|params| params.request_id) {
+                    self.running.cancel(&id);
+                }
             }
+            // Roots are asked for when they are needed, and nobody waits for progress of questions.
+            _ => {}
         }
     }
 
@@ -125,8 +140,10 @@ impl Session {
     }
 
     /// Messages that belong to no request leave by `outlet` from now on, or nowhere.
+    ///
+    /// Nothing leaves before the client is ready for it.
     pub(crate) fn listen(self: &Arc<Self>, outlet: Option<Arc<dyn Outlet>>) {
-        drop(outlet);
+        self.subscriptions.tell_on(outlet);
     }
 
     /// The revision that both sides speak.
@@ -147,6 +164,7 @@ impl Session {
     /// Cancels everything.
     pub(crate) fn close(&self) {
         self.running.cancel_all();
+        self.subscriptions.close();
     }
 
     /// The lowest level of log messages to send.
@@ -203,12 +221,34 @@ impl Session {
     }
 
     async fn answer(&self, request: &Request, outlet: &Arc<dyn Outlet>) -> Result<RawJson, Error> {
-        self.forward(request, outlet).await
+        match request.method.as_str() {
+            old::RESOURCES_SUBSCRIBE => self.subscribe(request, Change::Watch).await,
+            old::RESOURCES_UNSUBSCRIBE => self.subscribe(request, Change::Unwatch).await,
+            _ => self.forward(request, outlet).await,
+        }
+    }
+
+    async fn subscribe(
+        &self,
+        request: &Request,
+        change: fn(String) -> Change,
+    ) -> Result<RawJson, Error> {
+        if !self.offers.subscribe {
+            return Err(Error::method_not_found(&request.method));
+        }
+        let params: SubscribeParams = request
+            .params
+            .decode()
+            .map_err(|error| Error::invalid_params("`uri` must be a string").with_source(error))?;
+        self.subscriptions.change(change(params.uri)).await?;
+        Ok(RawJson::empty_object())
     }
 
     fn translate(&self, request: &Request, error: Error) -> Error {
         let elicitation = &self.upstream.identity.capabilities.elicitation;
-        let opens_urls = elicitation.as_ref().is_some_and(|can| can.has_url());
+        let opens_urls = elicitation
+            .as_ref()
+            .is_some_and(ElicitationCapability::has_url);
         convert::error(opens_urls, &request.method, error)
     }
 }
