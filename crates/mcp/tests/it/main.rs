@@ -18,6 +18,7 @@ mod client_scripted;
 mod client_tasks;
 mod http_client;
 mod http_server;
+mod legacy_client;
 mod legacy_http;
 mod legacy_server;
 mod router;
