@@ -182,7 +182,7 @@ async fn our_client_and_server_everything_over_streamable_http() {
         let listening = listening(&program, "listening on port").await;
         let server = remote(&listening.url("/mcp"));
         try_everything(&client(server.clone())).await;
-        assert_eq!(server.era(), Some(Era::Old));
+        assert_eq!(server.era(), Some(Era::OLD));
     })
     .await;
 }
@@ -196,7 +196,7 @@ async fn our_client_and_server_everything_over_http_and_sse() {
         let listening = listening(&program, "running on port").await;
         let server = remote(&listening.url("/sse"));
         try_everything(&client(server.clone())).await;
-        assert_eq!(server.era(), Some(Era::Old));
+        assert_eq!(server.era(), Some(Era::OLD));
     })
     .await;
 }

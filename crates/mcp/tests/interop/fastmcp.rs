@@ -67,7 +67,7 @@ async fn over_streamable_http(mode: &str) {
     within(async {
         let server = remote(&listening.url("/mcp"));
         try_everything(server.clone()).await;
-        assert_eq!(server.era(), Some(Era::New));
+        assert_eq!(server.era(), Some(Era::Modern));
     })
     .await;
 }
@@ -90,7 +90,7 @@ async fn our_client_and_a_fastmcp_server_over_http_and_sse() {
     within(async {
         let server = remote(&listening.url("/sse"));
         let client = try_everything(server.clone()).await;
-        assert_eq!(server.era(), Some(Era::Old));
+        assert_eq!(server.era(), Some(Era::OLD));
         // In its new mode it cannot ask.
         let greeting = call(&client, "greet", json!({})).await;
         assert_eq!(greeting, ["Hello, Ada"]);

@@ -83,7 +83,7 @@ async fn our_client_and_a_server_without_old_revisions_over_http() {
     within(async {
         let server = remote(&listening.url("/mcp"));
         try_modern(server.clone()).await;
-        assert_eq!(server.era(), Some(Era::New));
+        assert_eq!(server.era(), Some(Era::Modern));
     })
     .await;
 }

@@ -20,6 +20,7 @@ mod http_client;
 mod http_server;
 mod legacy_client;
 mod legacy_http;
+mod legacy_remote;
 mod legacy_server;
 mod router;
 mod stdio_client;

@@ -98,7 +98,10 @@ impl Remote {
         let error = match self.attempt(era, &epoch, call.clone()).await {
             Err(Failed::Contradicted(error)) => error,
             Err(Failed::Finally(error)) => return Err(error),
-            Ok(reply) => return Ok(reply),
+            Ok(reply) => {
+                epoch.prove();
+                return Ok(reply);
+            }
         };
         let Some(next) = self.epochs.after(&epoch) else {
             return Err(error);
@@ -111,7 +114,9 @@ impl Remote {
                     self.sessions.clear();
                 }
                 let outcome = self.attempt(found, &next, call).await;
-                outcome.map_err(|failed| failed.into_error())
+                outcome
+                    .inspect(|_| next.prove())
+                    .map_err(|failed| failed.into_error())
             }
             _ => Err(error),
         }
