@@ -1,101 +1,72 @@
-//! A client on the official SDK that shakes hands, against our server.
+//! A client on the official SDK against our server, with the handshake of the old revisions.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use callgate_mcp::router::ToolRoute;
-use callgate_mcp::transport::http::server::{Config, Server};
-use rmcp::model::{
-    CallToolRequestParams, ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult,
-    ElicitationAction, ErrorData, Implementation, ProgressNotificationParam,
-    ReadResourceRequestParams,
-};
-use rmcp::service::{NotificationContext, RequestContext, RoleClient, ServiceError};
+use callgate_mcp::router::{Router, ToolRoute};
+use callgate_mcp::transport::line::{Config, serve};
+use rmcp::model::{ProtocolVersion, SubscribeRequestParams};
 use rmcp::transport::StreamableHttpClientTransport;
-use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt};
-use serde_json::json;
-use tokio::sync::Notify;
+use rmcp::{ClientLifecycleMode, ClientServiceExt};
 
+use crate::listener::Listener as Http;
 use crate::our_server::{Signals, everything};
+use crate::peer::within;
+use crate::rmcp_client::{Listener, Running, call, prompts_and_resources, tools};
 
-/// A client that remembers what it heard of, and whose user is Ada.
-#[derive(Clone, Default)]
-struct Listener {
-    progress: Arc<Mutex<Vec<f64>>>,
-    changed: Arc<Notify>,
+async fn try_everything(client: &Running, server: &Router, signals: &Signals) {
+    let about = client.peer_info().unwrap();
+    assert_eq!(about.protocol_version, ProtocolVersion::V_2025_11_25);
+    assert_eq!(about.instructions.as_deref(), Some("Try everything"));
+    tools(client, signals).await;
+    prompts_and_resources(client, -32002).await;
+    changes(client, server).await;
 }
 
-impl ClientHandler for Listener {
-    async fn on_progress(
-        &self,
-        params: ProgressNotificationParam,
-        _context: NotificationContext<RoleClient>,
-    ) {
-        self.progress.lock().unwrap().push(params.progress);
-    }
-
-    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.changed.notify_one();
-    }
-
-    async fn create_elicitation(
-        &self,
-        _request: ElicitRequestParams,
-        _context: RequestContext<RoleClient>,
-    ) -> Result<ElicitResult, ErrorData> {
-        Ok(ElicitResult::new(ElicitationAction::Accept).with_content(json!({"name": "Ada"})))
-    }
-
-    fn get_info(&self) -> ClientConfig {
-        let capabilities = ClientCapabilities::builder().enable_elicitation().build();
-        ClientConfig::new(capabilities, Implementation::new("rmcp", "3.8.0"))
-    }
+async fn changes(client: &Running, server: &Router) {
+    let listener = client.service();
+    #[expect(deprecated, reason = "the old revisions have it")]
+    let subscribed = client
+        .subscribe(SubscribeRequestParams::new("note:1"))
+        .await;
+    subscribed.unwrap();
+    client.call_tool(call("touch")).await.unwrap();
+    listener.note_changed.notified().await;
+    let tool = ToolRoute::new("new", "Is new", || async { "new" });
+    server.add_tool(tool).unwrap();
+    listener.tools_changed.notified().await;
 }
 
 #[tokio::test]
-async fn an_rmcp_client_that_shakes_hands_and_our_server_over_http() {
-    let router = everything(&Signals::default());
-    let loopback = ([127, 0, 0, 1], 0).into();
-    let server = Server::bind(loopback, Arc::new(router.clone()), Config::default()).await;
-    let server = server.unwrap();
-    let url = format!("http://{}/mcp", server.local_addr());
-    let shutdown = server.shutdown_handle();
-    let serving = tokio::spawn(server.run());
-    let transport = StreamableHttpClientTransport::from_uri(url);
-    let listener = Listener::default();
-    let client = listener
-        .clone()
-        .serve_with_lifecycle(transport, ClientLifecycleMode::Initialize)
-        .await
-        .unwrap();
-    let about = client.peer_info().unwrap();
-    assert_eq!(about.instructions.as_deref(), Some("Try everything"));
-    assert!(client.list_all_tools().await.unwrap().len() >= 5);
+async fn an_old_rmcp_client_and_our_server_over_lines() {
+    let signals = Signals::default();
+    let router = everything(&signals);
+    let (near, far) = tokio::io::duplex(64 * 1024);
+    let (reader, writer) = tokio::io::split(far);
+    let service = Arc::new(router.clone());
+    let serving = tokio::spawn(serve(service, reader, writer, Config::default()));
+    within(async {
+        let client =
+            Listener::default().serve_with_lifecycle(near, ClientLifecycleMode::Initialize);
+        let client = client.await.unwrap();
+        try_everything(&client, &router, &signals).await;
+        client.cancel().await.unwrap();
+        serving.await.unwrap().unwrap();
+    })
+    .await;
+}
 
-    let call = |name: &'static str| client.call_tool(CallToolRequestParams::new(name));
-    let hello = call("greet").await.unwrap();
-    assert_eq!(hello.content[0].as_text().unwrap().text, "Hello, Ada");
-    call("count").await.unwrap();
-    assert_eq!(*listener.progress.lock().unwrap(), [1.0, 2.0, 3.0]);
-
-    let unknown = client.read_resource(ReadResourceRequestParams::new("note:3"));
-    match unknown.await.unwrap_err() {
-        ServiceError::McpError(error) => assert_eq!(error.code.0, -32002),
-        other => panic!("unexpected {other:?}"),
-    }
-
-    // The client opens its stream when it likes.
-    let told = async {
-        loop {
-            let tool = ToolRoute::new("new", "Is new", || async { "new" });
-            router.add_tool(tool).unwrap();
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::select! {
-        () = listener.changed.notified() => {}
-        () = told => {}
-    }
-    client.cancel().await.unwrap();
-    shutdown.shutdown();
-    serving.await.unwrap();
+#[tokio::test]
+async fn an_old_rmcp_client_and_our_server_over_http() {
+    let signals = Signals::default();
+    let router = everything(&signals);
+    let server = Http::start(Arc::new(router.clone())).await;
+    within(async {
+        let transport = StreamableHttpClientTransport::from_uri(server.url());
+        let client =
+            Listener::default().serve_with_lifecycle(transport, ClientLifecycleMode::Initialize);
+        let client = client.await.unwrap();
+        try_everything(&client, &router, &signals).await;
+        client.cancel().await.unwrap();
+    })
+    .await;
 }
