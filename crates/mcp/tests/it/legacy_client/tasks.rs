@@ -41,7 +41,7 @@ fn task(status: &str) -> String {
 }
 
 /// The task as a client of the extension sees it.
-fn seen(status: &str, more: Value) -> Value {
+fn seen(status: &str, more: &Value) -> Value {
     let mut seen = json!({
         "resultType":"complete","taskId":"t1","status":status,
         "createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z",
@@ -73,7 +73,7 @@ async fn working() -> (Arc<Stream>, RawPeer) {
     peer.send(&result("4", &format!(r#"{{"task":{}}}"#, task("working"))))
         .await;
     let created: Value = serde_json::from_str(&complete(call).await).expect("a result is JSON");
-    assert_eq!(created, seen("working", json!({"resultType":"task"})));
+    assert_eq!(created, seen("working", &json!({"resultType":"task"})));
     assert_eq!(
         heard(&mut peer).await,
         json!({"jsonrpc":"2.0","id":5,"method":"tasks/result","params":{"taskId":"t1"}})
@@ -99,7 +99,7 @@ async fn hc_10_a_failed_tool_completes_its_task() {
     let (stream, mut peer) = working().await;
     assert_eq!(
         get(&stream, &mut peer, "working").await,
-        seen("working", json!({}))
+        seen("working", &json!({}))
     );
     peer.send(&result("5", r#"{"content":[],"isError":true,"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t1"}}}"#))
         .await;
@@ -107,7 +107,7 @@ async fn hc_10_a_failed_tool_completes_its_task() {
         get(&stream, &mut peer, "failed").await,
         seen(
             "completed",
-            json!({"result":{
+            &json!({"result":{
                 "content":[],"isError":true,"resultType":"complete",
                 "_meta":{"io.modelcontextprotocol/serverInfo":{"name":"old","version":"1"}},
             }})
@@ -123,7 +123,7 @@ async fn hc_10_a_task_fails_with_an_error() {
         get(&stream, &mut peer, "failed").await,
         seen(
             "failed",
-            json!({"error":{"code":-32603,"message":"broken"}})
+            &json!({"error":{"code":-32603,"message":"broken"}})
         )
     );
 }
@@ -143,7 +143,7 @@ async fn hc_10_what_a_task_asks_is_answered_by_an_update() {
         waiting,
         seen(
             "input_required",
-            json!({"inputRequests":{"1":{
+            &json!({"inputRequests":{"1":{
                 "method":"elicitation/create",
                 "params":{"message":"Who?","requestedSchema":{"type":"object","properties":{}}},
             }}})
@@ -163,7 +163,7 @@ async fn hc_10_what_a_task_asks_is_answered_by_an_update() {
     );
     assert_eq!(
         get(&stream, &mut peer, "working").await,
-        seen("working", json!({}))
+        seen("working", &json!({}))
     );
 }
 
@@ -184,7 +184,7 @@ async fn hc_10_a_cancellation_is_acknowledged_even_if_it_comes_too_late() {
     assert_eq!(complete(second).await, r#"{"resultType":"complete"}"#);
     assert_eq!(
         get(&stream, &mut peer, "cancelled").await,
-        seen("cancelled", json!({}))
+        seen("cancelled", &json!({}))
     );
 }
 
