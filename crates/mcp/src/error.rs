@@ -20,7 +20,7 @@ struct Inner {
     data: Option<RawJson>,
     /// The error of the upstream as it came.
     raw: Option<RawJson>,
-    source: Option<Box<dyn StdError + Send + Sync>>,
+    source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
 /// What happened.
@@ -197,8 +197,22 @@ impl Error {
     /// The same error with its cause.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        self.0.source = Some(source.into());
+        self.0.source = Some(Arc::from(source.into()));
         self
+    }
+
+    /// The same error for one more of those who waited for what failed.
+    pub(crate) fn shared(&self) -> Self {
+        let inner = &self.0;
+        Self(Box::new(Inner {
+            kind: inner.kind,
+            origin: inner.origin.clone(),
+            retry: inner.retry,
+            message: inner.message.clone(),
+            data: inner.data.clone(),
+            raw: inner.raw.clone(),
+            source: inner.source.clone(),
+        }))
     }
 
     fn with_encoded_data(self, data: &impl Serialize) -> Self {

@@ -14,7 +14,7 @@ pub struct Backoff {
 
 impl Backoff {
     /// How long to wait before attempt number `attempt`, which counts from 0.
-    pub(super) fn delay(self, attempt: u32) -> Duration {
+    pub(crate) fn delay(self, attempt: u32) -> Duration {
         let mut bytes = [0; 4];
         // Without randomness every wait is the longest, which is safe.
         let random = getrandom::fill(&mut bytes).map_or(u32::MAX, |()| u32::from_ne_bytes(bytes));

@@ -10,30 +10,42 @@
 //! - `listen`, `watched`: subscriptions to changes.
 //! - `tasks`: calls that go on as tasks.
 //! - `convert`: messages of one revision in the terms of another.
-//! - `line`: the transport over lines; `probe`: which revision a server on lines speaks.
+//! - `line`: the transport over lines; `era`: which revision a server on lines speaks.
 //! - [`Process`], [`Stream`]: servers of any era on lines; `speaker`: what they share.
 //! - `config`: how much is held for an old server.
+//! - `remote`: a URL of either era; `detect` decides which, `epochs` remembers it, `sessions` holds
+//!   the sessions with an old one.
+//! - `http`: old servers over HTTP.
 //! - `transport`: what carries the messages of one connection to an old server.
 
 mod config;
 mod convert;
-
+#[cfg(feature = "http-client")]
+mod detect;
+#[cfg(feature = "http-client")]
+mod epochs;
+mod era;
 mod exchange;
 mod flight;
 mod forward;
 mod handshake;
 mod hear;
+#[cfg(feature = "http-client")]
+mod http;
 mod identity;
 mod line;
 mod listen;
 mod pages;
 mod parked;
-mod probe;
 mod process;
 mod question;
+#[cfg(feature = "http-client")]
+mod remote;
 mod replies;
 mod server;
 mod session;
+#[cfg(feature = "http-client")]
+mod sessions;
 mod speaker;
 mod stream;
 mod tasks;
@@ -42,9 +54,11 @@ mod unclaimed;
 mod watched;
 
 pub use config::Config;
+pub use era::Era;
 pub use process::Process;
+#[cfg(feature = "http-client")]
+pub use remote::Remote;
 pub use stream::Stream;
 
-pub(crate) use identity::Identity;
-pub(crate) use session::Session;
-pub(crate) use transport::{Heard, Hearing, Incoming, Outgoing, Transport};
+#[cfg(feature = "http-client")]
+pub(crate) use transport::{Heard, Incoming, Outgoing, Transport};

@@ -7,13 +7,13 @@ use super::pool::Lease;
 /// The body of a response, which holds on to its connection.
 ///
 /// Dropped before its end, it closes the connection: the server learns that nobody listens.
-pub(super) struct Stream {
+pub(crate) struct Stream {
     body: Incoming,
     lease: Option<Lease>,
 }
 
 /// Why a body could not be taken.
-pub(super) enum BodyError {
+pub(crate) enum BodyError {
     TooLarge { limit: usize },
     Broken(hyper::Error),
 }
@@ -27,7 +27,7 @@ impl Stream {
     }
 
     /// The next part of the body. Dropping the future loses nothing.
-    pub(super) async fn next(&mut self) -> Option<Result<Bytes, hyper::Error>> {
+    pub(crate) async fn next(&mut self) -> Option<Result<Bytes, hyper::Error>> {
         while !self.body.is_end_stream() {
             match self.body.frame().await {
                 Some(Ok(frame)) => {
@@ -48,7 +48,7 @@ impl Stream {
     /// Takes a whole body into one buffer, which has the right size if the peer announced it.
     ///
     /// The parts are copied and not kept, so that the connection can go on using its own buffer.
-    pub(super) async fn whole(mut self, limit: usize) -> Result<Bytes, BodyError> {
+    pub(crate) async fn whole(mut self, limit: usize) -> Result<Bytes, BodyError> {
         let announced = self.announced();
         if announced > limit {
             return Err(BodyError::TooLarge { limit });
@@ -65,7 +65,7 @@ impl Stream {
     }
 
     /// Takes up to `limit` bytes of a body that nobody depends on; what is broken or more is left.
-    pub(super) async fn beginning(mut self, limit: usize) -> Bytes {
+    pub(crate) async fn beginning(mut self, limit: usize) -> Bytes {
         let mut beginning = BytesMut::with_capacity(self.announced().min(limit));
         while let Some(Ok(part)) = self.next().await {
             let room = limit - beginning.len();

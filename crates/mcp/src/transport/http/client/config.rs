@@ -96,6 +96,12 @@ impl Headers {
         Ok(self)
     }
 
+    /// The same headers and another secret of ours, which is not checked.
+    pub(crate) fn and_secret(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.0.insert(name, value);
+        self
+    }
+
     pub(super) fn as_map(&self) -> &HeaderMap {
         &self.0
     }

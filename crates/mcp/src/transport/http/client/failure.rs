@@ -24,7 +24,7 @@ pub struct HttpFailure {
 
 impl HttpFailure {
     /// Describes a response; what it echoes of our own headers is left out.
-    pub(super) fn new(head: &Parts, body: &[u8], ours: &Headers) -> Self {
+    pub(crate) fn new(head: &Parts, body: &[u8], ours: &Headers) -> Self {
         let text = |value: &http::HeaderValue| {
             ours.redact(String::from_utf8_lossy(value.as_bytes()).into_owned())
         };
@@ -43,7 +43,7 @@ impl HttpFailure {
     }
 
     /// What sort of error the response is.
-    pub(super) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> Kind {
         match self.status {
             401 | 403 => Kind::Unauthorized,
             413 | 431 => Kind::TooLarge,
@@ -75,6 +75,11 @@ impl fmt::Display for HttpFailure {
 }
 
 impl std::error::Error for HttpFailure {}
+
+/// The status of an HTTP response that carries an error of the protocol: the source of that error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("HTTP status {0}")]
+pub(crate) struct ErrorStatus(pub(crate) StatusCode);
 
 /// How many characters of a body are shown.
 const EXCERPT: usize = 256;

@@ -1,20 +1,17 @@
-use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use callgate_wire::{Method, RawJson, Splice, code, meta, method};
-use http::{HeaderMap, Request, Uri};
+use http::Request;
 
 use super::config::Config;
-use super::connector::Connector;
-use super::endpoint::Endpoint;
 use super::exchange::Exchange;
-use super::pool::{Pool, SendError};
 use super::request;
 use super::response::Reader;
 use super::schemas::Schemas;
-use crate::error::{Error, Kind};
+use super::site::Site;
+use crate::error::Error;
 use crate::header_param::HeaderParam;
 use crate::notifier::Notifier;
 use crate::service::{BoxFuture, Call, Cx, Reply, Service};
@@ -38,11 +35,7 @@ use crate::service::{BoxFuture, Call, Cx, Reply, Service};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct HttpClient {
-    endpoint: Endpoint,
-    config: Config,
-    target: Uri,
-    constant_headers: HeaderMap,
-    pool: Pool,
+    site: Arc<Site>,
     schemas: Schemas,
     next_id: AtomicU64,
     violations: AtomicU64,
@@ -57,27 +50,17 @@ impl HttpClient {
     /// # Errors
     /// The URL cannot be used, or TLS cannot be set up.
     pub fn new(url: &str, config: Config) -> Result<Self, Error> {
-        let refused =
-            |message: String| Error::new(Kind::Connect, message).from_upstream(&config.name);
-        let endpoint =
-            Endpoint::parse(url).map_err(|error| refused(error.to_string()).with_source(error))?;
-        let connector = Connector::new(&endpoint, &config).map_err(|error| {
-            refused(format!(
-                "cannot set up TLS for server `{}`: {error}",
-                config.name
-            ))
-            .with_source(error)
-        })?;
-        Ok(Self {
-            target: endpoint.target(),
-            constant_headers: request::constant_headers(&endpoint, &config.headers),
-            endpoint,
-            config,
-            pool: Pool::new(connector),
+        Ok(Self::over(Arc::new(Site::new(url, config)?)))
+    }
+
+    /// A client of this server, over the connections of `site`.
+    pub(crate) fn over(site: Arc<Site>) -> Self {
+        Self {
+            site,
             schemas: Schemas::default(),
             next_id: AtomicU64::new(1),
             violations: AtomicU64::new(0),
-        })
+        }
     }
 
     /// How many requests the server has sent, which it must not; they were ignored.
@@ -89,30 +72,28 @@ impl HttpClient {
     /// Makes one POST of `call` and reads what comes back.
     async fn exchange(&self, call: &Call, mirrored: &[HeaderParam]) -> Result<Reply, Error> {
         let number = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let exchange = Exchange::new(number, &self.config.name, call);
+        let config = self.site.config();
+        let exchange = Exchange::new(number, &config.name, call);
         let params = exchange.params()?;
-        let headers = request::headers(&self.constant_headers, &call.method, &params, mirrored)?;
+        let constant = self.site.constant_headers();
+        let headers = request::headers(constant, &call.method, &params, mirrored)?;
 
         let mut request = Request::new(request::body(exchange.id(), &call.method, &params));
         *request.method_mut() = http::Method::POST;
-        *request.uri_mut() = self.target.clone();
+        *request.uri_mut() = self.site.target().clone();
         *request.headers_mut() = headers;
         drop(params);
 
-        let (head, body) = self
-            .pool
-            .send(request)
-            .await
-            .map_err(|error| self.not_answered(error))?;
+        let (head, body) = self.site.send(request).await?;
         let reader = Reader {
             exchange: &exchange,
-            config: &self.config,
+            config,
             violations: &self.violations,
         };
         let reply = reader.read(head, body).await?;
         Ok(match reply {
             Reply::Complete(result) if call.method.as_str() == method::TOOLS_LIST => {
-                Reply::Complete(self.schemas.learn(&self.config.name, result))
+                Reply::Complete(self.schemas.learn(&config.name, result))
             }
             reply => reply,
         })
@@ -129,7 +110,7 @@ impl HttpClient {
             return Err(refusal);
         };
         if let Err(error) = self.refresh_schemas(call, &tool).await {
-            tracing::debug!(server = %self.config.name, %error, "cannot look up the tool's headers");
+            tracing::debug!(server = %self.site.config().name, %error, "cannot look up the tool's headers");
             return Err(refusal);
         }
         let fresh = self.schemas.params_of(&tool);
@@ -169,35 +150,6 @@ impl HttpClient {
         }
         Ok(())
     }
-
-    /// The error of a request that got no response at all.
-    fn not_answered(&self, error: SendError) -> Error {
-        let (name, cause) = (&self.config.name, innermost(&error));
-        let failed = |kind, message: String| Error::new(kind, message).from_upstream(name);
-        let failed = match &error {
-            SendError::Connect(_) => {
-                let message = format!(
-                    "cannot connect to server `{name}` at {}: {cause}",
-                    self.endpoint
-                );
-                failed(Kind::Connect, message).retry_safe()
-            }
-            SendError::Unwritten(_) => {
-                let message =
-                    format!("server `{name}` closed the connection before the request: {cause}");
-                failed(Kind::Closed, message).retry_safe()
-            }
-            SendError::Lost(lost) if lost.is_parse() => failed(
-                Kind::Protocol,
-                format!("server `{name}` sent a malformed HTTP response: {cause}"),
-            ),
-            SendError::Lost(_) => failed(
-                Kind::Closed,
-                format!("server `{name}` closed the connection before the response: {cause}"),
-            ),
-        };
-        failed.with_source(error)
-    }
 }
 
 impl Service for HttpClient {
@@ -220,8 +172,7 @@ impl Service for HttpClient {
 impl fmt::Debug for HttpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpClient")
-            .field("endpoint", &self.endpoint)
-            .field("config", &self.config)
+            .field("site", &self.site)
             .finish_non_exhaustive()
     }
 }
@@ -252,13 +203,4 @@ fn list_params(call: &Call, cursor: Option<&RawJson>) -> Result<RawJson, Error> 
         params = params.set(&["cursor"], cursor);
     }
     params.finish().map_err(malformed)
-}
-
-/// The last cause of an error, which says more than the first.
-fn innermost(error: &dyn StdError) -> String {
-    let mut innermost = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
-    innermost.to_string()
 }

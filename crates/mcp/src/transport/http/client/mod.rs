@@ -3,6 +3,7 @@
 //! # Layout
 //! - [`HttpClient`]: the service; read it first.
 //! - [`Config`]: what it may send and how much it accepts.
+//! - `site`: one server, its connections and the headers of every request.
 //! - `request`: the headers and the body of one POST.
 //! - `response`: from an HTTP response to a reply, with `exchange` for what each message means.
 //! - [`HttpFailure`]: an HTTP response that carries no message.
@@ -20,6 +21,13 @@ mod pool;
 mod request;
 mod response;
 mod schemas;
+mod site;
+
+pub(crate) use body::{BodyError, Stream};
+pub(crate) use failure::ErrorStatus;
+pub(crate) use request::{Body, framed, headers};
+pub(crate) use response::{Content, carries_message, finish, parse};
+pub(crate) use site::Site;
 
 pub use config::{Config, HeaderError, Headers, Limits};
 pub use failure::HttpFailure;

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::header_param::HeaderParam;
 
 /// The body of a request: the envelope around parameters that are not copied.
-pub(super) type Body = Full<Chain<Chain<Bytes, Bytes>, Bytes>>;
+pub(crate) type Body = Full<Chain<Chain<Bytes, Bytes>, Bytes>>;
 
 /// Frames `params` as the request `id`.
 pub(super) fn body(id: &Id, method: &Method, params: &RawJson) -> Body {
@@ -24,6 +24,11 @@ pub(super) fn body(id: &Id, method: &Method, params: &RawJson) -> Body {
             .chain(params.clone().into_bytes())
             .chain(suffix),
     )
+}
+
+/// A message that is framed already.
+pub(crate) fn framed(message: Bytes) -> Body {
+    Full::new(message.chain(Bytes::new()).chain(Bytes::new()))
 }
 
 /// The headers that are the same in every request.
@@ -45,7 +50,7 @@ pub(super) fn constant_headers(endpoint: &Endpoint, configured: &Headers) -> Hea
 }
 
 /// The headers of one request: everything that is sent is put together here.
-pub(super) fn headers(
+pub(crate) fn headers(
     constant: &HeaderMap,
     method: &Method,
     params: &RawJson,

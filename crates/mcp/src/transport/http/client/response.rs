@@ -11,7 +11,7 @@ use http::response::Parts;
 use super::body::{BodyError, Stream};
 use super::config::Config;
 use super::exchange::{Exchange, Step};
-use super::failure::HttpFailure;
+use super::failure::{ErrorStatus, HttpFailure};
 use crate::error::{Error, Kind};
 use crate::notifier::Notifier;
 use crate::service::Reply;
@@ -123,7 +123,9 @@ impl Reader<'_> {
             Ok(Frame::Response(Response {
                 outcome: Err(error),
                 ..
-            })) if !credentials_refused => Error::rpc(&self.config.name, error),
+            })) if !credentials_refused => {
+                Error::rpc(&self.config.name, error).with_source(ErrorStatus(head.status))
+            }
             _ => self.failure(head, &beginning),
         }
     }
@@ -152,14 +154,14 @@ impl Reader<'_> {
 }
 
 /// What a body holds.
-enum Content {
+pub(crate) enum Content {
     Json,
     Events,
     Other,
 }
 
 impl Content {
-    fn of(headers: &HeaderMap) -> Self {
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
         // No compression was asked for.
         if headers.contains_key(CONTENT_ENCODING) {
             return Self::Other;
@@ -174,7 +176,7 @@ impl Content {
     }
 }
 
-fn parse(message: &Bytes, limit: usize) -> Result<Frame, FrameError> {
+pub(crate) fn parse(message: &Bytes, limit: usize) -> Result<Frame, FrameError> {
     let limits = Limits {
         bytes: limit,
         ..Limits::default()
@@ -183,7 +185,7 @@ fn parse(message: &Bytes, limit: usize) -> Result<Frame, FrameError> {
 }
 
 /// Events of other names, and those without data, are not messages.
-fn carries_message(event: &sse::Event) -> bool {
+pub(crate) fn carries_message(event: &sse::Event) -> bool {
     !event.data.is_empty() && event.event.as_deref().is_none_or(|name| name == "message")
 }
 
@@ -210,7 +212,7 @@ const REST: usize = 16 * 1024;
 /// Sees a stream to its end after the response, so that its connection can be used again.
 ///
 /// The caller does not wait for the server: only what has arrived already is read at once.
-async fn finish(mut body: Stream) {
+pub(crate) async fn finish(mut body: Stream) {
     // The connection may have to run before it reports an end that came with the response.
     tokio::task::yield_now().await;
     if let Some(None) = body.next().now_or_never() {
