@@ -123,7 +123,11 @@ impl Flights {
             .all()
             .into_iter()
             .partition(|flight| flight.stage() == Stage::Attached);
-        let flights = if attached.is_empty() { parked } else { attached };
+        let flights = if attached.is_empty() {
+            parked
+        } else {
+            attached
+        };
         if !is_of_one_caller(&flights) {
             let text = "calls of several callers are in flight: nobody knows whose question it is";
             return Place::Nobody(RpcError::new(code::INVALID_PARAMS, text));

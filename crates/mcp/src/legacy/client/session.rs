@@ -60,30 +60,12 @@ pub(super) struct Shared {
 }
 
 impl Session {
-    /// Performs the handshake. `hearing` gets what the server sends outside of our requests.
+    /// Performs the handshake, best with `version`. `hearing` gets what the server sends outside of
+    /// our requests.
     ///
     /// # Errors
     /// The server does not answer in time, refuses, or speaks no revision that we know.
     pub(crate) async fn open(
-        name: Arc<str>,
-        transport: Arc<dyn Transport>,
-        hearing: Hearing,
-        identity: &Identity,
-        config: Config,
-    ) -> Result<Arc<Self>, Error> {
-        Self::open_as(
-            name,
-            transport,
-            hearing,
-            identity,
-            Version::V2025_11_25,
-            config,
-        )
-        .await
-    }
-
-    /// Like [`Self::open`], for a server that is known to speak `version`.
-    pub(crate) async fn open_as(
         name: Arc<str>,
         transport: Arc<dyn Transport>,
         mut hearing: Hearing,
