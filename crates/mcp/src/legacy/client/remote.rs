@@ -246,7 +246,7 @@ impl Remote {
     ) -> Result<Arc<Session>, Error> {
         let name = self.site.config().name.clone();
         let Hello { version, identity } = hello;
-        Session::open_as(name, transport, hearing, identity, *version, self.config).await
+        Session::open(name, transport, hearing, identity, *version, self.config).await
     }
 
     fn too_late(&self) -> Error {

@@ -160,6 +160,6 @@ pub(super) async fn meet(
     let (lines, hearing) = Lines::new(link.clone(), config.heard);
     let name = Arc::from(link.name());
     let transport = Arc::new(lines);
-    let session = Session::open_as(name, transport, hearing, identity, version, config).await?;
+    let session = Session::open(name, transport, hearing, identity, version, config).await?;
     Ok(Found::Old(session))
 }
