@@ -12,7 +12,6 @@ use callgate_mcp::transport::child::ChildConfig;
 use callgate_mcp::transport::http::client;
 use callgate_mcp::transport::http::server::{Config, Server};
 use callgate_mcp::upstream::{self, Era, Process, Remote};
-use callgate_mcp::wire::Version;
 
 #[tokio::main]
 async fn main() -> Result<()> {
@@ -24,10 +23,10 @@ async fn main() -> Result<()> {
         .parse()
         .context("ADDRESS must be like 127.0.0.1:0")?;
     let service: Arc<dyn Service> = match kind.as_str() {
-        "stdio-old" => Arc::new(process(target, rest)?.assume(Version::V2025_11_25)),
-        "stdio-new" => Arc::new(process(target, rest)?.assume(Version::V2026_07_28)),
-        "http-old" => Arc::new(remote(target)?.assume(Era::Old)),
-        "http-new" => Arc::new(remote(target)?.assume(Era::New)),
+        "stdio-old" => Arc::new(process(target, rest)?.assume(Era::OLD)),
+        "stdio-new" => Arc::new(process(target, rest)?.assume(Era::Modern)),
+        "http-old" => Arc::new(remote(target)?.assume(Era::OLD)),
+        "http-new" => Arc::new(remote(target)?.assume(Era::Modern)),
         "http-sse" => Arc::new(remote(target)?.assume_sse()),
         _ => bail!("unknown kind of upstream `{kind}`"),
     };

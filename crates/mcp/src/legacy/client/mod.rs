@@ -9,7 +9,7 @@
 //!   any call; `pages`: the pages it wants users to open; `replies`: our answers.
 //! - `listen`, `watched`: subscriptions to changes.
 //! - `convert`: messages of one revision in the terms of another.
-//! - `line`: the transport over lines; `probe`: which revision a server on lines speaks.
+//! - `line`: the transport over lines; `era`: which revision a server on lines speaks.
 //! - [`Process`], [`Stream`]: servers of any era on lines; `speaker`: what they share.
 //! - `config`: how much is held for an old server.
 //! - `remote`: a URL of either era; `detect` decides which, `epochs` remembers it, `sessions` holds
@@ -23,6 +23,7 @@ mod convert;
 mod detect;
 #[cfg(feature = "http-client")]
 mod epochs;
+mod era;
 mod exchange;
 mod flight;
 mod forward;
@@ -35,7 +36,6 @@ mod line;
 mod listen;
 mod pages;
 mod parked;
-mod probe;
 mod process;
 mod question;
 #[cfg(feature = "http-client")]
@@ -52,13 +52,11 @@ mod unclaimed;
 mod watched;
 
 pub use config::Config;
-#[cfg(feature = "http-client")]
-pub use detect::Era;
+pub use era::Era;
 pub use process::Process;
 #[cfg(feature = "http-client")]
 pub use remote::Remote;
 pub use stream::Stream;
 
-pub(crate) use identity::Identity;
-pub(crate) use session::Session;
-pub(crate) use transport::{Heard, Hearing, Incoming, Outgoing, Transport};
+#[cfg(feature = "http-client")]
+pub(crate) use transport::{Heard, Incoming, Outgoing, Transport};

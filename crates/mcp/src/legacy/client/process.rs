@@ -3,8 +3,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use callgate_wire::Version;
 
 use super::config::Config;
+use super::era::{Era, probe};
 use super::identity::Identity;
-use super::probe::{Verdict, probe};
 use super::speaker::{Broken, Found, Speaker, meet};
 use crate::error::{Error, Kind};
 use crate::service::{BoxFuture, Call, Reply, Service};
@@ -21,7 +21,7 @@ use crate::transport::child::{Child, ChildConfig};
 pub struct Process {
     speaker: Speaker,
     running: Arc<Running>,
-    assumed: Option<Verdict>,
+    assumed: Option<Era>,
     config: Config,
 }
 
@@ -48,10 +48,10 @@ impl Process {
         })
     }
 
-    /// The same server, which is known to speak `version`: it is not asked.
+    /// The same server, of which the era is known already: it is not asked.
     #[must_use]
-    pub fn assume(mut self, version: Version) -> Self {
-        self.assumed = Some(Verdict::of(version));
+    pub fn assume(mut self, era: Era) -> Self {
+        self.assumed = Some(era);
         self
     }
 
@@ -93,25 +93,25 @@ impl Service for Process {
 }
 
 impl Running {
-    async fn find(&self, assumed: Option<Verdict>, config: Config) -> Found {
+    async fn find(&self, assumed: Option<Era>, config: Config) -> Found {
         let found = self.try_find(assumed, config).await;
         found.unwrap_or_else(|error| Found::Broken(Broken::new(&self.command.name, &error)))
     }
 
-    async fn try_find(&self, assumed: Option<Verdict>, config: Config) -> Result<Found, Error> {
+    async fn try_find(&self, assumed: Option<Era>, config: Config) -> Result<Found, Error> {
         let identity = Identity::of_everybody();
         let child = self.child();
-        let (child, verdict) = match assumed {
-            Some(verdict) => (child, verdict),
+        let (child, era) = match assumed {
+            Some(era) => (child, era),
             None => match probe(child.link(), &identity, &config).await {
-                Ok(verdict) => (child, verdict),
+                Ok(era) => (child, era),
                 // Some old servers die of what they do not know.
-                Err(error) if error.kind() == Kind::Closed => (self.restart()?, Verdict::OLD),
+                Err(error) if error.kind() == Kind::Closed => (self.restart()?, Era::OLD),
                 Err(error) => return Err(error),
             },
         };
         let link = child.link().clone();
-        meet(&link, child, verdict, &identity, config).await
+        meet(&link, child, era, &identity, config).await
     }
 
     /// Starts the server anew.

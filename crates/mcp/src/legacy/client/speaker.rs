@@ -6,9 +6,9 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::config::Config;
+use super::era::Era;
 use super::identity::Identity;
 use super::line::Lines;
-use super::probe::Verdict;
 use super::session::Session;
 use crate::error::{Error, Kind};
 use crate::service::{BoxFuture, Call, Reply, Service};
@@ -149,13 +149,13 @@ impl Broken {
 pub(super) async fn meet(
     link: &Arc<Link>,
     modern: Arc<dyn Service>,
-    verdict: Verdict,
+    era: Era,
     identity: &Identity,
     config: Config,
 ) -> Result<Found, Error> {
-    let version = match verdict {
-        Verdict::Modern => return Ok(Found::Modern(modern)),
-        Verdict::Old(version) => version,
+    let version = match era {
+        Era::Modern => return Ok(Found::Modern(modern)),
+        Era::Old(version) => version,
     };
     let (lines, hearing) = Lines::new(link.clone(), config.heard);
     let name = Arc::from(link.name());

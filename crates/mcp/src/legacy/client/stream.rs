@@ -4,8 +4,8 @@ use callgate_wire::Version;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::config::Config;
+use super::era::probe;
 use super::identity::Identity;
-use super::probe::probe;
 use super::speaker::{Broken, Found, Speaker, meet};
 use crate::error::Error;
 use crate::service::{BoxFuture, Call, Reply, Service};
@@ -74,6 +74,6 @@ impl Service for Stream {
 async fn find(connection: Arc<Connection>, config: Config) -> Result<Found, Error> {
     let identity = Identity::of_everybody();
     let link = connection.link().clone();
-    let verdict = probe(&link, &identity, &config).await?;
-    meet(&link, connection, verdict, &identity, config).await
+    let era = probe(&link, &identity, &config).await?;
+    meet(&link, connection, era, &identity, config).await
 }

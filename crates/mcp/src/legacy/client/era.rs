@@ -9,31 +9,30 @@ use super::identity::Identity;
 use crate::error::{Error, Kind};
 use crate::transport::line::{Link, Unwanted};
 
-/// How a server wants to be spoken to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+/// Which family of revisions a server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Era {
     /// Every request carries its own metadata.
     Modern,
     /// There is a handshake, best with this version.
     Old(Version),
 }
 
-impl Verdict {
+impl Era {
     /// The era of a server of which nothing is known but that it is not modern.
-    pub(crate) const OLD: Self = Self::Old(Version::V2025_11_25);
+    pub const OLD: Self = Self::Old(Version::V2025_11_25);
 
-    /// The era of a server that speaks `version`.
-    pub(crate) fn of(version: Version) -> Self {
-        match version.is_modern() {
-            true => Self::Modern,
-            false => Self::Old(version),
-        }
+    pub(crate) fn is_modern(self) -> bool {
+        self == Self::Modern
     }
 
     /// The era of a server that names the versions it speaks; `None` where we speak none of them.
     pub(crate) fn of_versions(names: &[String]) -> Option<Self> {
         let versions = names.iter().filter_map(|name| Version::parse(name));
-        versions.max().map(Self::of)
+        versions.max().map(|version| match version.is_modern() {
+            true => Self::Modern,
+            false => Self::Old(version),
+        })
     }
 }
 
@@ -41,17 +40,13 @@ impl Verdict {
 ///
 /// # Errors
 /// The server is gone, or speaks no version that we do.
-pub(super) async fn probe(
-    link: &Link,
-    identity: &Identity,
-    config: &Config,
-) -> Result<Verdict, Error> {
+pub(super) async fn probe(link: &Link, identity: &Identity, config: &Config) -> Result<Era, Error> {
     let method = Method::new(method::SERVER_DISCOVER);
     let params = identity.discover_params();
     let answer = link.request(&method, &params, Unwanted::Ignore);
     match timeout(config.probe, answer).await {
         Ok(answer) => judge(&Arc::from(link.name()), answer),
-        Err(_) => Ok(Verdict::OLD),
+        Err(_) => Ok(Era::OLD),
     }
 }
 
@@ -59,26 +54,26 @@ pub(super) async fn probe(
 ///
 /// Old servers answer what they do not know with any error, or as if they had been asked something
 /// else; only an answer that nobody gives by chance makes a server modern.
-fn judge(name: &Arc<str>, answer: Result<RawJson, Error>) -> Result<Verdict, Error> {
+fn judge(name: &Arc<str>, answer: Result<RawJson, Error>) -> Result<Era, Error> {
     let (versions, otherwise) = match answer {
-        Ok(result) => (names(result.get("supportedVersions")), Verdict::OLD),
+        Ok(result) => (names(result.get("supportedVersions")), Era::OLD),
         Err(error) => match (error.kind(), error.code()) {
             (Kind::Closed | Kind::Protocol, _) => return Err(error),
             (Kind::Rpc, code::UNSUPPORTED_PROTOCOL_VERSION) => {
                 let supported = error.data().and_then(|data| data.get("supported"));
                 let versions = names(supported).unwrap_or_default();
-                (Some(versions), Verdict::Modern)
+                (Some(versions), Era::Modern)
             }
             (Kind::Rpc, code::HEADER_MISMATCH | code::MISSING_REQUIRED_CLIENT_CAPABILITY) => {
-                (None, Verdict::Modern)
+                (None, Era::Modern)
             }
-            _ => (None, Verdict::OLD),
+            _ => (None, Era::OLD),
         },
     };
     let Some(versions) = versions else {
         return Ok(otherwise);
     };
-    Verdict::of_versions(&versions).ok_or_else(|| {
+    Era::of_versions(&versions).ok_or_else(|| {
         let named = match versions.is_empty() {
             true => "none that it names".to_owned(),
             false => versions.join(", "),
@@ -99,7 +94,7 @@ fn names(list: Option<RawJson>) -> Option<Vec<String>> {
 mod tests {
     use super::*;
 
-    fn check(answer: Result<&str, &str>, expect: Result<Verdict, &str>) {
+    fn check(answer: Result<&str, &str>, expect: Result<Era, &str>) {
         let name: Arc<str> = Arc::from("old");
         let json = |text: &str| serde_json::from_str::<RawJson>(text).unwrap();
         let judged = judge(
@@ -114,18 +109,18 @@ mod tests {
 
     #[test]
     fn only_what_nobody_answers_by_chance_makes_a_server_modern() {
-        let old = Ok(Verdict::OLD);
+        let old = Ok(Era::OLD);
         check(
             Ok(r#"{"supportedVersions":["2026-07-28"]}"#),
-            Ok(Verdict::Modern),
+            Ok(Era::Modern),
         );
         check(
             Ok(r#"{"supportedVersions":["2025-03-26","2026-07-28","x"]}"#),
-            Ok(Verdict::Modern),
+            Ok(Era::Modern),
         );
         check(
             Ok(r#"{"supportedVersions":["2024-11-05","2025-06-18"]}"#),
-            Ok(Verdict::Old(Version::V2025_06_18)),
+            Ok(Era::Old(Version::V2025_06_18)),
         );
         check(Ok("{}"), old);
         check(Ok("[]"), old);
@@ -134,7 +129,7 @@ mod tests {
         }
         for code in [-32020, -32021] {
             let error = format!(r#"{{"code":{code},"message":"m"}}"#);
-            check(Err(&error), Ok(Verdict::Modern));
+            check(Err(&error), Ok(Era::Modern));
         }
     }
 
@@ -143,10 +138,10 @@ mod tests {
         let refused = |supported: &str| {
             format!(r#"{{"code":-32022,"message":"m","data":{{"supported":{supported}}}}}"#)
         };
-        check(Err(&refused(r#"["2026-07-28"]"#)), Ok(Verdict::Modern));
+        check(Err(&refused(r#"["2026-07-28"]"#)), Ok(Era::Modern));
         check(
             Err(&refused(r#"["2025-06-18"]"#)),
-            Ok(Verdict::Old(Version::V2025_06_18)),
+            Ok(Era::Old(Version::V2025_06_18)),
         );
         check(
             Err(&refused(r#"["2027-01-01","2028-01-01"]"#)),
