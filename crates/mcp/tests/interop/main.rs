@@ -1,4 +1,4 @@
-//! Interoperation with other implementations, each of them in its mode of revision 2026-07-28.
+//! Interoperation with other implementations, in their mode of revision 2026-07-28 but where said.
 
 #![cfg(test)]
 
@@ -6,4 +6,5 @@ mod our_client;
 mod our_server;
 mod python;
 mod rmcp_client;
+mod rmcp_old_client;
 mod rmcp_server;

@@ -3,7 +3,7 @@
 mod connections;
 mod failures;
 mod headers;
-mod peer;
+pub(crate) mod peer;
 mod relay;
 mod requests;
 mod schemas;

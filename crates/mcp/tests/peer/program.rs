@@ -6,6 +6,8 @@ use std::process::ExitCode;
 
 #[cfg(unix)]
 mod evil;
+#[cfg(feature = "http-server")]
+mod http;
 #[cfg(unix)]
 mod parent;
 mod server;
@@ -22,6 +24,8 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
         ["serve"] => server::serve(),
+        #[cfg(feature = "http-server")]
+        ["serve-http"] => http::serve(),
         #[cfg(unix)]
         ["evil", how, rest @ ..] => evil::misbehave(how, rest),
         #[cfg(unix)]

@@ -7,20 +7,12 @@ use callgate_wire::{Frame, Id, Method, RawJson, Splice, Version, code, encode, m
 use http::Request;
 use http::response::Parts;
 
+use super::era::Era;
 use super::http::Events;
 use crate::error::{Error, Kind};
 use crate::transport::http::client::{
     Content, ErrorStatus, HttpFailure, Site, Stream, carries_message, framed, headers, parse,
 };
-
-/// The two families of revisions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Era {
-    /// Every request carries its own metadata.
-    New,
-    /// There is a handshake first, and then a session.
-    Old,
-}
 
 /// Asks a server for `server/discover`, which no old server has, with the metadata of `params`.
 ///
@@ -54,30 +46,37 @@ fn judge(status: u16, content: Content, body: &Bytes) -> Option<Era> {
         _ => parse(body, usize::MAX).ok(),
     };
     let Some(Frame::Response(response)) = message else {
-        return Some(Era::Old);
+        return Some(Era::OLD);
     };
-    let is_new = match &response.outcome {
-        Ok(result) if is_success => {
-            let versions = result.get("supportedVersions");
-            result.get("resultType").is_some() && may_speak_new(versions.as_ref())
+    Some(match &response.outcome {
+        Ok(result) if is_success && result.get("resultType").is_some() => {
+            modern_unless_named(result.get("supportedVersions"))
         }
-        Ok(_) => false,
+        Ok(_) => Era::OLD,
         Err(error) => match error_code(error) {
             Some(code::UNSUPPORTED_PROTOCOL_VERSION) => {
-                may_speak_new(error.at(&["data", "supported"]).as_ref())
+                modern_unless_named(error.at(&["data", "supported"]))
             }
-            Some(code::HEADER_MISMATCH | code::MISSING_REQUIRED_CLIENT_CAPABILITY) => true,
-            Some(code::METHOD_NOT_FOUND) => status == 404,
-            _ => false,
+            Some(code::HEADER_MISMATCH | code::MISSING_REQUIRED_CLIENT_CAPABILITY) => Era::Modern,
+            Some(code::METHOD_NOT_FOUND) if status == 404 => Era::Modern,
+            _ => Era::OLD,
         },
-    };
-    Some(if is_new { Era::New } else { Era::Old })
+    })
 }
 
-/// Whether a failure of a request to a new server means that the server is an old one by now.
+/// The era of a modern answer: an old version only where that is all the server names.
+fn modern_unless_named(versions: Option<RawJson>) -> Era {
+    let names: Option<Vec<String>> = versions.and_then(|versions| versions.decode().ok());
+    // A server that speaks nothing we know says so best in the modern way.
+    names
+        .and_then(|names| Era::of_versions(&names))
+        .unwrap_or(Era::Modern)
+}
+
+/// Whether a failure of a request to a modern server means that the server is an old one by now.
 ///
-/// It was refused without being carried out, in a way that no new server refuses.
-pub(super) fn contradicts_new(name: &Method, error: &Error) -> bool {
+/// It was refused without being carried out, in a way that no modern server refuses.
+pub(super) fn contradicts_modern(name: &Method, error: &Error) -> bool {
     match status_of(error) {
         Some(401 | 403 | 408 | 413 | 429 | 431) => false,
         Some(400..500) => !matches!(
@@ -98,7 +97,7 @@ pub(super) fn contradicts_new(name: &Method, error: &Error) -> bool {
     }
 }
 
-/// Whether a failed handshake means that the server is a new one by now.
+/// Whether a failed handshake means that the server is a modern one by now.
 pub(super) fn contradicts_old(error: &Error) -> bool {
     let refused = matches!(status_of(error), Some(400..500)) || rpc_code(error).is_some();
     refused && !matches!(status_of(error), Some(401 | 403 | 408 | 413 | 429 | 431))
@@ -106,7 +105,7 @@ pub(super) fn contradicts_old(error: &Error) -> bool {
 
 /// Whether a handshake failed in the way of a server that knows only HTTP+SSE.
 pub(super) fn may_have_two_endpoints(error: &Error) -> bool {
-    let is_new = matches!(
+    let is_modern = matches!(
         rpc_code(error),
         Some(
             code::HEADER_MISMATCH
@@ -114,21 +113,7 @@ pub(super) fn may_have_two_endpoints(error: &Error) -> bool {
                 | code::UNSUPPORTED_PROTOCOL_VERSION
         )
     );
-    !is_new && matches!(status_of(error), Some(400 | 404 | 405))
-}
-
-/// Whether a list of versions leaves a new one open; where there is no list, it does.
-fn may_speak_new(versions: Option<&RawJson>) -> bool {
-    let Some(versions) = versions else {
-        return true;
-    };
-    let names = versions.elements();
-    let known: Vec<Version> = names
-        .iter()
-        .filter_map(|name| Version::parse(&name.text()?))
-        .collect();
-    // Without a version that we know, the new way is the one to say so.
-    known.is_empty() || known.iter().any(|version| version.is_modern())
+    !is_modern && matches!(status_of(error), Some(400 | 404 | 405))
 }
 
 /// The HTTP status behind an error.
@@ -259,47 +244,47 @@ mod tests {
     }
 
     #[test]
-    fn a_success_is_new_only_where_it_says_so() {
+    fn a_success_is_modern_only_where_it_says_so() {
         let complete = r#"{"resultType":"complete"}"#;
         let versions = |list: &str| {
             result(&format!(
                 r#"{{"resultType":"complete","supportedVersions":{list}}}"#
             ))
         };
-        check(200, true, &result(complete), Some(Era::New));
-        check(200, true, &versions(r#"["2026-07-28"]"#), Some(Era::New));
+        check(200, true, &result(complete), Some(Era::Modern));
+        check(200, true, &versions(r#"["2026-07-28"]"#), Some(Era::Modern));
         check(
             200,
             true,
             &versions(r#"["2025-11-25","2026-07-28"]"#),
-            Some(Era::New),
+            Some(Era::Modern),
         );
-        check(200, true, &versions(r#"["2031-01-01"]"#), Some(Era::New));
-        check(200, true, &versions(r#"["2025-11-25"]"#), Some(Era::Old));
-        check(200, true, &result("{}"), Some(Era::Old));
-        check(200, true, &result(r#"{"tools":[]}"#), Some(Era::Old));
+        check(200, true, &versions(r#"["2031-01-01"]"#), Some(Era::Modern));
+        check(200, true, &versions(r#"["2025-11-25"]"#), Some(Era::OLD));
+        check(200, true, &result("{}"), Some(Era::OLD));
+        check(200, true, &result(r#"{"tools":[]}"#), Some(Era::OLD));
         for code in [-32020, -32021, -32022] {
-            check(200, true, &error(code), Some(Era::New));
+            check(200, true, &error(code), Some(Era::Modern));
         }
         for code in [-32601, -32602, -32600, -32000, -32603, 1] {
-            check(200, true, &error(code), Some(Era::Old));
+            check(200, true, &error(code), Some(Era::OLD));
         }
-        check(200, false, &result(complete), Some(Era::Old));
+        check(200, false, &result(complete), Some(Era::OLD));
         for body in ["", "<html>", "[]", r#"{"ok":true}"#] {
-            check(200, true, body, Some(Era::Old));
-            check(202, false, body, Some(Era::Old));
+            check(200, true, body, Some(Era::OLD));
+            check(202, false, body, Some(Era::OLD));
         }
     }
 
     #[test]
-    fn a_refusal_is_new_only_with_an_error_that_only_new_servers_have() {
+    fn a_refusal_is_modern_only_with_an_error_that_only_modern_servers_have() {
         for status in [400, 402, 404, 405, 406, 409, 410, 415, 422, 429] {
             for json in [true, false] {
                 for code in [-32020, -32021, -32022] {
-                    check(status, json, &error(code), Some(Era::New));
+                    check(status, json, &error(code), Some(Era::Modern));
                 }
                 for code in [-32602, -32600, -32700, -32000, -32001, -32603, 0] {
-                    check(status, json, &error(code), Some(Era::Old));
+                    check(status, json, &error(code), Some(Era::OLD));
                 }
                 for body in [
                     "",
@@ -311,22 +296,36 @@ mod tests {
                     r#"{"error":{"code":-32022}}"#,
                     r#"{"jsonrpc":"2.0","error":{"code":"-32022"}}"#,
                 ] {
-                    check(status, json, body, Some(Era::Old));
+                    check(status, json, body, Some(Era::OLD));
                 }
             }
-            let not_found = if status == 404 { Era::New } else { Era::Old };
+            let not_found = if status == 404 { Era::Modern } else { Era::OLD };
             check(status, true, &error(-32601), Some(not_found));
         }
     }
 
     #[test]
     fn hc_19_versions_that_only_a_handshake_can_agree_on_are_old() {
-        let old = r#"["2025-11-25","2025-06-18"]"#;
-        check(400, true, &unsupported(old), Some(Era::Old));
-        check(400, true, &unsupported(r#"["2026-07-28"]"#), Some(Era::New));
-        check(400, true, &unsupported(r#"["2099-01-01"]"#), Some(Era::New));
-        check(400, true, &unsupported("[]"), Some(Era::New));
-        check(400, true, &unsupported("7"), Some(Era::New));
+        check(
+            400,
+            true,
+            &unsupported(r#"["2024-11-05","2025-06-18"]"#),
+            Some(Era::Old(Version::V2025_06_18)),
+        );
+        check(
+            400,
+            true,
+            &unsupported(r#"["2026-07-28"]"#),
+            Some(Era::Modern),
+        );
+        check(
+            400,
+            true,
+            &unsupported(r#"["2099-01-01"]"#),
+            Some(Era::Modern),
+        );
+        check(400, true, &unsupported("[]"), Some(Era::Modern));
+        check(400, true, &unsupported("7"), Some(Era::Modern));
     }
 
     /// An error as a response with this status becomes one.
@@ -352,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_server_is_doubted_after_a_refusal_that_no_new_server_gives() {
+    fn a_modern_server_is_doubted_after_a_refusal_that_none_gives() {
         for (status, code, expect) in [
             (400, None, true),
             (404, None, true),
@@ -371,13 +370,13 @@ mod tests {
             (200, Some(-32000), false),
             (200, Some(-32601), false),
         ] {
-            let seen = contradicts_new(&Method::new("tools/call"), &refused(status, code));
+            let seen = contradicts_modern(&Method::new("tools/call"), &refused(status, code));
             assert_eq!(seen, expect, "{status} {code:?}");
         }
         let discover = Method::new("server/discover");
-        assert!(contradicts_new(&discover, &refused(200, Some(-32601))));
+        assert!(contradicts_modern(&discover, &refused(200, Some(-32601))));
         let lost = Error::new(Kind::Closed, "lost");
-        assert!(!contradicts_new(&discover, &lost));
+        assert!(!contradicts_modern(&discover, &lost));
     }
 
     #[test]

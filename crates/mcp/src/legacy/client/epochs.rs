@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
-use super::detect::Era;
+use super::era::Era;
 use crate::error::Error;
 
 /// What is known about the era of one server, and when to ask again.
@@ -17,9 +17,11 @@ struct State {
 }
 
 /// The time for which one answer about the era holds.
-#[derive(Default)]
 pub(super) struct Epoch {
     era: OnceCell<Result<Era, Error>>,
+    since: Instant,
+    /// Whether anything was ever answered in this way.
+    proven: AtomicBool,
     /// Whether an old server is known to have the transport with two endpoints.
     two_endpoints: AtomicBool,
 }
@@ -28,10 +30,7 @@ impl Epochs {
     /// An era that is yet to be asked for, if it is not given.
     pub(super) fn new(era: Option<Era>) -> Self {
         Self(Mutex::new(State {
-            current: Arc::new(Epoch {
-                era: OnceCell::new_with(era.map(Ok)),
-                ..Epoch::default()
-            }),
+            current: Arc::new(Epoch::new(era)),
             doubts: Doubts::new(Instant::now()),
         }))
     }
@@ -44,10 +43,13 @@ impl Epochs {
     pub(super) fn after(&self, past: &Arc<Epoch>) -> Option<Arc<Epoch>> {
         let mut state = self.state();
         if Arc::ptr_eq(&state.current, past) {
-            if !state.doubts.allow(Instant::now()) {
+            // What was just found out is not doubted because of what does not work yet.
+            if !past.is_proven() && past.since.elapsed() < EVERY
+                || !state.doubts.allow(Instant::now())
+            {
                 return None;
             }
-            state.current = Arc::default();
+            state.current = Arc::new(Epoch::new(None));
         }
         Some(state.current.clone())
     }
@@ -56,7 +58,7 @@ impl Epochs {
     fn forget(&self, failed: &Arc<Epoch>) {
         let mut state = self.state();
         if Arc::ptr_eq(&state.current, failed) {
-            state.current = Arc::default();
+            state.current = Arc::new(Epoch::new(None));
         }
     }
 
@@ -81,6 +83,26 @@ impl Epochs {
 }
 
 impl Epoch {
+    fn new(era: Option<Era>) -> Self {
+        Self {
+            era: OnceCell::new_with(era.map(Ok)),
+            since: Instant::now(),
+            proven: AtomicBool::new(false),
+            two_endpoints: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn is_proven(&self) -> bool {
+        self.proven.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn prove(&self) {
+        // Written once: everybody reads it.
+        if !self.is_proven() {
+            self.proven.store(true, Ordering::Relaxed);
+        }
+    }
+
     pub(super) fn has_two_endpoints(&self) -> bool {
         self.two_endpoints.load(Ordering::Relaxed)
     }
@@ -144,14 +166,21 @@ mod tests {
         );
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn an_epoch_ends_once_for_all_who_doubt_it() {
-        let epochs = Epochs::new(Some(Era::New));
+        let epochs = Epochs::new(Some(Era::Modern));
         let first = epochs.current();
+        assert!(epochs.after(&first).is_none());
+        first.prove();
         let second = epochs.after(&first).unwrap();
         assert!(Arc::ptr_eq(&second, &epochs.after(&first).unwrap()));
+        tokio::time::advance(EVERY).await;
         let third = epochs.after(&second).unwrap();
+        third.prove();
         let fourth = epochs.after(&third).unwrap();
+        fourth.prove();
+        let fourth = epochs.after(&fourth).unwrap();
+        fourth.prove();
         assert!(epochs.after(&fourth).is_none());
         assert!(Arc::ptr_eq(&fourth, &epochs.after(&first).unwrap()));
     }
@@ -162,10 +191,10 @@ mod tests {
         let failing = async { Err(Error::internal("no answer")) };
         let error = epochs.era(&epochs.current(), failing).await.unwrap_err();
         assert_eq!(error.to_string(), "no answer");
-        let era = epochs.era(&epochs.current(), async { Ok(Era::Old) }).await;
-        assert_eq!(era.unwrap(), Era::Old);
+        let era = epochs.era(&epochs.current(), async { Ok(Era::OLD) }).await;
+        assert_eq!(era.unwrap(), Era::OLD);
         let never = std::future::pending();
         let era = epochs.era(&epochs.current(), never).await;
-        assert_eq!(era.unwrap(), Era::Old);
+        assert_eq!(era.unwrap(), Era::OLD);
     }
 }

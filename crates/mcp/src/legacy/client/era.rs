@@ -9,9 +9,9 @@ use super::identity::Identity;
 use crate::error::{Error, Kind};
 use crate::transport::line::{Link, Unwanted};
 
-/// How a server wants to be spoken to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Era {
+/// Which family of revisions a server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Era {
     /// Every request carries its own metadata.
     Modern,
     /// There is a handshake, best with this version.
@@ -20,7 +20,11 @@ pub(crate) enum Era {
 
 impl Era {
     /// The era of a server of which nothing is known but that it is not modern.
-    pub(crate) const OLD: Self = Self::Old(Version::V2025_11_25);
+    pub const OLD: Self = Self::Old(Version::V2025_11_25);
+
+    pub(crate) fn is_modern(self) -> bool {
+        self == Self::Modern
+    }
 
     /// The era of a server that names the versions it speaks; `None` where we speak none of them.
     pub(crate) fn of_versions(names: &[String]) -> Option<Self> {

@@ -52,13 +52,11 @@ mod unclaimed;
 mod watched;
 
 pub use config::Config;
-#[cfg(feature = "http-client")]
-pub use detect::Era;
+pub use era::Era;
 pub use process::Process;
 #[cfg(feature = "http-client")]
 pub use remote::Remote;
 pub use stream::Stream;
 
-pub(crate) use identity::Identity;
-pub(crate) use session::Session;
-pub(crate) use transport::{Heard, Hearing, Incoming, Outgoing, Transport};
+#[cfg(feature = "http-client")]
+pub(crate) use transport::{Heard, Incoming, Outgoing, Transport};

@@ -1,16 +1,17 @@
 use std::fmt;
 use std::sync::Arc;
 
-use callgate_wire::{RawJson, meta};
+use callgate_wire::{RawJson, Version, meta};
 
 use super::config::Config;
-use super::detect::{self, Era};
+use super::detect;
 use super::epochs::{Epoch, Epochs};
+use super::era::Era;
 use super::http::{Background, Streamable, TwoEndpoints};
 use super::identity::Identity;
 use super::session::Session;
 use super::sessions::{Carrier, Key, Opened, Sessions};
-use super::transport::{Heard, Transport};
+use super::transport::{Heard, Hearing, Transport};
 use crate::error::{Error, Kind, Retry};
 use crate::service::{BoxFuture, Call, Reply, Service};
 use crate::transport::http::client::{self, HttpClient, Site};
@@ -18,7 +19,7 @@ use crate::transport::http::client::{self, HttpClient, Site};
 /// A server at a URL, whatever revision it speaks.
 ///
 /// Which one that is, is found out with the first call and again when the server contradicts it. A
-/// new server is spoken to as by [`HttpClient`]. With an old one there is a session for each caller
+/// modern server is spoken to as by [`HttpClient`]. With an old one there is a session for each caller
 /// and each set of capabilities; one that the server has forgotten is opened again, and what was
 /// refused for its sake is sent again, once.
 ///
@@ -30,7 +31,7 @@ use crate::transport::http::client::{self, HttpClient, Site};
 /// ```
 pub struct Remote {
     site: Arc<Site>,
-    new: HttpClient,
+    modern: HttpClient,
     epochs: Epochs,
     sessions: Sessions,
     background: Background,
@@ -45,7 +46,7 @@ impl Remote {
     pub fn new(url: &str, config: client::Config) -> Result<Self, Error> {
         let site = Arc::new(Site::new(url, config)?);
         Ok(Self {
-            new: HttpClient::over(site.clone()),
+            modern: HttpClient::over(site.clone()),
             site,
             epochs: Epochs::new(None),
             sessions: Sessions::default(),
@@ -58,6 +59,14 @@ impl Remote {
     #[must_use]
     pub fn assume(mut self, era: Era) -> Self {
         self.epochs = Epochs::new(Some(era));
+        self
+    }
+
+    /// The same server, which is known to speak HTTP+SSE at this URL.
+    #[must_use]
+    pub fn assume_sse(mut self) -> Self {
+        self.epochs = Epochs::new(Some(Era::OLD));
+        self.epochs.current().learn_two_endpoints();
         self
     }
 
@@ -83,20 +92,25 @@ impl Remote {
         let error = match self.attempt(era, &epoch, call.clone()).await {
             Err(Failed::Contradicted(error)) => error,
             Err(Failed::Finally(error)) => return Err(error),
-            Ok(reply) => return Ok(reply),
+            Ok(reply) => {
+                epoch.prove();
+                return Ok(reply);
+            }
         };
         let Some(next) = self.epochs.after(&epoch) else {
             return Err(error);
         };
         match self.era(&next, &call).await {
-            Ok(new_era) if new_era != era => {
+            Ok(found) if found.is_modern() != era.is_modern() => {
                 let name = &self.site.config().name;
-                tracing::info!(server = %name, ?new_era, "a server speaks another era than before");
-                if new_era == Era::New {
+                tracing::info!(server = %name, ?found, "a server speaks otherwise than before");
+                if found.is_modern() {
                     self.sessions.clear();
                 }
-                let outcome = self.attempt(new_era, &next, call).await;
-                outcome.map_err(|failed| failed.into_error())
+                let outcome = self.attempt(found, &next, call).await;
+                outcome
+                    .inspect(|_| next.prove())
+                    .map_err(|failed| failed.into_error())
             }
             _ => Err(error),
         }
@@ -113,46 +127,55 @@ impl Remote {
 
     async fn attempt(&self, era: Era, epoch: &Epoch, call: Call) -> Result<Reply, Failed> {
         match era {
-            Era::New => {
+            Era::Modern => {
                 let method = call.method.clone();
-                self.new.call(call).await.map_err(|error| {
-                    if detect::contradicts_new(&method, &error) {
+                self.modern.call(call).await.map_err(|error| {
+                    if detect::contradicts_modern(&method, &error) {
                         Failed::Contradicted(error)
                     } else {
                         Failed::Finally(error)
                     }
                 })
             }
-            Era::Old => self.call_old(epoch, call).await,
+            Era::Old(version) => self.call_old(version, epoch, call).await,
         }
     }
 
     /// Makes a call in its session, and once more in the next if the server has forgotten this one.
-    async fn call_old(&self, epoch: &Epoch, call: Call) -> Result<Reply, Failed> {
-        let outcome = self.call_in_session(epoch, call.clone()).await;
+    async fn call_old(&self, version: Version, epoch: &Epoch, call: Call) -> Result<Reply, Failed> {
+        let outcome = self.call_in_session(version, epoch, call.clone()).await;
         match outcome {
             Err(Failed::Finally(error))
                 if error.kind() == Kind::Closed && error.retry() == Retry::Safe =>
             {
-                self.call_in_session(epoch, call).await
+                self.call_in_session(version, epoch, call).await
             }
             outcome => outcome,
         }
     }
 
-    async fn call_in_session(&self, epoch: &Epoch, call: Call) -> Result<Reply, Failed> {
+    async fn call_in_session(
+        &self,
+        version: Version,
+        epoch: &Epoch,
+        call: Call,
+    ) -> Result<Reply, Failed> {
         let key = Key {
             caller: call.cx.caller.clone(),
             capabilities: of_meta(&call, meta::CLIENT_CAPABILITIES)
                 .unwrap_or_else(RawJson::empty_object),
         };
-        let identity = Identity {
-            capabilities: key.capabilities.clone(),
-            client_info: of_meta(&call, meta::CLIENT_INFO).unwrap_or_else(own_info),
+        let client_info = of_meta(&call, meta::CLIENT_INFO);
+        let hello = Hello {
+            version,
+            identity: Identity {
+                capabilities: key.capabilities.clone(),
+                client_info: client_info.unwrap_or_else(|| Identity::of_everybody().client_info),
+            },
         };
         // Held until the call is over: a session in use does not make way for another.
         let place = self.sessions.place(key).map_err(Failed::Finally)?;
-        let opening = place.session(self.open(epoch, &identity));
+        let opening = place.session(self.open(epoch, &hello));
         let session = opening.await.map_err(|error| {
             if detect::contradicts_old(&error) {
                 Failed::Contradicted(error)
@@ -164,15 +187,15 @@ impl Remote {
     }
 
     /// Opens a session over the transport that the server has.
-    async fn open(&self, epoch: &Epoch, identity: &Identity) -> Result<Opened, Error> {
+    async fn open(&self, epoch: &Epoch, hello: &Hello) -> Result<Opened, Error> {
         if epoch.has_two_endpoints() {
-            return self.open_two_endpoints(identity).await;
+            return self.open_two_endpoints(hello).await;
         }
-        let refusal = match self.open_streamable(identity).await {
+        let refusal = match self.open_streamable(hello).await {
             Err(error) if detect::may_have_two_endpoints(&error) => error,
             outcome => return outcome,
         };
-        match self.open_two_endpoints(identity).await {
+        match self.open_two_endpoints(hello).await {
             Ok(opened) => {
                 epoch.learn_two_endpoints();
                 Ok(opened)
@@ -188,31 +211,36 @@ impl Remote {
         }
     }
 
-    async fn open_streamable(&self, identity: &Identity) -> Result<Opened, Error> {
+    async fn open_streamable(&self, hello: &Hello) -> Result<Opened, Error> {
         let (heard, hearing) = Heard::channel(self.config.heard);
         let transport = Streamable::new(self.site.clone(), heard, self.background.clone());
         let transport = Arc::new(transport);
-        let carrier: Arc<dyn Transport> = transport.clone();
-        let name = self.site.config().name.clone();
-        let session = Session::open(name, carrier, hearing, identity, self.config).await?;
         Ok(Opened {
-            session,
+            session: self.greet(transport.clone(), hearing, hello).await?,
             carrier: Carrier::Streamable(transport),
         })
     }
 
-    async fn open_two_endpoints(&self, identity: &Identity) -> Result<Opened, Error> {
+    async fn open_two_endpoints(&self, hello: &Hello) -> Result<Opened, Error> {
         let (heard, hearing) = Heard::channel(self.config.heard);
         let background = self.background.clone();
         let transport = TwoEndpoints::open(self.site.clone(), heard, background).await?;
         let transport = Arc::new(transport);
-        let carrier: Arc<dyn Transport> = transport.clone();
-        let name = self.site.config().name.clone();
-        let session = Session::open(name, carrier, hearing, identity, self.config).await?;
         Ok(Opened {
-            session,
+            session: self.greet(transport.clone(), hearing, hello).await?,
             carrier: Carrier::TwoEndpoints(transport),
         })
+    }
+
+    async fn greet(
+        &self,
+        transport: Arc<dyn Transport>,
+        hearing: Hearing,
+        hello: &Hello,
+    ) -> Result<Arc<Session>, Error> {
+        let name = self.site.config().name.clone();
+        let Hello { version, identity } = hello;
+        Session::open_as(name, transport, hearing, identity, *version, self.config).await
     }
 
     fn too_late(&self) -> Error {
@@ -238,6 +266,12 @@ impl fmt::Debug for Remote {
     }
 }
 
+/// What a handshake begins with.
+struct Hello {
+    version: Version,
+    identity: Identity,
+}
+
 /// How an attempt failed.
 enum Failed {
     /// As the server of this era may fail.
@@ -256,10 +290,4 @@ impl Failed {
 
 fn of_meta(call: &Call, key: &str) -> Option<RawJson> {
     call.params.at(&["_meta", key]).filter(RawJson::is_object)
-}
-
-/// Who we are, for a caller that does not say who it is.
-fn own_info() -> RawJson {
-    let info = serde_json::json!({ "name": "callgate", "version": env!("CARGO_PKG_VERSION") });
-    RawJson::encode(&info).expect("a value is always JSON")
 }

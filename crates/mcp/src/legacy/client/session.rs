@@ -106,10 +106,13 @@ impl Session {
         let watching = tokio::spawn({
             let shared = shared.clone();
             async move {
-                shared
-                    .watched
-                    .keep_up(&shared.transport, &shared.config)
-                    .await
+                let Shared {
+                    watched,
+                    transport,
+                    config,
+                    ..
+                } = &*shared;
+                watched.keep_up(transport, config).await;
             }
         });
         Ok(Arc::new(Self {

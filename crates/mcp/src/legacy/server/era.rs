@@ -44,11 +44,11 @@ pub(crate) enum Era {
 
 /// Says how a message at the server has to be understood: the one place where this is decided.
 pub(crate) fn decide(clues: Clues<'_>) -> Era {
-    if clues.method.is_some_and(is_handshake) {
-        return Era::Handshake;
-    }
     if clues.names_version {
         return Era::Modern;
+    }
+    if clues.method.is_some_and(is_handshake) {
+        return Era::Handshake;
     }
     let named = clues.header.map(Version::parse);
     match (named, clues.session) {
@@ -79,23 +79,23 @@ mod tests {
     };
 
     #[test]
-    fn a_handshake_is_one_whatever_else_is_known() {
-        for clues in [
-            ALONE,
-            Clues {
-                names_version: true,
-                header: Some("2026-07-28"),
-                ..ALONE
-            },
-            Clues {
-                session: Named::Gone,
-                header: Some("x"),
-                ..ALONE
-            },
-        ] {
-            let method = Some("initialize");
-            assert_eq!(decide(Clues { method, ..clues }), Era::Handshake);
-        }
+    fn a_handshake_is_one_unless_it_carries_metadata() {
+        let handshake = Clues {
+            method: Some("initialize"),
+            ..ALONE
+        };
+        assert_eq!(decide(handshake), Era::Handshake);
+        let doubtful = Clues {
+            session: Named::Gone,
+            header: Some("x"),
+            ..handshake
+        };
+        assert_eq!(decide(doubtful), Era::Handshake);
+        let modern = Clues {
+            names_version: true,
+            ..handshake
+        };
+        assert_eq!(decide(modern), Era::Modern);
     }
 
     #[test]

@@ -13,8 +13,8 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
 /// A running server; it ends with the test.
-pub(super) struct Peer {
-    pub(super) url: String,
+pub(crate) struct Peer {
+    pub(crate) url: String,
     connections: Arc<AtomicUsize>,
     requests: mpsc::UnboundedReceiver<Received>,
     disconnects: mpsc::UnboundedReceiver<()>,
@@ -22,17 +22,17 @@ pub(super) struct Peer {
 
 /// One request as it came.
 #[derive(Debug, Clone)]
-pub(super) struct Received {
+pub(crate) struct Received {
     /// The number of its connection, from 1.
-    pub(super) connection: usize,
-    pub(super) line: String,
+    pub(crate) connection: usize,
+    pub(crate) line: String,
     /// Names in lower case.
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: Bytes,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Bytes,
 }
 
 /// What a script does about a request.
-pub(super) enum Answer {
+pub(crate) enum Answer {
     /// Writes these bytes and waits for the next request.
     Write(Vec<u8>),
     /// Writes these bytes and closes the connection.
@@ -43,7 +43,7 @@ pub(super) enum Answer {
 
 impl Peer {
     /// Starts a server that answers as `script` says.
-    pub(super) async fn start(script: impl FnMut(&Received) -> Answer + Send + 'static) -> Self {
+    pub(crate) async fn start(script: impl FnMut(&Received) -> Answer + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
         let (peer, log) = Self::new(url);
@@ -62,13 +62,13 @@ impl Peer {
     }
 
     /// Starts a server that gives every request the same answer.
-    pub(super) async fn always(answer: &str) -> Self {
+    pub(crate) async fn always(answer: &str) -> Self {
         let answer = answer.as_bytes().to_vec();
         Self::start(move |_| Answer::Write(answer.clone())).await
     }
 
     /// A server that is yet to be started, and where it reports.
-    pub(super) fn new(url: String) -> (Self, Log) {
+    pub(crate) fn new(url: String) -> (Self, Log) {
         let (requests_in, requests) = mpsc::unbounded_channel();
         let (disconnects_in, disconnects) = mpsc::unbounded_channel();
         let connections = Arc::new(AtomicUsize::new(0));
@@ -86,38 +86,38 @@ impl Peer {
         (peer, log)
     }
 
-    pub(super) fn client(&self) -> HttpClient {
+    pub(crate) fn client(&self) -> HttpClient {
         self.client_with(Config::new("peer"))
     }
 
-    pub(super) fn client_with(&self, config: Config) -> HttpClient {
+    pub(crate) fn client_with(&self, config: Config) -> HttpClient {
         HttpClient::new(&self.url, config).unwrap()
     }
 
     /// How many connections were made so far.
-    pub(super) fn connections(&self) -> usize {
+    pub(crate) fn connections(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
     }
 
     /// The next request.
-    pub(super) async fn request(&mut self) -> Received {
+    pub(crate) async fn request(&mut self) -> Received {
         soon(self.requests.recv()).await.unwrap()
     }
 
     /// The requests so far that the test has not looked at.
-    pub(super) fn requests(&mut self) -> Vec<Received> {
+    pub(crate) fn requests(&mut self) -> Vec<Received> {
         std::iter::from_fn(|| self.requests.try_recv().ok()).collect()
     }
 
     /// Waits until the client has left in the middle of a response.
-    pub(super) async fn disconnected(&mut self) {
+    pub(crate) async fn disconnected(&mut self) {
         soon(self.disconnects.recv()).await.unwrap();
     }
 }
 
 /// What a server reports to the test.
 #[derive(Clone)]
-pub(super) struct Log {
+pub(crate) struct Log {
     connections: Arc<AtomicUsize>,
     requests: mpsc::UnboundedSender<Received>,
     disconnects: mpsc::UnboundedSender<()>,
@@ -125,49 +125,49 @@ pub(super) struct Log {
 
 impl Log {
     /// Counts a new connection and returns its number.
-    pub(super) fn accepted(&self) -> usize {
+    pub(crate) fn accepted(&self) -> usize {
         self.connections.fetch_add(1, Ordering::Relaxed) + 1
     }
 }
 
 impl Received {
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut values = self.headers.iter().filter(|(n, _)| n == name);
         let (_, value) = values.next()?;
         assert!(values.next().is_none(), "header {name} came twice");
         Some(value)
     }
 
-    pub(super) fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.body).unwrap()
     }
 
-    pub(super) fn message(&self) -> callgate_mcp::wire::Request {
+    pub(crate) fn message(&self) -> callgate_mcp::wire::Request {
         match Frame::parse(&self.body, &Limits::default()) {
             Ok(Frame::Request(request)) => request,
             other => panic!("not a request: {other:?}"),
         }
     }
 
-    pub(super) fn method(&self) -> String {
+    pub(crate) fn method(&self) -> String {
         self.message().method.to_string()
     }
 
     /// A response message to this request.
-    pub(super) fn result(&self, result: &str) -> String {
+    pub(crate) fn result(&self, result: &str) -> String {
         let id = self.message().id;
         format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
     }
 
     /// An error message to this request.
-    pub(super) fn error(&self, code: i64) -> String {
+    pub(crate) fn error(&self, code: i64) -> String {
         let id = self.message().id;
         format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":"refused"}}}}"#)
     }
 }
 
 /// An HTTP response.
-pub(super) fn http(status: &str, content_type: &str, body: &str) -> Answer {
+pub(crate) fn http(status: &str, content_type: &str, body: &str) -> Answer {
     let head = format!(
         "HTTP/1.1 {status}\r\ncontent-type: {content_type}\r\ncontent-length: {}\r\n\r\n",
         body.len()
@@ -176,29 +176,29 @@ pub(super) fn http(status: &str, content_type: &str, body: &str) -> Answer {
 }
 
 /// A response with one message.
-pub(super) fn json(message: &str) -> Answer {
+pub(crate) fn json(message: &str) -> Answer {
     http("200 OK", "application/json", message)
 }
 
 /// A whole response with a stream of events.
-pub(super) fn sse(events: &str) -> Answer {
+pub(crate) fn sse(events: &str) -> Answer {
     Answer::Write(format!("{SSE_HEAD}{}{CHUNKS_END}", chunk(events)).into_bytes())
 }
 
-pub(super) const SSE_HEAD: &str =
+pub(crate) const SSE_HEAD: &str =
     "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
-pub(super) const CHUNKS_END: &str = "0\r\n\r\n";
+pub(crate) const CHUNKS_END: &str = "0\r\n\r\n";
 
-pub(super) fn chunk(text: &str) -> String {
+pub(crate) fn chunk(text: &str) -> String {
     format!("{:x}\r\n{text}\r\n", text.len())
 }
 
-pub(super) fn event(message: &str) -> String {
+pub(crate) fn event(message: &str) -> String {
     format!("data: {message}\n\n")
 }
 
 /// Answers the requests of one connection.
-pub(super) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
+pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin>(
     mut stream: S,
     connection: usize,
     mut script: impl FnMut(&Received) -> Answer,
@@ -271,20 +271,20 @@ async fn receive<S: AsyncRead + Unpin>(stream: &mut S, buffer: &mut BytesMut) ->
 }
 
 /// Waits for something that must happen, and fails the test if it does not.
-pub(super) async fn soon<T>(future: impl Future<Output = T>) -> T {
+pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), future)
         .await
         .expect("nothing happened for 20 s")
 }
 
-pub(super) const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"progressToken":"mine"}"#;
+pub(crate) const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"progressToken":"mine"}"#;
 
-pub(super) fn raw(text: &str) -> RawJson {
+pub(crate) fn raw(text: &str) -> RawJson {
     RawJson::parse(Bytes::copy_from_slice(text.as_bytes()), &Limits::default()).unwrap()
 }
 
 /// A call whose notifications nobody reads; `members` stand before `_meta` in its params.
-pub(super) fn call(method: &str, members: &str) -> Call {
+pub(crate) fn call(method: &str, members: &str) -> Call {
     let peer = PeerInfo::new(Version::LATEST, RawJson::empty_object());
     Call {
         method: Method::new(method),
@@ -300,19 +300,19 @@ pub(super) fn call(method: &str, members: &str) -> Call {
 }
 
 /// The same call with a reader for its notifications.
-pub(super) fn listening(mut call: Call) -> (Call, Notifications) {
+pub(crate) fn listening(mut call: Call) -> (Call, Notifications) {
     let (notify, notifications) = Notifier::channel(16);
     call.cx.notify = notify;
     (call, notifications)
 }
 
 /// Makes a call that must come to an end.
-pub(super) async fn run(client: &impl Service, call: Call) -> Result<Reply, Error> {
+pub(crate) async fn run(client: &impl Service, call: Call) -> Result<Reply, Error> {
     soon(client.call(call)).await
 }
 
 /// Makes a call that must end well, and returns its result.
-pub(super) async fn result(client: &impl Service, call: Call) -> String {
+pub(crate) async fn result(client: &impl Service, call: Call) -> String {
     match run(client, call).await {
         Ok(Reply::Complete(result)) => result.as_str().to_owned(),
         other => panic!("not a complete result: {other:?}"),
@@ -320,7 +320,7 @@ pub(super) async fn result(client: &impl Service, call: Call) -> String {
 }
 
 /// Makes a call that must fail.
-pub(super) async fn failure(client: &impl Service, call: Call) -> Error {
+pub(crate) async fn failure(client: &impl Service, call: Call) -> Error {
     match run(client, call).await {
         Ok(reply) => panic!("not an error: {reply:?}"),
         Err(error) => error,

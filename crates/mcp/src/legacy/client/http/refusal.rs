@@ -24,6 +24,8 @@ pub(super) fn session_is_gone(
             !(names_request && known.is_some_and(|error| error.code == code::METHOD_NOT_FOUND))
         }
         400 => match known {
+            // A server of the newest revision took the place of ours, and has no sessions.
+            Some(error) if MODERN.contains(&error.code) => true,
             Some(error) => {
                 let vague =
                     (-32019..=-32000).contains(&error.code) || error.code == code::INVALID_REQUEST;
@@ -34,6 +36,13 @@ pub(super) fn session_is_gone(
         _ => false,
     }
 }
+
+/// Errors that only servers of the newest revision have.
+const MODERN: [i64; 3] = [
+    code::HEADER_MISMATCH,
+    code::MISSING_REQUIRED_CLIENT_CAPABILITY,
+    code::UNSUPPORTED_PROTOCOL_VERSION,
+];
 
 fn blames_session(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
@@ -92,6 +101,8 @@ mod tests {
         check(400, &error("null", -32000, "Parse error"), false);
         check(400, "Bad Request", false);
         check(400, "", false);
+        check(400, &error("7", -32020, "Header mismatch"), true);
+        check(400, &error("7", -32022, "Unsupported"), true);
         check(401, "session expired", false);
         check(500, "session not found", false);
         check(405, "", false);

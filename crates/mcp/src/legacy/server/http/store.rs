@@ -52,16 +52,6 @@ impl Store {
 
     /// Takes a place for a session of `caller`.
     pub(super) fn reserve(self: &Arc<Self>, caller: &Caller) -> Result<Place, Full> {
-        let place = self.take_place(caller);
-        if place.is_ok() {
-            return place;
-        }
-        // Some may be taken by sessions that are over and were not looked at yet.
-        self.sweep(Instant::now());
-        self.take_place(caller)
-    }
-
-    fn take_place(self: &Arc<Self>, caller: &Caller) -> Result<Place, Full> {
         let mut sessions = self.sessions();
         if sessions.taken >= self.config.sessions {
             return Err(Full::Server);
@@ -119,8 +109,7 @@ impl Store {
         for held in expired {
             held.entry.close();
         }
-        let kept: Vec<Arc<Entry>> = self.unheard();
-        for entry in kept {
+        for entry in self.unheard() {
             entry.rest_ears(now, &self.config);
         }
     }
@@ -161,5 +150,134 @@ impl Drop for Place {
                 sessions.taken_by.remove(&self.caller);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use callgate_wire::Version;
+    use tokio::time::advance;
+
+    use super::*;
+    use crate::error::Error;
+    use crate::legacy::server::Session;
+    use crate::legacy::server::http::streams::Keep;
+    use crate::service::{BoxFuture, Call, Reply, Service};
+
+    struct Nobody;
+
+    impl Service for Nobody {
+        fn call(&self, _: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    fn config() -> Config {
+        Config {
+            sessions: 3,
+            sessions_per_caller: 2,
+            idle: Duration::from_secs(100),
+            unused: Duration::from_secs(10),
+            ..Config::default()
+        }
+    }
+
+    fn caller(name: &str) -> Caller {
+        Caller::Principal(name.into())
+    }
+
+    fn entry(caller: &Caller, door: Door) -> Arc<Entry> {
+        let service = Arc::new(Nobody);
+        let version = Version::V2025_11_25;
+        let session = Session::without_handshake(service, caller.clone(), version, config());
+        Arc::new(Entry::of(session, caller.clone(), door, &config()))
+    }
+
+    fn open(store: &Arc<Store>, caller: &Caller) -> SessionId {
+        let place = store.reserve(caller).ok().unwrap();
+        store.insert(place, entry(caller, Door::Header))
+    }
+
+    fn is_open(store: &Store, id: &SessionId, caller: &Caller) -> bool {
+        store.find(id, caller, Door::Header).is_some()
+    }
+
+    #[tokio::test]
+    async fn a_session_exists_only_for_who_opened_it_and_by_its_door() {
+        let store = Store::new(config());
+        let (ann, bob) = (caller("ann"), caller("bob"));
+        let id = open(&store, &ann);
+        assert!(is_open(&store, &id, &ann));
+        assert!(!is_open(&store, &id, &bob));
+        assert!(!is_open(&store, &id, &Caller::Anonymous));
+        assert!(store.find(&id, &ann, Door::Query).is_none());
+        assert!(!is_open(&store, &SessionId::random(), &ann));
+        store.remove(&id);
+        assert!(!is_open(&store, &id, &ann));
+    }
+
+    #[tokio::test]
+    async fn places_are_counted_for_all_and_for_each() {
+        let store = Store::new(config());
+        let (ann, bob) = (caller("ann"), caller("bob"));
+        let id = open(&store, &ann);
+        let unfinished = store.reserve(&ann).ok().unwrap();
+        assert_eq!(store.reserve(&ann).err(), Some(Full::Caller));
+        open(&store, &bob);
+        assert_eq!(store.reserve(&bob).err(), Some(Full::Server));
+        drop(unfinished);
+        let place = store.reserve(&bob).ok().unwrap();
+        store.remove(&id);
+        drop(place);
+        assert_eq!(store.sessions().taken, 1);
+        assert_eq!(store.sessions().taken_by, HashMap::from([(bob, 1)]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_that_rests_too_long_is_closed() {
+        let store = Store::new(config());
+        let ann = caller("ann");
+        let unused = open(&store, &ann);
+        let used = open(&store, &ann);
+        let touch = |id| store.find(id, &ann, Door::Header).unwrap().touch();
+        touch(&used);
+        advance(Duration::from_secs(9)).await;
+        store.sweep(Instant::now());
+        assert!(is_open(&store, &unused, &ann) && is_open(&store, &used, &ann));
+        advance(Duration::from_secs(1)).await;
+        store.sweep(Instant::now());
+        assert!(!is_open(&store, &unused, &ann) && is_open(&store, &used, &ann));
+        advance(Duration::from_secs(80)).await;
+        touch(&used);
+        advance(Duration::from_secs(99)).await;
+        store.sweep(Instant::now());
+        assert!(is_open(&store, &used, &ann));
+        advance(Duration::from_secs(1)).await;
+        store.sweep(Instant::now());
+        assert!(!is_open(&store, &used, &ann));
+        assert_eq!(store.sessions().taken, 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_that_nobody_comes_back_for_is_listened_to_no_longer() {
+        let store = Store::new(config());
+        let ann = caller("ann");
+        let id = open(&store, &ann);
+        let entry = store.find(&id, &ann, Door::Header).unwrap();
+        entry.touch();
+        let source = entry.streams().open_general(Keep::Events);
+        entry.listen();
+        advance(Duration::from_secs(500)).await;
+        store.sweep(Instant::now());
+        assert!(is_open(&store, &id, &ann));
+        drop(source);
+        advance(Duration::from_secs(9)).await;
+        store.sweep(Instant::now());
+        assert!(entry.streams().unheard_since().is_some());
+        advance(Duration::from_secs(1)).await;
+        store.sweep(Instant::now());
+        assert_eq!(entry.streams().unheard_since(), None);
     }
 }

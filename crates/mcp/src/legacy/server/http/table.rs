@@ -215,10 +215,10 @@ impl Table {
             return Poll::Ready(None);
         };
         if entry.unread.is_empty() {
-            return match entry.is_finished {
-                true => Poll::Ready(None),
-                false => entry.wait(cx),
-            };
+            if entry.is_finished {
+                return Poll::Ready(None);
+            }
+            return entry.wait(cx);
         }
         entry.is_named = true;
         let events = entry.take();
@@ -266,6 +266,11 @@ impl Table {
         for mut stream in std::mem::take(&mut self.streams).into_values() {
             stream.wake();
         }
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.streams.is_empty()
     }
 
     /// Each message goes to one stream: the newest one that is read, or was.

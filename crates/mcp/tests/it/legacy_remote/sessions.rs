@@ -1,0 +1,201 @@
+//! Which sessions there are, and what becomes of calls when one is gone.
+
+use callgate_mcp::{Kind, Service};
+use futures_util::future::join_all;
+
+use super::old_server::{
+    COMPLETE, INITIALIZED, RESULT, from, log, next, old_server, opened, remote, tool_call, what,
+};
+use crate::http_client::peer::{Peer, call, failure, http, json, result, soon};
+
+#[tokio::test]
+async fn sl_c5_twenty_calls_lose_their_session_and_share_the_next() {
+    let mut opened_so_far = 0;
+    let mut peer = Peer::start(move |request| match what(request).as_str() {
+        "initialize" => {
+            opened_so_far += 1;
+            opened(
+                &format!("session-{opened_so_far}"),
+                &request.result(INITIALIZED),
+            )
+        }
+        _ => old_server(request, |request| {
+            if request.text().contains(r#""name":"warm""#) {
+                return json(&request.result(RESULT));
+            }
+            match request.header("mcp-session-id").unwrap() {
+                "session-1" => http("404 Not Found", "text/plain", ""),
+                _ => json(&request.result(RESULT)),
+            }
+        }),
+    })
+    .await;
+    let server = remote(&peer);
+    result(&server, call("tools/call", r#""name":"warm","#)).await;
+    let calls = (0..20).map(|_| server.call(tool_call()));
+    for outcome in soon(join_all(calls)).await {
+        assert_eq!(outcome.unwrap().into_result().as_str(), COMPLETE);
+    }
+    let sent = log(&mut peer);
+    let count = |wanted: &str| sent.iter().filter(|what| *what == wanted).count();
+    assert_eq!(
+        (count("server/discover"), count("initialize")),
+        (1, 2),
+        "{sent:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_session_that_a_server_calls_invalid_is_opened_again() {
+    let mut opened_so_far = 0;
+    let peer = Peer::start(move |request| match what(request).as_str() {
+        "initialize" => {
+            opened_so_far += 1;
+            let message = request.result(INITIALIZED);
+            opened(&format!("session-{opened_so_far}"), &message)
+        }
+        _ => old_server(request, |request| {
+            match request.header("mcp-session-id").unwrap() {
+                "session-1" => {
+                    let text = request
+                        .error(-32000)
+                        .replace("refused", "Bad Request: No valid session ID provided");
+                    http("400 Bad Request", "application/json", &text)
+                }
+                _ => json(&request.result(RESULT)),
+            }
+        }),
+    })
+    .await;
+    assert_eq!(result(&remote(&peer), tool_call()).await, COMPLETE);
+}
+
+#[tokio::test]
+async fn a_call_that_loses_two_sessions_in_a_row_fails() {
+    let mut peer =
+        Peer::start(|request| old_server(request, |_| http("404 Not Found", "text/plain", "")))
+            .await;
+    let error = failure(&remote(&peer), tool_call()).await;
+    assert_eq!(
+        (error.kind(), error.code(), error.to_string().as_str()),
+        (
+            Kind::Closed,
+            -32603,
+            "server `peer` no longer knows the session"
+        )
+    );
+    let sent = log(&mut peer);
+    let count = |wanted: &str| sent.iter().filter(|what| *what == wanted).count();
+    assert_eq!((count("initialize"), count("tools/call")), (2, 2));
+}
+
+#[tokio::test]
+async fn hc_5_every_caller_and_every_set_of_capabilities_has_a_session_of_its_own() {
+    let mut opened_so_far = 0;
+    let mut peer = Peer::start(move |request| match what(request).as_str() {
+        "initialize" => {
+            opened_so_far += 1;
+            let message = request.result(INITIALIZED);
+            opened(&format!("session-{opened_so_far}"), &message)
+        }
+        _ => old_server(request, |request| json(&request.result(RESULT))),
+    })
+    .await;
+    let server = remote(&peer);
+    let elicitation = r#"{"elicitation":{}}"#;
+    for (caller, capabilities) in [
+        ("ann", "{}"),
+        ("ann", elicitation),
+        ("bob", "{}"),
+        ("ann", "{}"),
+        ("ann", elicitation),
+    ] {
+        result(&server, from(caller, capabilities)).await;
+    }
+    let requests = peer.requests();
+    let told: Vec<String> = requests
+        .iter()
+        .filter(|request| what(request) == "initialize")
+        .map(|request| {
+            let params = request.message().params;
+            params.get("capabilities").unwrap().as_str().to_owned()
+        })
+        .collect();
+    assert_eq!(told, ["{}", elicitation, "{}"]);
+    let used: Vec<&str> = requests
+        .iter()
+        .filter(|request| what(request) == "tools/call")
+        .map(|request| request.header("mcp-session-id").unwrap())
+        .collect();
+    assert_eq!(
+        used,
+        [
+            "session-1",
+            "session-2",
+            "session-3",
+            "session-1",
+            "session-2"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn twenty_first_calls_make_one_probe_and_one_handshake() {
+    let mut peer =
+        Peer::start(|request| old_server(request, |request| json(&request.result(RESULT)))).await;
+    let server = remote(&peer);
+    let calls = (0..20).map(|_| server.call(tool_call()));
+    for outcome in soon(join_all(calls)).await {
+        assert_eq!(outcome.unwrap().into_result().as_str(), COMPLETE);
+    }
+    let sent = log(&mut peer);
+    let count = |wanted: &str| sent.iter().filter(|what| *what == wanted).count();
+    assert_eq!((count("server/discover"), count("initialize")), (1, 1));
+}
+
+#[tokio::test]
+async fn sl_c6_a_server_that_does_not_end_sessions_is_left_alone() {
+    let mut peer = Peer::start(|request| match what(request).as_str() {
+        "DELETE" => http("405 Method Not Allowed", "text/plain", ""),
+        _ => old_server(request, |request| json(&request.result(RESULT))),
+    })
+    .await;
+    let server = remote(&peer);
+    result(&server, from("ann", "{}")).await;
+    result(&server, from("bob", "{}")).await;
+    log(&mut peer);
+    server.close().await;
+    assert_eq!(log(&mut peer), ["DELETE", "DELETE"]);
+    let error = failure(&server, tool_call()).await;
+    assert_eq!(error.kind(), Kind::Closed);
+}
+
+#[tokio::test]
+async fn a_server_that_is_dropped_ends_its_sessions() {
+    let mut peer =
+        Peer::start(|request| old_server(request, |request| json(&request.result(RESULT)))).await;
+    let server = remote(&peer);
+    result(&server, tool_call()).await;
+    drop(server);
+    next(&mut peer, "DELETE").await;
+}
+
+const TOOLS: &str = r#"{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":""}}}}]}"#;
+
+#[tokio::test]
+async fn hc_14_a_tool_with_a_bad_header_is_left_out_only_where_headers_are_sent() {
+    let old =
+        Peer::start(|request| old_server(request, |request| json(&request.result(TOOLS)))).await;
+    let listed = result(&remote(&old), call("tools/list", "")).await;
+    assert!(listed.contains(r#""name":"t""#), "{listed}");
+
+    let modern = Peer::start(|request| match what(request).as_str() {
+        "server/discover" => json(&request.result(
+            r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{}}"#,
+        )),
+        _ => json(&request.result(TOOLS)),
+    })
+    .await;
+    let listed = result(&remote(&modern), call("tools/list", "")).await;
+    assert_eq!(listed, r#"{"tools":[]}"#);
+}

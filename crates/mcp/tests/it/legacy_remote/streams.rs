@@ -1,0 +1,190 @@
+//! Streams that end before the response, and streams of their own.
+
+use std::time::{Duration, Instant};
+
+use callgate_mcp::{Kind, Retry, Service};
+use tokio::sync::mpsc;
+
+use super::old_server::{COMPLETE, RESULT, log, next, old_server, remote, tool_call, what};
+use crate::http_client::peer::{
+    Answer, Peer, SSE_HEAD, call, chunk, event, failure, http, json, listening, result, soon, sse,
+};
+
+#[tokio::test]
+async fn sl_c8_a_stream_is_resumed_after_the_last_event_and_the_wait_asked_for() {
+    let mut asked = String::new();
+    let mut polls = 0;
+    let mut peer = Peer::start(move |request| match what(request).as_str() {
+        "GET" => {
+            polls += 1;
+            match polls {
+                // An event without data moves the place and nothing else.
+                1 => sse("id: third\ndata:\n\n"),
+                _ => sse(&format!("id: fourth\n{}", event(&asked))),
+            }
+        }
+        _ => old_server(request, |request| {
+            asked = request.result(RESULT);
+            sse("id: first\nretry: 200\ndata:\n\nid: second\ndata:\n\n")
+        }),
+    })
+    .await;
+    let server = remote(&peer);
+    let started = Instant::now();
+    assert_eq!(result(&server, tool_call()).await, COMPLETE);
+    assert!(started.elapsed() >= Duration::from_millis(400));
+    let resumed: Vec<_> = peer
+        .requests()
+        .into_iter()
+        .filter(|request| what(request) == "GET")
+        .map(|request| {
+            let header = |name| request.header(name).map(str::to_owned);
+            [
+                header("last-event-id"),
+                header("mcp-session-id"),
+                header("accept"),
+            ]
+        })
+        .collect();
+    let expect =
+        |id: &str| [id, "session-1", "text/event-stream"].map(|value| Some(value.to_owned()));
+    assert_eq!(resumed, [expect("second"), expect("third")]);
+}
+
+#[tokio::test]
+async fn hc_12_a_stream_that_cannot_be_resumed_is_lost_and_nothing_is_sent_again() {
+    let mut peer = Peer::start(|request| {
+        old_server(request, |_| {
+            sse(
+                r#"data: {"jsonrpc":"2.0","method":"notifications/progress","params":{}}
+
+"#,
+            )
+        })
+    })
+    .await;
+    let server = remote(&peer);
+    let error = failure(&server, tool_call()).await;
+    assert_eq!(
+        (error.kind(), error.retry(), error.to_string().as_str()),
+        (
+            Kind::Closed,
+            Retry::Never,
+            "server `peer` ended the stream before the response"
+        )
+    );
+    server.close().await;
+    let sent = log(&mut peer);
+    let calls = sent.iter().filter(|what| *what == "tools/call").count();
+    assert_eq!(calls, 1, "{sent:?}");
+}
+
+#[tokio::test]
+async fn hc_12_a_session_that_is_lost_with_a_request_does_not_send_it_again() {
+    let mut peer = Peer::start(|request| match what(request).as_str() {
+        "GET" => http("404 Not Found", "text/plain", "no session"),
+        _ => old_server(request, |_| sse("id: 1\nretry: 1\ndata:\n\n")),
+    })
+    .await;
+    let error = failure(&remote(&peer), tool_call()).await;
+    assert_eq!((error.kind(), error.retry()), (Kind::Closed, Retry::Never));
+    let sent = log(&mut peer);
+    assert_eq!(
+        sent,
+        [
+            "server/discover",
+            "initialize",
+            "notifications/initialized",
+            "tools/call",
+            "GET"
+        ]
+    );
+}
+
+const CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+
+fn listen() -> callgate_mcp::Call {
+    call(
+        "subscriptions/listen",
+        r#""notifications":{"toolsListChanged":true},"#,
+    )
+}
+
+#[tokio::test]
+async fn sl_c3_changes_come_by_a_stream_that_is_opened_on_demand_and_again_when_it_ends() {
+    let (pieces, receiver) = mpsc::unbounded_channel();
+    let mut receiver = Some(receiver);
+    let mut ended = false;
+    let mut peer = Peer::start(move |request| match what(request).as_str() {
+        "GET" if !ended => {
+            ended = true;
+            sse(&format!("id: 7\nretry: 1\n{}", event(CHANGED)))
+        }
+        "GET" => Answer::Pieces(receiver.take().unwrap()),
+        _ => old_server(request, |request| panic!("unexpected {}", request.line)),
+    })
+    .await;
+    let server = remote(&peer);
+    let (call, mut notifications) = listening(listen());
+    let mut running = server.call(call);
+    let test = async {
+        let methods = async |count: usize| {
+            let mut seen = Vec::new();
+            for _ in 0..count {
+                seen.push(notifications.next().await.method.to_string());
+            }
+            seen
+        };
+        let mut methods = methods;
+        assert_eq!(
+            methods(2).await,
+            [
+                "notifications/subscriptions/acknowledged",
+                "notifications/tools/list_changed"
+            ]
+        );
+        let first = next(&mut peer, "GET").await;
+        let second = next(&mut peer, "GET").await;
+        assert_eq!(
+            (
+                first.header("last-event-id"),
+                second.header("last-event-id")
+            ),
+            (None, Some("7"))
+        );
+        let text = format!("{SSE_HEAD}{}", chunk(&event(CHANGED)));
+        pieces.send(text.into_bytes()).unwrap();
+        assert_eq!(methods(1).await, ["notifications/tools/list_changed"]);
+    };
+    soon(async {
+        tokio::select! {
+            outcome = &mut running => panic!("the subscription ended: {outcome:?}"),
+            () = test => {}
+        }
+    })
+    .await;
+    drop(running);
+    server.close().await;
+    // The stream ends with the session.
+    peer.disconnected().await;
+}
+
+#[tokio::test]
+async fn sl_c3_a_server_without_such_a_stream_is_no_failure() {
+    let mut peer =
+        Peer::start(|request| old_server(request, |request| json(&request.result(RESULT)))).await;
+    let server = remote(&peer);
+    let (call, mut notifications) = listening(listen());
+    let mut running = server.call(call);
+    soon(async {
+        tokio::select! {
+            outcome = &mut running => panic!("the subscription ended: {outcome:?}"),
+            first = notifications.next() => {
+                assert_eq!(first.method.as_str(), "notifications/subscriptions/acknowledged");
+            }
+        }
+    })
+    .await;
+    next(&mut peer, "GET").await;
+    assert_eq!(result(&server, tool_call()).await, COMPLETE);
+}
