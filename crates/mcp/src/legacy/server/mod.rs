@@ -11,8 +11,8 @@
 //! - `tasks`: the tasks of 2025-11-25.
 //! - `convert`: from the newest revision to theirs.
 //! - `batch`: several messages in one.
-//! - `process`: the session of a process, on its stdio.
 //! - `http`: sessions over HTTP.
+//! - `process`: the session of a process, on its stdio.
 
 mod ask;
 mod batch;
