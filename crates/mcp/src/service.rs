@@ -139,21 +139,38 @@ impl PeerInfo {
 }
 
 impl PeerMeta {
-    /// Finds the members in one pass: every request pays for this.
+    const MEMBERS: [&str; 5] = [
+        meta::PROTOCOL_VERSION,
+        meta::CLIENT_CAPABILITIES,
+        meta::CLIENT_INFO,
+        meta::LOG_LEVEL,
+        meta::PROGRESS_TOKEN,
+    ];
+
     pub(crate) fn read(whole: RawJson) -> Self {
+        let members = whole.pick(Self::MEMBERS);
+        Self::new(whole, members)
+    }
+
+    /// Finds the `_meta` of a request and the members `keys` beside it, in one pass over its
+    /// params: every request pays for this.
+    pub(crate) fn find<const N: usize>(
+        params: &RawJson,
+        keys: [&str; N],
+    ) -> (Option<Self>, [Option<RawJson>; N]) {
+        let (beside, whole, members) = params.pick_within(keys, "_meta", Self::MEMBERS);
+        let whole = whole.filter(RawJson::is_object);
+        (whole.map(|whole| Self::new(whole, members)), beside)
+    }
+
+    fn new(whole: RawJson, members: [Option<RawJson>; 5]) -> Self {
         let [
             version,
             capabilities,
             client_info,
             log_level,
             progress_token,
-        ] = whole.pick([
-            meta::PROTOCOL_VERSION,
-            meta::CLIENT_CAPABILITIES,
-            meta::CLIENT_INFO,
-            meta::LOG_LEVEL,
-            meta::PROGRESS_TOKEN,
-        ]);
+        ] = members;
         Self {
             whole,
             version,

@@ -101,7 +101,7 @@ impl Frame {
             return Err(refuse(Reason::NotAnObject));
         }
         let version = envelope.jsonrpc.as_ref().map(|span| raw(bytes, span));
-        if version.is_none_or(|version| version.text().as_deref() != Some("2.0")) {
+        if !version.is_some_and(|version| version.is("2.0")) {
             return Err(refuse(Reason::WrongVersion));
         }
         match (&envelope.method, id.clone()) {

@@ -38,6 +38,8 @@ impl<'a> Member<'a> {
 pub struct Members<'a> {
     bytes: &'a [u8],
     at: usize,
+    /// A container inside `bytes` whose end need not be searched.
+    known: &'a [u8],
 }
 
 impl<'a> Members<'a> {
@@ -48,7 +50,52 @@ impl<'a> Members<'a> {
         } else {
             bytes.len()
         };
-        Self { bytes, at }
+        let known = &[];
+        Self { bytes, at, known }
+    }
+
+    /// The same walk, which passes `known`, a value inside the same text, in one step.
+    pub(crate) fn beside(self, known: &'a [u8]) -> Self {
+        Self { known, ..self }
+    }
+
+    /// Passes a key. Its value is next, and must be passed before the next key.
+    pub(crate) fn next_key(&mut self) -> Option<(RawText<'a>, Range<usize>)> {
+        self.skip_separators();
+        if self.peek() != Some(b'"') {
+            return None;
+        }
+        let start = self.at;
+        let escaped = self.skip_string();
+        let span = start..self.at;
+        self.skip_separators();
+        let bytes = self.bytes.get(span.start + 1..span.end - 1)?;
+        Some((RawText { bytes, escaped }, span))
+    }
+
+    /// Passes a value and says where it stands.
+    pub(crate) fn skip_value(&mut self) -> Range<usize> {
+        let start = self.at;
+        match self.peek() {
+            Some(b'"') => {
+                self.skip_string();
+            }
+            Some(b'{' | b'[') => self.skip_container(),
+            _ => self.skip_scalar(),
+        }
+        start..self.at
+    }
+
+    /// Passes a value, showing the members of it that there are.
+    pub(crate) fn walk_value(&mut self, mut see: impl FnMut(Member<'a>)) -> Range<usize> {
+        if self.peek() != Some(b'{') {
+            return self.skip_value();
+        }
+        let start = self.at;
+        let mut inner = Self::new(self.bytes, start);
+        inner.by_ref().for_each(&mut see);
+        self.at = inner.at + 1;
+        start..self.at
     }
 
     fn peek(&self) -> Option<u8> {
@@ -85,6 +132,11 @@ impl<'a> Members<'a> {
     }
 
     fn skip_container(&mut self) {
+        let rest = self.bytes.get(self.at..).unwrap_or_default();
+        if std::ptr::eq(rest.as_ptr(), self.known.as_ptr()) {
+            self.at += self.known.len();
+            return;
+        }
         let mut depth = 0_usize;
         while let Some(byte) = self.peek() {
             match byte {
@@ -100,18 +152,7 @@ impl<'a> Members<'a> {
             if depth == 0 {
                 return;
             }
-            self.skip_to_structure();
         }
-    }
-
-    /// Jumps over numbers, literals and white space inside a container.
-    fn skip_to_structure(&mut self) {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        let skipped = rest
-            .iter()
-            .position(|byte| matches!(byte, b'"' | b'{' | b'[' | b'}' | b']'))
-            .unwrap_or(rest.len());
-        self.at += skipped;
     }
 
     fn skip_scalar(&mut self) {
@@ -126,29 +167,12 @@ impl<'a> Iterator for Members<'a> {
     type Item = Member<'a>;
 
     fn next(&mut self) -> Option<Member<'a>> {
-        self.skip_separators();
-        if self.peek() != Some(b'"') {
-            self.at = self.bytes.len();
-            return None;
-        }
-        let key_start = self.at;
-        let escaped = self.skip_string();
-        let key_span = key_start..self.at;
-        self.skip_separators();
-        let value_start = self.at;
-        match self.peek()? {
-            b'"' => {
-                self.skip_string();
-            }
-            b'{' | b'[' => self.skip_container(),
-            _ => self.skip_scalar(),
-        }
-        let bytes = self.bytes.get(key_span.start + 1..key_span.end - 1)?;
-        let raw_key = RawText { bytes, escaped };
+        let (raw_key, key_span) = self.next_key()?;
+        let value_span = self.skip_value();
         Some(Member {
             raw_key,
             key_span,
-            value_span: value_start..self.at,
+            value_span,
         })
     }
 }

@@ -191,14 +191,63 @@ impl RawJson {
     /// The members `keys` of an object, found in one pass that ends with the last of them.
     #[must_use]
     pub fn pick<const N: usize>(&self, keys: [&str; N]) -> [Option<RawJson>; N] {
+        self.pick_from(self.members(), keys)
+    }
+
+    /// The members `keys` of an object, without walking through `known` again, a value in it that
+    /// was found before.
+    #[must_use]
+    pub fn pick_beside<const N: usize>(
+        &self,
+        known: &RawJson,
+        keys: [&str; N],
+    ) -> [Option<RawJson>; N] {
+        self.pick_from(self.members().beside(&known.0), keys)
+    }
+
+    /// The members `keys` of an object, its member `within`, and the members `inner` of that one,
+    /// all found in one pass.
+    #[must_use]
+    pub fn pick_within<const N: usize, const M: usize>(
+        &self,
+        keys: [&str; N],
+        within: &str,
+        inner: [&str; M],
+    ) -> ([Option<RawJson>; N], Option<RawJson>, [Option<RawJson>; M]) {
+        let mut outer_found = [const { None }; N];
+        let mut inner_found = [const { None }; M];
+        let mut whole = None;
+        let mut members = self.members();
+        while let Some((key, _)) = members.next_key() {
+            if whole.is_none() && key.is(within) {
+                let span = members.walk_value(|member| {
+                    if let Some(slot) = wanted(&inner, &mut inner_found, |key| member.is(key)) {
+                        *slot = Some(self.value_of(&member));
+                    }
+                });
+                whole = Some(self.slice(span));
+                continue;
+            }
+            let span = members.skip_value();
+            if let Some(slot) = wanted(&keys, &mut outer_found, |wanted| key.is(wanted)) {
+                *slot = Some(self.slice(span));
+            }
+        }
+        (outer_found, whole, inner_found)
+    }
+
+    fn pick_from<const N: usize>(
+        &self,
+        members: Members<'_>,
+        keys: [&str; N],
+    ) -> [Option<RawJson>; N] {
         let mut found = [const { None }; N];
         let mut missing = N;
-        let mut members = self.members();
-        while missing > 0
-            && let Some(member) = members.next()
-        {
-            let wanted = keys.iter().zip(&mut found).find(|(key, _)| member.is(key));
-            if let Some((_, slot @ None)) = wanted {
+        for member in members {
+            if missing == 0 {
+                break;
+            }
+            if let Some(slot) = wanted(&keys, &mut found, |key| member.is(key)) {
                 *slot = Some(self.value_of(&member));
                 missing -= 1;
             }
@@ -227,20 +276,20 @@ impl RawJson {
         };
         elements
             .iter()
-            .map(|value| Self(self.0.slice_ref(value.get().as_bytes())))
+            .map(|value| self.part(value.get().as_bytes()))
             .collect()
     }
 
     /// The text of a string value; `None` for other values and for half a surrogate pair.
     #[must_use]
     pub fn text(&self) -> Option<Cow<'_, str>> {
-        let bytes = self.0.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-        RawText {
-            bytes,
-            escaped: memchr(b'\\', bytes).is_some(),
-        }
-        .decode()
-        .ok()
+        self.raw_text()?.decode().ok()
+    }
+
+    /// Whether this is the string `text`.
+    #[must_use]
+    pub fn is(&self, text: &str) -> bool {
+        self.raw_text().is_some_and(|raw| raw.is(text))
     }
 
     /// The same value on one line: line breaks between tokens become spaces.
@@ -254,6 +303,17 @@ impl RawJson {
             *byte = b' ';
         }
         Self(line.freeze())
+    }
+
+    fn raw_text(&self) -> Option<RawText<'_>> {
+        let bytes = self.0.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+        let escaped = memchr(b'\\', bytes).is_some();
+        Some(RawText { bytes, escaped })
+    }
+
+    /// The value that `bytes`, a slice of this one's, is.
+    pub(crate) fn part(&self, bytes: &[u8]) -> RawJson {
+        Self(self.0.slice_ref(bytes))
     }
 
     pub(crate) fn slice(&self, span: Range<usize>) -> RawJson {
@@ -281,6 +341,16 @@ impl<'de> Deserialize<'de> for RawJson {
     }
 }
 
+/// The empty slot of the key that `is_key` knows.
+fn wanted<'f>(
+    keys: &[&str],
+    found: &'f mut [Option<RawJson>],
+    is_key: impl Fn(&str) -> bool,
+) -> Option<&'f mut Option<RawJson>> {
+    let (_, slot) = keys.iter().zip(found).find(|(key, _)| is_key(key))?;
+    slot.is_none().then_some(slot)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -295,6 +365,9 @@ mod tests {
         assert_eq!(raw(&format!(" {text}\n")).as_str(), text);
         assert_eq!(raw(text).get("a").unwrap().as_str(), "[49E-31,-0]");
         assert_eq!(raw(text).at(&["z2", "a"]).unwrap().text(), None);
+        assert!(raw(r#""a\u0062""#).is("ab"));
+        assert!(!raw(r#""a\u0062""#).is(r"a\u0062"));
+        assert!(!raw("1").is("1"));
         assert_eq!(serde_json::to_string(&raw(text)).unwrap(), text);
         assert_eq!(
             serde_json::from_str::<RawJson>(text).unwrap().as_str(),
@@ -309,6 +382,35 @@ mod tests {
             (name, missing, first),
             (Some(raw("\"x\"")), None, Some(raw("1")))
         );
+    }
+
+    #[test]
+    fn members_of_a_member_are_picked_in_the_same_pass() {
+        let message = raw(r#"{"name":"x","m":{"k":{"a":"}"},"l":2} ,"z":[3],"m":{"k":1}}"#);
+        let meta = raw(r#"{"k":{"a":"}"},"l":2}"#);
+        assert_eq!(
+            message.pick_within(["z", "no", "name"], "m", ["l", "k", "no"]),
+            (
+                [Some(raw("[3]")), None, Some(raw("\"x\""))],
+                Some(meta.clone()),
+                [Some(raw("2")), Some(raw(r#"{"a":"}"}"#)), None],
+            )
+        );
+        let plain = raw(r#"{"m":[{"k":1}],"z":3}"#);
+        assert_eq!(
+            plain.pick_within(["z"], "m", ["k"]),
+            ([Some(raw("3"))], Some(raw(r#"[{"k":1}]"#)), [None])
+        );
+        assert_eq!(
+            raw("[]").pick_within(["z"], "m", ["k"]),
+            ([None], None, [None])
+        );
+
+        let known = message.get("m").unwrap();
+        for known in [known, meta] {
+            let picked = message.pick_beside(&known, ["z", "m", "no"]);
+            assert_eq!(picked, message.pick(["z", "m", "no"]));
+        }
     }
 
     #[test]

@@ -81,15 +81,30 @@ impl<'a> Splice<'a> {
     ///
     /// # Errors
     /// A path leads through something that is not an object, or two edits overlap.
-    pub fn finish(self) -> Result<RawJson, SpliceError> {
+    pub fn finish(mut self) -> Result<RawJson, SpliceError> {
         if self.edits.is_empty() {
             return Ok(self.source.clone());
         }
+        gather(&mut self.edits);
         let mut patches = Vec::with_capacity(self.edits.len());
         let span = 0..self.source.as_bytes().len();
         edit_object(self.source.as_bytes(), span, 0, &self.edits, &mut patches)?;
         Ok(RawJson::trusted(apply(self.source.as_bytes(), patches)))
     }
+}
+
+/// Puts edits below the same member next to each other, in the order of the first of them.
+fn gather(edits: &mut [Edit<'_>]) {
+    // Two always stand together.
+    if edits.len() <= 2 {
+        return;
+    }
+    let paths: Vec<&[&str]> = edits.iter().map(|edit| edit.path).collect();
+    edits.sort_by_cached_key(|edit| {
+        let prefixes = (1..=edit.path.len()).filter_map(|length| edit.path.get(..length));
+        let first = |prefix: &[&str]| paths.iter().position(|path| path.starts_with(prefix));
+        prefixes.map(first).collect::<Vec<_>>()
+    });
 }
 
 /// Bytes that take the place of a span of the source.
@@ -240,7 +255,7 @@ struct Group<'e> {
     done: bool,
 }
 
-/// Groups edits by their key at `depth`; edits of one group must stand together.
+/// Groups edits by their key at `depth`; edits of one group stand together.
 fn group_by_key<'e>(edits: &'e [Edit<'e>], depth: usize) -> Result<Vec<Group<'e>>, SpliceError> {
     let mut groups: Vec<Group<'e>> = Vec::new();
     for run in edits.chunk_by(|a, b| a.path.get(depth) == b.path.get(depth)) {
@@ -306,6 +321,22 @@ mod tests {
         let edited = edit(Splice::new(&source)).finish().unwrap();
         assert_eq!(edited.as_str(), expect);
         raw(edited.as_str());
+    }
+
+    #[test]
+    fn edits_of_one_member_need_not_stand_together() {
+        check(
+            r#"{"x":{"a":1,"b":{"c":2}},"y":3}"#,
+            |s| {
+                s.remove(&["x", "a"])
+                    .set(&["z"], &raw("4"))
+                    .remove(&["x", "b", "c"])
+                    .remove(&["y"])
+                    .set(&["x", "e"], &raw("5"))
+                    .set(&["x", "b", "d"], &raw("6"))
+            },
+            r#"{"x":{"b":{"d":6},"e":5},"z":4}"#,
+        );
     }
 
     #[test]
@@ -392,7 +423,7 @@ mod tests {
             Splice::new(&source)
                 .set(&["m", "x"], &one)
                 .set(&["a"], &one)
-                .set(&["m", "y"], &one),
+                .set(&["m"], &one),
         ] {
             assert_eq!(
                 overlapping.finish(),

@@ -18,7 +18,7 @@ pub(super) struct Driven {
 }
 
 /// How long to wait when a server asks for nothing but another try.
-const TRY_AGAIN: Backoff = Backoff {
+pub(crate) const TRY_AGAIN: Backoff = Backoff {
     first: Duration::from_millis(200),
     cap: Duration::from_secs(10),
 };
@@ -84,7 +84,7 @@ impl Client {
 }
 
 /// Whether the result of `method` may ask for input.
-pub(super) fn may_ask(method: &Method) -> bool {
+pub(crate) fn may_ask(method: &Method) -> bool {
     matches!(
         method.as_str(),
         method::TOOLS_CALL | method::PROMPTS_GET | method::RESOURCES_READ
@@ -92,7 +92,7 @@ pub(super) fn may_ask(method: &Method) -> bool {
 }
 
 /// The original params with the newest answers and state, the state as the bytes it came in.
-fn next_round(
+pub(crate) fn next_round(
     params: &RawJson,
     responses: &InputResponses,
     state: Option<&RawJson>,

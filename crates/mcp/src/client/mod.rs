@@ -30,6 +30,9 @@ mod stream;
 mod task;
 mod version;
 
+pub(crate) use input::{TRY_AGAIN, may_ask, next_round};
+pub(crate) use stream::{EVENTS, Stream, Told};
+
 pub use backoff::Backoff;
 pub use builder::Builder;
 pub use cache::CacheLimits;

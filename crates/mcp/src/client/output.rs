@@ -111,8 +111,7 @@ impl OutputSchema {
         let Some(schema) = self.compiled.get_or_init(|| compile(&self.schema)) else {
             return Ok(());
         };
-        let content = content.decode().map_err(|error| error.to_string())?;
-        schema.check(&content)
+        schema.check(content)
     }
 }
 

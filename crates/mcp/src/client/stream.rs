@@ -9,10 +9,10 @@ use crate::service::{BoxFuture, Reply};
 
 /// How many events wait for their reader. A server that cannot wait drops the oldest, and the
 /// reader hears of the gap.
-const EVENTS: usize = 256;
+pub(crate) const EVENTS: usize = 256;
 
 /// One `subscriptions/listen` request under way. Dropping it cancels the request.
-pub(super) struct Stream {
+pub(crate) struct Stream {
     /// What the subscription is called: the id of the request.
     id: Id,
     call: BoxFuture<'static, Result<Reply, Error>>,
@@ -25,7 +25,7 @@ pub(super) struct Stream {
 
 /// What a stream tells.
 #[derive(Debug)]
-pub(super) enum Told {
+pub(crate) enum Told {
     /// Something happened.
     Notification(Notification),
     /// Things happened that nobody can tell any more.
@@ -41,17 +41,28 @@ impl Stream {
         let listen = Method::new(method::SUBSCRIPTIONS_LISTEN);
         let call = client.stamped_call(&listen, params, client.version(), notify)?;
         let service = client.shared.service.clone();
-        Ok(Self {
-            id: call.cx.id.clone(),
-            call: Box::pin(async move { service.call(call).await }),
+        let id = call.cx.id.clone();
+        let call = Box::pin(async move { service.call(call).await });
+        Ok(Self::new(id, call, notifications))
+    }
+
+    /// The request `id`, which `call` sends, and what it is told.
+    pub(crate) fn new(
+        id: Id,
+        call: BoxFuture<'static, Result<Reply, Error>>,
+        notifications: Notifications,
+    ) -> Self {
+        Self {
+            id,
+            call,
             notifications,
             missed: 0,
             outcome: None,
-        })
+        }
     }
 
     /// Waits for what comes next. Dropping the future loses nothing; nothing comes after the end.
-    pub(super) async fn next(&mut self) -> Told {
+    pub(crate) async fn next(&mut self) -> Told {
         loop {
             let missed = self.notifications.dropped();
             if missed > self.missed {

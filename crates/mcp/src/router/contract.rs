@@ -1,6 +1,5 @@
 use callgate_wire::RawJson;
 use callgate_wire::tool::{CallToolResult, Tool};
-use serde_json::Value;
 
 use super::error::RouteError;
 use super::schema::CompiledSchema;
@@ -35,7 +34,8 @@ impl Contract {
 
     /// Checks that arguments fit the schema, or says what to tell the model.
     pub(crate) fn check_arguments(&self, arguments: &RawJson) -> Result<(), String> {
-        check(&self.input, arguments)
+        self.input
+            .check(arguments)
             .map_err(|problem| format!("Invalid arguments for tool `{}`: {problem}", self.name))
     }
 
@@ -51,16 +51,11 @@ impl Contract {
         }
         let checked = match &result.structured_content {
             None => Err("there is no structured content".to_owned()),
-            Some(content) => check(schema, content),
+            Some(content) => schema.check(content),
         };
         checked.map_err(|problem| {
             let name = &self.name;
             format!("Tool `{name}` gave a result that breaks its output schema: {problem}")
         })
     }
-}
-
-fn check(schema: &CompiledSchema, json: &RawJson) -> Result<(), String> {
-    let value: Value = json.decode().map_err(|error| error.to_string())?;
-    schema.check(&value)
 }

@@ -54,7 +54,9 @@ impl PromptRoute {
 
 /// Answers `prompts/get`.
 pub(crate) async fn get(shared: &Arc<Shared>, call: Call) -> Result<Reply, Error> {
-    let [name, arguments, responses, state] = call.params.pick(params::MAY_ASK);
+    let [name, arguments, responses, state] = call
+        .params
+        .pick_beside(call.cx.peer.meta(), params::MAY_ASK);
     let name = params::text(name.as_ref(), "name")?;
     let route = shared
         .catalog()

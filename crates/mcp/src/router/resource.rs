@@ -73,7 +73,7 @@ impl TemplateRoute {
 /// Answers `resources/read`.
 pub(crate) async fn read(shared: &Arc<Shared>, call: Call) -> Result<Reply, Error> {
     let keys = ["uri", "inputResponses", "requestState"];
-    let [uri, responses, state] = call.params.pick(keys);
+    let [uri, responses, state] = call.params.pick_beside(call.cx.peer.meta(), keys);
     let uri = params::text(uri.as_ref(), "uri")?;
     let catalog = shared.catalog();
     let cache = catalog.cache;

@@ -194,7 +194,9 @@ impl ToolEntry {
 
 /// Answers `tools/call`.
 pub(crate) async fn call(shared: &Arc<Shared>, call: Call) -> Result<Reply, Error> {
-    let [name, arguments, responses, state] = call.params.pick(params::MAY_ASK);
+    let [name, arguments, responses, state] = call
+        .params
+        .pick_beside(call.cx.peer.meta(), params::MAY_ASK);
     let name = params::text(name.as_ref(), "name")?;
     let entry = shared
         .catalog()

@@ -1,4 +1,3 @@
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use callgate_wire::logging::LogLevel;
@@ -11,58 +10,60 @@ use crate::service::{Call, Caller, Cx, PeerInfo, PeerMeta};
 /// The revisions this server speaks.
 pub(crate) const SUPPORTED: [Version; 1] = [Version::V2026_07_28];
 
-/// The metadata that every request must carry, found but not yet judged.
+/// The metadata that every request must carry, found complete, in a revision that we may not speak.
 #[derive(Debug)]
-pub(crate) struct RequestMeta(PeerMeta);
+pub(crate) struct RequestMeta {
+    meta: PeerMeta,
+    /// The revision that the request names, if we speak it.
+    version: Option<Version>,
+}
 
 impl RequestMeta {
     /// Finds the metadata in the params of a request.
     pub(crate) fn read(params: &RawJson) -> Result<Self, Error> {
-        Self::from_meta(params.get("_meta"))
+        let (meta, []) = PeerMeta::find(params, []);
+        Self::complete(meta)
     }
 
-    /// Takes what the params of a request have as `_meta`.
-    pub(crate) fn from_meta(meta: Option<RawJson>) -> Result<Self, Error> {
+    /// Takes the `_meta` of a request, which must be there.
+    pub(crate) fn complete(meta: Option<PeerMeta>) -> Result<Self, Error> {
         let missing = |key: &str| Error::invalid_params(format!("`_meta` must have `{key}`"));
-        let meta = meta
-            .filter(RawJson::is_object)
-            .ok_or_else(|| Error::invalid_params("params must have the object `_meta`"))?;
-        let meta = PeerMeta::read(meta);
-        if meta.version.as_ref().and_then(RawJson::text).is_none() {
+        let meta =
+            meta.ok_or_else(|| Error::invalid_params("params must have the object `_meta`"))?;
+        let Some(named) = meta.version.as_ref().and_then(RawJson::text) else {
             return Err(missing(meta::PROTOCOL_VERSION));
-        }
+        };
+        let version = Version::parse(&named).filter(|version| SUPPORTED.contains(version));
         if !meta.capabilities.as_ref().is_some_and(RawJson::is_object) {
             return Err(missing(meta::CLIENT_CAPABILITIES));
         }
-        Ok(Self(meta))
+        Ok(Self { meta, version })
     }
 
-    /// The revision that the request names.
-    pub(crate) fn version(&self) -> Cow<'_, str> {
-        let version = self.0.version.as_ref().and_then(RawJson::text);
-        version.unwrap_or_default()
+    /// Whether the request names the revision `version`.
+    pub(crate) fn names(&self, version: &str) -> bool {
+        self.meta
+            .version
+            .as_ref()
+            .is_some_and(|named| named.is(version))
     }
 
     /// What the peer says of itself, if we speak its revision and know its level of logging.
     pub(crate) fn into_peer(self) -> Result<PeerInfo, Error> {
-        let requested = self.version();
-        let version = Version::parse(&requested).filter(|version| SUPPORTED.contains(version));
-        let Some(version) = version else {
-            return Err(Error::unsupported_version(&requested, &SUPPORTED));
+        let Some(version) = self.version else {
+            let requested = self.meta.version.as_ref().and_then(RawJson::text);
+            return Err(Error::unsupported_version(
+                &requested.unwrap_or_default(),
+                &SUPPORTED,
+            ));
         };
-        let log_level = self.0.log_level.as_ref();
+        let log_level = self.meta.log_level.as_ref();
         if let Some(Err(error)) = log_level.map(RawJson::decode::<LogLevel>) {
             let text = format!("`{}` is not a log level", meta::LOG_LEVEL);
             return Err(Error::invalid_params(text).with_source(error));
         }
-        Ok(self.0.of(version))
+        Ok(self.meta.of(version))
     }
-}
-
-/// Turns a request from a peer into a call, if its metadata is in order.
-pub(crate) fn accept(request: Request, caller: Caller, notify: Notifier) -> Result<Call, Error> {
-    let peer = RequestMeta::read(&request.params)?.into_peer()?;
-    Ok(call(request, peer, caller, notify))
 }
 
 /// The call that a request makes once its metadata has been judged.
@@ -85,17 +86,13 @@ pub(crate) fn call(request: Request, peer: PeerInfo, caller: Caller, notify: Not
 mod tests {
     use super::*;
     use crate::error::Kind;
-    use callgate_wire::{Id, Limits, Method};
+    use callgate_wire::Limits;
 
     fn check(params: &str, expect: Result<&str, (Kind, &str)>) {
         let params = RawJson::parse(params.to_owned().into(), &Limits::default()).unwrap();
-        let request = Request {
-            id: Id::number(1),
-            method: Method::new("tools/list"),
-            params,
-        };
-        let seen = accept(request, Caller::Local, Notifier::disabled())
-            .map(|call| call.cx.peer.capabilities().as_str().to_owned())
+        let seen = RequestMeta::read(&params)
+            .and_then(RequestMeta::into_peer)
+            .map(|peer| peer.capabilities().as_str().to_owned())
             .map_err(|error| (error.kind(), error.to_string()));
         assert_eq!(
             seen,

@@ -1,16 +1,17 @@
 //! A server on our router, with something for every request of the protocol.
 
 use std::sync::Arc;
-
 use std::time::Duration;
 
 use callgate_mcp::router::{
     Elicited, Json, RequestCx, Router, TaskConfig, TaskSupport, ToolError, ToolRoute,
 };
 use callgate_mcp::wire::completion::CompleteParams;
+use callgate_mcp::wire::content::Content;
 use callgate_mcp::wire::implementation::Implementation;
 use callgate_mcp::wire::prompt::{Prompt, PromptArgument};
 use callgate_mcp::wire::resource::{Resource, ResourceTemplate};
+use callgate_mcp::wire::sampling::{CreateMessageParams, SamplingMessage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
@@ -57,6 +58,22 @@ async fn greet(cx: RequestCx) -> Result<String, ToolError> {
     }
 }
 
+async fn quote(cx: RequestCx) -> Result<String, ToolError> {
+    let question = vec![SamplingMessage::user(Content::text("Say something"))];
+    let answer = cx
+        .sample("model", CreateMessageParams::new(question, 10))
+        .await?;
+    let said = answer.content.blocks().first().and_then(Content::as_text);
+    let said = said.unwrap_or_default();
+    Ok(format!("{} says {said}", answer.model))
+}
+
+async fn roots(cx: RequestCx) -> Result<String, ToolError> {
+    let roots = cx.list_roots("roots").await?;
+    let uris: Vec<String> = roots.into_iter().map(|root| root.uri).collect();
+    Ok(uris.join(" "))
+}
+
 struct NotifyOnDrop(Arc<Notify>);
 
 impl Drop for NotifyOnDrop {
@@ -80,7 +97,9 @@ pub(crate) fn everything(signals: &Signals) -> Router {
         arguments: Some(vec![PromptArgument::required("topic", "What about")]),
         ..Prompt::new("essay", "Writes")
     };
-    Router::new(Implementation::new("ours", "1.0"))
+    let router = Router::new(Implementation::new("ours", "1.0"));
+    let touched = router.clone();
+    router
         .instructions("Try everything")
         .page_size(2)
         .tool("add", "Adds", |numbers: Numbers| async move {
@@ -96,6 +115,12 @@ pub(crate) fn everything(signals: &Signals) -> Router {
         })
         .tool("wait", "Waits for ever", wait)
         .tool("greet", "Greets who the user says", greet)
+        .tool("quote", "Says what the model says", quote)
+        .tool("roots", "Says what the client works on", roots)
+        .tool("touch", "Changes the first note", move || {
+            touched.resource_updated("note:1");
+            async { "touched" }
+        })
         .tool("fail", "Fails", || async {
             Err::<String, ToolError>(ToolError::failed("no"))
         })

@@ -10,8 +10,8 @@ use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientCapabilities, ClientConfig,
     ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData, GetPromptRequestParams,
     GetTaskParams, Implementation, InputResponses, JsonObject, ProgressNotificationParam,
-    ProtocolVersion, ReadResourceRequestParams, ServerNotification, SubscriptionFilter,
-    TaskPayload, TaskStatus, UpdateTaskParams,
+    ProtocolVersion, ReadResourceRequestParams, ResourceUpdatedNotificationParam,
+    ServerNotification, SubscriptionFilter, TaskPayload, TaskStatus, UpdateTaskParams,
 };
 use rmcp::service::{
     NotificationContext, RequestContext, RoleClient, RunningService, ServiceError, SubscriptionEnd,
@@ -19,13 +19,19 @@ use rmcp::service::{
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::{ClientHandler, ClientLifecycleMode, ClientServiceExt};
 use serde_json::{Value, json};
+use tokio::sync::Notify;
 
+use crate::listener::TOOLS;
 use crate::our_server::{Signals, everything};
 
 /// A client that remembers the progress it heard of, and whose user is Ada.
 #[derive(Clone, Default)]
-struct Listener {
+pub(crate) struct Listener {
     progress: Arc<Mutex<Vec<f64>>>,
+    /// Told when the list of tools changed.
+    pub(crate) tools_changed: Arc<Notify>,
+    /// Told when the first note changed.
+    pub(crate) note_changed: Arc<Notify>,
 }
 
 impl ClientHandler for Listener {
@@ -35,6 +41,19 @@ impl ClientHandler for Listener {
         _context: NotificationContext<RoleClient>,
     ) {
         self.progress.lock().unwrap().push(params.progress);
+    }
+
+    async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.tools_changed.notify_one();
+    }
+
+    async fn on_resource_updated(
+        &self,
+        params: ResourceUpdatedNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        assert_eq!(params.uri, "note:1");
+        self.note_changed.notify_one();
     }
 
     async fn create_elicitation(
@@ -56,7 +75,7 @@ impl ClientHandler for Listener {
     }
 }
 
-type Running = RunningService<RoleClient, Listener>;
+pub(crate) type Running = RunningService<RoleClient, Listener>;
 
 fn discover() -> ClientLifecycleMode {
     ClientLifecycleMode::Discover {
@@ -68,7 +87,7 @@ fn object(value: Value) -> JsonObject {
     serde_json::from_value(value).unwrap()
 }
 
-fn call(name: &'static str) -> CallToolRequestParams {
+pub(crate) fn call(name: &'static str) -> CallToolRequestParams {
     CallToolRequestParams::new(name)
 }
 
@@ -83,15 +102,15 @@ async fn try_everything(client: &Running, server: &Router, signals: &Signals) {
     let about = client.peer_info().unwrap();
     assert_eq!(about.instructions.as_deref(), Some("Try everything"));
     tools(client, signals).await;
-    prompts_and_resources(client).await;
+    prompts_and_resources(client, -32602).await;
     task(client).await;
     changes(client, server).await;
 }
 
-async fn tools(client: &Running, signals: &Signals) {
+pub(crate) async fn tools(client: &Running, signals: &Signals) {
     let tools = client.list_all_tools().await.unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_ref()).collect();
-    assert_eq!(names, ["add", "count", "wait", "greet", "fail", "later"]);
+    assert_eq!(names, TOOLS);
     assert!(tools[0].output_schema.is_some());
 
     let numbers = call("add").with_arguments(object(json!({"a": 1, "b": 2})));
@@ -123,7 +142,7 @@ async fn tools(client: &Running, signals: &Signals) {
     signals.cancelled.notified().await;
 }
 
-async fn prompts_and_resources(client: &Running) {
+pub(crate) async fn prompts_and_resources(client: &Running, missing: i32) {
     let prompts = client.list_all_prompts().await.unwrap();
     assert_eq!(prompts[0].name, "essay");
     let topic = object(json!({"topic": "rust"}));
@@ -145,7 +164,7 @@ async fn prompts_and_resources(client: &Running) {
         let note = serde_json::to_value(read(uri).await.unwrap()).unwrap();
         assert_eq!(note["contents"], json!([{"uri": uri, "text": text}]));
     }
-    assert_eq!(code(&read("note:3").await.unwrap_err()), -32602);
+    assert_eq!(code(&read("note:3").await.unwrap_err()), missing);
 
     let completed = client.complete_prompt_simple("essay", "topic", "a").await;
     assert_eq!(completed.unwrap(), ["apple"]);

@@ -2,9 +2,9 @@
 
 mod access;
 mod guard_matrix;
-mod limits;
-mod peer;
-mod post;
+pub(crate) mod limits;
+pub(crate) mod peer;
+pub(crate) mod post;
 mod smuggling;
 mod spec;
 mod streams;

@@ -4,9 +4,7 @@
 
 #[cfg(unix)]
 mod child_fixture;
-#[cfg(unix)]
 mod child_process;
-#[cfg(target_os = "linux")]
 mod child_tree;
 mod client_cache;
 mod client_calls;
@@ -18,10 +16,12 @@ mod client_scripted;
 mod client_tasks;
 mod http_client;
 mod http_server;
+mod legacy_client;
+mod legacy_http;
 mod legacy_remote;
+mod legacy_server;
 mod router;
 mod stdio_client;
 mod stdio_fixture;
-#[cfg(unix)]
 mod stdio_process;
 mod stdio_server;

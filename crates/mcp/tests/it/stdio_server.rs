@@ -122,7 +122,7 @@ async fn bad_lines_are_refused_with_the_right_code_and_good_ones_go_on() {
         ),
         (
             r#"{"jsonrpc":"2.0","id":6,"method":"m"}"#.to_owned(),
-            r#"{"jsonrpc":"2.0","id":6,"error":{"code":-32602,"message":"params must have the object `_meta`"}}"#,
+            r#"{"jsonrpc":"2.0","id":6,"error":{"code":-32602,"message":"params must have the object `_meta`; a client of an older revision must send `initialize` first"}}"#,
         ),
         (
             "not json".to_owned(),

@@ -5,12 +5,24 @@ use std::fs::File;
 use std::io::{BufRead, Write};
 use std::process::{Command, Stdio};
 
-use callgate_mcp::wire::{Frame, Limits};
+use callgate_mcp::wire::{Frame, Limits, Request};
 use rustix::process::{Signal, getpid, kill_process};
 
 pub(crate) fn misbehave(how: &str, rest: &[&str]) {
     match how {
         "complete" => answer_all(),
+        "modern" => {
+            let id = request();
+            println!(
+                r#"{{"jsonrpc":"2.0","id":{id},"result":{{"supportedVersions":["2026-07-28"]}}}}"#
+            );
+            answer_all();
+        }
+        "old" => be_old(|| {}),
+        "old-and-dies" => be_old(|| {
+            eprintln!("what is this?");
+            std::process::exit(1);
+        }),
         "args" => answer(&format!("{rest:?}")),
         "env" => {
             let variables: BTreeMap<_, _> = std::env::vars().collect();
@@ -58,6 +70,32 @@ pub(crate) fn misbehave(how: &str, rest: &[&str]) {
     }
 }
 
+/// Answers like a server that knows nothing before its handshake.
+fn be_old(otherwise: fn()) {
+    let mut is_open = false;
+    loop {
+        let request = any_request();
+        let id = &request.id;
+        match request.method.as_str() {
+            "initialize" => {
+                is_open = true;
+                println!(
+                    r#"{{"jsonrpc":"2.0","id":{id},"result":{{"protocolVersion":"2025-06-18","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"old","version":"1"}}}}}}"#
+                );
+            }
+            _ if is_open => {
+                println!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"seen":true}}}}"#);
+            }
+            _ => {
+                otherwise();
+                println!(
+                    r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":-32602,"message":"what?"}}}}"#
+                );
+            }
+        }
+    }
+}
+
 /// Exits at the second request, while a process of its own keeps the streams open.
 fn leave_a_grandchild(signs: &str) {
     let program = std::env::current_exe().expect("this program has a path");
@@ -84,12 +122,18 @@ fn answer_all() {
     }
 }
 
-/// The id of the next request. At the end of the input there is nothing left to do.
+/// The id of the next request.
 fn request() -> String {
+    any_request().id.to_string()
+}
+
+/// The next request. At the end of the input there is nothing left to do.
+fn any_request() -> Request {
     for line in std::io::stdin().lock().lines() {
         let line = line.expect("standard input is text");
         match Frame::parse(&line.into(), &Limits::default()) {
-            Ok(Frame::Request(request)) => return request.id.to_string(),
+            Ok(Frame::Request(request)) => return request,
+            Ok(Frame::Notification(_)) => {}
             other => eprintln!("ignored {other:?}"),
         }
     }

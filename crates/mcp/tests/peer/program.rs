@@ -4,8 +4,13 @@
 
 use std::process::ExitCode;
 
+mod everything;
 #[cfg(unix)]
 mod evil;
+#[cfg(feature = "http-server")]
+mod http;
+#[path = "../interop/our_server.rs"]
+mod our_server;
 #[cfg(unix)]
 mod parent;
 mod server;
@@ -22,6 +27,9 @@ fn main() -> ExitCode {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
         ["serve"] => server::serve(),
+        ["everything"] => everything::serve(),
+        #[cfg(feature = "http-server")]
+        ["serve-http"] => http::serve(),
         #[cfg(unix)]
         ["evil", how, rest @ ..] => evil::misbehave(how, rest),
         #[cfg(unix)]

@@ -3,6 +3,7 @@
 //! Whatever those revisions share with it is in the modules above, with two differences: their
 //! results have no `resultType`, and their lists no `ttlMs` and `cacheScope`.
 
+pub mod batch;
 pub mod cancel;
 pub mod capabilities;
 pub mod code;

@@ -83,6 +83,11 @@ impl Epochs {
 }
 
 impl Epoch {
+    /// The era, if it has been found out.
+    pub(super) fn known(&self) -> Option<Era> {
+        self.era.get()?.as_ref().ok().copied()
+    }
+
     fn new(era: Option<Era>) -> Self {
         Self {
             era: OnceCell::new_with(era.map(Ok)),

@@ -9,7 +9,7 @@ use super::identity::Identity;
 use crate::error::{Error, Kind};
 use crate::transport::line::{Link, Unwanted};
 
-/// How a server wants to be spoken to.
+/// Which family of revisions a server speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Era {
     /// Every request carries its own metadata.

@@ -2,11 +2,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use callgate_wire::logging::LogLevel;
-use callgate_wire::{Id, Map, Notification, RawJson, RpcError, Splice, code, meta, method};
+use callgate_wire::{Id, Map, Notification, RawJson, RpcError, Splice, code, method};
 use tokio::sync::Notify;
 
 use super::question::Question;
-use crate::error::Error;
 use crate::notifier::Notifier;
 use crate::service::{Call, Caller, PeerInfo};
 
@@ -112,7 +111,7 @@ impl Flights {
     /// Passes on a log message that names no call, unless it may be about somebody else's.
     pub(super) fn log(&self, message: &Notification) {
         let flights = self.all();
-        if !is_one_caller(&flights) {
+        if !is_of_one_caller(&flights) {
             return tracing::debug!("dropped a log message of nobody's call");
         }
         for flight in flights {
@@ -122,18 +121,21 @@ impl Flights {
 
     /// Finds who is to be asked a question that names no call.
     ///
-    /// While all calls are of one caller, the same user answers whichever call carries it.
+    /// While all calls are of one caller, the same user answers whichever call carries it. A parked
+    /// call asks nothing more until it is answered, so the others come first.
     pub(super) fn place(&self, question: &Question) -> Place {
-        let flights = self.all();
-        if !is_one_caller(&flights) {
+        let (attached, parked): (Vec<_>, Vec<_>) = self
+            .all()
+            .into_iter()
+            .partition(|flight| flight.stage() == Stage::Attached);
+        let flights = if attached.is_empty() { parked } else { attached };
+        if !is_of_one_caller(&flights) {
             let text = "calls of several callers are in flight: nobody knows whose question it is";
             return Place::Nobody(RpcError::new(code::INVALID_PARAMS, text));
         }
         let mut refusal = None;
         let carriers = flights.iter().rev().filter(|flight| flight.carries_input);
-        let (attached, parked): (Vec<_>, Vec<_>) =
-            carriers.partition(|flight| flight.stage() == Stage::Attached);
-        for flight in attached.into_iter().chain(parked) {
+        for flight in carriers {
             match flight.suits(question) {
                 Ok(()) => return Place::Call(flight.clone()),
                 Err(error) => refusal = Some(error),
@@ -311,22 +313,15 @@ impl Flight {
 
 impl Client {
     /// The client that makes `call`.
-    ///
-    /// # Errors
-    /// It wants log messages of a level that does not exist.
-    pub(super) fn of(call: &Call) -> Result<Self, Error> {
+    pub(super) fn of(call: &Call) -> Self {
         let meta = call.params.get("_meta").filter(RawJson::is_object);
         let meta = meta.unwrap_or_else(RawJson::empty_object);
         let peer = PeerInfo::new(call.cx.peer.version(), meta);
-        let log_level = peer.meta().get(meta::LOG_LEVEL);
-        let log_level = log_level.map(|level| level.decode()).transpose();
-        Ok(Self {
-            log_level: log_level.map_err(|error| {
-                Error::invalid_params("there is no such log level").with_source(error)
-            })?,
+        Self {
+            log_level: peer.log_level(),
             notify: call.cx.notify.clone(),
             peer,
-        })
+        }
     }
 
     /// Whether the client wants log messages.
@@ -354,7 +349,7 @@ pub(super) fn carries_input(method: &str) -> bool {
 }
 
 /// Whether all calls are of the same caller. Nobody knows that of several anonymous ones.
-fn is_one_caller(flights: &[Arc<Flight>]) -> bool {
+fn is_of_one_caller(flights: &[Arc<Flight>]) -> bool {
     match flights {
         [] | [_] => true,
         [first, rest @ ..] => {

@@ -57,7 +57,7 @@ impl Shared {
 
     /// Sends the request of a call.
     async fn start(&self, call: &Call) -> Result<Exchange, Error> {
-        let client = Client::of(call)?;
+        let client = Client::of(call);
         let wants_logs = client.wants_logs();
         let wants_progress = client.wants_progress();
         let flight = self.flights.admit(call, client);
@@ -100,7 +100,7 @@ impl Shared {
         let answers = answers(&call.params)?;
         match errand.ok_or_else(invalid)? {
             Errand::Parked(number) => {
-                let client = Client::of(call)?;
+                let client = Client::of(call);
                 let exchange = self.parked.take(number).ok_or_else(|| {
                     Error::invalid_params(
                         "the call is not waiting any more: it was continued or has expired",
@@ -170,7 +170,7 @@ impl Shared {
             method: &'a str,
             params: callgate_wire::elicitation::ElicitParams,
         }
-        let can_open = Client::of(call)?.opens_urls();
+        let can_open = Client::of(call).opens_urls();
         if !carries_input(call.method.as_str()) || !can_open {
             let required = RawJson::encode(&serde_json::json!({ "elicitation": { "url": {} } }))
                 .expect("a value is always JSON");

@@ -27,6 +27,13 @@ impl Identity {
         }
     }
 
+    /// Whether a server may ask anything.
+    pub(super) fn can_be_asked(&self) -> bool {
+        ["elicitation", "roots", "sampling"]
+            .iter()
+            .any(|kind| self.capabilities.get(kind).is_some())
+    }
+
     /// The params of `server/discover`.
     pub(super) fn discover_params(&self) -> RawJson {
         RawJson::encode(&json!({

@@ -21,6 +21,7 @@ use crate::transport::child::{Child, ChildConfig};
 pub struct Process {
     speaker: Speaker,
     running: Arc<Running>,
+    assumed: Option<Era>,
     config: Config,
 }
 
@@ -42,8 +43,16 @@ impl Process {
                 child: Mutex::new(Arc::new(child)),
                 command: command.clone(),
             }),
+            assumed: None,
             config,
         })
+    }
+
+    /// The same server, of which the era is known already: it is not asked.
+    #[must_use]
+    pub fn assume(mut self, era: Era) -> Self {
+        self.assumed = Some(era);
+        self
     }
 
     /// The revision that the server speaks; `None` until a call has found out.
@@ -77,26 +86,29 @@ impl Process {
 impl Service for Process {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
         self.speaker.call(call, || {
-            let (running, config) = (self.running.clone(), self.config);
-            async move { running.find(config).await }
+            let (running, assumed, config) = (self.running.clone(), self.assumed, self.config);
+            async move { running.find(assumed, config).await }
         })
     }
 }
 
 impl Running {
-    async fn find(&self, config: Config) -> Found {
-        let found = self.try_find(config).await;
+    async fn find(&self, assumed: Option<Era>, config: Config) -> Found {
+        let found = self.try_find(assumed, config).await;
         found.unwrap_or_else(|error| Found::Broken(Broken::new(&self.command.name, &error)))
     }
 
-    async fn try_find(&self, config: Config) -> Result<Found, Error> {
+    async fn try_find(&self, assumed: Option<Era>, config: Config) -> Result<Found, Error> {
         let identity = Identity::of_everybody();
         let child = self.child();
-        let (child, era) = match probe(child.link(), &identity, &config).await {
-            Ok(era) => (child, era),
-            // Some old servers die of what they do not know.
-            Err(error) if error.kind() == Kind::Closed => (self.restart()?, Era::OLD),
-            Err(error) => return Err(error),
+        let (child, era) = match assumed {
+            Some(era) => (child, era),
+            None => match probe(child.link(), &identity, &config).await {
+                Ok(era) => (child, era),
+                // Some old servers die of what they do not know.
+                Err(error) if error.kind() == Kind::Closed => (self.restart()?, Era::OLD),
+                Err(error) => return Err(error),
+            },
         };
         let link = child.link().clone();
         meet(&link, child, era, &identity, config).await

@@ -66,11 +66,25 @@ impl Remote {
         self
     }
 
+    /// The same server, which is known to speak HTTP+SSE at this URL.
+    #[must_use]
+    pub fn assume_sse(mut self) -> Self {
+        self.epochs = Epochs::new(Some(Era::OLD));
+        self.epochs.current().learn_two_endpoints();
+        self
+    }
+
     /// The same server; so much is held for it if it is an old one.
     #[must_use]
     pub fn holding(mut self, config: Config) -> Self {
         self.config = config;
         self
+    }
+
+    /// The era that the server was found to be of; `None` before the first call.
+    #[must_use]
+    pub fn era(&self) -> Option<Era> {
+        self.epochs.current().known()
     }
 
     /// Ends all sessions, and waits a short time until the server knows.
@@ -84,7 +98,7 @@ impl Remote {
 
     async fn answer(&self, call: Call) -> Result<Reply, Error> {
         let epoch = self.epochs.current();
-        let era = self.era(&epoch, &call).await?;
+        let era = self.find_era(&epoch, &call).await?;
         let error = match self.attempt(era, &epoch, call.clone()).await {
             Err(Failed::Contradicted(error)) => error,
             Err(Failed::Finally(error)) => return Err(error),
@@ -96,7 +110,7 @@ impl Remote {
         let Some(next) = self.epochs.after(&epoch) else {
             return Err(error);
         };
-        match self.era(&next, &call).await {
+        match self.find_era(&next, &call).await {
             Ok(found) if found.is_modern() != era.is_modern() => {
                 let name = &self.site.config().name;
                 tracing::info!(server = %name, ?found, "a server speaks otherwise than before");
@@ -112,7 +126,7 @@ impl Remote {
         }
     }
 
-    async fn era(&self, epoch: &Arc<Epoch>, call: &Call) -> Result<Era, Error> {
+    async fn find_era(&self, epoch: &Arc<Epoch>, call: &Call) -> Result<Era, Error> {
         let asking = async {
             let probe = detect::probe(&self.site, &call.params);
             let answer = tokio::time::timeout(self.config.handshake, probe).await;

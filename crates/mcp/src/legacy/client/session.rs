@@ -1,10 +1,12 @@
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
+use std::time::Duration;
 
 use callgate_wire::logging::LogLevel;
 use callgate_wire::{RawJson, Version, method};
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinHandle};
+use tokio::time::timeout;
 
 use super::config::Config;
 use super::flight::Flights;
@@ -28,8 +30,11 @@ use crate::service::{BoxFuture, Call, Reply, Service};
 /// Dropping it cancels the calls that wait for their clients, and drops its transport.
 pub(crate) struct Session {
     shared: Arc<Shared>,
-    workers: [AbortHandle; 2],
+    workers: [AbortHandle; 3],
 }
+
+/// How long calls wait until the server can ask questions outside of them.
+const HEAD_START: Duration = Duration::from_millis(500);
 
 /// What the calls of a session share with each other and with those who work for all of them.
 pub(super) struct Shared {
@@ -102,20 +107,25 @@ impl Session {
             config,
             server,
         });
+        let listening = tokio::spawn(hear_questions(shared.clone(), identity.can_be_asked()));
         let attending = tokio::spawn(attend(shared.clone()));
         let watching = tokio::spawn({
             let shared = shared.clone();
             async move {
-                shared
-                    .watched
-                    .keep_up(&shared.transport, &shared.config)
-                    .await
+                let Shared {
+                    watched,
+                    transport,
+                    config,
+                    ..
+                } = &*shared;
+                watched.keep_up(transport, config).await;
             }
         });
-        Ok(Arc::new(Self {
-            shared,
-            workers: [attending.abort_handle(), watching.abort_handle()],
-        }))
+        let workers = [&listening, &attending, &watching].map(JoinHandle::abort_handle);
+        let session = Arc::new(Self { shared, workers });
+        // A server that is asked something before it can ask back may wait for an answer in vain.
+        let _ = timeout(HEAD_START, listening).await;
+        Ok(session)
     }
 
     /// The revision of the handshake.
@@ -183,6 +193,13 @@ impl Shared {
 
     fn hearing(&self) -> MutexGuard<'_, Hearing> {
         self.hearing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Lets the server ask questions outside of calls, if it may ask any.
+async fn hear_questions(shared: Arc<Shared>, can_be_asked: bool) {
+    if can_be_asked && let Err(error) = shared.transport.listen().await {
+        tracing::debug!(server = %shared.name, %error, "the server asks within calls only");
     }
 }
 

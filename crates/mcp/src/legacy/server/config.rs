@@ -13,6 +13,14 @@ pub struct Config {
     pub unused: Duration,
     /// The most requests of one session that are worked on at once.
     pub in_flight: usize,
+    /// The most bytes that the requests of one session that are worked on have together.
+    pub in_flight_bytes: usize,
+    /// The most questions that one session may be asked at once.
+    pub questions: usize,
+    /// The most tasks of one session, ended ones included.
+    pub tasks: usize,
+    /// The most messages in one batch.
+    pub batch: usize,
     /// The most resources that one session may watch.
     pub subscriptions: usize,
     /// The most times that one request may ask its client for input.
@@ -33,6 +41,10 @@ impl Default for Config {
             idle: Duration::from_secs(30 * 60),
             unused: Duration::from_secs(60),
             in_flight: 1024,
+            in_flight_bytes: 16 * 1024 * 1024,
+            questions: 1024,
+            tasks: 256,
+            batch: 256,
             subscriptions: 256,
             rounds: 16,
             answer: Duration::from_secs(10 * 60),

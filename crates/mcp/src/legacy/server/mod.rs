@@ -2,11 +2,40 @@
 //!
 //! # Layout
 //! - [`Config`]: how much old clients may hold.
+//! - `era`: which messages are old.
 //! - `outlet`: where messages to an old client go.
+//! - `session`: one old client, opened by its `handshake`.
+//! - `forward`: one request on its way through the `upstream` service; `running` are all of them.
+//! - `ask`: what the service wants to know; `questions` are all of them.
+//! - `listen`: what belongs to no request.
+//! - `tasks`: the tasks of 2025-11-25.
+//! - `convert`: from the newest revision to theirs.
+//! - `batch`: several messages in one.
+//! - `process`: the session of a process, on its stdio.
+//! - `http`: sessions over HTTP.
 
+mod ask;
+mod batch;
 mod config;
+mod convert;
+mod era;
+mod forward;
+mod handshake;
+#[cfg(feature = "http-server")]
+pub(crate) mod http;
+mod listen;
 mod outlet;
+mod process;
+mod questions;
+mod running;
+mod session;
+mod tasks;
+mod upstream;
 
+pub(crate) use batch::{is_batch, receive as receive_batch};
+pub(crate) use era::{Clues, Era, Named, decide, is_handshake};
 pub(crate) use outlet::{Message, MessageKind, Outlet};
+pub(crate) use process::Process;
+pub(crate) use session::Session;
 
 pub use config::Config;

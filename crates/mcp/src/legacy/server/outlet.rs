@@ -1,5 +1,8 @@
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
+use callgate_wire::{Id, Method, RawJson, encode};
 
+use crate::error::Error;
+use crate::server::reply;
 use crate::service::BoxFuture;
 
 /// One stream of messages to an old client.
@@ -27,4 +30,36 @@ pub(crate) enum MessageKind {
     Request,
     /// The answer to what the stream was opened for; the last message on it.
     Response,
+}
+
+impl Message {
+    pub(crate) fn notification(method: &Method, params: &RawJson) -> Self {
+        Self::write(MessageKind::Notification, |out| {
+            encode::notification(out, method, params);
+        })
+    }
+
+    pub(crate) fn request(id: &Id, method: &Method, params: &RawJson) -> Self {
+        Self::write(MessageKind::Request, |out| {
+            encode::request(out, id, method, params);
+        })
+    }
+
+    /// The response to the request `id`; an error without an id answers what could not be read.
+    pub(crate) fn response(id: Option<&Id>, outcome: &Result<RawJson, Error>) -> Self {
+        Self::write(MessageKind::Response, |out| match (outcome, id) {
+            (Ok(result), Some(id)) => encode::result(out, id, result),
+            (Ok(_), None) => {}
+            (Err(error), id) => reply::error_response(out, id, error),
+        })
+    }
+
+    fn write(kind: MessageKind, write: impl FnOnce(&mut BytesMut)) -> Self {
+        let mut json = BytesMut::new();
+        write(&mut json);
+        Self {
+            kind,
+            json: json.freeze(),
+        }
+    }
 }

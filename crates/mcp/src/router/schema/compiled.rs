@@ -1,10 +1,12 @@
 use std::fmt::Write as _;
+use std::sync::OnceLock;
 
 use callgate_wire::RawJson;
 use jsonschema::{PatternOptions, ValidationError, Validator, error::ValidationErrorKind};
 use serde_json::Value;
 
 use super::admission::{SchemaError, admit};
+use super::plain::PlainSchema;
 
 /// The most problems that one answer names.
 const MAX_PROBLEMS: usize = 8;
@@ -12,9 +14,14 @@ const MAX_PROBLEMS: usize = 8;
 const MAX_REGEX: usize = 1024 * 1024;
 
 /// A schema of arguments or results, compiled once.
+///
+/// The validator takes megabytes of memory, code included. For a plain schema it is made when
+/// something first does not seem to fit; then it decides, and says what is wrong.
 #[derive(Debug)]
 pub(crate) struct CompiledSchema {
-    validator: Validator,
+    schema: Value,
+    plain: Option<PlainSchema>,
+    validator: OnceLock<Result<Validator, String>>,
     /// How deep values may be nested, where checking deeper ones would cost too much.
     depth_limit: Option<usize>,
 }
@@ -31,39 +38,59 @@ impl CompiledSchema {
 
     /// Compiles a schema within limits; patterns match in linear time and references stay inside.
     pub(crate) fn new(schema: &RawJson) -> Result<Self, SchemaError> {
-        let invalid = |error: String| SchemaError::Invalid(error);
         let value: Value = schema
             .decode()
-            .map_err(|error| invalid(error.to_string()))?;
+            .map_err(|error| SchemaError::Invalid(error.to_string()))?;
         let depth_limit = admit(&value, schema.as_bytes().len())?;
-        let validator = jsonschema::options()
-            .with_pattern_options(PatternOptions::regex().size_limit(MAX_REGEX))
-            .build(&value)
-            .map_err(|error| invalid(error.to_string()))?;
-        Ok(Self {
-            validator,
+        let compiled = Self {
+            plain: PlainSchema::read(&value).filter(|_| depth_limit.is_none()),
+            schema: value,
+            validator: OnceLock::new(),
             depth_limit,
-        })
+        };
+        if compiled.plain.is_none() {
+            compiled.validator().map_err(SchemaError::Invalid)?;
+        }
+        Ok(compiled)
     }
 
-    /// Says what is wrong with `value`, by field, if anything is.
-    pub(crate) fn check(&self, value: &Value) -> Result<(), String> {
+    /// Says what is wrong with a value, by field, if anything is.
+    pub(crate) fn check(&self, json: &RawJson) -> Result<(), String> {
+        if self.plain.as_ref().is_some_and(|plain| plain.fits(json)) {
+            return Ok(());
+        }
+        let value: Value = json.decode().map_err(|error| error.to_string())?;
+        self.check_value(&value)
+    }
+
+    fn check_value(&self, value: &Value) -> Result<(), String> {
         if let Some(limit) = self.depth_limit
             && is_deeper(value, limit)
         {
             return Err(format!("nothing may be nested deeper than {limit} levels"));
         }
-        if self.validator.is_valid(value) {
+        let validator = self.validator()?;
+        if validator.is_valid(value) {
             return Ok(());
         }
         let mut problems = String::new();
-        for error in self.validator.iter_errors(value).take(MAX_PROBLEMS) {
+        for error in validator.iter_errors(value).take(MAX_PROBLEMS) {
             if !problems.is_empty() {
                 problems.push_str("; ");
             }
             describe(&mut problems, &error, value);
         }
         Err(problems)
+    }
+
+    fn validator(&self) -> Result<&Validator, String> {
+        let made = self.validator.get_or_init(|| {
+            jsonschema::options()
+                .with_pattern_options(PatternOptions::regex().size_limit(MAX_REGEX))
+                .build(&self.schema)
+                .map_err(|error| error.to_string())
+        });
+        made.as_ref().map_err(Clone::clone)
     }
 }
 
@@ -141,7 +168,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                schema.check(&arguments),
+                schema.check_value(&arguments),
                 expect.map_err(str::to_owned),
                 "{arguments}"
             );
@@ -152,7 +179,7 @@ mod tests {
     fn only_so_many_problems_are_named() {
         let names: Vec<_> = (0..100).map(|n| format!("field{n}")).collect();
         let schema = compile(&json!({"type": "object", "required": names})).unwrap();
-        let problems = schema.check(&json!({})).unwrap_err();
+        let problems = schema.check_value(&json!({})).unwrap_err();
         assert_eq!(
             problems.matches("is a required property").count(),
             MAX_PROBLEMS
@@ -171,9 +198,9 @@ mod tests {
         let schema = compile(&schema).unwrap();
         let nested =
             |levels| (0..levels).fold(json!({"op": "x"}), |a, _| json!({"op": "x", "a": a}));
-        assert_eq!(schema.check(&nested(10)), Ok(()));
+        assert_eq!(schema.check_value(&nested(10)), Ok(()));
         assert_eq!(
-            schema.check(&nested(100)),
+            schema.check_value(&nested(100)),
             Err("nothing may be nested deeper than 11 levels".to_owned())
         );
     }
@@ -188,7 +215,7 @@ mod tests {
                 let long = "a".repeat(100_000);
                 let deep = (0..100).fold(json!({}), |a, _| json!({"a": a}));
                 for arguments in [json!({"a": long}), json!({"a": [long]}), deep] {
-                    let _ = schema.check(&arguments);
+                    let _ = schema.check_value(&arguments);
                 }
                 checked += 1;
             }

@@ -5,6 +5,7 @@ mod compiled;
 mod derive;
 mod graph;
 mod growth;
+mod plain;
 
 pub(crate) use admission::MAX_BYTES;
 pub use admission::SchemaError;

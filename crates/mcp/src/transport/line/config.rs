@@ -2,6 +2,8 @@ use std::time::Duration;
 
 use callgate_wire::Limits;
 
+use crate::legacy::server as legacy;
+
 /// How much one side of a line connection may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
@@ -17,6 +19,8 @@ pub struct Config {
     pub notifications: usize,
     /// How long a server goes on with requests in flight once its peer sends no more.
     pub grace: Duration,
+    /// How much a client of an older revision may hold; without it a server knows none of them.
+    pub legacy: Option<legacy::Config>,
 }
 
 impl Default for Config {
@@ -28,6 +32,7 @@ impl Default for Config {
             unsent_bytes: 1024 * 1024,
             notifications: 64,
             grace: Duration::from_secs(1),
+            legacy: Some(legacy::Config::default()),
         }
     }
 }

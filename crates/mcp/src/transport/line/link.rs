@@ -29,7 +29,9 @@ pub(crate) struct Link {
 
 /// Somebody who takes every message of the server that is not an answer.
 #[derive(Clone)]
-pub(crate) struct Attendant(Arc<dyn Fn(&Link, Frame) + Send + Sync>);
+pub(crate) struct Attendant(Arc<Attend>);
+
+type Attend = dyn Fn(&Link, Frame) + Send + Sync;
 
 /// What becomes of a request that is not waited for any longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

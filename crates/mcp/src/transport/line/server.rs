@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
-use callgate_wire::{Frame, FrameError, Id, Notification, Request, RpcError, code, encode, method};
+use callgate_wire::{
+    Frame, FrameError, Id, Notification, Request, Response, RpcError, code, encode, method,
+};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
@@ -14,15 +16,17 @@ use super::in_flight::{InFlight, Running};
 use super::lines::{Line, Lines, is_header};
 use super::outbox::{Outbox, Sender};
 use crate::error::{Error, Kind};
+use crate::legacy::server::{Message, Outlet, Process, is_batch, is_handshake};
 use crate::notifier::Notifier;
-use crate::server::accept::accept;
+use crate::server::accept::{self, RequestMeta};
 use crate::server::reply;
-use crate::service::{Caller, Service};
+use crate::service::{BoxFuture, Caller, Service};
 
 /// Answers the requests that come in by `reader` until it ends.
 ///
 /// A request that needs no waiting is answered on the spot; others are worked on side by side.
 /// Requests with the same id are all answered, and all cancelled by one cancellation.
+/// A client of an older revision is served as well, unless [`Config::legacy`] says otherwise.
 /// When the peer reads too slowly, nothing more is read from it, and requests in flight stand still.
 /// At the end of the stream, requests in flight have [`Config::grace`] to finish. Dropping the
 /// future cancels them at once.
@@ -39,8 +43,12 @@ where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin,
 {
+    let legacy = config
+        .legacy
+        .map(|legacy| Process::new(service.clone(), legacy, config.limits));
     let session = Arc::new(Session {
         service,
+        legacy,
         config,
         outbox: Outbox::new(config.unsent_bytes),
         in_flight: InFlight::new(&config),
@@ -65,6 +73,8 @@ where
 /// What the requests of one peer share.
 pub(super) struct Session {
     service: Arc<dyn Service>,
+    /// The same service for a client of an older revision.
+    legacy: Option<Arc<Process>>,
     config: Config,
     outbox: Outbox,
     in_flight: InFlight,
@@ -109,7 +119,9 @@ impl Session {
         cx: &mut Context<'_>,
         sender: &mut Sender<W>,
     ) -> Poll<io::Result<()>> {
-        let nothing_follows = self.in_flight.is_empty();
+        let legacy = self.legacy.as_ref();
+        let nothing_follows =
+            self.in_flight.is_empty() && legacy.is_none_or(|legacy| legacy.is_idle());
         match sender.poll_flush(&self.outbox, cx)? {
             Poll::Ready(()) if nothing_follows => Poll::Ready(Ok(())),
             _ => Poll::Pending,
@@ -127,13 +139,22 @@ impl Session {
         };
         match Frame::parse(&line, &self.config.limits) {
             Ok(Frame::Request(request)) => self.start(request, line.len()),
-            Ok(Frame::Notification(notification)) => self.notified(&notification),
-            Ok(Frame::Response(_)) => tracing::debug!("ignored a response from a client"),
-            Err(error) => self.refuse(error.id.as_ref(), &explain(&error, &line)),
+            Ok(Frame::Notification(notification)) => self.notified(notification),
+            Ok(Frame::Response(response)) => self.answered(response),
+            Err(error) => {
+                let legacy = self.legacy.as_ref().filter(|_| is_batch(&line));
+                if !legacy.is_some_and(|legacy| legacy.batch(line.clone(), &self.outlet())) {
+                    self.refuse(error.id.as_ref(), &explain(&error, &line));
+                }
+            }
         }
     }
 
     fn start(self: &Arc<Self>, request: Request, bytes: usize) {
+        let meta = match RequestMeta::read(&request.params) {
+            Ok(meta) if !is_handshake(request.method.as_str()) => meta,
+            other => return self.start_legacy(request, other.err()),
+        };
         let id = request.id.clone();
         if !self.in_flight.has_room(bytes) {
             let busy = Error::new(Kind::Busy, "too many requests in flight");
@@ -141,8 +162,8 @@ impl Session {
         }
         let endless = request.method.as_str() == method::SUBSCRIPTIONS_LISTEN;
         let (notifier, notifications) = Notifier::channel(self.config.notifications);
-        let call = match accept(request, Caller::Local, notifier) {
-            Ok(call) => call,
+        let call = match meta.into_peer() {
+            Ok(peer) => accept::call(request, peer, Caller::Local, notifier),
             Err(error) => {
                 return self.push(|out| reply::error_response(out, Some(&id), &error));
             }
@@ -159,13 +180,38 @@ impl Session {
         });
     }
 
-    fn notified(&self, notification: &Notification) {
-        if notification.method.as_str() != method::NOTIFICATIONS_CANCELLED {
-            return;
+    /// A request without the metadata it needs is one of an older revision, or a mistake.
+    fn start_legacy(self: &Arc<Self>, request: Request, missing: Option<Error>) {
+        let refused = match &self.legacy {
+            Some(legacy) => legacy.start(request, &self.outlet()).err(),
+            None => Some(request),
+        };
+        if let Some(Request { id, method, .. }) = refused {
+            let error = missing.unwrap_or_else(|| Error::method_not_found(&method));
+            self.push(|out| reply::error_response(out, Some(&id), &error));
         }
-        let unwanted = notification.params.get("requestId");
-        self.in_flight
-            .cancel(|running| Some(running.id.as_raw()) == unwanted.as_ref());
+    }
+
+    fn notified(self: &Arc<Self>, notification: Notification) {
+        if notification.method.as_str() == method::NOTIFICATIONS_CANCELLED {
+            let unwanted = notification.params.get("requestId");
+            self.in_flight
+                .cancel(|running| Some(running.id.as_raw()) == unwanted.as_ref());
+        }
+        if let Some(legacy) = &self.legacy {
+            legacy.notified(notification, &self.outlet());
+        }
+    }
+
+    fn answered(self: &Arc<Self>, response: Response) {
+        match &self.legacy {
+            Some(legacy) => legacy.answered(response, &self.outlet()),
+            None => tracing::debug!("ignored a response from a client"),
+        }
+    }
+
+    fn outlet(self: &Arc<Self>) -> Arc<dyn Outlet> {
+        self.clone()
     }
 
     fn refuse(&self, id: Option<&Id>, error: &RpcError) {
@@ -195,12 +241,25 @@ impl Session {
     }
 }
 
+impl Outlet for Session {
+    fn push(&self, message: Message) {
+        self.push(|out| out.extend_from_slice(&message.json));
+    }
+
+    fn room(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.outbox.room())
+    }
+}
+
 /// Cancels what is in flight when the server stops for any reason.
 struct CancelOnDrop(Arc<Session>);
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.in_flight.cancel(|_| true);
+        if let Some(legacy) = &self.0.legacy {
+            legacy.close();
+        }
     }
 }
 

@@ -248,7 +248,7 @@ async fn check_third_connection(subject: &Subject) {
 
 /// Lets this process have as many open files as it may.
 #[cfg(unix)]
-fn allow_many_files() {
+pub(crate) fn allow_many_files() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let maximum = getrlimit(Resource::Nofile).maximum;
     let raised = Rlimit {
@@ -259,4 +259,4 @@ fn allow_many_files() {
 }
 
 #[cfg(not(unix))]
-fn allow_many_files() {}
+pub(crate) fn allow_many_files() {}

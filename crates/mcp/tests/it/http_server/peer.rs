@@ -8,24 +8,24 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 /// A connection to the server.
-pub(super) struct Peer {
+pub(crate) struct Peer {
     stream: TcpStream,
     unread: Vec<u8>,
 }
 
 /// One response of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Answer {
-    pub(super) status: u16,
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: String,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
 }
 
 /// Longer than anything takes that is not broken.
 const PATIENCE: Duration = Duration::from_secs(100);
 
 impl Peer {
-    pub(super) async fn connect(address: SocketAddr) -> Self {
+    pub(crate) async fn connect(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).await.unwrap();
         stream.set_nodelay(true).unwrap();
         Self {
@@ -34,22 +34,22 @@ impl Peer {
         }
     }
 
-    pub(super) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
+    pub(crate) async fn send(&mut self, bytes: impl AsRef<[u8]>) {
         self.stream.write_all(bytes.as_ref()).await.unwrap();
     }
 
     /// Closes the sending side.
-    pub(super) async fn finish(&mut self) {
+    pub(crate) async fn finish(&mut self) {
         self.stream.shutdown().await.unwrap();
     }
 
     /// The next response with its whole body.
-    pub(super) async fn answer(&mut self) -> Answer {
+    pub(crate) async fn answer(&mut self) -> Answer {
         self.try_answer().await.expect("the connection was closed")
     }
 
     /// The next response, or `None` where the server closes the connection instead.
-    pub(super) async fn try_answer(&mut self) -> Option<Answer> {
+    pub(crate) async fn try_answer(&mut self) -> Option<Answer> {
         let mut answer = self.try_head().await?;
         answer.body = if let Some(length) = answer.header("content-length") {
             let body = self.take(length.parse().unwrap()).await;
@@ -67,7 +67,7 @@ impl Peer {
     }
 
     /// The head of the next response; its body is still to be read.
-    pub(super) async fn head(&mut self) -> Answer {
+    pub(crate) async fn head(&mut self) -> Answer {
         self.try_head().await.expect("the connection was closed")
     }
 
@@ -95,7 +95,7 @@ impl Peer {
     }
 
     /// The next chunk of a chunked body, or `None` after the last one.
-    pub(super) async fn chunk(&mut self) -> Option<String> {
+    pub(crate) async fn chunk(&mut self) -> Option<String> {
         let end = loop {
             if let Some(end) = find(&self.unread, b"\r\n") {
                 break end;
@@ -110,7 +110,7 @@ impl Peer {
     }
 
     /// Waits until the server closes the connection.
-    pub(super) async fn closed(&mut self) -> bool {
+    pub(crate) async fn closed(&mut self) -> bool {
         while self.read_more().await {}
         self.unread.is_empty()
     }
@@ -130,7 +130,7 @@ impl Peer {
 }
 
 impl Answer {
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
             .find(|(other, _)| other == name)

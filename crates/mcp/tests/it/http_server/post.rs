@@ -5,24 +5,24 @@ use std::net::SocketAddr;
 
 /// A request, right in every way until it is changed.
 #[derive(Debug, Clone)]
-pub(super) struct Post {
-    pub(super) method: &'static str,
-    pub(super) target: String,
+pub(crate) struct Post {
+    pub(crate) method: &'static str,
+    pub(crate) target: String,
     headers: Vec<(String, String)>,
     body: String,
 }
 
 /// The `_meta` that every request carries.
-pub(super) const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"progressToken":"p"}"#;
+pub(crate) const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"progressToken":"p"}"#;
 
 impl Post {
     /// A call of the tool `name`.
-    pub(super) fn tool(name: &str) -> Self {
+    pub(crate) fn tool(name: &str) -> Self {
         Self::request("tools/call", &format!(r#""name":"{name}""#)).set("mcp-name", name)
     }
 
     /// A request of `method` with these members of the params.
-    pub(super) fn request(method: &str, members: &str) -> Self {
+    pub(crate) fn request(method: &str, members: &str) -> Self {
         let separator = if members.is_empty() { "" } else { "," };
         let params = format!("{{{members}{separator}{META}}}");
         Self::message(&format!(
@@ -32,7 +32,7 @@ impl Post {
     }
 
     /// Any body at all, with the headers that all requests have.
-    pub(super) fn message(body: &str) -> Self {
+    pub(crate) fn message(body: &str) -> Self {
         let post = Self {
             method: "POST",
             target: "/mcp".to_owned(),
@@ -45,37 +45,37 @@ impl Post {
     }
 
     /// The same request with this value of the header alone.
-    pub(super) fn set(self, name: &str, value: &str) -> Self {
+    pub(crate) fn set(self, name: &str, value: &str) -> Self {
         self.without(name).and(name, value)
     }
 
     /// The same request with one more header.
-    pub(super) fn and(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn and(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
     }
 
     /// The same request without the header.
-    pub(super) fn without(mut self, name: &str) -> Self {
+    pub(crate) fn without(mut self, name: &str) -> Self {
         self.headers
             .retain(|(other, _)| !other.eq_ignore_ascii_case(name));
         self
     }
 
     /// The same request by another HTTP method.
-    pub(super) fn by(mut self, method: &'static str) -> Self {
+    pub(crate) fn by(mut self, method: &'static str) -> Self {
         self.method = method;
         self
     }
 
     /// The same request to another target.
-    pub(super) fn to(mut self, target: &str) -> Self {
+    pub(crate) fn to(mut self, target: &str) -> Self {
         target.clone_into(&mut self.target);
         self
     }
 
     /// The same request with a body in chunks of `size` bytes.
-    pub(super) fn in_chunks_of(mut self, size: usize) -> Self {
+    pub(crate) fn in_chunks_of(mut self, size: usize) -> Self {
         let chunks = self.body.as_bytes().chunks(size);
         let chunks = chunks.map(|chunk| std::str::from_utf8(chunk).unwrap());
         let body: String = chunks
@@ -87,7 +87,7 @@ impl Post {
     }
 
     /// The whole request; the host is the address, unless it has been set.
-    pub(super) fn bytes(&self, address: SocketAddr) -> String {
+    pub(crate) fn bytes(&self, address: SocketAddr) -> String {
         if self.has("host") {
             return self.bytes_without_host();
         }
@@ -96,7 +96,7 @@ impl Post {
     }
 
     /// The whole request, with the headers that have been set and no others but the length.
-    pub(super) fn bytes_without_host(&self) -> String {
+    pub(crate) fn bytes_without_host(&self) -> String {
         let mut bytes = format!("{} {} HTTP/1.1\r\n", self.method, self.target);
         for (name, value) in &self.headers {
             write!(bytes, "{name}: {value}\r\n").unwrap();

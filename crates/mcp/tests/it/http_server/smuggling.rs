@@ -9,8 +9,8 @@ use super::subject::Subject;
 ///
 /// In the bytes, `{host}` is the server's authority, `{start}` a request line and a host, `{mcp}`
 /// the headers of the protocol, `{body}` the message, `{length}` its length, `{hex}` the same in
-/// hexadecimal, `{rest}` the length and the body, `{chunks}` the body in one chunk, and `{good}` a
-/// whole good request.
+/// hexadecimal, `{rest}` the length and the body, `{chunks}` the body in one chunk, `{good}` a
+/// whole good request, and `{delete}` and `{get}` the head of one that names a session.
 const CASES: &str = include_str!("smuggling.txt");
 
 #[tokio::test]
@@ -30,7 +30,7 @@ async fn each_case_gets_its_answer_and_no_call_too_many() {
         }
     }
     assert_eq!(surprises, []);
-    assert_eq!(count, 106);
+    assert_eq!(count, 118);
 }
 
 /// What comes back up to the end of the connection, and how many calls were made.
@@ -62,6 +62,14 @@ fn filled(bytes: &str, host: &str) -> String {
     ];
     let parts = [
         ("{good}", r"{start}{mcp}{rest}"),
+        (
+            "{delete}",
+            r"DELETE /mcp HTTP/1.1\r\nHost: {host}\r\nMcp-Session-Id: gone\r\n",
+        ),
+        (
+            "{get}",
+            r"GET /mcp HTTP/1.1\r\nHost: {host}\r\nAccept: text/event-stream\r\nMcp-Session-Id: gone\r\n",
+        ),
         ("{start}", r"POST /mcp HTTP/1.1\r\nHost: {host}\r\n"),
         (
             "{mcp}",

@@ -19,6 +19,15 @@ async fn answer(request: &Post) -> (u16, String) {
     (answer.status, answer.body)
 }
 
+/// Asks a server that serves no older revisions.
+async fn ask_modern(request: &Post) -> Answer {
+    let config = Config {
+        legacy: None,
+        ..Config::default()
+    };
+    Subject::start(config).await.ask(request).await
+}
+
 /// The status of the answer, the code of the error in it, and whether it carries the id.
 async fn refusal(request: &Post) -> (u16, i64, bool) {
     code(&ask(request).await)
@@ -305,7 +314,7 @@ async fn sm_s15_names_ignore_case_values_do_not_and_integers_are_numbers() {
 #[tokio::test]
 async fn sm_s16_old_traffic_gets_405_and_its_headers_are_ignored() {
     for method in ["GET", "DELETE", "PUT", "HEAD", "OPTIONS", "PATCH"] {
-        let answer = ask(&Post::message("").by(method).to("/mcp")).await;
+        let answer = ask_modern(&Post::message("").by(method).to("/mcp")).await;
         assert_eq!(answer.status, 405, "{method}");
         assert_eq!(answer.header("allow"), Some("POST"), "{method}");
     }
@@ -316,20 +325,30 @@ async fn sm_s16_old_traffic_gets_405_and_its_headers_are_ignored() {
 }
 
 #[tokio::test]
+async fn other_methods_than_those_of_any_revision_get_405() {
+    for method in ["PUT", "HEAD", "OPTIONS", "PATCH", "TRACE"] {
+        let answer = ask(&Post::message("").by(method)).await;
+        assert_eq!(answer.status, 405, "{method}");
+        assert_eq!(answer.header("allow"), Some("GET, POST, DELETE"));
+    }
+}
+
+#[tokio::test]
 async fn sm_s17_an_old_client_learns_which_versions_are_spoken() {
     let handshake = Post::message(
         r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}"#,
     );
     let plain = handshake.clone().without("mcp-protocol-version");
+    let answer = ask_modern(&plain).await;
     assert_eq!(
-        answer(&plain).await,
+        (answer.status, answer.body),
         (
             400,
             r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"header `mcp-protocol-version` is missing","data":{"supported":["2026-07-28"]}}}"#.to_owned()
         )
     );
     let versioned = handshake.set("mcp-protocol-version", "2025-11-25");
-    assert_eq!(refusal(&versioned).await, (400, -32022, true));
+    assert_eq!(code(&ask_modern(&versioned).await), (400, -32022, true));
 }
 
 #[tokio::test]
@@ -380,7 +399,7 @@ async fn sm_s19_the_first_fault_decides() {
         (&content_type, 406),
         (&accept, 400),
     ] {
-        assert_eq!(answer(request).await.0, status, "{request:?}");
+        assert_eq!(ask_modern(request).await.status, status, "{request:?}");
     }
 
     // From here on there is a message; each step repairs one fault of it.
@@ -402,7 +421,7 @@ async fn sm_s19_the_first_fault_decides() {
         (Post::tool("capability"), -32021),
     ];
     for (request, expect) in steps {
-        let (status, code, _) = refusal(&request).await;
+        let (status, code, _) = code(&ask_modern(&request).await);
         assert_eq!((status, code), (400, expect), "{request:?}");
     }
 }

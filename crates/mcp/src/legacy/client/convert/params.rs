@@ -7,19 +7,18 @@ use crate::error::Error;
 /// Progress is reported under `token`, if at all.
 pub(crate) fn outgoing(params: &RawJson, token: Option<&Id>) -> Result<RawJson, Error> {
     let splice = Splice::new(params)
+        .remove(&["inputResponses"])
+        .remove(&["requestState"])
+        .remove(&["task"])
         .remove(&["_meta", meta::PROTOCOL_VERSION])
         .remove(&["_meta", meta::CLIENT_CAPABILITIES])
         .remove(&["_meta", meta::CLIENT_INFO])
         .remove(&["_meta", meta::LOG_LEVEL]);
-    // Edits of one object stand together.
     let splice = match token {
         Some(token) => splice.set(&["_meta", meta::PROGRESS_TOKEN], token.as_raw()),
         None => splice.remove(&["_meta", meta::PROGRESS_TOKEN]),
     };
     let params = splice
-        .remove(&["inputResponses"])
-        .remove(&["requestState"])
-        .remove(&["task"])
         .finish()
         .map_err(|error| Error::invalid_params(error.to_string()))?;
     if params

@@ -22,7 +22,9 @@ pub(super) enum Refusal {
     /// The head can be read in more than one way.
     Ambiguous,
     NotFound,
-    MethodNotAllowed,
+    MethodNotAllowed {
+        allow: &'static str,
+    },
     Unauthorized,
     UnsupportedMediaType,
     NotAcceptable,
@@ -54,7 +56,7 @@ pub(super) fn refuse(refusal: Refusal) -> Response<Body> {
         Refusal::Forbidden => (403, message!("forbidden")),
         Refusal::Ambiguous => (400, message!("the request head is ambiguous")),
         Refusal::NotFound => (404, ""),
-        Refusal::MethodNotAllowed => (405, ""),
+        Refusal::MethodNotAllowed { .. } => (405, ""),
         Refusal::Unauthorized => (401, ""),
         Refusal::UnsupportedMediaType => (415, message!("Content-Type must be application/json")),
         Refusal::NotAcceptable => (
@@ -73,8 +75,8 @@ pub(super) fn refuse(refusal: Refusal) -> Response<Body> {
     *response.status_mut() = status_code(status);
     let headers = response.headers_mut();
     match refusal {
-        Refusal::MethodNotAllowed => {
-            headers.insert(ALLOW, HeaderValue::from_static("POST"));
+        Refusal::MethodNotAllowed { allow } => {
+            headers.insert(ALLOW, HeaderValue::from_static(allow));
         }
         Refusal::Unauthorized => {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -120,7 +122,12 @@ pub(super) fn outcome(id: &Id, outcome: Result<Reply, Error>) -> Response<Body> 
 
 /// The response whose body is a stream of events.
 pub(super) fn events(stream: EventStream) -> Response<Body> {
-    let mut response = Response::new(Body::events(stream));
+    event_stream(Body::events(stream))
+}
+
+/// The response with `body`, which is a stream of events.
+pub(super) fn event_stream(body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(
@@ -175,7 +182,8 @@ fn retry_after(error: &Error) -> Option<u64> {
     Some(milliseconds.div_ceil(1000))
 }
 
-fn json(body: Body) -> Response<Body> {
+/// The response with `body`, which is JSON.
+pub(super) fn json(body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     response
         .headers_mut()

@@ -2,13 +2,14 @@ use std::array;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 
 use super::events::EventStream;
 use super::vitals::Vitals;
+use crate::legacy::server::http::Events;
 
 /// The body of a response. Dropping it cancels the call that still feeds it.
 pub(super) struct Body {
@@ -22,6 +23,7 @@ enum Content {
     Whole(Bytes),
     Parts(array::IntoIter<Bytes, 3>),
     Events(Box<EventStream>),
+    Legacy(Box<Events>),
 }
 
 impl Body {
@@ -39,6 +41,11 @@ impl Body {
 
     pub(super) fn events(stream: EventStream) -> Self {
         Self::new(Content::Events(Box::new(stream)))
+    }
+
+    /// A stream of events to a client of an older revision. Dropping it need not cancel anything.
+    pub(super) fn legacy(events: Box<Events>) -> Self {
+        Self::new(Content::Legacy(events))
     }
 
     fn new(content: Content) -> Self {
@@ -78,10 +85,8 @@ impl http_body::Body for Body {
                 Some(bytes)
             }
             Content::Parts(parts) => parts.next(),
-            Content::Events(stream) => match stream.poll_next(cx) {
-                Poll::Ready(next) => next,
-                Poll::Pending => return Poll::Pending,
-            },
+            Content::Events(stream) => ready!(stream.poll_next(cx)),
+            Content::Legacy(stream) => ready!(stream.poll_next(cx)),
         };
         Poll::Ready(next.map(|bytes| Ok(Frame::data(bytes))))
     }
@@ -92,6 +97,7 @@ impl http_body::Body for Body {
             Content::Whole(_) => false,
             Content::Parts(parts) => parts.len() == 0,
             Content::Events(stream) => stream.is_over(),
+            Content::Legacy(stream) => stream.is_over(),
         }
     }
 
@@ -100,7 +106,7 @@ impl http_body::Body for Body {
             Content::Empty => 0,
             Content::Whole(bytes) => bytes.len(),
             Content::Parts(parts) => parts.as_slice().iter().map(Bytes::len).sum(),
-            Content::Events(_) => return SizeHint::default(),
+            Content::Events(_) | Content::Legacy(_) => return SizeHint::default(),
         };
         SizeHint::with_exact(exact as u64)
     }

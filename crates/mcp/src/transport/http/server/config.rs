@@ -6,6 +6,7 @@ use subtle::ConstantTimeEq;
 
 use super::guard::Guard;
 use crate::header_param::HeaderParams;
+use crate::legacy;
 
 /// What an operator decides about a server.
 #[derive(Clone)]
@@ -22,6 +23,8 @@ pub struct Config {
     pub header_params: Option<HeaderParams>,
     /// How much and how long is enough.
     pub limits: Limits,
+    /// How much clients of older revisions may hold; without it they are not served.
+    pub legacy: Option<legacy::server::Config>,
 }
 
 /// Who may ask.
@@ -76,6 +79,7 @@ impl Default for Config {
             auth: Auth::Open,
             header_params: None,
             limits: Limits::default(),
+            legacy: Some(legacy::server::Config::default()),
         }
     }
 }
@@ -87,6 +91,7 @@ impl fmt::Debug for Config {
             .field("guard", &self.guard)
             .field("auth", &self.auth)
             .field("limits", &self.limits)
+            .field("legacy", &self.legacy)
             .finish_non_exhaustive()
     }
 }

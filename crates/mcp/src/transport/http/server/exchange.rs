@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use callgate_wire::{Frame, Limits as JsonLimits, Method, Request as Message, method};
 use http::request::Parts;
-use http::{Request, Response};
+use http::{Method as Verb, Request, Response};
 use hyper::body::Incoming;
 
 use super::answer::{self, Refusal};
@@ -13,10 +13,12 @@ use super::fields::{Field, Fields};
 use super::guard::Policy;
 use super::head::{self, Admitted};
 use super::listener::Draining;
+use super::posted::Posted;
 use super::running::{First, Running};
 use super::vitals::Vitals;
-use super::{intake, mirror};
+use super::{intake, legacy, mirror};
 use crate::error::{Error, Kind};
+use crate::legacy::server::http::Endpoint;
 use crate::notifier::Notifier;
 use crate::server::accept;
 use crate::service::{BoxFuture, Service};
@@ -27,6 +29,8 @@ pub(super) struct Shared {
     pub(super) config: Config,
     pub(super) policy: Policy,
     pub(super) draining: Draining,
+    /// What clients of older revisions see, if they are served.
+    pub(super) legacy: Option<Endpoint>,
 }
 
 /// Answers one request. Dropping the future cancels it.
@@ -62,20 +66,28 @@ async fn respond(
 ) -> Result<Response<Body>, Refusal> {
     let Shared { policy, config, .. } = shared;
     let admitted = head::admit(&head.method, &head.uri, fields, policy, config)?;
+    if head.method != Verb::POST {
+        return legacy::without_message(shared, head, admitted);
+    }
     let limits = &config.limits;
     let body = intake::read(body, limits.body_bytes, limits.body_timeout).await?;
     let json = JsonLimits {
         bytes: limits.body_bytes,
         depth: limits.json_depth,
     };
-    Ok(match Frame::parse(&body, &json) {
-        Ok(Frame::Request(message)) => call(shared, fields, admitted, message).await,
-        Ok(Frame::Notification(_)) => answer::accepted(),
-        Ok(Frame::Response(_)) => {
+    let posted = Posted::parse(&body, &json);
+    if let Some(claim) = legacy::claim(shared, head, fields, &admitted, &posted) {
+        // Boxed, so that those who are not old do not carry it.
+        return Ok(Box::pin(legacy::post(claim, admitted, posted)).await);
+    }
+    Ok(match posted {
+        Posted::One(Frame::Request(message)) => call(shared, fields, admitted, message).await,
+        Posted::One(Frame::Notification(_)) => answer::accepted(),
+        Posted::One(Frame::Response(_)) => {
             let error = Error::new(Kind::InvalidRequest, "a client must not send responses");
             answer::reject(None, &error)
         }
-        Err(error) => answer::reject_frame(&error),
+        Posted::Array(_, error) | Posted::Malformed(error) => answer::reject_frame(&error),
     })
 }
 

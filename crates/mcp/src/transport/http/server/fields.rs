@@ -91,6 +91,15 @@ impl<'a> Field<'a> {
         };
     }
 
+    /// The text of a field that is there; empty where it is repeated or cannot be read.
+    pub(super) fn text(self) -> Option<&'a str> {
+        match self {
+            Field::Absent => None,
+            Field::Once(value) => Some(value.to_str().unwrap_or_default()),
+            Field::Repeated => Some(""),
+        }
+    }
+
     /// The value of a field that is there exactly once.
     pub(super) fn once(self) -> Option<&'a [u8]> {
         match self {

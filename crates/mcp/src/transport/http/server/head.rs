@@ -32,18 +32,36 @@ pub(super) fn admit(
     if uri.path() != config.path {
         return Err(Refusal::NotFound);
     }
-    if method != Method::POST {
-        return Err(Refusal::MethodNotAllowed);
+    if !allows(config, method) {
+        return Err(Refusal::MethodNotAllowed {
+            allow: allowed(config),
+        });
     }
     let caller = authenticate(fields, &config.auth).ok_or(Refusal::Unauthorized)?;
+    let accepts = Accepts::read(fields);
+    if method != Method::POST {
+        return Ok(Admitted { caller, accepts });
+    }
     if !sends_json(fields) {
         return Err(Refusal::UnsupportedMediaType);
     }
-    let accepts = Accepts::read(fields);
     if accepts == Accepts::default() {
         return Err(Refusal::NotAcceptable);
     }
     Ok(Admitted { caller, accepts })
+}
+
+/// Whether `method` is used here; only older revisions have others than POST.
+fn allows(config: &Config, method: &Method) -> bool {
+    *method == Method::POST
+        || config.legacy.is_some() && matches!(*method, Method::GET | Method::DELETE)
+}
+
+fn allowed(config: &Config) -> &'static str {
+    match config.legacy {
+        Some(_) => "GET, POST, DELETE",
+        None => "POST",
+    }
 }
 
 fn authenticate(fields: &Fields<'_>, auth: &Auth) -> Option<Caller> {

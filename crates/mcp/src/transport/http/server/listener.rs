@@ -14,6 +14,7 @@ use super::config::Config;
 use super::connection::{protocol, serve};
 use super::exchange::Shared;
 use super::guard::Policy;
+use super::legacy;
 use super::vitals::{Vitals, Watch};
 use crate::service::Service;
 
@@ -56,11 +57,13 @@ impl Server {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
         let (begin, draining) = watch::channel(false);
+        let draining = Draining(draining);
         let shared = Shared {
+            legacy: legacy::endpoint(&service, &config, &draining),
             service,
             policy: Policy::new(&config.guard, address),
             config,
-            draining: Draining(draining),
+            draining,
         };
         Ok(Self {
             listener,
@@ -220,6 +223,9 @@ impl Connections {
     }
 
     fn close_overdue(&mut self, now: Instant) {
+        if let Some(legacy) = &self.shared.legacy {
+            legacy.sweep(now);
+        }
         let limits = &self.shared.config.limits;
         for open in self.open.values_mut() {
             if open.watch.is_overdue(&open.vitals, now, limits) {

@@ -6,7 +6,7 @@ use crate::error::{Error, Kind};
 use crate::header_param::HeaderParam;
 use crate::header_param::HeaderParams;
 use crate::server::accept::{RequestMeta, SUPPORTED};
-use crate::service::PeerInfo;
+use crate::service::{PeerInfo, PeerMeta};
 
 /// Checks that the headers of a request say what its body says, in the order of the specification.
 ///
@@ -17,10 +17,7 @@ pub(super) fn check(
     params: Option<&HeaderParams>,
 ) -> Result<PeerInfo, Error> {
     let member = name_member(&request.method);
-    let [meta, name] = match member {
-        Some(member) => request.params.pick(["_meta", member]),
-        None => [request.params.get("_meta"), None],
-    };
+    let (meta, [name]) = PeerMeta::find(&request.params, [member.unwrap_or_default()]);
     let peer = version(fields, meta)?;
     let named = text(fields.method, header::METHOD)?.ok_or_else(|| missing(header::METHOD))?;
     if named != request.method.as_str() {
@@ -29,38 +26,38 @@ pub(super) fn check(
     if member.is_none() {
         return Ok(peer);
     }
-    let name = name.as_ref().and_then(RawJson::text);
     match (text(fields.name, header::NAME)?, &name) {
         (Some(value), Some(name)) => {
-            if header::decode_value(value).ok().as_ref() != Some(name) {
+            if !header::decode_value(value).is_ok_and(|value| name.is(&value)) {
                 return Err(mismatch(header::NAME));
             }
         }
         (Some(_), None) => return Err(mismatch(header::NAME)),
-        (None, Some(_)) => return Err(missing(header::NAME)),
+        (None, Some(name)) if name.text().is_some() => return Err(missing(header::NAME)),
         // The service says what is wrong with the body.
-        (None, None) => {}
+        (None, _) => {}
     }
-    if let (Some(tool), Some(find), method::TOOLS_CALL) = (&name, params, request.method.as_str())
-        && let Some(params) = find(tool)
+    if let (Some(find), method::TOOLS_CALL) = (params, request.method.as_str())
+        && let Some(tool) = name.as_ref().and_then(RawJson::text)
+        && let Some(params) = find(&tool)
     {
         mirrored_params(fields, request, &params)?;
     }
     Ok(peer)
 }
 
-fn version(fields: &Fields<'_>, meta: Option<RawJson>) -> Result<PeerInfo, Error> {
+fn version(fields: &Fields<'_>, meta: Option<PeerMeta>) -> Result<PeerInfo, Error> {
     let Some(named) = text(fields.protocol_version, header::PROTOCOL_VERSION)? else {
         return Err(missing(header::PROTOCOL_VERSION).with_data(supported()));
     };
-    let meta = match RequestMeta::from_meta(meta) {
+    let meta = match RequestMeta::complete(meta) {
         Ok(meta) => meta,
         Err(_) if !SUPPORTED.iter().any(|version| version.as_str() == named) => {
             return Err(Error::unsupported_version(named, &SUPPORTED));
         }
         Err(error) => return Err(error),
     };
-    if meta.version() != named {
+    if !meta.names(named) {
         return Err(mismatch(header::PROTOCOL_VERSION));
     }
     meta.into_peer()

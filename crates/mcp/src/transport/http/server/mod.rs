@@ -5,7 +5,8 @@
 //! - [`Config`], [`Guard`], [`Auth`], [`Limits`]: what an operator decides.
 //! - `connection`: one connection, from its first byte to its last.
 //! - `exchange`: one request, from its head to its response. Read this to see the order of checks.
-//! - `fields`, `guard`, `head`, `intake`, `mirror`: the checks.
+//! - `fields`, `guard`, `head`, `intake`, `posted`, `mirror`: the checks.
+//! - `legacy`: the way to what serves older revisions.
 //! - `answer`, `body`, `events`: the responses.
 //! - `framing`, `tap`, `vitals`: what is watched on a connection beneath HTTP.
 
@@ -20,11 +21,15 @@ mod framing;
 mod guard;
 mod head;
 mod intake;
+mod legacy;
 mod listener;
 mod mirror;
+mod posted;
 mod running;
 mod tap;
 mod vitals;
+
+pub(crate) use posted::Posted;
 
 pub use config::{Auth, BearerToken, Config, Limits};
 pub use guard::Guard;

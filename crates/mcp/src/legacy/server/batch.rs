@@ -1,0 +1,179 @@
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::{BufMut, Bytes, BytesMut};
+use callgate_wire::legacy::batch::split;
+use callgate_wire::{Frame, Limits, RawJson, Request, Version};
+
+use super::era::is_handshake;
+use super::outlet::{Message, MessageKind, Outlet};
+use super::session::Session;
+use crate::error::{Error, Kind};
+use crate::service::BoxFuture;
+
+/// Whether a message is several in one.
+pub(crate) fn is_batch(message: &[u8]) -> bool {
+    message.trim_ascii_start().starts_with(b"[")
+}
+
+/// Works on a JSON array of messages, which only 2025-03-26 has.
+///
+/// Notifications and questions go to `outlet` as they come, the responses together at the end in
+/// one array. Says whether there will be a response at all.
+///
+/// # Errors
+/// The array is refused as a whole.
+pub(crate) fn receive(
+    session: &Arc<Session>,
+    array: &Bytes,
+    limits: &Limits,
+    outlet: Arc<dyn Outlet>,
+) -> Result<bool, Error> {
+    let frames = read(session, array, limits)?;
+    let expected = frames.iter().filter(|frame| answers(frame)).count();
+    let joined = Arc::new(Joined {
+        outlet,
+        state: Mutex::new(State {
+            missing: expected,
+            responses: Vec::new(),
+        }),
+    });
+    for frame in frames {
+        match frame {
+            Ok(Frame::Notification(notification)) => session.notified(notification),
+            Ok(Frame::Response(response)) => session.answered(response),
+            Ok(Frame::Request(request)) if is_handshake(request.method.as_str()) => {
+                let message = "a handshake must not be part of a batch";
+                let refused = Err(Error::new(Kind::InvalidRequest, message));
+                Share::of(&joined).push(Message::response(Some(&request.id), &refused));
+            }
+            Ok(Frame::Request(request)) => session.start(request, Share::of(&joined)),
+            Err(refusal) => Share::of(&joined).push(refusal),
+        }
+    }
+    Ok(expected > 0)
+}
+
+/// Takes the array apart; a message that cannot be read is answered on its own.
+fn read(
+    session: &Session,
+    array: &Bytes,
+    limits: &Limits,
+) -> Result<Vec<Result<Frame, Message>>, Error> {
+    let refuse = |message: String| Error::new(Kind::InvalidRequest, message);
+    let spoken = session.version();
+    if spoken != Version::V2025_03_26 {
+        return Err(refuse(format!(
+            "batches are not part of protocol version {spoken}"
+        )));
+    }
+    let array = RawJson::parse(array.clone(), limits)
+        .map_err(|error| Error::new(Kind::Parse, error.to_string()))?;
+    let most = session.config.batch;
+    let messages =
+        split(&array, most).map_err(|_| refuse(format!("a batch may have {most} messages")))?;
+    if messages.is_empty() {
+        return Err(refuse("a batch must have a message".to_owned()));
+    }
+    let frame = |message: RawJson| {
+        Frame::parse(&message.into_bytes(), limits).map_err(|error| {
+            let refused = Error::rpc(
+                &Arc::from(""),
+                RawJson::encode(&error.to_rpc()).expect("an error is always JSON"),
+            );
+            Message::response(error.id.as_ref(), &Err(refused))
+        })
+    };
+    Ok(messages.into_iter().map(frame).collect())
+}
+
+fn answers(frame: &Result<Frame, Message>) -> bool {
+    matches!(frame, Err(_) | Ok(Frame::Request(Request { .. })))
+}
+
+/// The responses of a batch on their way to its outlet.
+struct Joined {
+    outlet: Arc<dyn Outlet>,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// How many requests have neither been answered nor canceled.
+    missing: usize,
+    responses: Vec<Bytes>,
+}
+
+/// The outlet of one request of a batch.
+struct Share {
+    joined: Arc<Joined>,
+    answered: Mutex<bool>,
+}
+
+impl Share {
+    fn of(joined: &Arc<Joined>) -> Arc<Self> {
+        Arc::new(Self {
+            joined: joined.clone(),
+            answered: Mutex::new(false),
+        })
+    }
+
+    /// Whether this is the first time that the request ends.
+    fn ends(&self) -> bool {
+        let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        !std::mem::replace(&mut *answered, true)
+    }
+}
+
+impl Outlet for Share {
+    fn push(&self, message: Message) {
+        if message.kind != MessageKind::Response {
+            return self.joined.outlet.push(message);
+        }
+        if self.ends() {
+            self.joined.end(Some(message.json));
+        }
+    }
+
+    fn room(&self) -> BoxFuture<'_, ()> {
+        self.joined.outlet.room()
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        if self.ends() {
+            self.joined.end(None);
+        }
+    }
+}
+
+impl Joined {
+    /// One request has ended; the last one sends the responses.
+    fn end(&self, response: Option<Bytes>) {
+        let mut state = self.state();
+        state.responses.extend(response);
+        state.missing = state.missing.saturating_sub(1);
+        if state.missing > 0 || state.responses.is_empty() {
+            return;
+        }
+        let responses = std::mem::take(&mut state.responses);
+        drop(state);
+        self.outlet.push(Message {
+            kind: MessageKind::Response,
+            json: array(&responses),
+        });
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn array(elements: &[Bytes]) -> Bytes {
+    let mut array = BytesMut::new();
+    for (index, element) in elements.iter().enumerate() {
+        array.put_u8(if index == 0 { b'[' } else { b',' });
+        array.put_slice(element);
+    }
+    array.put_u8(b']');
+    array.freeze()
+}

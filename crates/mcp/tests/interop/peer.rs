@@ -1,0 +1,214 @@
+//! The peers that `cargo xtask interop` installs, found by environment variables:
+//! `CALLGATE_PEERS_PY` names a virtual environment, `CALLGATE_PEERS_NODE` a Node.js and
+//! `CALLGATE_PEERS_NPM` the directory of its packages.
+//!
+//! Without them the tests that need peers are not run, and say so.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use callgate_mcp::transport::child::{ChildConfig, Environment};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+/// The most time that a peer may take for anything.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How to start a peer.
+#[derive(Debug, Clone)]
+pub(crate) struct Program {
+    program: PathBuf,
+    args: Vec<OsString>,
+    env: Vec<(OsString, OsString)>,
+    cwd: Option<PathBuf>,
+}
+
+/// A program of the virtual environment.
+pub(crate) fn python_program(name: &str) -> Option<Program> {
+    let venv = location("CALLGATE_PEERS_PY", name)?;
+    Some(Program::new(venv.join("bin").join(name)))
+}
+
+/// One of our own scripts, run by the Python of the virtual environment.
+pub(crate) fn python_script(name: &str) -> Option<Program> {
+    Some(python_program("python")?.arg(script(name)))
+}
+
+/// A script of an npm package.
+pub(crate) fn npm_script(package: &str, path: &str) -> Option<Program> {
+    let packages = location("CALLGATE_PEERS_NPM", package)?;
+    let script = packages.join("node_modules").join(package).join(path);
+    assert!(script.exists(), "{} is missing", script.display());
+    Some(node(package)?.arg(script))
+}
+
+/// One of our own scripts, run by Node.js where the npm packages are.
+pub(crate) fn node_script(name: &str) -> Option<Program> {
+    let packages = location("CALLGATE_PEERS_NPM", name)?;
+    let program = node(name)?.arg(script(name));
+    Some(Program {
+        cwd: Some(packages),
+        ..program
+    })
+}
+
+fn node(what: &str) -> Option<Program> {
+    location("CALLGATE_PEERS_NODE", what).map(Program::new)
+}
+
+fn location(variable: &str, what: &str) -> Option<PathBuf> {
+    let found = env::var_os(variable);
+    if found.is_none() {
+        eprintln!("not run: {variable} does not say where to find {what}");
+    }
+    found.map(PathBuf::from)
+}
+
+fn script(name: &str) -> PathBuf {
+    let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop/peers");
+    peers.join(name)
+}
+
+impl Program {
+    fn new(program: PathBuf) -> Self {
+        assert!(program.exists(), "{} is missing", program.display());
+        Self {
+            program,
+            args: Vec::new(),
+            env: Vec::new(),
+            cwd: None,
+        }
+    }
+
+    pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.args.push(arg.as_ref().to_owned());
+        self
+    }
+
+    pub(crate) fn args<A: AsRef<OsStr>>(self, args: impl IntoIterator<Item = A>) -> Self {
+        args.into_iter().fold(self, |program, arg| program.arg(arg))
+    }
+
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.env.push((name.into(), value.as_ref().to_owned()));
+        self
+    }
+
+    /// The peer as a server on its standard streams.
+    pub(crate) fn child(self, name: &str) -> ChildConfig {
+        ChildConfig {
+            args: self.args,
+            env: self.env,
+            cwd: self.cwd,
+            environment: Environment::from_pairs(env::vars_os()),
+            ..ChildConfig::new(name, self.program)
+        }
+    }
+
+    /// Runs a peer that is a client, and returns what it printed; anything but success is a
+    /// failure.
+    pub(crate) async fn output(self, input: &[u8]) -> String {
+        let mut child = self.command().stdin(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        tokio::io::AsyncWriteExt::write_all(&mut stdin, input)
+            .await
+            .unwrap();
+        drop(stdin);
+        let output = timeout(PATIENCE, child.wait_with_output()).await;
+        let output = output.expect("a client comes to an end").unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{self:?} failed:\n{stderr}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command
+            .args(&self.args)
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        if let Some(cwd) = &self.cwd {
+            command.current_dir(cwd);
+        }
+        command
+    }
+}
+
+/// A peer that is a server over HTTP, until this is dropped.
+pub(crate) struct Listening {
+    _child: Child,
+    port: u16,
+}
+
+impl Listening {
+    /// Starts `program` for a port, and waits until its standard error has a line with `ready`.
+    ///
+    /// No peer says which port it took, so each attempt picks one that was free a moment before.
+    pub(crate) async fn start(ready: &'static str, program: impl Fn(u16) -> Program) -> Self {
+        let mut failures = String::new();
+        for _ in 0..3 {
+            let port = free_port();
+            let mut child = program(port).command().spawn().unwrap();
+            let mut stdout = child.stdout.take().unwrap();
+            tokio::spawn(async move { drain(&mut stdout).await });
+            let stderr = BufReader::new(child.stderr.take().unwrap());
+            let (sender, receiver) = oneshot::channel();
+            tokio::spawn(wait_for(ready, stderr, sender));
+            match timeout(PATIENCE, receiver).await {
+                Ok(Ok(())) => {
+                    return Self {
+                        _child: child,
+                        port,
+                    };
+                }
+                _ => failures.push_str("a server ended or was silent\n"),
+            }
+        }
+        panic!("{failures}");
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://127.0.0.1:{}{path}", self.port)
+    }
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+/// Tells when a line with `ready` came, and reads on so that the peer never waits for a reader.
+async fn wait_for(
+    ready: &str,
+    stderr: BufReader<tokio::process::ChildStderr>,
+    sender: oneshot::Sender<()>,
+) {
+    let mut sender = Some(sender);
+    let mut lines = stderr.split(b'\n');
+    while let Ok(Some(line)) = lines.next_segment().await {
+        if String::from_utf8_lossy(&line).contains(ready)
+            && let Some(sender) = sender.take()
+        {
+            let _ = sender.send(());
+        }
+    }
+}
+
+async fn drain(stream: &mut (impl tokio::io::AsyncRead + Unpin)) {
+    let mut buffer = vec![0; 8 * 1024];
+    while matches!(stream.read(&mut buffer).await, Ok(1..)) {}
+}
+
+/// Waits for a test that talks to a peer, but not for ever.
+pub(crate) async fn within<T>(test: impl Future<Output = T>) -> T {
+    timeout(PATIENCE, test).await.expect("peers answer")
+}

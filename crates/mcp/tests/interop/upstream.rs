@@ -1,0 +1,27 @@
+//! Peers as upstreams, whatever revision they speak.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use callgate_mcp::transport::child::ChildConfig;
+use callgate_mcp::transport::http::client::Config as HttpConfig;
+use callgate_mcp::upstream::{Config, Process, Remote};
+
+/// A server on its standard streams.
+pub(crate) fn process(config: &ChildConfig) -> Arc<Process> {
+    Arc::new(Process::spawn(config, hurried()).unwrap())
+}
+
+/// A server behind a URL.
+pub(crate) fn remote(url: &str) -> Arc<Remote> {
+    let config = HttpConfig::new("remote");
+    Arc::new(Remote::new(url, config).unwrap().holding(hurried()))
+}
+
+/// No server here says when a user is done with a page, so there is no use in waiting for that.
+fn hurried() -> Config {
+    Config {
+        page: Duration::ZERO,
+        ..Config::default()
+    }
+}

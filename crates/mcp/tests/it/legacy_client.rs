@@ -1,0 +1,12 @@
+//! Old servers as services: scripted ones over in-memory streams, and processes.
+
+mod calls;
+mod detection;
+mod errors;
+mod fixture;
+mod input;
+mod input_outside;
+mod listen;
+mod logs;
+#[cfg(unix)]
+mod process;

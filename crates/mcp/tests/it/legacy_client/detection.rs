@@ -1,0 +1,228 @@
+use std::time::Duration;
+
+use callgate_mcp::upstream::Config;
+use callgate_mcp::wire::Version;
+use callgate_mcp::{Kind, Retry};
+use serde_json::json;
+
+use super::fixture::{
+    TAIL, asks, complete, connect_as, error, heard, initialized, outcome, request, start,
+    start_told, stream, told,
+};
+use crate::stdio_fixture::{json as raw, notification, result};
+
+#[tokio::test]
+async fn a_modern_server_is_called_as_it_is() {
+    let (stream, mut peer) = stream(Config::default());
+    let call = start(&stream, request("tools/call", r#"{"name":"t"}"#));
+    let probe = heard(&mut peer).await;
+    assert_eq!(
+        (
+            &probe["method"],
+            &probe["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"]
+        ),
+        (&json!("server/discover"), &json!("2026-07-28"))
+    );
+    peer.send(&result(
+        "1",
+        r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{}}"#,
+    ))
+    .await;
+    assert_eq!(
+        peer.line().await.as_deref(),
+        Some(
+            r#"{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t","_meta":{"progressToken":2}}}"#
+        )
+    );
+    peer.send(&result("2", r#"{"resultType":"complete","content":[]}"#))
+        .await;
+    assert_eq!(
+        complete(call).await,
+        r#"{"resultType":"complete","content":[]}"#
+    );
+    assert_eq!(stream.version(), Some(Version::V2026_07_28));
+}
+
+#[tokio::test]
+async fn an_old_server_gets_one_handshake_however_many_call_at_once() {
+    let (stream, mut peer) = stream(Config::default());
+    assert_eq!(stream.version(), None);
+    let calls = [(); 3].map(|()| start(&stream, request("tools/call", r#"{"name":"t"}"#)));
+    heard(&mut peer).await;
+    peer.send(&error("1", -32000, "not initialized")).await;
+    assert_eq!(
+        heard(&mut peer).await,
+        json!({"jsonrpc":"2.0","id":2,"method":"initialize","params":{
+            "protocolVersion":"2025-11-25",
+            "capabilities":{
+                "elicitation":{"form":{},"url":{}},
+                "roots":{},
+                "sampling":{"context":{},"tools":{}},
+            },
+            "clientInfo":{"name":"callgate","version":env!("CARGO_PKG_VERSION")},
+        }})
+    );
+    peer.send(&asks("\"p\"", "ping", "{}")).await;
+    assert_eq!(
+        heard(&mut peer).await,
+        json!({"jsonrpc":"2.0","id":"p","result":{}})
+    );
+    peer.send(&initialized("2", "2025-06-18", r#"{"tools":{}}"#))
+        .await;
+    assert_eq!(
+        heard(&mut peer).await["method"],
+        "notifications/initialized"
+    );
+    for id in ["3", "4", "5"] {
+        assert_eq!(heard(&mut peer).await["method"], "tools/call");
+        peer.send(&result(id, r#"{"content":[]}"#)).await;
+    }
+    for call in calls {
+        assert_eq!(complete(call).await, format!(r#"{{"content":[],{TAIL}}}"#));
+    }
+    assert_eq!(stream.version(), Some(Version::V2025_06_18));
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_means_old_and_a_late_answer_changes_nothing() {
+    let config = Config {
+        probe: Duration::from_secs(1),
+        ..Config::default()
+    };
+    let (stream, mut peer) = stream(config);
+    let call = start(&stream, request("tools/call", "{}"));
+    assert_eq!(heard(&mut peer).await["method"], "server/discover");
+    assert_eq!(heard(&mut peer).await["method"], "initialize");
+    peer.send(&result("1", r#"{"supportedVersions":["2026-07-28"]}"#))
+        .await;
+    peer.send(&initialized("2", "2024-11-05", r#"{"tools":{}}"#))
+        .await;
+    assert_eq!(
+        heard(&mut peer).await["method"],
+        "notifications/initialized"
+    );
+    assert_eq!(heard(&mut peer).await["method"], "tools/call");
+    peer.send(&result("3", r#"{"content":[]}"#)).await;
+    complete(call).await;
+    assert_eq!(stream.version(), Some(Version::V2024_11_05));
+}
+
+#[tokio::test]
+async fn a_server_that_names_only_old_versions_is_greeted_with_the_best() {
+    let (stream, mut peer) = stream(Config::default());
+    let call = start(&stream, request("tools/call", "{}"));
+    heard(&mut peer).await;
+    peer.send(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"no","data":{"supported":["2025-03-26","2024-11-05"]}}}"#)
+        .await;
+    assert_eq!(
+        heard(&mut peer).await["params"]["protocolVersion"],
+        "2025-03-26"
+    );
+    drop(call);
+}
+
+#[tokio::test]
+async fn a_version_that_nobody_speaks_is_named() {
+    let (stream, mut peer) = stream(Config::default());
+    let call = start(&stream, request("tools/call", "{}"));
+    heard(&mut peer).await;
+    peer.send(&error("1", -32601, "what?")).await;
+    heard(&mut peer).await;
+    peer.send(&initialized("2", "2027-01-01", "{}")).await;
+    let error = outcome(call).await.expect_err("no common version");
+    assert_eq!(
+        (error.kind(), error.retry(), error.to_string()),
+        (
+            Kind::UnsupportedVersion,
+            Retry::Safe,
+            "server `old` wants to speak protocol version `2027-01-01`; this client speaks \
+             2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05"
+                .to_owned()
+        )
+    );
+    let again = outcome(start(&stream, request("tools/call", "{}"))).await;
+    assert_eq!(
+        again.expect_err("it stays broken").kind(),
+        Kind::UnsupportedVersion
+    );
+}
+
+#[tokio::test]
+async fn a_refused_handshake_shows_the_versions_that_the_server_names() {
+    let (stream, mut peer) = stream(Config::default());
+    let call = start(&stream, request("tools/call", "{}"));
+    heard(&mut peer).await;
+    peer.send(&error("1", -32601, "what?")).await;
+    heard(&mut peer).await;
+    peer.send(r#"{"jsonrpc":"2.0","id":2,"error":{"code":-32602,"message":"Unsupported","data":{"supported":["2023-01-01"]}}}"#)
+        .await;
+    let error = outcome(call).await.expect_err("no common version");
+    assert_eq!(
+        error.to_string(),
+        "server `old` refused the handshake: Unsupported; it speaks 2023-01-01, this client speaks \
+         2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handshake_that_is_not_answered_is_given_up_and_never_canceled() {
+    let config = Config {
+        handshake: Duration::from_secs(1),
+        ..Config::default()
+    };
+    let (stream, mut peer) = stream(config);
+    let call = start(&stream, request("tools/call", "{}"));
+    heard(&mut peer).await;
+    peer.send(&error("1", -32601, "what?")).await;
+    assert_eq!(heard(&mut peer).await["method"], "initialize");
+    let error = outcome(call).await.expect_err("the server is silent");
+    assert_eq!(error.kind(), Kind::Timeout);
+    drop(stream);
+    assert_eq!(peer.rest().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_call_that_is_dropped_does_not_stop_the_handshake() {
+    let (stream, mut peer) = stream(Config::default());
+    let call = start(&stream, request("tools/call", "{}"));
+    heard(&mut peer).await;
+    call.abort();
+    assert!(call.await.is_err());
+    peer.send(&error("1", -32601, "what?")).await;
+    assert_eq!(heard(&mut peer).await["method"], "initialize");
+    peer.send(&initialized("2", "2025-11-25", "{}")).await;
+    assert_eq!(
+        heard(&mut peer).await["method"],
+        "notifications/initialized"
+    );
+    let discovered = complete(start(&stream, request("server/discover", "{}"))).await;
+    assert_eq!(
+        discovered,
+        r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"ttlMs":0,"cacheScope":"private","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"old","version":"1"}}}"#
+    );
+}
+
+#[tokio::test]
+async fn several_messages_on_one_line_are_taken_apart() {
+    let (stream, mut peer) = connect_as("2025-03-26", r#"{"tools":{}}"#, Config::default()).await;
+    let request = request("tools/call", r#"{"_meta":{"progressToken":"mine"}}"#);
+    let (call, mut notifications) = start_told(&stream, request);
+    heard(&mut peer).await;
+    let progress = notification(
+        "notifications/progress",
+        r#"{"progressToken":1,"progress":1}"#,
+    );
+    peer.send(&format!(
+        "[{progress},{}]",
+        result("3", r#"{"content":[]}"#)
+    ))
+    .await;
+    complete(call).await;
+    assert_eq!(
+        told(&mut notifications).await,
+        (
+            "notifications/progress".to_owned(),
+            raw(r#"{"progressToken":"mine","progress":1}"#)
+        )
+    );
+}

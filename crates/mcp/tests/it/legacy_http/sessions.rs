@@ -1,0 +1,193 @@
+//! How sessions begin and end, whose they are and how many.
+
+use std::time::Duration;
+
+use callgate_mcp::legacy::server::Config as LegacyConfig;
+use callgate_mcp::transport::http::server::{Auth, BearerToken, Config};
+use tokio::time::sleep;
+
+use super::subject::{NEWEST, Subject, call, initialize, response};
+use crate::http_server::post::Post;
+
+const GONE: &str = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"the session has ended or never was: open a new one with `initialize`"}}"#;
+
+#[tokio::test]
+async fn a_handshake_opens_a_session_with_a_secret_visible_name() {
+    let subject = Subject::start().await;
+    let mut names = std::collections::HashSet::new();
+    for version in ["2025-03-26", "2025-06-18", "2025-11-25"] {
+        let answer = subject.ask(&initialize(version)).await;
+        assert_eq!(answer.status, 200);
+        assert_eq!(answer.header("content-type"), Some("application/json"));
+        let body: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
+        assert_eq!(body["id"], 0);
+        assert_eq!(body["result"]["protocolVersion"], version);
+        assert_eq!(body["result"]["serverInfo"]["name"], "demo");
+        let name = answer.header("mcp-session-id").unwrap().to_owned();
+        assert!(name.len() >= 22 && name.bytes().all(|byte| byte.is_ascii_graphic()));
+        names.insert(name);
+    }
+    assert_eq!(names.len(), 3);
+}
+
+#[tokio::test]
+async fn a_handshake_that_fails_opens_nothing() {
+    let subject = Subject::with_legacy(LegacyConfig {
+        sessions: 1,
+        ..LegacyConfig::default()
+    })
+    .await;
+    let broken = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#;
+    for _ in 0..3 {
+        let broken = Post::message(broken);
+        let answer = subject.ask(&broken).await;
+        assert_eq!(answer.status, 200);
+        assert_eq!(answer.header("mcp-session-id"), None);
+        assert!(answer.body.contains("-32602"), "{}", answer.body);
+    }
+    subject.open(NEWEST).await;
+}
+
+#[tokio::test]
+async fn a_session_that_was_deleted_is_gone() {
+    let subject = Subject::start().await;
+    let client = subject.open(NEWEST).await;
+    let mut listening = subject.send(&client.get()).await;
+    assert_eq!(listening.head().await.status, 200);
+    let answer = subject.ask(&client.delete()).await;
+    assert_eq!((answer.status, answer.body.as_str()), (204, ""));
+    while listening.chunk().await.is_some() {}
+
+    let answer = subject.ask(&client.call("echo")).await;
+    assert_eq!((answer.status, answer.body.as_str()), (404, GONE));
+    for request in [client.get(), client.delete(), client.resume("0-0")] {
+        assert_eq!(subject.ask(&request).await.status, 404, "{request:?}");
+    }
+    let nameless = client.delete().without("mcp-session-id");
+    assert_eq!(subject.ask(&nameless).await.status, 400);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_ends_when_it_rests_for_too_long() {
+    let subject = Subject::start().await;
+    let idle = LegacyConfig::default().idle;
+    let client = subject.open(NEWEST).await;
+    for _ in 0..3 {
+        sleep(idle - Duration::from_secs(5)).await;
+        let answer = subject.ask(&client.call("echo")).await;
+        assert_eq!(answer.body, response(1, "echo"));
+    }
+    sleep(idle + Duration::from_secs(5)).await;
+    assert_eq!(subject.ask(&client.call("echo")).await.status, 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_nobody_uses_ends_sooner() {
+    let subject = Subject::start().await;
+    let answer = subject.ask(&initialize(NEWEST)).await;
+    let id = answer.header("mcp-session-id").unwrap();
+    sleep(LegacyConfig::default().unused + Duration::from_secs(5)).await;
+    let late = subject
+        .open(NEWEST)
+        .await
+        .call("echo")
+        .set("mcp-session-id", id);
+    assert_eq!(subject.ask(&late).await.status, 404);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_with_a_call_or_a_stream_does_not_rest() {
+    let subject = Subject::start().await;
+    let idle = LegacyConfig::default().idle;
+    let (calling, listening) = (subject.open(NEWEST).await, subject.open(NEWEST).await);
+    let call = subject.send(&calling.call("wait")).await;
+    subject.begun(1).await;
+    drop(call);
+    let mut stream = subject.send(&listening.get()).await;
+    assert_eq!(stream.head().await.status, 200);
+    sleep(idle * 2).await;
+    for client in [&calling, &listening] {
+        assert_eq!(subject.ask(&client.call("echo")).await.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn a_session_is_of_the_caller_who_opened_it() {
+    let subject = Subject::with(Config {
+        auth: Auth::Bearer(BearerToken::new("secret", "ann")),
+        ..Config::default()
+    })
+    .await;
+    let token = |request: Post| request.set("authorization", "Bearer secret");
+    assert_eq!(subject.ask(&initialize(NEWEST)).await.status, 401);
+    let answer = subject.ask(&token(initialize(NEWEST))).await;
+    let id = answer.header("mcp-session-id").unwrap();
+    let call = Post::message(&call(1, "caller"))
+        .set("mcp-protocol-version", NEWEST)
+        .set("mcp-session-id", id);
+    assert_eq!(subject.ask(&call).await.status, 401);
+    let answer = subject.ask(&token(call.clone())).await;
+    assert_eq!(answer.body, response(1, "Principal('ann')"));
+    for method in ["GET", "DELETE"] {
+        assert_eq!(subject.ask(&call.clone().by(method)).await.status, 401);
+    }
+}
+
+#[tokio::test]
+async fn there_are_so_many_sessions_and_no_more() {
+    let limits = |sessions, sessions_per_caller| LegacyConfig {
+        sessions,
+        sessions_per_caller,
+        ..LegacyConfig::default()
+    };
+    let of_caller = r#"{"jsonrpc":"2.0","id":0,"error":{"code":42900,"message":"you have too many sessions open: end some with DELETE, or let them expire","data":{"retryAfterMs":30000}}}"#;
+    let of_all = r#"{"jsonrpc":"2.0","id":0,"error":{"code":42900,"message":"the server has too many sessions open: try again later","data":{"retryAfterMs":30000}}}"#;
+    for (legacy, status, body) in [(limits(9, 2), 429, of_caller), (limits(2, 9), 503, of_all)] {
+        let subject = Subject::with_legacy(legacy).await;
+        let first = subject.open(NEWEST).await;
+        let second = subject.open(NEWEST).await;
+        let answer = subject.ask(&initialize(NEWEST)).await;
+        assert_eq!((answer.status, answer.body.as_str()), (status, body));
+        assert_eq!(answer.header("retry-after"), Some("30"));
+        // A stream of HTTP+SSE is a session too.
+        let stream = first.get().without("mcp-session-id");
+        assert_eq!(subject.ask(&stream).await.status, status);
+
+        assert_eq!(subject.ask(&second.call("echo")).await.status, 200);
+        assert_eq!(subject.ask(&first.delete()).await.status, 204);
+        subject.open(NEWEST).await;
+    }
+}
+
+#[tokio::test]
+async fn shutting_down_ends_streams_and_lets_calls_finish() {
+    let subject = Subject::start().await;
+    let client = subject.open(NEWEST).await;
+    let mut listening = subject.send(&client.get()).await;
+    assert_eq!(listening.head().await.status, 200);
+    let mut sse = subject.send(&client.get().without("mcp-session-id")).await;
+    assert_eq!(sse.head().await.status, 200);
+    let mut calling = subject.send(&client.call("talk")).await;
+    subject.begun(1).await;
+    let lost = subject.send(&client.call("wait")).await;
+    subject.begun(2).await;
+    drop(lost);
+
+    subject.shutdown.shutdown();
+    while listening.chunk().await.is_some() {}
+    while sse.chunk().await.is_some() {}
+    subject.seen.release.notify_waiters();
+    let answer = calling.answer().await;
+    assert!(answer.body.contains("talked"), "{}", answer.body);
+}
+
+#[tokio::test]
+async fn the_end_of_the_server_cancels_what_nobody_waits_for() {
+    let subject = Subject::start().await;
+    let client = subject.open(NEWEST).await;
+    let lost = subject.send(&client.call("wait")).await;
+    subject.begun(1).await;
+    drop(lost);
+    subject.shutdown.shutdown();
+    subject.dropped(1).await;
+}
