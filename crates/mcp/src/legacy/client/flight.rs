@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use callgate_wire::logging::LogLevel;
-use callgate_wire::{Id, Map, Notification, RawJson, RpcError, Splice, code, method};
+use callgate_wire::{Id, Map, Notification, RawJson, RpcError, Splice, code, method, task};
 use tokio::sync::Notify;
 
 use super::question::Question;
@@ -80,12 +80,7 @@ impl Flights {
             number: state.last,
             caller: call.cx.caller.clone(),
             carries_input: carries_input(call.method.as_str()),
-            state: Mutex::new(State {
-                client,
-                stage: Stage::Attached,
-                questions: Vec::new(),
-                asked: 0,
-            }),
+            state: Mutex::new(State::new(client)),
             wake: Notify::new(),
         });
         state.calls.insert(flight.number, flight.clone());
@@ -147,10 +142,7 @@ impl Flights {
     /// Forgets a question that the server takes back.
     pub(super) fn withdraw(&self, id: &Id) {
         for flight in self.all() {
-            flight
-                .state()
-                .questions
-                .retain(|(_, question)| question.id != *id);
+            flight.withdraw(id);
         }
     }
 
@@ -164,6 +156,36 @@ impl Flights {
 }
 
 impl Flight {
+    /// The task of a call. It has no number, since its progress cannot be told.
+    pub(super) fn of_task(call: &Call, client: Client) -> Self {
+        Self {
+            number: 0,
+            caller: call.cx.caller.clone(),
+            carries_input: true,
+            state: Mutex::new(State::new(Client {
+                log_level: None,
+                notify: Notifier::disabled(),
+                ..client
+            })),
+            wake: Notify::new(),
+        }
+    }
+
+    /// What the server waits for, as `InputRequests`.
+    pub(super) fn questions(&self) -> Map<RawJson> {
+        let state = self.state();
+        let questions = state.questions.iter();
+        questions
+            .map(|(key, question)| (key.clone(), question.request.clone()))
+            .collect()
+    }
+
+    /// Forgets a question that the server takes back.
+    pub(super) fn withdraw(&self, id: &Id) {
+        let mut state = self.state();
+        state.questions.retain(|(_, question)| question.id != *id);
+    }
+
     /// Whether the call can ask its client this question.
     pub(super) fn suits(&self, question: &Question) -> Result<(), RpcError> {
         if !self.carries_input {
@@ -208,12 +230,8 @@ impl Flight {
             return None;
         }
         state.stage = Stage::Parked;
-        let questions = state.questions.iter();
-        Some(
-            questions
-                .map(|(key, question)| (key.clone(), question.request.clone()))
-                .collect(),
-        )
+        drop(state);
+        Some(self.questions())
     }
 
     /// Goes on without asking, and gives back what will not be answered.
@@ -311,6 +329,17 @@ impl Flight {
     }
 }
 
+impl State {
+    fn new(client: Client) -> Self {
+        Self {
+            client,
+            stage: Stage::Attached,
+            questions: Vec::new(),
+            asked: 0,
+        }
+    }
+}
+
 impl Client {
     /// The client that makes `call`.
     pub(super) fn of(call: &Call) -> Self {
@@ -327,6 +356,11 @@ impl Client {
     /// Whether the client wants log messages.
     pub(super) fn wants_logs(&self) -> bool {
         self.log_level.is_some()
+    }
+
+    /// Whether the client knows the tasks of the extension.
+    pub(super) fn knows_tasks(&self) -> bool {
+        self.peer.declares(&["extensions", task::EXTENSION])
     }
 
     /// Whether the client opens pages for its user.
