@@ -19,6 +19,7 @@ fn steps() -> Value {
         ["call", "trigger-long-running-operation", {"duration": 0.2, "steps": 2}],
         ["call", "trigger-elicitation-request", {}],
         ["call", "trigger-sampling-request", {"prompt": "Say something"}],
+        ["call", "get-roots-list", {}],
         ["subscribe", "demo://resource/dynamic/text/1", "toggle-subscriber-updates"],
     ])
 }
@@ -27,6 +28,10 @@ fn expected(version: &str) -> Value {
     let form = "{\n  \"action\": \"accept\",\n  \"content\": {\n    \"name\": \"Ada\"\n  }\n}";
     let message = "{\n  \"model\": \"parrot\",\n  \"role\": \"assistant\",\n  \"content\": \
                    {\n    \"type\": \"text\",\n    \"text\": \"hi\"\n  }\n}";
+    let roots = "Current MCP Roots (1 total):\n\n1. Unnamed Root\n   URI: file:///project\n\n\
+                 Note: This server demonstrates the roots protocol capability but doesn't actually \
+                 access files. The roots are provided by the MCP client and can be used by servers \
+                 that need file system access.";
     let done = "Long running operation completed. Duration: 0.2 seconds, Steps: 2.";
     json!([
         version,
@@ -39,6 +44,7 @@ fn expected(version: &str) -> Value {
             format!("\nRaw result: {form}"),
         ]},
         {"content": [format!("LLM sampling result: \n{message}")]},
+        {"content": [roots]},
         "demo://resource/dynamic/text/1",
     ])
 }

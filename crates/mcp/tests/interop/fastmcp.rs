@@ -9,7 +9,7 @@ use callgate_mcp::wire::{Map, Version};
 use serde_json::json;
 
 use crate::peer::{Listening, python_script, within};
-use crate::upstream::{process, remote};
+use crate::upstream::{process, process_of, remote, remote_of};
 use crate::user::{call, client, logged, progress, tools};
 
 const SCRIPT: &str = "fastmcp_server.py";
@@ -39,15 +39,28 @@ async fn try_everything(server: Arc<dyn Service>) -> Client {
     client
 }
 
+/// Only in its old era can the server ask.
+async fn try_everything_old(server: Arc<dyn Service>) {
+    let client = try_everything(server).await;
+    let greeting = call(&client, "greet", json!({})).await;
+    assert_eq!(greeting, ["Hello, Ada"]);
+}
+
 #[tokio::test]
 async fn our_client_and_a_fastmcp_server_over_stdio() {
     let Some(program) = python_script(SCRIPT) else {
         return;
     };
     within(async {
-        let server = process(&program.arg("stdio").child("fastmcp"));
+        let command = program.arg("stdio").child("fastmcp");
+        let server = process(&command);
         try_everything(server.clone()).await;
         assert_eq!(server.version(), Some(Version::V2026_07_28));
+        server.close().await;
+
+        let server = process_of(Era::OLD, &command);
+        try_everything_old(server.clone()).await;
+        assert_eq!(server.version(), Some(Version::V2025_11_25));
         server.close().await;
     })
     .await;
@@ -60,26 +73,34 @@ async fn listening(mode: &str) -> Option<Listening> {
     Some(Listening::start("Uvicorn running on", at).await)
 }
 
-async fn over_streamable_http(mode: &str) {
-    let Some(listening) = listening(mode).await else {
+#[tokio::test]
+async fn our_client_and_a_fastmcp_server_over_http() {
+    let Some(listening) = listening("http").await else {
         return;
     };
     within(async {
-        let server = remote(&listening.url("/mcp"));
+        let url = listening.url("/mcp");
+        let server = remote(&url);
         try_everything(server.clone()).await;
         assert_eq!(server.era(), Some(Era::Modern));
+        try_everything_old(remote_of(Era::OLD, &url)).await;
     })
     .await;
 }
 
 #[tokio::test]
-async fn our_client_and_a_fastmcp_server_over_http() {
-    over_streamable_http("http").await;
-}
-
-#[tokio::test]
 async fn our_client_and_a_fastmcp_server_without_sessions() {
-    over_streamable_http("stateless").await;
+    let Some(listening) = listening("stateless").await else {
+        return;
+    };
+    within(async {
+        let url = listening.url("/mcp");
+        let server = remote(&url);
+        try_everything(server.clone()).await;
+        assert_eq!(server.era(), Some(Era::Modern));
+        try_everything(remote_of(Era::OLD, &url)).await;
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -89,11 +110,8 @@ async fn our_client_and_a_fastmcp_server_over_http_and_sse() {
     };
     within(async {
         let server = remote(&listening.url("/sse"));
-        let client = try_everything(server.clone()).await;
+        try_everything_old(server.clone()).await;
         assert_eq!(server.era(), Some(Era::OLD));
-        // In its new mode it cannot ask.
-        let greeting = call(&client, "greet", json!({})).await;
-        assert_eq!(greeting, ["Hello, Ada"]);
     })
     .await;
 }

@@ -2,11 +2,12 @@
 
 use std::process::Command;
 
+use callgate_mcp::upstream::Era;
 use callgate_mcp::wire::Version;
 use serde_json::{Value, json};
 
 use crate::peer::{python_program, within};
-use crate::upstream::process;
+use crate::upstream::{process, process_of};
 use crate::user::{call, client, tools};
 
 #[tokio::test]
@@ -24,6 +25,24 @@ async fn our_client_and_mcp_server_time() {
         assert_eq!(now["timezone"], "Europe/Vienna");
         assert_eq!(server.version(), Some(Version::V2026_07_28));
         server.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn our_client_and_mcp_server_time_in_each_old_revision() {
+    let Some(program) = python_program("mcp-server-time") else {
+        return;
+    };
+    let command = program.args(["--local-timezone", "UTC"]).child("time");
+    within(async {
+        for version in Version::ALL.iter().filter(|version| !version.is_modern()) {
+            let server = process_of(Era::Old(*version), &command);
+            let client = client(server.clone());
+            assert_eq!(tools(&client).await, ["get_current_time", "convert_time"]);
+            assert_eq!(server.version(), Some(*version));
+            server.close().await;
+        }
     })
     .await;
 }

@@ -5,17 +5,31 @@ use std::time::Duration;
 
 use callgate_mcp::transport::child::ChildConfig;
 use callgate_mcp::transport::http::client::Config as HttpConfig;
-use callgate_mcp::upstream::{Config, Process, Remote};
+use callgate_mcp::upstream::{Config, Era, Process, Remote};
 
 /// A server on its standard streams.
 pub(crate) fn process(config: &ChildConfig) -> Arc<Process> {
     Arc::new(Process::spawn(config, hurried()).unwrap())
 }
 
+/// A server on its standard streams that is spoken to in one of its eras.
+pub(crate) fn process_of(era: Era, config: &ChildConfig) -> Arc<Process> {
+    Arc::new(Process::spawn(config, hurried()).unwrap().assume(era))
+}
+
 /// A server behind a URL.
 pub(crate) fn remote(url: &str) -> Arc<Remote> {
+    Arc::new(connect(url))
+}
+
+/// A server behind a URL that is spoken to in one of its eras.
+pub(crate) fn remote_of(era: Era, url: &str) -> Arc<Remote> {
+    Arc::new(connect(url).assume(era))
+}
+
+fn connect(url: &str) -> Remote {
     let config = HttpConfig::new("remote");
-    Arc::new(Remote::new(url, config).unwrap().holding(hurried()))
+    Remote::new(url, config).unwrap().holding(hurried())
 }
 
 /// No server here says when a user is done with a page, so there is no use in waiting for that.

@@ -1,3 +1,4 @@
+use std::error::Error as _;
 use std::sync::Arc;
 
 use callgate_wire::{Method, RawJson, Version, code, method};
@@ -48,6 +49,20 @@ pub(super) async fn probe(link: &Link, identity: &Identity, config: &Config) -> 
         Ok(answer) => judge(&Arc::from(link.name()), answer),
         Err(_) => Ok(Era::OLD),
     }
+}
+
+/// Whether a server refused the handshake because it is modern, and was only slow to say so.
+///
+/// Servers of both eras settle for that of the first request, which is the probe, answered or not.
+pub(super) fn is_modern_after_all(error: &Error) -> bool {
+    let refusal = error
+        .source()
+        .and_then(|source| source.downcast_ref::<Error>());
+    refusal.is_some_and(|refusal| {
+        let supported = refusal.data().and_then(|data| data.get("supported"));
+        refusal.code() == code::UNSUPPORTED_PROTOCOL_VERSION
+            && names(supported).and_then(|names| Era::of_versions(&names)) == Some(Era::Modern)
+    })
 }
 
 /// What the answer to `server/discover` says about the server.

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use super::config::Config;
-use super::era::Era;
+use super::era::{Era, is_modern_after_all};
 use super::identity::Identity;
 use super::line::Lines;
 use super::session::Session;
@@ -160,6 +160,9 @@ pub(super) async fn meet(
     let (lines, hearing) = Lines::new(link.clone(), config.heard);
     let name = Arc::from(link.name());
     let transport = Arc::new(lines);
-    let session = Session::open(name, transport, hearing, identity, version, config).await?;
-    Ok(Found::Old(session))
+    match Session::open(name, transport, hearing, identity, version, config).await {
+        Ok(session) => Ok(Found::Old(session)),
+        Err(error) if is_modern_after_all(&error) => Ok(Found::Modern(modern)),
+        Err(error) => Err(error),
+    }
 }

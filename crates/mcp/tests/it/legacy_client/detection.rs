@@ -107,6 +107,23 @@ async fn silence_means_old_and_a_late_answer_changes_nothing() {
     assert_eq!(stream.version(), Some(Version::V2024_11_05));
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_modern_server_that_was_slow_to_say_so_is_called_as_it_is() {
+    let (stream, mut peer) = stream(Config::default());
+    let call = start(&stream, request("tools/call", "{}"));
+    assert_eq!(heard(&mut peer).await["method"], "server/discover");
+    assert_eq!(heard(&mut peer).await["method"], "initialize");
+    peer.send(&result("1", r#"{"supportedVersions":["2026-07-28"]}"#))
+        .await;
+    peer.send(r#"{"jsonrpc":"2.0","id":2,"error":{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}}}"#)
+        .await;
+    assert_eq!(heard(&mut peer).await["method"], "tools/call");
+    peer.send(&result("3", r#"{"resultType":"complete","content":[]}"#))
+        .await;
+    complete(call).await;
+    assert_eq!(stream.version(), Some(Version::V2026_07_28));
+}
+
 #[tokio::test]
 async fn a_server_that_names_only_old_versions_is_greeted_with_the_best() {
     let (stream, mut peer) = stream(Config::default());
