@@ -92,7 +92,7 @@ impl Program {
     }
 
     pub(crate) fn args<A: AsRef<OsStr>>(self, args: impl IntoIterator<Item = A>) -> Self {
-        args.into_iter().fold(self, |program, arg| program.arg(arg))
+        args.into_iter().fold(self, Program::arg)
     }
 
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
