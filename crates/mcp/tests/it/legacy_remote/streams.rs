@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use callgate_mcp::{Kind, Retry, Service};
 use tokio::sync::mpsc;
 
-use super::old_server::{COMPLETE, RESULT, log, next, old_server, remote, tool_call, what};
+use super::old_server::{COMPLETE, RESULT, from, log, next, old_server, remote, tool_call, what};
 use crate::http_client::peer::{
     Answer, Peer, SSE_HEAD, call, chunk, event, failure, http, json, listening, result, soon, sse,
 };
@@ -49,6 +49,24 @@ async fn sl_c8_a_stream_is_resumed_after_the_last_event_and_the_wait_asked_for()
     let expect =
         |id: &str| [id, "session-1", "text/event-stream"].map(|value| Some(value.to_owned()));
     assert_eq!(resumed, [expect("second"), expect("third")]);
+}
+
+#[tokio::test]
+async fn a_server_that_may_ask_can_do_so_outside_of_calls_before_the_first() {
+    let mut peer =
+        Peer::start(|request| old_server(request, |request| json(&request.result(RESULT)))).await;
+    let server = remote(&peer);
+    let opening = ["server/discover", "initialize", "notifications/initialized"];
+    for (capabilities, expect) in [
+        ("{}", &[&opening[..], &["tools/call"]].concat()),
+        (
+            r#"{"roots":{}}"#,
+            &[&opening[1..], &["GET", "tools/call"]].concat(),
+        ),
+    ] {
+        assert_eq!(result(&server, from("a", capabilities)).await, COMPLETE);
+        assert_eq!(&log(&mut peer), expect, "{capabilities}");
+    }
 }
 
 #[tokio::test]
