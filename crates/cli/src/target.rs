@@ -6,8 +6,9 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use callgate_mcp::Service;
 use callgate_mcp::client::{CallOptions, Client};
-use callgate_mcp::transport::child::{Child, ChildConfig, Environment, Supervisor};
-use callgate_mcp::transport::http::client::{Config, Headers, HttpClient};
+use callgate_mcp::transport::child::{ChildConfig, Environment, Supervisor};
+use callgate_mcp::transport::http::client::{Config, Headers};
+use callgate_mcp::upstream::{self, Process, Remote};
 use callgate_mcp::wire::implementation::Implementation;
 
 use crate::args::Reach;
@@ -18,40 +19,53 @@ const TOKEN_VARIABLE: &str = "CALLGATE_TOKEN";
 /// A server that is given on the command line, for as long as one command needs it.
 pub(crate) struct Target {
     pub(crate) client: Client,
-    child: Option<Arc<Child>>,
+    server: Server,
+}
+
+/// Whatever revision it speaks.
+enum Server {
+    Process(Arc<Process>),
+    Remote(Arc<Remote>),
 }
 
 impl Target {
     /// Starts the command, or prepares to speak with the URL, which is not contacted yet.
     pub(crate) fn connect(reach: &Reach, url: Option<&str>) -> Result<Self, CommandError> {
-        let (service, child): (Arc<dyn Service>, _) = match (&reach.stdio, url) {
-            (Some(command), _) => {
-                let child = Arc::new(spawn(command)?);
-                (child.clone(), Some(child))
-            }
-            (None, Some(url)) => (Arc::new(http(reach, url)?), None),
+        let server = match (&reach.stdio, url) {
+            (Some(command), _) => Server::Process(Arc::new(spawn(command)?)),
+            (None, Some(url)) => Server::Remote(Arc::new(remote(reach, url)?)),
             (None, None) => {
                 return Err(CommandError::usage("no server is given")
                     .hint("name a URL, or a command with --stdio"));
             }
         };
         let options = CallOptions::default().idle(Duration::from_secs(reach.timeout));
-        let client = Client::builder(service)
+        let client = Client::builder(server.service())
             .info(Implementation::new("callgate", env!("CARGO_PKG_VERSION")))
             .options(options)
             .build();
-        Ok(Self { client, child })
+        Ok(Self { client, server })
     }
 
     /// Stops what was started, and all that it started.
     pub(crate) async fn close(self) {
-        if let Some(child) = self.child {
-            child.close().await;
+        match self.server {
+            Server::Process(process) => process.close().await,
+            Server::Remote(remote) => remote.close().await,
         }
     }
 }
 
-fn spawn(command: &str) -> Result<Child, CommandError> {
+impl Server {
+    fn service(&self) -> Arc<dyn Service> {
+        match self {
+            Self::Process(process) => process.clone(),
+            Self::Remote(remote) => remote.clone(),
+        }
+    }
+}
+
+fn spawn(command: &str) -> Result<Process, CommandError> {
     let words = shlex::split(command).filter(|words| !words.is_empty());
     let mut words = words.unwrap_or_default().into_iter();
     let program = words.next().ok_or_else(|| {
@@ -67,10 +81,10 @@ fn spawn(command: &str) -> Result<Child, CommandError> {
         program,
         args: Vec::new(),
     });
-    Ok(Child::spawn(&config)?)
+    Ok(Process::spawn(&config, upstream::Config::default())?)
 }
 
-fn http(reach: &Reach, url: &str) -> Result<HttpClient, CommandError> {
+fn remote(reach: &Reach, url: &str) -> Result<Remote, CommandError> {
     let mut headers = Headers::default();
     for header in &reach.header {
         let (name, value) = header.split_once(':').ok_or_else(|| {
@@ -90,7 +104,7 @@ fn http(reach: &Reach, url: &str) -> Result<HttpClient, CommandError> {
         headers,
         ..Config::new(url)
     };
-    Ok(HttpClient::new(url, config)?)
+    Ok(Remote::new(url, config)?)
 }
 
 fn bearer_token(reach: &Reach) -> Result<Option<String>, CommandError> {

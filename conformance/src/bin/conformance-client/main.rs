@@ -9,13 +9,14 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use callgate_mcp::client::{Client, Refused, with_defaults};
-use callgate_mcp::transport::http::client::{Config, HttpClient};
+use callgate_mcp::transport::http::client::Config;
+use callgate_mcp::upstream::{Era, Remote};
 use callgate_mcp::wire::content::Content;
 use callgate_mcp::wire::elicitation::{ElicitFormParams, ElicitResult};
 use callgate_mcp::wire::implementation::Implementation;
 use callgate_mcp::wire::roots::Root;
 use callgate_mcp::wire::sampling::{CreateMessageParams, CreateMessageResult};
-use callgate_mcp::wire::{Limits, RawJson};
+use callgate_mcp::wire::{Limits, RawJson, Version};
 
 #[tokio::main]
 async fn main() -> Result<()> {
@@ -28,14 +29,29 @@ async fn main() -> Result<()> {
         Ok(text) => RawJson::parse(text.into(), &Limits::default())?,
         Err(_) => RawJson::empty_object(),
     };
-    let client = client(&url)?;
-    scenario::run(&scenario, &client, &context).await
+    let server = Arc::new(server(&url)?);
+    let outcome = scenario::run(&scenario, &client(server.clone()), &context).await;
+    server.close().await;
+    outcome
+}
+
+/// The server of the suite, which speaks the revision that the environment names.
+fn server(url: &str) -> Result<Remote> {
+    let server = Remote::new(url, Config::new("suite"))?;
+    let Ok(name) = env::var("MCP_CONFORMANCE_PROTOCOL_VERSION") else {
+        return Ok(server);
+    };
+    let version = Version::parse(&name);
+    let version = version.with_context(|| format!("there is no revision `{name}`"))?;
+    Ok(server.assume(match version.is_modern() {
+        true => Era::Modern,
+        false => Era::Old(version),
+    }))
 }
 
 /// A client that answers whatever a server may ask.
-fn client(url: &str) -> Result<Client> {
-    let service = HttpClient::new(url, Config::new("suite"))?;
-    Ok(Client::builder(Arc::new(service))
+fn client(server: Arc<Remote>) -> Client {
+    Client::builder(server)
         .info(Implementation::new(
             "callgate-conformance-client",
             env!("CARGO_PKG_VERSION"),
@@ -43,7 +59,7 @@ fn client(url: &str) -> Result<Client> {
         .elicitation(fill_in)
         .sampling(sample)
         .roots(async || Ok(vec![Root::new("file:///workspace")]))
-        .build())
+        .build()
 }
 
 /// Accepts what a form suggests, and confirms where it asks to.

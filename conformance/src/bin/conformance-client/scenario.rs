@@ -8,6 +8,15 @@ use serde_json::json;
 pub(crate) async fn run(name: &str, client: &Client, context: &RawJson) -> Result<()> {
     match name {
         "tools_call" => tools_call(client).await,
+        "elicitation-sep1034-client-defaults" => {
+            call(client, "test_client_elicitation_defaults").await
+        }
+        "sse-retry" => call(client, "test_reconnection").await,
+        // The server of this scenario can do nothing but be greeted.
+        "initialize" => {
+            client.discover().await?;
+            Ok(())
+        }
         "request-metadata" | "json-schema-ref-no-deref" => {
             client.list_tools().await?;
             Ok(())
@@ -19,6 +28,12 @@ pub(crate) async fn run(name: &str, client: &Client, context: &RawJson) -> Resul
         "json-schema-2020-12-preservation" => echo_schema(client).await,
         _ => bail!("unknown scenario `{name}`"),
     }
+}
+
+async fn call(client: &Client, tool: &str) -> Result<()> {
+    client.list_tools().await?;
+    client.call_tool(tool, &json!({})).await?;
+    Ok(())
 }
 
 async fn tools_call(client: &Client) -> Result<()> {

@@ -35,6 +35,8 @@ mod task;
 mod tool;
 mod uri_template;
 
+pub(crate) use task::timestamp;
+
 pub use crate::seal::StateKey;
 pub use ask::Elicited;
 pub use completion::CompletionOutput;

@@ -10,3 +10,4 @@ mod listen;
 mod logs;
 #[cfg(unix)]
 mod process;
+mod tasks;

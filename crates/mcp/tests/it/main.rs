@@ -4,9 +4,7 @@
 
 #[cfg(unix)]
 mod child_fixture;
-#[cfg(unix)]
 mod child_process;
-#[cfg(target_os = "linux")]
 mod child_tree;
 mod client_cache;
 mod client_calls;
@@ -25,6 +23,5 @@ mod legacy_server;
 mod router;
 mod stdio_client;
 mod stdio_fixture;
-#[cfg(unix)]
 mod stdio_process;
 mod stdio_server;

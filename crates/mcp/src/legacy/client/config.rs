@@ -25,6 +25,8 @@ pub struct Config {
     pub listeners: usize,
     /// The most tasks that are remembered at once.
     pub tasks: usize,
+    /// The most tasks of one caller that are remembered at once.
+    pub tasks_per_caller: usize,
 }
 
 impl Default for Config {
@@ -41,6 +43,7 @@ impl Default for Config {
             heard: 256,
             listeners: 256,
             tasks: 256,
+            tasks_per_caller: 128,
         }
     }
 }

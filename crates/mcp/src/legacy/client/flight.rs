@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use callgate_wire::logging::LogLevel;
-use callgate_wire::{Id, Map, Notification, RawJson, RpcError, Splice, code, method};
+use callgate_wire::{Id, Map, Notification, RawJson, RpcError, Splice, code, method, task};
 use tokio::sync::Notify;
 
 use super::question::Question;
@@ -80,12 +80,7 @@ impl Flights {
             number: state.last,
             caller: call.cx.caller.clone(),
             carries_input: carries_input(call.method.as_str()),
-            state: Mutex::new(State {
-                client,
-                stage: Stage::Attached,
-                questions: Vec::new(),
-                asked: 0,
-            }),
+            state: Mutex::new(State::new(client)),
             wake: Notify::new(),
         });
         state.calls.insert(flight.number, flight.clone());
@@ -111,7 +106,7 @@ impl Flights {
     /// Passes on a log message that names no call, unless it may be about somebody else's.
     pub(super) fn log(&self, message: &Notification) {
         let flights = self.all();
-        if !is_one_caller(&flights) {
+        if !is_of_one_caller(&flights) {
             return tracing::debug!("dropped a log message of nobody's call");
         }
         for flight in flights {
@@ -121,18 +116,25 @@ impl Flights {
 
     /// Finds who is to be asked a question that names no call.
     ///
-    /// While all calls are of one caller, the same user answers whichever call carries it.
+    /// While all calls are of one caller, the same user answers whichever call carries it. A parked
+    /// call asks nothing more until it is answered, so the others come first.
     pub(super) fn place(&self, question: &Question) -> Place {
-        let flights = self.all();
-        if !is_one_caller(&flights) {
+        let (attached, parked): (Vec<_>, Vec<_>) = self
+            .all()
+            .into_iter()
+            .partition(|flight| flight.stage() == Stage::Attached);
+        let flights = if attached.is_empty() {
+            parked
+        } else {
+            attached
+        };
+        if !is_of_one_caller(&flights) {
             let text = "calls of several callers are in flight: nobody knows whose question it is";
             return Place::Nobody(RpcError::new(code::INVALID_PARAMS, text));
         }
         let mut refusal = None;
         let carriers = flights.iter().rev().filter(|flight| flight.carries_input);
-        let (attached, parked): (Vec<_>, Vec<_>) =
-            carriers.partition(|flight| flight.stage() == Stage::Attached);
-        for flight in attached.into_iter().chain(parked) {
+        for flight in carriers {
             match flight.suits(question) {
                 Ok(()) => return Place::Call(flight.clone()),
                 Err(error) => refusal = Some(error),
@@ -144,10 +146,7 @@ impl Flights {
     /// Forgets a question that the server takes back.
     pub(super) fn withdraw(&self, id: &Id) {
         for flight in self.all() {
-            flight
-                .state()
-                .questions
-                .retain(|(_, question)| question.id != *id);
+            flight.withdraw(id);
         }
     }
 
@@ -161,6 +160,36 @@ impl Flights {
 }
 
 impl Flight {
+    /// The task of a call. It has no number, since its progress cannot be told.
+    pub(super) fn of_task(call: &Call, client: Client) -> Self {
+        Self {
+            number: 0,
+            caller: call.cx.caller.clone(),
+            carries_input: true,
+            state: Mutex::new(State::new(Client {
+                log_level: None,
+                notify: Notifier::disabled(),
+                ..client
+            })),
+            wake: Notify::new(),
+        }
+    }
+
+    /// What the server waits for, as `InputRequests`.
+    pub(super) fn questions(&self) -> Map<RawJson> {
+        let state = self.state();
+        let questions = state.questions.iter();
+        questions
+            .map(|(key, question)| (key.clone(), question.request.clone()))
+            .collect()
+    }
+
+    /// Forgets a question that the server takes back.
+    pub(super) fn withdraw(&self, id: &Id) {
+        let mut state = self.state();
+        state.questions.retain(|(_, question)| question.id != *id);
+    }
+
     /// Whether the call can ask its client this question.
     pub(super) fn suits(&self, question: &Question) -> Result<(), RpcError> {
         if !self.carries_input {
@@ -205,12 +234,8 @@ impl Flight {
             return None;
         }
         state.stage = Stage::Parked;
-        let questions = state.questions.iter();
-        Some(
-            questions
-                .map(|(key, question)| (key.clone(), question.request.clone()))
-                .collect(),
-        )
+        drop(state);
+        Some(self.questions())
     }
 
     /// Goes on without asking, and gives back what will not be answered.
@@ -308,6 +333,17 @@ impl Flight {
     }
 }
 
+impl State {
+    fn new(client: Client) -> Self {
+        Self {
+            client,
+            stage: Stage::Attached,
+            questions: Vec::new(),
+            asked: 0,
+        }
+    }
+}
+
 impl Client {
     /// The client that makes `call`.
     pub(super) fn of(call: &Call) -> Self {
@@ -324,6 +360,11 @@ impl Client {
     /// Whether the client wants log messages.
     pub(super) fn wants_logs(&self) -> bool {
         self.log_level.is_some()
+    }
+
+    /// Whether the client knows the tasks of the extension.
+    pub(super) fn knows_tasks(&self) -> bool {
+        self.peer.declares(&["extensions", task::EXTENSION])
     }
 
     /// Whether the client opens pages for its user.
@@ -346,7 +387,7 @@ pub(super) fn carries_input(method: &str) -> bool {
 }
 
 /// Whether all calls are of the same caller. Nobody knows that of several anonymous ones.
-fn is_one_caller(flights: &[Arc<Flight>]) -> bool {
+fn is_of_one_caller(flights: &[Arc<Flight>]) -> bool {
     match flights {
         [] | [_] => true,
         [first, rest @ ..] => {

@@ -1,9 +1,10 @@
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use callgate_wire::legacy::elicitation::UrlElicitationRequiredData;
 use callgate_wire::legacy::logging::SetLevelParams;
 use callgate_wire::legacy::method as old;
-use callgate_wire::{Id, Map, Meta, Method, RawJson, meta};
+use callgate_wire::{Id, Map, Meta, Method, RawJson, Splice, code, meta};
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
@@ -11,6 +12,7 @@ use super::convert::{self, Failure};
 use super::exchange::{Came, Exchange};
 use super::flight::{Client, carries_input};
 use super::session::Shared;
+use super::tasks::{Manner, hold};
 use super::transport::{Heard, Outgoing};
 use crate::error::{Error, Kind};
 use crate::seal::{RoundState, request_digest};
@@ -38,7 +40,7 @@ struct InputRequired {
 
 impl Shared {
     /// Makes a call at the old server, or goes on with one. Dropping the future cancels it.
-    pub(super) async fn forward(&self, call: Call) -> Result<Reply, Error> {
+    pub(super) async fn forward(self: &Arc<Self>, call: Call) -> Result<Reply, Error> {
         self.server.check(&call.method)?;
         let mut exchange = match call.params.get("requestState") {
             Some(state) => self.resume(&call, &state).await?,
@@ -58,6 +60,7 @@ impl Shared {
     /// Sends the request of a call.
     async fn start(&self, call: &Call) -> Result<Exchange, Error> {
         let client = Client::of(call);
+        let manner = self.manner(call, &client).await;
         let wants_logs = client.wants_logs();
         let wants_progress = client.wants_progress();
         let flight = self.flights.admit(call, client);
@@ -73,9 +76,13 @@ impl Shared {
             self.set_log_level().await;
         }
         let token = wants_progress.then(|| Id::number(flight.number));
+        let mut params = convert::outgoing(&call.params, token.as_ref())?;
+        if manner != Manner::Direct {
+            params = as_task(&params)?;
+        }
         let outgoing = Outgoing {
             method: call.method.clone(),
-            params: convert::outgoing(&call.params, token.as_ref())?,
+            params,
         };
         for question in self
             .unclaimed
@@ -86,7 +93,13 @@ impl Shared {
                 self.replies.post(question.id, outcome);
             }
         }
-        exchange.answer = self.transport.request(outgoing, heard);
+        exchange.answer = match manner {
+            Manner::Direct | Manner::Task => self.transport.request(outgoing, heard),
+            Manner::Held => {
+                let (transport, tasks) = (self.transport.clone(), self.tasks.clone());
+                Box::pin(hold(transport, tasks, flight, outgoing, heard))
+            }
+        };
         Ok(exchange)
     }
 
@@ -138,10 +151,17 @@ impl Shared {
         Ok(Parking::Parked(reply))
     }
 
-    fn reply(&self, call: &Call, answer: Result<RawJson, Error>) -> Result<Reply, Error> {
+    fn reply(
+        self: &Arc<Self>,
+        call: &Call,
+        answer: Result<RawJson, Error>,
+    ) -> Result<Reply, Error> {
         let method = call.method.as_str();
         let error = match answer {
             Ok(result) if result.is_object() => {
+                if let Some(reply) = self.created_task(call, &result) {
+                    return reply;
+                }
                 let result = convert::complete(method, &result, &self.server.info);
                 return Ok(Reply::Complete(result));
             }
@@ -154,6 +174,10 @@ impl Shared {
             }
             Err(error) => error,
         };
+        if error.code() == code::METHOD_NOT_FOUND {
+            // Tools say so that can only be called as tasks: ours may be old news.
+            self.tools.forget();
+        }
         if self.transport.is_over() {
             self.listeners.close();
         }
@@ -260,7 +284,7 @@ enum Parking {
 }
 
 /// The `inputResponses` of a request.
-fn answers(params: &RawJson) -> Result<Map<RawJson>, Error> {
+pub(super) fn answers(params: &RawJson) -> Result<Map<RawJson>, Error> {
     let Some(answers) = params.get("inputResponses") else {
         return Ok(Map::default());
     };
@@ -272,6 +296,14 @@ fn answers(params: &RawJson) -> Result<Map<RawJson>, Error> {
         true => Ok(answers),
         false => Err(Error::invalid_params("every answer must be an object")),
     }
+}
+
+/// The params of a call that is to go on as a task.
+fn as_task(params: &RawJson) -> Result<RawJson, Error> {
+    Splice::new(params)
+        .set(&["task"], &RawJson::empty_object())
+        .finish()
+        .map_err(|error| Error::invalid_params(error.to_string()))
 }
 
 fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use callgate_wire::legacy::elicitation::ElicitationCompleteParams;
+use callgate_wire::legacy::meta::RELATED_TASK;
 use callgate_wire::legacy::method as old;
 use callgate_wire::{Id, Notification, RawJson, Request, RpcError, code, method};
 
@@ -29,6 +30,11 @@ impl Shared {
             let error = RpcError::new(code::METHOD_NOT_FOUND, text);
             return self.replies.post(request.id, Err(error));
         }
+        // Where the server names a task, it says whom to ask.
+        let task = request.params.at(&["_meta", RELATED_TASK, "taskId"]);
+        let task = task.as_ref().and_then(RawJson::text);
+        let of_task = task.and_then(|task| self.tasks.flight(&task));
+        let of = of_task.as_ref().or(of);
         match Question::read(&request) {
             Ok(question) => self.hear_question(question, of),
             Err(error) => self.replies.post(request.id, Err(error)),
@@ -72,6 +78,7 @@ impl Shared {
                 if let Some(id) = id {
                     self.flights.withdraw(&id);
                     self.unclaimed.withdraw(&id);
+                    self.tasks.withdraw(&id);
                 }
             }
             old::NOTIFICATIONS_ELICITATION_COMPLETE => {
@@ -79,7 +86,10 @@ impl Shared {
                     self.pages.complete(elicitation_id);
                 }
             }
-            method::NOTIFICATIONS_TOOLS_LIST_CHANGED => self.listeners.tell(&Change::Tools),
+            method::NOTIFICATIONS_TOOLS_LIST_CHANGED => {
+                self.tools.forget();
+                self.listeners.tell(&Change::Tools);
+            }
             method::NOTIFICATIONS_PROMPTS_LIST_CHANGED => self.listeners.tell(&Change::Prompts),
             method::NOTIFICATIONS_RESOURCES_LIST_CHANGED => {
                 self.listeners.tell(&Change::Resources);

@@ -6,7 +6,9 @@ use callgate_wire::subscription::{
 use callgate_wire::{Meta, Method, Notification, RawJson, method};
 use serde::Serialize;
 
+use super::flight::Client;
 use super::session::Shared;
+use super::tasks::require_extension;
 use crate::error::{Error, Kind};
 use crate::router::listeners::{Change, Wanted};
 use crate::service::{Call, Reply};
@@ -16,11 +18,15 @@ const MOST_FOLLOWED: usize = 1_000;
 
 /// Answers `subscriptions/listen` until the session is over. Dropping the future unsubscribes.
 pub(super) async fn listen(shared: &Shared, call: Call) -> Result<Reply, Error> {
+    let client = Client::of(&call);
     let Call { params, cx, .. } = call;
     let params: SubscriptionsListenParams = params.decode().map_err(|error| {
         Error::invalid_params("`notifications` must be an object of what to tell")
             .with_source(error)
     })?;
+    if params.notifications.task_ids.is_some() {
+        require_extension(&client)?;
+    }
     let mut filter = offered(shared, params.notifications);
     if is_wanted(&filter)
         && let Err(error) = shared.transport.listen().await

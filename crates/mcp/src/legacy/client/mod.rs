@@ -8,6 +8,7 @@
 //! - `hear`: what the server says; `question`: what it asks; `unclaimed`: what it asks outside of
 //!   any call; `pages`: the pages it wants users to open; `replies`: our answers.
 //! - `listen`, `watched`: subscriptions to changes.
+//! - `tasks`: calls that go on as tasks.
 //! - `convert`: messages of one revision in the terms of another.
 //! - `line`: the transport over lines; `era`: which revision a server on lines speaks.
 //! - [`Process`], [`Stream`]: servers of any era on lines; `speaker`: what they share.
@@ -47,6 +48,7 @@ mod session;
 mod sessions;
 mod speaker;
 mod stream;
+mod tasks;
 mod transport;
 mod unclaimed;
 mod watched;

@@ -17,6 +17,7 @@ use super::pages::Pages;
 use super::parked::Parked;
 use super::replies::Replies;
 use super::server::Server;
+use super::tasks::{Tasks, Tools};
 use super::transport::{Hearing, Transport};
 use super::unclaimed::Unclaimed;
 use super::watched::Watched;
@@ -50,6 +51,8 @@ pub(super) struct Shared {
     pub(super) pages: Pages,
     pub(super) listeners: Listeners,
     pub(super) watched: Watched,
+    pub(super) tasks: Arc<Tasks>,
+    pub(super) tools: Tools,
     /// The level of log messages that the server was last told.
     pub(super) log_level: Mutex<Option<LogLevel>>,
     discover: RawJson,
@@ -57,30 +60,12 @@ pub(super) struct Shared {
 }
 
 impl Session {
-    /// Performs the handshake. `hearing` gets what the server sends outside of our requests.
+    /// Performs the handshake, best with `version`. `hearing` gets what the server sends outside of
+    /// our requests.
     ///
     /// # Errors
     /// The server does not answer in time, refuses, or speaks no revision that we know.
     pub(crate) async fn open(
-        name: Arc<str>,
-        transport: Arc<dyn Transport>,
-        hearing: Hearing,
-        identity: &Identity,
-        config: Config,
-    ) -> Result<Arc<Self>, Error> {
-        Self::open_as(
-            name,
-            transport,
-            hearing,
-            identity,
-            Version::V2025_11_25,
-            config,
-        )
-        .await
-    }
-
-    /// Like [`Self::open`], for a server that is known to speak `version`.
-    pub(crate) async fn open_as(
         name: Arc<str>,
         transport: Arc<dyn Transport>,
         mut hearing: Hearing,
@@ -100,6 +85,8 @@ impl Session {
             pages: Pages::default(),
             listeners: Listeners::default(),
             watched: Watched::default(),
+            tasks: Arc::default(),
+            tools: Tools::default(),
             log_level: Mutex::default(),
             hearing: Mutex::new(hearing),
             name,
@@ -147,6 +134,9 @@ impl Service for Session {
                 Box::pin(std::future::ready(discovered))
             }
             method::SUBSCRIPTIONS_LISTEN => Box::pin(listen(&self.shared, call)),
+            method::TASKS_GET | method::TASKS_UPDATE | method::TASKS_CANCEL => {
+                Box::pin(self.shared.answer_about_task(call))
+            }
             _ => Box::pin(self.shared.forward(call)),
         }
     }
@@ -157,6 +147,7 @@ impl Drop for Session {
         for worker in &self.workers {
             worker.abort();
         }
+        self.shared.tasks.clear();
     }
 }
 

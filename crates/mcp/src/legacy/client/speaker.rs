@@ -160,7 +160,7 @@ pub(super) async fn meet(
     let (lines, hearing) = Lines::new(link.clone(), config.heard);
     let name = Arc::from(link.name());
     let transport = Arc::new(lines);
-    match Session::open_as(name, transport, hearing, identity, version, config).await {
+    match Session::open(name, transport, hearing, identity, version, config).await {
         Ok(session) => Ok(Found::Old(session)),
         Err(error) if is_modern_after_all(&error) => Ok(Found::Modern(modern)),
         Err(error) => Err(error),

@@ -2,7 +2,8 @@ use std::sync::Arc;
 
 use callgate_wire::elicitation::ElicitResult;
 use callgate_wire::input::{InputResponse, InputResponses};
-use callgate_wire::{Method, RawJson, RpcError};
+use callgate_wire::legacy::meta::RELATED_TASK;
+use callgate_wire::{Method, RawJson, RpcError, Splice};
 use futures_util::future::try_join_all;
 use tokio::time::timeout;
 
@@ -23,7 +24,8 @@ pub(super) struct Answers {
 const MOST_AT_ONCE: usize = 64;
 
 impl Session {
-    /// Asks the client all of `requests` on `outlet` and waits for all the answers.
+    /// Asks the client all of `requests` on `outlet` and waits for all the answers. The questions
+    /// say which `task` they belong to, if to one.
     ///
     /// Dropping the future tells the client that the questions are not wanted any more.
     ///
@@ -33,12 +35,14 @@ impl Session {
         &self,
         requests: &RawJson,
         outlet: &Arc<dyn Outlet>,
+        task: Option<&RawJson>,
     ) -> Result<Answers, Error> {
         let asked = self.asked(requests)?;
         let mut waiting = Vec::with_capacity(asked.len());
         for (key, Asked { kind, params }) in asked {
             outlet.room().await;
             let method = Method::new(kind.method());
+            let params = related_to(task, params)?;
             let question = self.questions.ask(outlet, &method, &params)?;
             waiting.push(answer(key, kind, question));
         }
@@ -107,6 +111,16 @@ fn accept(kind: &Kind, answer: Answer) -> Result<InputResponse, Error> {
             Err(Error::new(error::Kind::InputRequired, message))
         }
     }
+}
+
+fn related_to(task: Option<&RawJson>, params: RawJson) -> Result<RawJson, Error> {
+    let Some(task) = task else {
+        return Ok(params);
+    };
+    Splice::new(&params)
+        .set(&["_meta", RELATED_TASK], task)
+        .finish()
+        .map_err(|error| Error::new(error::Kind::Protocol, "malformed `_meta`").with_source(error))
 }
 
 fn is_consent(response: &InputResponse) -> bool {

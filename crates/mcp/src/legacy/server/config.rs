@@ -17,6 +17,8 @@ pub struct Config {
     pub in_flight_bytes: usize,
     /// The most questions that one session may be asked at once.
     pub questions: usize,
+    /// The most tasks of one session, ended ones included.
+    pub tasks: usize,
     /// The most messages in one batch.
     pub batch: usize,
     /// The most resources that one session may watch.
@@ -41,6 +43,7 @@ impl Default for Config {
             in_flight: 1024,
             in_flight_bytes: 16 * 1024 * 1024,
             questions: 1024,
+            tasks: 256,
             batch: 256,
             subscriptions: 256,
             rounds: 16,

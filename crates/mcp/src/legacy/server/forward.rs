@@ -13,7 +13,7 @@ use super::ask::Answers;
 use super::convert;
 use super::outlet::{Message, Outlet};
 use super::session::Session;
-use super::upstream::Asking;
+use super::upstream::{Asking, Upstream};
 use crate::client::{TRY_AGAIN, may_ask, next_round};
 use crate::error::{Error, Kind};
 use crate::notifier::Notifier;
@@ -23,10 +23,28 @@ use crate::service::Reply;
 const NOTIFICATIONS: usize = 64;
 
 impl Session {
-    /// Passes a request on to the service, asks the client what the service wants to know, and
-    /// returns the result as the client knows it. Dropping the future cancels all of it.
+    /// Passes a request on to the service and returns the result as the client knows it. Dropping
+    /// the future cancels all of it.
     pub(super) async fn forward(
         &self,
+        request: &Request,
+        outlet: &Arc<dyn Outlet>,
+    ) -> Result<RawJson, Error> {
+        let method = &request.method;
+        let result = self.drive(&self.upstream, request, outlet).await?;
+        check_complete(method, &result)?;
+        let result = convert::result(self.version(), method, &result);
+        Ok(match (method.as_str(), &self.tasks) {
+            (method::TOOLS_LIST, Some(_)) => convert::with_task_support(&result),
+            _ => result,
+        })
+    }
+
+    /// Sends a request to `upstream`, and again with what the client answers to its questions,
+    /// until there is a result.
+    pub(super) async fn drive(
+        &self,
+        upstream: &Upstream,
         request: &Request,
         outlet: &Arc<dyn Outlet>,
     ) -> Result<RawJson, Error> {
@@ -36,11 +54,10 @@ impl Session {
         let mut opened = Vec::new();
         let mut tries = 0;
         for _ in 0..=self.config.rounds {
-            let required = match self.exchange(request, &asked, outlet).await? {
+            let required = match self.exchange(upstream, request, &asked, outlet).await? {
                 Reply::Complete(result) => {
-                    check_complete(method, &result)?;
                     pages_done(&opened, outlet).await;
-                    return Ok(convert::result(self.version(), method, &result));
+                    return Ok(result);
                 }
                 Reply::InputRequired(required) => required,
             };
@@ -49,7 +66,7 @@ impl Session {
             }
             let [requests, state] = required.pick(["inputRequests", "requestState"]);
             let answers = match &requests {
-                Some(requests) => self.ask(requests, outlet).await?,
+                Some(requests) => self.ask(requests, outlet, None).await?,
                 None if state.is_none() => {
                     return Err(breach(format!("`{method}` asks for input but for none")));
                 }
@@ -70,6 +87,7 @@ impl Session {
     /// One call of the service, and what it says on the way.
     async fn exchange(
         &self,
+        upstream: &Upstream,
         request: &Request,
         params: &RawJson,
         outlet: &Arc<dyn Outlet>,
@@ -82,7 +100,7 @@ impl Session {
             params,
             level,
         };
-        let mut answer = self.upstream.call(&asking, notify)?;
+        let mut answer = upstream.call(&asking, notify)?;
         let wants_progress = params.at(&["_meta", "progressToken"]).is_some();
         let is_wanted = |notification: &Notification| match notification.method.as_str() {
             method::NOTIFICATIONS_PROGRESS => wants_progress,
@@ -156,7 +174,7 @@ fn check_complete(method: &Method, result: &RawJson) -> Result<(), Error> {
 }
 
 /// Says that the user is done with the pages that were opened for this request.
-async fn pages_done(opened: &[String], outlet: &Arc<dyn Outlet>) {
+pub(super) async fn pages_done(opened: &[String], outlet: &Arc<dyn Outlet>) {
     for id in opened {
         let params = ElicitationCompleteParams {
             elicitation_id: id.clone(),

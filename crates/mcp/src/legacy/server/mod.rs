@@ -8,10 +8,11 @@
 //! - `forward`: one request on its way through the `upstream` service; `running` are all of them.
 //! - `ask`: what the service wants to know; `questions` are all of them.
 //! - `listen`: what belongs to no request.
+//! - `tasks`: the tasks of 2025-11-25.
 //! - `convert`: from the newest revision to theirs.
 //! - `batch`: several messages in one.
-//! - `process`: the session of a process, on its stdio.
 //! - `http`: sessions over HTTP.
+//! - `process`: the session of a process, on its stdio.
 
 mod ask;
 mod batch;
@@ -28,6 +29,7 @@ mod process;
 mod questions;
 mod running;
 mod session;
+mod tasks;
 mod upstream;
 
 pub(crate) use batch::{is_batch, receive as receive_batch};

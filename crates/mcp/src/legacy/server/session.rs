@@ -17,6 +17,7 @@ use super::listen::{Change, Subscriptions};
 use super::outlet::{Message, Outlet};
 use super::questions::Questions;
 use super::running::{Full, Running};
+use super::tasks::Tasks;
 use super::upstream::{Identity, Upstream};
 use crate::error::{Error, Kind};
 use crate::service::{Caller, Service};
@@ -33,6 +34,8 @@ pub(crate) struct Session {
     running: Running,
     pub(super) questions: Arc<Questions>,
     subscriptions: Subscriptions,
+    /// Only where both the revision and the service have tasks.
+    pub(super) tasks: Option<Tasks>,
 }
 
 /// What is logged to a client that has not said what it wants.
@@ -82,10 +85,12 @@ impl Session {
 
     fn new(version: Version, upstream: Upstream, offers: Offers, config: Config) -> Arc<Self> {
         let lists = offers.changes.clone();
+        let has_tasks = offers.tasks && version == Version::V2025_11_25;
         Arc::new(Self {
             version,
             config,
             subscriptions: Subscriptions::new(upstream.clone(), lists, config.subscriptions),
+            tasks: has_tasks.then(|| Tasks::new(&upstream, &config)),
             upstream,
             offers,
             level: Mutex::default(),
@@ -196,13 +201,14 @@ impl Session {
                 let message = "the session is open already, or the handshake is not on its own";
                 Some(Err(Error::new(Kind::InvalidRequest, message)))
             }
-            method::SERVER_DISCOVER
-            | method::SUBSCRIPTIONS_LISTEN
-            | method::TASKS_GET
-            | method::TASKS_UPDATE
-            | method::TASKS_CANCEL
-            | old::TASKS_LIST
-            | old::TASKS_RESULT => Some(Err(Error::method_not_found(&request.method))),
+            method::SERVER_DISCOVER | method::SUBSCRIPTIONS_LISTEN | method::TASKS_UPDATE => {
+                Some(Err(Error::method_not_found(&request.method)))
+            }
+            method::TASKS_GET | method::TASKS_CANCEL | old::TASKS_LIST | old::TASKS_RESULT
+                if self.tasks.is_none() =>
+            {
+                Some(Err(Error::method_not_found(&request.method)))
+            }
             _ => None,
         }
     }
@@ -221,6 +227,11 @@ impl Session {
     }
 
     async fn answer(&self, request: &Request, outlet: &Arc<dyn Outlet>) -> Result<RawJson, Error> {
+        if let Some(tasks) = &self.tasks
+            && let Some(answer) = self.answer_task(tasks, request, outlet).await
+        {
+            return answer;
+        }
         match request.method.as_str() {
             old::RESOURCES_SUBSCRIBE => self.subscribe(request, Change::Watch).await,
             old::RESOURCES_UNSUBSCRIBE => self.subscribe(request, Change::Unwatch).await,
@@ -250,5 +261,115 @@ impl Session {
             .as_ref()
             .is_some_and(ElicitationCapability::has_url);
         convert::error(opens_urls, &request.method, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::legacy::server::outlet::MessageKind;
+    use crate::service::{BoxFuture, Call, Reply};
+    use callgate_wire::{Id, Limits, Method};
+    use tokio::sync::{Semaphore, mpsc};
+
+    /// Answers with its params once it has a permit, and says when it is called and when it ends.
+    struct Slow {
+        permits: Semaphore,
+        called: mpsc::UnboundedSender<&'static str>,
+    }
+
+    impl Service for Slow {
+        fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+            Box::pin(async move {
+                self.called.send("called").unwrap();
+                self.permits.acquire().await.unwrap().forget();
+                self.called.send("done").unwrap();
+                Ok(Reply::Complete(call.params.get("say").unwrap()))
+            })
+        }
+    }
+
+    /// Takes messages while somebody reads them.
+    struct Reader(mpsc::UnboundedSender<Message>);
+
+    impl Outlet for Reader {
+        fn push(&self, message: Message) {
+            drop(self.0.send(message));
+        }
+
+        fn room(&self) -> BoxFuture<'_, ()> {
+            Box::pin(std::future::ready(()))
+        }
+    }
+
+    fn slow() -> (Arc<Slow>, mpsc::UnboundedReceiver<&'static str>) {
+        let (called, calls) = mpsc::unbounded_channel();
+        let permits = Semaphore::new(0);
+        (Arc::new(Slow { permits, called }), calls)
+    }
+
+    fn session(service: Arc<dyn Service>) -> Arc<Session> {
+        let version = Version::V2025_11_25;
+        Session::without_handshake(service, Caller::Local, version, Config::default())
+    }
+
+    fn say(number: usize) -> Request {
+        let params = format!(r#"{{"say":{{"n":{number}}}}}"#);
+        Request {
+            id: Id::number(1),
+            method: Method::new("tools/call"),
+            params: RawJson::parse(params.into(), &Limits::default()).unwrap(),
+        }
+    }
+
+    #[tokio::test]
+    async fn hc_11_a_client_that_disconnects_has_not_canceled_anything() {
+        let (service, mut calls) = slow();
+        let session = session(service.clone());
+        let (outlet, reader) = mpsc::unbounded_channel();
+        session.start(say(1), Arc::new(Reader(outlet)));
+        assert_eq!(calls.recv().await, Some("called"));
+        drop(reader);
+        service.permits.add_permits(1);
+        assert_eq!(calls.recv().await, Some("done"));
+    }
+
+    #[tokio::test]
+    async fn a_session_that_is_closed_cancels_everything() {
+        let (service, mut calls) = slow();
+        let session = session(service.clone());
+        let (outlet, mut reader) = mpsc::unbounded_channel();
+        session.start(say(1), Arc::new(Reader(outlet)));
+        assert_eq!(calls.recv().await, Some("called"));
+        assert_eq!(session.in_flight(), 1);
+        session.close();
+        assert_eq!(session.in_flight(), 0);
+        assert_eq!(reader.recv().await, None);
+    }
+
+    #[tokio::test]
+    async fn hc_17_requests_with_one_id_are_answered_each_where_it_came_from() {
+        let (service, mut calls) = slow();
+        let session = session(service.clone());
+        let readers: Vec<_> = (0..1000)
+            .map(|number| {
+                let (outlet, reader) = mpsc::unbounded_channel();
+                session.start(say(number), Arc::new(Reader(outlet)));
+                reader
+            })
+            .collect();
+        for _ in 0..1000 {
+            assert_eq!(calls.recv().await, Some("called"));
+        }
+        service.permits.add_permits(1000);
+        for (number, mut reader) in readers.into_iter().enumerate() {
+            let expect = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"n":{number}}}}}"#);
+            let expect = Message {
+                kind: MessageKind::Response,
+                json: expect.into(),
+            };
+            assert_eq!(reader.recv().await, Some(expect));
+            assert_eq!(reader.recv().await, None);
+        }
     }
 }

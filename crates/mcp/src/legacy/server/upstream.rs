@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use callgate_wire::capabilities::ClientCapabilities;
 use callgate_wire::logging::LogLevel;
+use callgate_wire::task::EXTENSION;
 use callgate_wire::{Id, Method, RawJson, Splice, Version, meta};
 
 use crate::error::Error;
@@ -47,6 +48,22 @@ impl Identity {
 }
 
 impl Upstream {
+    /// The same service, asked as by a client that also knows the tasks of the extension.
+    pub(super) fn with_tasks(&self) -> Self {
+        let Identity {
+            capabilities,
+            client_info,
+            ..
+        } = &*self.identity;
+        let capabilities = capabilities
+            .clone()
+            .with_extension(EXTENSION, RawJson::empty_object());
+        Self {
+            identity: Arc::new(Identity::new(capabilities, client_info.clone())),
+            ..self.clone()
+        }
+    }
+
     /// Asks the service. Dropping the future cancels the call.
     pub(super) fn call(
         &self,

@@ -20,3 +20,4 @@ pub(crate) use entry::TaskEntry;
 pub(crate) use methods::{cancel, get, require_extension, update};
 pub(crate) use run::start;
 pub(crate) use store::TaskStore;
+pub(crate) use timestamp::timestamp;

@@ -13,7 +13,7 @@ fn open() -> Post {
 }
 
 /// Opens a stream; also where its messages go.
-async fn connect(subject: &Subject) -> (Peer, String) {
+pub(super) async fn connect(subject: &Subject) -> (Peer, String) {
     let mut peer = subject.send(&open()).await;
     let head = peer.head().await;
     assert_eq!(head.status, 200);
@@ -27,20 +27,20 @@ async fn connect(subject: &Subject) -> (Peer, String) {
     (peer, uri.to_owned())
 }
 
-fn message(text: &str) -> String {
+pub(super) fn message(text: &str) -> String {
     format!("event: message\ndata: {text}\n\n")
 }
 
-fn post(uri: &str, body: &str) -> Post {
+pub(super) fn post(uri: &str, body: &str) -> Post {
     Post::message(body).without("mcp-protocol-version").to(uri)
 }
 
-async fn accepted(subject: &Subject, request: &Post) {
+pub(super) async fn accepted(subject: &Subject, request: &Post) {
     let answer = subject.ask(request).await;
     assert_eq!((answer.status, answer.body.as_str()), (202, ""));
 }
 
-async fn shake_hands(subject: &Subject, peer: &mut Peer, uri: &str) {
+pub(super) async fn shake_hands(subject: &Subject, peer: &mut Peer, uri: &str) {
     accepted(subject, &initialize("2024-11-05").to(uri)).await;
     let result = peer.chunk().await.unwrap();
     assert!(

@@ -10,6 +10,7 @@ use callgate_mcp::router::{Elicited, RequestCx, Router};
 use callgate_mcp::transport::http::server::{Config, Server, ShutdownHandle};
 use callgate_mcp::wire::implementation::Implementation;
 use callgate_mcp::wire::logging::LogLevel;
+use callgate_mcp::wire::resource::Resource;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::{Notify, watch};
@@ -151,7 +152,7 @@ impl Client {
 
 pub(super) fn initialize(version: &str) -> Post {
     let params = format!(
-        r#"{{"protocolVersion":"{version}","capabilities":{{"elicitation":{{}}}},"clientInfo":{{"name":"c","version":"1"}}}}"#
+        r#"{{"protocolVersion":"{version}","capabilities":{{"elicitation":{{}},"roots":{{}}}},"clientInfo":{{"name":"c","version":"1"}}}}"#
     );
     Post::message(&format!(
         r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{params}}}"#
@@ -206,6 +207,14 @@ fn router(seen: &Arc<Seen>) -> Router {
             format!("{:?}", cx.caller()).replace('"', "'")
         })
         .tool("hello", "", hello)
+        .tool("roots", "", async |cx: RequestCx| {
+            let roots = cx.list_roots("roots").await?;
+            Ok::<_, Error>(roots.into_iter().map(|root| root.uri).collect::<String>())
+        })
+        .resource(
+            Resource::new("test://data", "data"),
+            async |_: RequestCx| "data".to_owned(),
+        )
         .tool("wait", "", move |_: RequestCx| {
             let seen = wait.clone();
             async move {

@@ -2,12 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use callgate_mcp::{Kind, Retry, Service};
+use callgate_mcp::{Kind, Reply, Retry, Service};
 use tokio::sync::mpsc;
 
 use super::old_server::{COMPLETE, RESULT, from, log, next, old_server, remote, tool_call, what};
 use crate::http_client::peer::{
-    Answer, Peer, SSE_HEAD, call, chunk, event, failure, http, json, listening, result, soon, sse,
+    Answer, CHUNKS_END, Peer, SSE_HEAD, call, chunk, event, failure, http, json, listening, result,
+    soon, sse,
 };
 
 #[tokio::test]
@@ -130,15 +131,11 @@ fn listen() -> callgate_mcp::Call {
 
 #[tokio::test]
 async fn sl_c3_changes_come_by_a_stream_that_is_opened_on_demand_and_again_when_it_ends() {
-    let (pieces, receiver) = mpsc::unbounded_channel();
-    let mut receiver = Some(receiver);
-    let mut ended = false;
+    let (first, first_pieces) = mpsc::unbounded_channel();
+    let (second, second_pieces) = mpsc::unbounded_channel();
+    let mut streams = vec![second_pieces, first_pieces];
     let mut peer = Peer::start(move |request| match what(request).as_str() {
-        "GET" if !ended => {
-            ended = true;
-            sse(&format!("id: 7\nretry: 1\n{}", event(CHANGED)))
-        }
-        "GET" => Answer::Pieces(receiver.take().unwrap()),
+        "GET" => Answer::Pieces(streams.pop().unwrap()),
         _ => old_server(request, |request| panic!("unexpected {}", request.line)),
     })
     .await;
@@ -146,33 +143,26 @@ async fn sl_c3_changes_come_by_a_stream_that_is_opened_on_demand_and_again_when_
     let (call, mut notifications) = listening(listen());
     let mut running = server.call(call);
     let test = async {
-        let methods = async |count: usize| {
-            let mut seen = Vec::new();
-            for _ in 0..count {
-                seen.push(notifications.next().await.method.to_string());
-            }
-            seen
-        };
-        let mut methods = methods;
-        assert_eq!(
-            methods(2).await,
-            [
-                "notifications/subscriptions/acknowledged",
-                "notifications/tools/list_changed"
-            ]
-        );
-        let first = next(&mut peer, "GET").await;
-        let second = next(&mut peer, "GET").await;
+        let mut heard = async || notifications.next().await.method.to_string();
+        let changed = event(CHANGED);
+        let opened = next(&mut peer, "GET").await;
+        first.send(SSE_HEAD.into()).unwrap();
+        assert_eq!(heard().await, "notifications/subscriptions/acknowledged");
+        let text = chunk(&format!("id: 7\nretry: 1\n{changed}")) + CHUNKS_END;
+        first.send(text.into()).unwrap();
+        drop(first);
+        assert_eq!(heard().await, "notifications/tools/list_changed");
+        let resumed = next(&mut peer, "GET").await;
         assert_eq!(
             (
-                first.header("last-event-id"),
-                second.header("last-event-id")
+                opened.header("last-event-id"),
+                resumed.header("last-event-id")
             ),
             (None, Some("7"))
         );
-        let text = format!("{SSE_HEAD}{}", chunk(&event(CHANGED)));
-        pieces.send(text.into_bytes()).unwrap();
-        assert_eq!(methods(1).await, ["notifications/tools/list_changed"]);
+        let text = format!("{SSE_HEAD}{}", chunk(&changed));
+        second.send(text.into()).unwrap();
+        assert_eq!(heard().await, "notifications/tools/list_changed");
     };
     soon(async {
         tokio::select! {
@@ -205,4 +195,29 @@ async fn sl_c3_a_server_without_such_a_stream_is_no_failure() {
     .await;
     next(&mut peer, "GET").await;
     assert_eq!(result(&server, tool_call()).await, COMPLETE);
+}
+
+#[tokio::test]
+async fn a_question_on_the_stream_of_the_server_reaches_the_caller_of_the_moment() {
+    let (stream, pieces) = mpsc::unbounded_channel();
+    let (_held, never) = mpsc::unbounded_channel();
+    let (mut pieces, mut never) = (Some(pieces), Some(never));
+    let ask = r#"{"jsonrpc":"2.0","id":"q-1","method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","properties":{}}}}"#;
+    stream.send(SSE_HEAD.into()).unwrap();
+    let peer = Peer::start(move |request| match what(request).as_str() {
+        "GET" => Answer::Pieces(pieces.take().unwrap()),
+        _ => old_server(request, |_| {
+            stream.send(chunk(&event(ask)).into()).unwrap();
+            Answer::Pieces(never.take().unwrap())
+        }),
+    })
+    .await;
+    let server = remote(&peer);
+    let outcome = soon(server.call(from("ann", r#"{"elicitation":{"form":{}}}"#))).await;
+    match outcome {
+        Ok(Reply::InputRequired(asked)) => {
+            assert!(asked.as_str().contains(r#""message":"Who?""#), "{asked:?}");
+        }
+        other => panic!("nothing was asked: {other:?}"),
+    }
 }

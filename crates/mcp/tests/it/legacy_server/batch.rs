@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use callgate_mcp::wire::RawJson;
 use callgate_mcp::{Reply, Service};
 
 use super::fixture::{
@@ -52,7 +53,7 @@ async fn hc_20_calls_of_a_batch_ask_on_their_own_and_answer_together() {
     peer.send(&format!("[{first}]")).await;
     peer.send(&result("2", r#"{"roots":[2]}"#)).await;
     let answers = json(&peer.line().await.unwrap()).elements();
-    let mut answers: Vec<_> = answers.iter().map(|answer| answer.as_str()).collect();
+    let mut answers: Vec<_> = answers.iter().map(RawJson::as_str).collect();
     answers.sort_unstable();
     assert_eq!(
         answers,

@@ -7,3 +7,4 @@ mod handshake;
 mod listen;
 mod log;
 mod requests;
+mod tasks;

@@ -47,11 +47,24 @@ pub(crate) fn read_failure(
         {
             return Failure::Urls(urls);
         }
+        code::INVALID_PARAMS if requires_capabilities(&rpc) => RpcError {
+            code: code::MISSING_REQUIRED_CLIENT_CAPABILITY,
+            ..rpc
+        },
         code if RESERVED.contains(&code) => private(rpc),
         _ => return Failure::Error(error),
     };
     let raw = RawJson::encode(&mapped).expect("an error is always JSON");
     Failure::Error(Error::rpc(name, raw))
+}
+
+/// Whether an error says in its data what the client would have to declare, as relays do.
+fn requires_capabilities(error: &RpcError) -> bool {
+    let required = error
+        .data
+        .as_ref()
+        .and_then(|data| data.get("requiredCapabilities"));
+    required.is_some_and(|required| required.is_object())
 }
 
 fn not_found(params: &RawJson, error: RpcError) -> RpcError {

@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::events::Events;
@@ -17,15 +18,24 @@ pub(super) struct Listener(JoinHandle<()>);
 impl Listener {
     /// Opens the stream and passes on what comes, for as long as the session lasts.
     ///
-    /// # Errors
-    /// The server offers no such stream.
-    pub(super) async fn open(link: Arc<Link>, heard: Heard) -> Result<Self, Error> {
-        let events = connect(&link, &Position::default()).await?;
-        let events = events.ok_or_else(|| {
-            let did = "failed to open the stream of messages that belong to no request";
-            link.failed(Kind::Connect, did)
-        })?;
-        Ok(Self(tokio::spawn(listen(link, heard, events))))
+    /// Also says whether the server offers such a stream, once that is known.
+    pub(super) fn open(
+        link: Arc<Link>,
+        heard: Heard,
+    ) -> (Self, oneshot::Receiver<Result<(), Error>>) {
+        let (opened, outcome) = oneshot::channel();
+        let task = async move {
+            match open(&link).await {
+                Ok(events) => {
+                    opened.send(Ok(())).ok();
+                    listen(link, heard, events).await;
+                }
+                Err(error) => {
+                    opened.send(Err(error)).ok();
+                }
+            }
+        };
+        (Self(tokio::spawn(task)), outcome)
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -37,6 +47,13 @@ impl Drop for Listener {
     fn drop(&mut self) {
         self.0.abort();
     }
+}
+
+async fn open(link: &Link) -> Result<Events, Error> {
+    connect(link, &Position::default()).await?.ok_or_else(|| {
+        let did = "failed to open the stream of messages that belong to no request";
+        link.failed(Kind::Connect, did)
+    })
 }
 
 async fn listen(link: Arc<Link>, heard: Heard, mut events: Events) {

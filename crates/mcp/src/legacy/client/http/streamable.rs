@@ -81,21 +81,20 @@ impl Transport for Streamable {
     fn listen(&self) -> BoxFuture<'static, Result<(), Error>> {
         let (link, heard) = (self.link.clone(), self.heard.clone());
         let listener = self.listener.clone();
-        let is_open = move |listener: &Option<Listener>| {
-            listener.as_ref().is_some_and(|open| !open.is_over())
-        };
         Box::pin(async move {
-            let slot = || listener.lock().unwrap_or_else(PoisonError::into_inner);
-            if is_open(&slot()) {
-                return Ok(());
+            if link.is_over() {
+                return Err(link.gone());
             }
-            let opened = Listener::open(link.clone(), heard).await?;
-            let mut slot = slot();
-            // Of two that were opened at once, the first stays.
-            if !is_open(&slot) && !link.is_over() {
-                *slot = Some(opened);
-            }
-            Ok(())
+            let opened = {
+                let mut listener = listener.lock().unwrap_or_else(PoisonError::into_inner);
+                if listener.as_ref().is_some_and(|open| !open.is_over()) {
+                    return Ok(());
+                }
+                let (new, opened) = Listener::open(link.clone(), heard);
+                *listener = Some(new);
+                opened
+            };
+            opened.await.unwrap_or_else(|_| Err(link.gone()))
         })
     }
 

@@ -5,6 +5,7 @@
 //! - `result`: results, with `tool`, `content` and `cursor` for the parts that changed.
 //! - `error`: errors.
 //! - `question`: what the server asks for.
+//! - `task`: tasks.
 
 mod capabilities;
 mod content;
@@ -12,6 +13,7 @@ mod cursor;
 mod error;
 mod question;
 mod result;
+mod task;
 mod tool;
 
 pub(super) use capabilities::{client_capabilities, server_capabilities};
@@ -19,3 +21,4 @@ pub(super) use cursor::decode_in as decode_cursor;
 pub(super) use error::error;
 pub(super) use question::{Asked, Kind, question};
 pub(super) use result::result;
+pub(super) use task::{finished_task, is_error, task, with_task_support};

@@ -70,9 +70,11 @@ impl Endpoint {
             return answer::no_session(posted.id());
         };
         entry.touch();
-        let keep = match visitor.events {
-            true => Keep::Events,
-            false => Keep::Nothing,
+        // Without events there are no ids to come back with.
+        let keep = if visitor.events {
+            Keep::Events
+        } else {
+            Keep::Nothing
         };
         let source = entry.streams().open(keep);
         let id = posted.id().cloned();
@@ -135,15 +137,7 @@ pub(super) fn receive(
             session.start(request, outlet);
             return Ok(true);
         }
-        Posted::Array(array, _) => {
-            let version = session.version();
-            if version != Version::V2025_03_26 {
-                let message =
-                    format!("revision {version} has no batches: send each message on its own");
-                return Err(Error::new(Kind::InvalidRequest, message));
-            }
-            return receive_batch(session, &array, json, outlet);
-        }
+        Posted::Array(array, _) => return receive_batch(session, &array, json, outlet),
         Posted::Malformed(error) => {
             return Err(Error::new(Kind::InvalidRequest, error.to_string()));
         }

@@ -215,10 +215,10 @@ impl Table {
             return Poll::Ready(None);
         };
         if entry.unread.is_empty() {
-            return match entry.is_finished {
-                true => Poll::Ready(None),
-                false => entry.wait(cx),
-            };
+            if entry.is_finished {
+                return Poll::Ready(None);
+            }
+            return entry.wait(cx);
         }
         entry.is_named = true;
         let events = entry.take();

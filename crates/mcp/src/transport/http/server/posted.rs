@@ -1,6 +1,8 @@
 use bytes::Bytes;
 use callgate_wire::{Frame, FrameError, Id, Limits, meta};
 
+use crate::legacy::server::is_batch;
+
 /// The body of a request.
 #[derive(Debug)]
 pub(crate) enum Posted {
@@ -16,9 +18,7 @@ impl Posted {
     pub(crate) fn parse(body: &Bytes, limits: &Limits) -> Self {
         match Frame::parse(body, limits) {
             Ok(frame) => Self::One(frame),
-            Err(error) if body.trim_ascii_start().first() == Some(&b'[') => {
-                Self::Array(body.clone(), error)
-            }
+            Err(error) if is_batch(body) => Self::Array(body.clone(), error),
             Err(error) => Self::Malformed(error),
         }
     }

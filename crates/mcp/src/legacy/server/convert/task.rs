@@ -1,0 +1,76 @@
+use std::time::SystemTime;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use callgate_wire::legacy::task as old;
+use callgate_wire::task::{Task, TaskStatus};
+use callgate_wire::{RawJson, Splice};
+
+use super::content::edit_each;
+use crate::router::timestamp;
+
+/// How long a task of ours is kept if its client does not say, in milliseconds.
+const USUAL_TTL: u64 = 60 * 60 * 1000;
+
+/// A task of the extension as 2025-11-25 has it: there a call that fails makes its task fail.
+pub(in crate::legacy::server) fn task(task: Task, failed: bool) -> old::Task {
+    old::Task {
+        task_id: task.task_id,
+        status: match task.status {
+            TaskStatus::Completed if failed => TaskStatus::Failed,
+            status => status,
+        },
+        status_message: task.status_message,
+        created_at: task.created_at,
+        last_updated_at: task.last_updated_at,
+        ttl: task.ttl_ms,
+        poll_interval: task.poll_interval_ms,
+        meta: None,
+    }
+}
+
+/// A task for a call that has ended already.
+pub(in crate::legacy::server) fn finished_task(ttl: Option<u64>, failed: bool) -> old::Task {
+    let now = timestamp(SystemTime::now());
+    let mut id = [0; 24];
+    getrandom::fill(&mut id).expect("the system has randomness");
+    old::Task {
+        task_id: URL_SAFE_NO_PAD.encode(id),
+        status: match failed {
+            true => TaskStatus::Failed,
+            false => TaskStatus::Completed,
+        },
+        status_message: None,
+        created_at: now.clone(),
+        last_updated_at: now,
+        ttl: Some(ttl.map_or(USUAL_TTL, |ttl| ttl.min(USUAL_TTL))),
+        poll_interval: None,
+        meta: None,
+    }
+}
+
+/// Whether a result of a tool says that it failed.
+pub(in crate::legacy::server) fn is_error(result: &RawJson) -> bool {
+    let is_error = result.get("isError");
+    is_error.is_some_and(|is_error| is_error.as_str() == "true")
+}
+
+/// A list of tools that says of each that its calls may become tasks.
+pub(in crate::legacy::server) fn with_task_support(result: &RawJson) -> RawJson {
+    let optional = RawJson::string("optional");
+    let tools = result.get("tools").and_then(|tools| {
+        edit_each(&tools, |tool| {
+            Splice::new(tool)
+                .set(&["execution", "taskSupport"], &optional)
+                .finish()
+                .ok()
+        })
+    });
+    match tools {
+        Some(tools) => Splice::new(result)
+            .set(&["tools"], &tools)
+            .finish()
+            .expect("the member is there"),
+        None => result.clone(),
+    }
+}
