@@ -12,13 +12,12 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use callgate_mcp::transport::child::{ChildConfig, Environment};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
-use tokio::process::{Child, Command};
-use tokio::sync::oneshot;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, sink};
+use tokio::process::{Child, ChildStderr, Command};
 use tokio::time::timeout;
 
 /// The most time that a peer may take for anything.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// How to start a peer.
 #[derive(Debug, Clone)]
@@ -92,7 +91,7 @@ impl Program {
     }
 
     pub(crate) fn args<A: AsRef<OsStr>>(self, args: impl IntoIterator<Item = A>) -> Self {
-        args.into_iter().fold(self, Program::arg)
+        args.into_iter().fold(self, Self::arg)
     }
 
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
@@ -116,9 +115,7 @@ impl Program {
     pub(crate) async fn output(self, input: &[u8]) -> String {
         let mut child = self.command().stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
-        tokio::io::AsyncWriteExt::write_all(&mut stdin, input)
-            .await
-            .unwrap();
+        stdin.write_all(input).await.unwrap();
         drop(stdin);
         let output = timeout(PATIENCE, child.wait_with_output()).await;
         let output = output.expect("a client comes to an end").unwrap();
@@ -153,27 +150,24 @@ impl Listening {
     /// Starts `program` for a port, and waits until its standard error has a line with `ready`.
     ///
     /// No peer says which port it took, so each attempt picks one that was free a moment before.
-    pub(crate) async fn start(ready: &'static str, program: impl Fn(u16) -> Program) -> Self {
-        let mut failures = String::new();
+    pub(crate) async fn start(ready: &str, program: impl Fn(u16) -> Program) -> Self {
+        let mut said = String::new();
         for _ in 0..3 {
             let port = free_port();
-            let mut child = program(port).command().spawn().unwrap();
-            let mut stdout = child.stdout.take().unwrap();
-            tokio::spawn(async move { drain(&mut stdout).await });
-            let stderr = BufReader::new(child.stderr.take().unwrap());
-            let (sender, receiver) = oneshot::channel();
-            tokio::spawn(wait_for(ready, stderr, sender));
-            match timeout(PATIENCE, receiver).await {
-                Ok(Ok(())) => {
-                    return Self {
-                        _child: child,
-                        port,
-                    };
-                }
-                _ => failures.push_str("a server ended or was silent\n"),
+            let mut command = program(port).command();
+            let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+            let mut stderr = BufReader::new(child.stderr.take().unwrap());
+            let waiting = wait_for(ready, &mut stderr, &mut said);
+            if timeout(PATIENCE, waiting).await == Ok(true) {
+                // It must never wait for a reader.
+                tokio::spawn(async move { tokio::io::copy(&mut stderr, &mut sink()).await });
+                return Self {
+                    _child: child,
+                    port,
+                };
             }
         }
-        panic!("{failures}");
+        panic!("no server got ready:\n{said}");
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
@@ -186,26 +180,18 @@ fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
-/// Tells when a line with `ready` came, and reads on so that the peer never waits for a reader.
-async fn wait_for(
-    ready: &str,
-    stderr: BufReader<tokio::process::ChildStderr>,
-    sender: oneshot::Sender<()>,
-) {
-    let mut sender = Some(sender);
-    let mut lines = stderr.split(b'\n');
-    while let Ok(Some(line)) = lines.next_segment().await {
-        if String::from_utf8_lossy(&line).contains(ready)
-            && let Some(sender) = sender.take()
-        {
-            let _ = sender.send(());
+/// Whether a line with `ready` comes; what comes before is added to `said`.
+async fn wait_for(ready: &str, stderr: &mut BufReader<ChildStderr>, said: &mut String) -> bool {
+    let mut line = Vec::new();
+    while matches!(stderr.read_until(b'\n', &mut line).await, Ok(1..)) {
+        let text = String::from_utf8_lossy(&line);
+        if text.contains(ready) {
+            return true;
         }
+        said.push_str(&text);
+        line.clear();
     }
-}
-
-async fn drain(stream: &mut (impl tokio::io::AsyncRead + Unpin)) {
-    let mut buffer = vec![0; 8 * 1024];
-    while matches!(stream.read(&mut buffer).await, Ok(1..)) {}
+    false
 }
 
 /// Waits for a test that talks to a peer, but not for ever.

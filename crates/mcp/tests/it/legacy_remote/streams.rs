@@ -53,6 +53,24 @@ async fn sl_c8_a_stream_is_resumed_after_the_last_event_and_the_wait_asked_for()
 }
 
 #[tokio::test]
+async fn a_server_that_may_ask_can_do_so_outside_of_calls_before_the_first() {
+    let mut peer =
+        Peer::start(|request| old_server(request, |request| json(&request.result(RESULT)))).await;
+    let server = remote(&peer);
+    let opening = ["server/discover", "initialize", "notifications/initialized"];
+    for (capabilities, expect) in [
+        ("{}", &[&opening[..], &["tools/call"]].concat()),
+        (
+            r#"{"roots":{}}"#,
+            &[&opening[1..], &["GET", "tools/call"]].concat(),
+        ),
+    ] {
+        assert_eq!(result(&server, from("a", capabilities)).await, COMPLETE);
+        assert_eq!(&log(&mut peer), expect, "{capabilities}");
+    }
+}
+
+#[tokio::test]
 async fn hc_12_a_stream_that_cannot_be_resumed_is_lost_and_nothing_is_sent_again() {
     let mut peer = Peer::start(|request| {
         old_server(request, |_| {
