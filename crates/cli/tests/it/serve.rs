@@ -111,7 +111,7 @@ fn standard_output_carries_nothing_but_the_protocol() {
     assert_eq!(
         String::from_utf8(output.stdout).unwrap(),
         "{\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32700,\"message\":\"message is not JSON at byte 0\"}}\n\
-         {\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32602,\"message\":\"params must have the object `_meta`\"}}\n"
+         {\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":-32602,\"message\":\"params must have the object `_meta`; a client of an older revision must send `initialize` first\"}}\n"
     );
     assert_eq!(output.status.code(), Some(0));
 }

@@ -1,6 +1,5 @@
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use callgate_wire::{RawJson, Version, meta};
 
@@ -38,9 +37,6 @@ pub struct Remote {
     background: Background,
     config: Config,
 }
-
-/// How long the first call waits for the stream by which a server may ask.
-const LISTEN: Duration = Duration::from_secs(1);
 
 impl Remote {
     /// The server at `url`, an `http` or `https` URL. Nothing is sent yet.
@@ -225,15 +221,8 @@ impl Remote {
         let (heard, hearing) = Heard::channel(self.config.heard);
         let transport = Streamable::new(self.site.clone(), heard, self.background.clone());
         let transport = Arc::new(transport);
-        let session = self.greet(transport.clone(), hearing, hello).await?;
-        if hello.may_be_asked() {
-            let listening = tokio::time::timeout(LISTEN, transport.listen());
-            if let Ok(Err(error)) = listening.await {
-                tracing::debug!(%error, "an old server asks only in answer to requests");
-            }
-        }
         Ok(Opened {
-            session,
+            session: self.greet(transport.clone(), hearing, hello).await?,
             carrier: Carrier::Streamable(transport),
         })
     }
@@ -287,16 +276,6 @@ impl fmt::Debug for Remote {
 struct Hello {
     version: Version,
     identity: Identity,
-}
-
-impl Hello {
-    /// Whether the server may ask for anything: many do so on the stream of their own, even in the
-    /// middle of a call.
-    fn may_be_asked(&self) -> bool {
-        ["elicitation", "sampling", "roots"]
-            .iter()
-            .any(|capability| self.identity.capabilities.get(capability).is_some())
-    }
 }
 
 /// How an attempt failed.
