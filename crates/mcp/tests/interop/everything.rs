@@ -36,6 +36,7 @@ async fn try_everything(client: &Client) {
     completion(client).await;
     calls(client).await;
     questions(client).await;
+    task(client).await;
     subscription(client).await;
     cancellation(client).await;
 }
@@ -127,6 +128,14 @@ async fn questions(client: &Client) {
     let url = json!({"url": "https://example.com/", "message": "Go", "errorPath": true});
     let visited = call(client, "trigger-url-elicitation", url).await;
     assert!(visited[0].contains("User completed"), "{visited:?}");
+}
+
+async fn task(client: &Client) {
+    let topic = json!({"topic": "rust", "ambiguous": true});
+    let report = call(client, "simulate-research-query", topic).await;
+    // It asks what was meant, and the form that Ada fills in says nothing of that.
+    let title = "# Research Report: rust (User accepted without selection)";
+    assert!(report[0].contains(title), "{report:?}");
 }
 
 async fn subscription(client: &Client) {
