@@ -23,7 +23,9 @@ impl Era {
     /// The era of a server of which nothing is known but that it is not modern.
     pub const OLD: Self = Self::Old(Version::V2025_11_25);
 
-    pub(crate) fn is_modern(self) -> bool {
+    /// Whether every request carries its own metadata.
+    #[must_use]
+    pub fn is_modern(self) -> bool {
         self == Self::Modern
     }
 

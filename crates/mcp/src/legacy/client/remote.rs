@@ -120,7 +120,7 @@ impl Remote {
                 let outcome = self.attempt(found, &next, call).await;
                 outcome
                     .inspect(|_| next.prove())
-                    .map_err(|failed| failed.into_error())
+                    .map_err(Failed::into_error)
             }
             _ => Err(error),
         }

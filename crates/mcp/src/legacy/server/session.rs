@@ -156,11 +156,6 @@ impl Session {
         self.version
     }
 
-    /// Who opened the session.
-    pub(crate) fn caller(&self) -> &Caller {
-        &self.upstream.caller
-    }
-
     /// How many requests are being worked on.
     pub(crate) fn in_flight(&self) -> usize {
         self.running.len()

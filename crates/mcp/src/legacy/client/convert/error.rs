@@ -145,6 +145,15 @@ mod tests {
     }
 
     #[test]
+    fn a_missing_capability_is_known_by_its_data() {
+        check(
+            "tools/call",
+            r#"{"code":-32602,"message":"no","data":{"requiredCapabilities":{"sampling":{}}}}"#,
+            r#"{"code":-32021,"message":"no","data":{"requiredCapabilities":{"sampling":{}}}}"#,
+        );
+    }
+
+    #[test]
     fn urls_to_open_first_are_found() {
         check(
             "tools/call",

@@ -56,7 +56,7 @@ mod tests {
             let begun = begun.clone();
             background.run(async move {
                 begun.fetch_add(1, Ordering::Relaxed);
-                std::future::pending().await
+                std::future::pending::<()>().await;
             });
         }
         background.idle().await;

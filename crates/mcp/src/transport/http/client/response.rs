@@ -154,6 +154,7 @@ impl Reader<'_> {
 }
 
 /// What a body holds.
+#[derive(Clone, Copy)]
 pub(crate) enum Content {
     Json,
     Events,
