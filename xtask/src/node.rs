@@ -23,6 +23,8 @@ const PACKAGES: &[&str] = &[
     "@modelcontextprotocol/server-everything@2026.8.31",
     "@modelcontextprotocol/server-filesystem@2026.8.31",
     "@modelcontextprotocol/server-memory@2026.8.31",
+    // What our own server there describes its arguments with.
+    "zod@4.6.7",
 ];
 
 /// Node.js and packages for it, installed under the build directory.

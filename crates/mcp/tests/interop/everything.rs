@@ -24,10 +24,9 @@ pub(crate) fn program(transport: &str) -> Option<Program> {
     Some(npm_script(package, "dist/index.js")?.arg(transport))
 }
 
-/// The server over HTTP, once it says `ready`.
-pub(crate) async fn listening(program: &Program, ready: &'static str) -> Listening {
-    let program = |port: u16| program.clone().env("PORT", port.to_string());
-    Listening::start(ready, program).await
+/// The server for a port.
+fn at(program: &Program) -> impl Fn(u16) -> Program {
+    |port| program.clone().env("PORT", port.to_string())
 }
 
 async fn try_everything(client: &Client) {
@@ -36,6 +35,7 @@ async fn try_everything(client: &Client) {
     completion(client).await;
     calls(client).await;
     questions(client).await;
+    task(client).await;
     subscription(client).await;
     cancellation(client).await;
 }
@@ -129,6 +129,14 @@ async fn questions(client: &Client) {
     assert!(visited[0].contains("User completed"), "{visited:?}");
 }
 
+async fn task(client: &Client) {
+    let topic = json!({"topic": "rust", "ambiguous": true});
+    let report = call(client, "simulate-research-query", topic).await;
+    // It asks what was meant, and the form that Ada fills in says nothing of that.
+    let title = "# Research Report: rust (User accepted without selection)";
+    assert!(report[0].contains(title), "{report:?}");
+}
+
 async fn subscription(client: &Client) {
     let filter = SubscriptionFilter {
         resource_subscriptions: Some(vec![NOTE.to_owned()]),
@@ -179,7 +187,7 @@ async fn our_client_and_server_everything_over_streamable_http() {
         return;
     };
     within(async {
-        let listening = listening(&program, "listening on port").await;
+        let listening = Listening::start("listening on port", at(&program)).await;
         let server = remote(&listening.url("/mcp"));
         try_everything(&client(server.clone())).await;
         assert_eq!(server.era(), Some(Era::OLD));
@@ -193,10 +201,28 @@ async fn our_client_and_server_everything_over_http_and_sse() {
         return;
     };
     within(async {
-        let listening = listening(&program, "running on port").await;
+        let listening = Listening::start("running on port", at(&program)).await;
         let server = remote(&listening.url("/sse"));
         try_everything(&client(server.clone())).await;
         assert_eq!(server.era(), Some(Era::OLD));
+    })
+    .await;
+}
+
+/// It answers 400 to a session that it does not know, where 404 is due.
+#[tokio::test]
+async fn our_client_and_server_everything_after_it_has_forgotten_its_sessions() {
+    let Some(program) = program("streamableHttp") else {
+        return;
+    };
+    within(async {
+        let ready = "listening on port";
+        let mut listening = Listening::start(ready, at(&program)).await;
+        let client = client(remote(&listening.url("/mcp")));
+        call(&client, "echo", json!({"message": "hello"})).await;
+        listening.restart(ready, at(&program)).await;
+        let echo = call(&client, "echo", json!({"message": "again"})).await;
+        assert_eq!(echo, ["Echo: again"]);
     })
     .await;
 }

@@ -142,7 +142,7 @@ impl Program {
 
 /// A peer that is a server over HTTP, until this is dropped.
 pub(crate) struct Listening {
-    _child: Child,
+    child: Child,
     port: u16,
 }
 
@@ -154,20 +154,19 @@ impl Listening {
         let mut said = String::new();
         for _ in 0..3 {
             let port = free_port();
-            let mut command = program(port).command();
-            let mut child = command.stdout(Stdio::null()).spawn().unwrap();
-            let mut stderr = BufReader::new(child.stderr.take().unwrap());
-            let waiting = wait_for(ready, &mut stderr, &mut said);
-            if timeout(PATIENCE, waiting).await == Ok(true) {
-                // It must never wait for a reader.
-                tokio::spawn(async move { tokio::io::copy(&mut stderr, &mut sink()).await });
-                return Self {
-                    _child: child,
-                    port,
-                };
+            if let Some(child) = try_start(ready, &program(port), &mut said).await {
+                return Self { child, port };
             }
         }
         panic!("no server got ready:\n{said}");
+    }
+
+    /// Ends the server and starts it again, for the same port.
+    pub(crate) async fn restart(&mut self, ready: &str, program: impl Fn(u16) -> Program) {
+        self.child.kill().await.unwrap();
+        let mut said = String::new();
+        let child = try_start(ready, &program(self.port), &mut said).await;
+        self.child = child.expect("the port is still free");
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
@@ -178,6 +177,16 @@ impl Listening {
 fn free_port() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     listener.local_addr().unwrap().port()
+}
+
+async fn try_start(ready: &str, program: &Program, said: &mut String) -> Option<Child> {
+    let mut child = program.command().stdout(Stdio::null()).spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+    let waiting = wait_for(ready, &mut stderr, said);
+    let is_ready = timeout(PATIENCE, waiting).await == Ok(true);
+    // It must never wait for a reader.
+    tokio::spawn(async move { tokio::io::copy(&mut stderr, &mut sink()).await });
+    is_ready.then_some(child)
 }
 
 /// Whether a line with `ready` comes; what comes before is added to `said`.

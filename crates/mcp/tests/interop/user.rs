@@ -27,6 +27,7 @@ pub(crate) fn client(server: Arc<dyn Service>) -> Client {
         .elicitation_url(move |_| std::future::ready(visited()))
         .sampling(|_| async { Ok(CreateMessageResult::new("parrot", Content::text("hi"))) })
         .roots(|| async { Ok(vec![Root::new("file:///project")]) })
+        .tasks()
         .build()
 }
 
