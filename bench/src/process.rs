@@ -27,6 +27,15 @@ pub struct Server {
     load: Load,
 }
 
+/// How much memory a process takes, in KiB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Memory {
+    /// The most that was ever resident.
+    pub peak: u64,
+    /// What is resident now and not part of a file: heap, stacks and data that was written to.
+    pub anonymous: u64,
+}
+
 enum Load {
     Http(HttpLoad),
     Stdio(StdioLoad),
@@ -86,10 +95,10 @@ impl Server {
             .with_context(|| format!("unexpected process status: {stat}"))
     }
 
-    /// Returns the largest resident size that the server has had, in KiB.
-    pub fn peak_memory(&self) -> Result<u64> {
+    /// Returns how much memory the server takes and has taken.
+    pub fn memory(&self) -> Result<Memory> {
         let status = std::fs::read_to_string(self.proc_file("status")?)?;
-        peak_memory(&status).with_context(|| format!("unexpected process status: {status}"))
+        Memory::read(&status).with_context(|| format!("unexpected process status: {status}"))
     }
 
     /// Closes the server's input and waits until it has ended.
@@ -120,11 +129,17 @@ fn cpu_time(stat: &str, ticks_per_second: u64) -> Option<Duration> {
     ))
 }
 
-fn peak_memory(status: &str) -> Option<u64> {
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.trim().strip_suffix(" kB")?.parse().ok()
+impl Memory {
+    fn read(status: &str) -> Option<Self> {
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+            line.trim().strip_suffix(" kB")?.parse().ok()
+        };
+        Some(Self {
+            peak: field("VmHWM:")?,
+            anonymous: field("RssAnon:")?,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -139,9 +154,13 @@ mod tests {
     }
 
     #[test]
-    fn peak_memory_is_the_high_water_mark() {
-        let status = "Name:\tx\nVmPeak:\t  9000 kB\nVmHWM:\t    5648 kB\nVmRSS:\t 5000 kB\n";
-        assert_eq!(peak_memory(status), Some(5648));
-        assert_eq!(peak_memory("Name:\tx\n"), None);
+    fn memory_is_the_high_water_mark_and_what_is_in_no_file() {
+        let status = "VmPeak:\t  9000 kB\nVmHWM:\t    5648 kB\nRssAnon:\t     620 kB\n";
+        let memory = Memory {
+            peak: 5648,
+            anonymous: 620,
+        };
+        assert_eq!(Memory::read(status), Some(memory));
+        assert_eq!(Memory::read("VmHWM:\t    5648 kB\n"), None);
     }
 }

@@ -23,6 +23,8 @@ pub struct Sample {
     pub cpu: f64,
     /// Peak resident memory of the server in KiB.
     pub memory: f64,
+    /// What of its memory at the end is in no file, in KiB.
+    pub anonymous: f64,
 }
 
 impl Sample {
@@ -36,6 +38,7 @@ impl Sample {
             p99: of(|sample| sample.p99),
             cpu: of(|sample| sample.cpu),
             memory: of(|sample| sample.memory),
+            anonymous: of(|sample| sample.anonymous),
         }
     }
 }
@@ -64,14 +67,15 @@ impl Schedule {
         let cpu_before = server.cpu_time()?;
         let outcome = server.run(Length::Time(self.duration)).await?;
         let cpu = server.cpu_time()?.saturating_sub(cpu_before);
-        let memory = server.peak_memory()?;
+        let memory = server.memory()?;
         server.stop().await?;
         Ok(Sample {
             requests_per_second: outcome.requests_per_second(),
             p50: micros(outcome.latency(50)),
             p99: micros(outcome.latency(99)),
             cpu: micros(cpu) / outcome.requests() as f64,
-            memory: memory as f64,
+            memory: memory.peak as f64,
+            anonymous: memory.anonymous as f64,
         })
     }
 }
@@ -92,6 +96,7 @@ mod tests {
             p99,
             cpu,
             memory,
+            anonymous: memory / 10.0,
         };
         let rounds = [
             sample(100.0, 9.0, 50.0, 4.0, 7000.0),

@@ -13,6 +13,7 @@ pub fn render(figures: &Figures) -> String {
         targets(figures),
         under_load(figures, Transport::Http, "connections"),
         under_load(figures, Transport::Stdio, "in flight"),
+        MEMORY.to_owned(),
         costs(figures),
         relay(figures),
     ]
@@ -74,6 +75,7 @@ fn under_load(figures: &Figures, transport: Transport, concurrency: &str) -> Str
         "p99 µs",
         "CPU µs/request",
         "peak KiB",
+        "anonymous KiB",
     ];
     let mut samples = Table::new(&columns, 2);
     let levels = || {
@@ -93,6 +95,7 @@ fn under_load(figures: &Figures, transport: Transport, concurrency: &str) -> Str
                 format!("{:.1}", sample.p99),
                 format!("{:.1}", sample.cpu),
                 grouped(sample.memory),
+                grouped(sample.anonymous),
             ];
             samples.row(&cells);
         }
@@ -119,6 +122,16 @@ fn under_load(figures: &Figures, transport: Transport, concurrency: &str) -> Str
     }
     format!("## {transport} under load\n\n{samples}\n{ratios}")
 }
+
+/// What the figures of memory mean.
+const MEMORY: &str = "\
+## Memory
+
+The peak is the largest resident size, the pages of the program itself included; anonymous is what of it is in no file: heap, stacks and written data.
+At low load the peak is the program, not what it holds: every server shares most of those pages with other processes that run it.
+Callgate's program is larger than that of the SDK because it can validate any JSON Schema of 2020-12, patterns included.
+That validator is made only for schemas that need it, but linking it costs 2.7 MB of code, of which neighbors of what runs are mapped too, and 0.7 MB of relocations and tables that are read when the program starts.
+";
 
 fn costs(figures: &Figures) -> String {
     let columns = [
@@ -203,6 +216,7 @@ mod tests {
             p99: 90.25,
             cpu: 12.5,
             memory,
+            anonymous: 600.0,
         }
     }
 
@@ -291,11 +305,11 @@ mod tests {
             "\
 ## HTTP under load
 
-| connections | server | requests/s | p50 µs | p99 µs | CPU µs/request | peak KiB |
-| --- | --- | --: | --: | --: | --: | --: |
-| 64 | bare | 80,000 | 20.0 | 90.2 | 12.5 | 4,000 |
-| 64 | callgate | 60,000 | 20.0 | 90.2 | 12.5 | 5,000 |
-| 64 | rmcp | 15,000 | 20.0 | 90.2 | 12.5 | 10,000 |
+| connections | server | requests/s | p50 µs | p99 µs | CPU µs/request | peak KiB | anonymous KiB |
+| --- | --- | --: | --: | --: | --: | --: | --: |
+| 64 | bare | 80,000 | 20.0 | 90.2 | 12.5 | 4,000 | 600 |
+| 64 | callgate | 60,000 | 20.0 | 90.2 | 12.5 | 5,000 | 600 |
+| 64 | rmcp | 15,000 | 20.0 | 90.2 | 12.5 | 10,000 | 600 |
 
 | connections | requests/s ÷ bare | requests/s ÷ rmcp | CPU ÷ bare | CPU ÷ rmcp |
 | --- | --: | --: | --: | --: |
