@@ -1,0 +1,88 @@
+//! Which addresses a login may talk to.
+
+use url::{Host, Url};
+
+/// Says why an address that a peer named is not used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EndpointError {
+    /// The text is no URL, or only a lenient parser would make one of it.
+    #[error("it is not a URL")]
+    Syntax,
+    /// Neither https, nor http to this machine.
+    #[error("it is neither https nor on this machine")]
+    Scheme,
+    /// A user name or password is in it.
+    #[error("it carries credentials")]
+    Credentials,
+    /// A fragment is in it, which no server would ever see.
+    #[error("it has a fragment")]
+    Fragment,
+}
+
+/// Parses an address that a peer named: https, or http to this machine.
+///
+/// Whether the host may be reached is for whoever connects to decide, on the resolved address.
+pub(crate) fn parse(text: &str) -> Result<Url, EndpointError> {
+    // A browser's parser drops line breaks and turns backslashes around, so two readers may disagree.
+    let lenient = |c: char| c.is_whitespace() || c.is_control() || c == '\\';
+    if text.contains(lenient) {
+        return Err(EndpointError::Syntax);
+    }
+    let url = Url::parse(text).map_err(|_| EndpointError::Syntax)?;
+    if url.scheme() != "https" && !(url.scheme() == "http" && is_loopback(&url)) {
+        return Err(EndpointError::Scheme);
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(EndpointError::Credentials);
+    }
+    if url.fragment().is_some() {
+        return Err(EndpointError::Fragment);
+    }
+    Ok(url)
+}
+
+/// Whether the host is this machine by its text alone.
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EndpointError, parse};
+
+    #[test]
+    fn endpoints_are_https_or_on_this_machine() {
+        let good = [
+            "https://a.example/token?x=1",
+            "http://localhost:1/t",
+            "http://127.0.0.1/t",
+            "http://[::1]:1/t",
+        ];
+        for text in good {
+            assert_eq!(parse(text).map(String::from).as_deref(), Ok(text));
+        }
+        let bad = [
+            ("", EndpointError::Syntax),
+            ("/token", EndpointError::Syntax),
+            (" https://a.example/", EndpointError::Syntax),
+            ("https://a.example/\nb", EndpointError::Syntax),
+            ("https:\\\\a.example", EndpointError::Syntax),
+            ("http://a.example/", EndpointError::Scheme),
+            ("http://localhost.a.example/", EndpointError::Scheme),
+            ("http://10.0.0.1/", EndpointError::Scheme),
+            ("file:///etc/passwd", EndpointError::Scheme),
+            ("javascript:alert(1)", EndpointError::Scheme),
+            ("https://u@a.example/", EndpointError::Credentials),
+            ("https://:p@a.example/", EndpointError::Credentials),
+            ("https://a.example/#f", EndpointError::Fragment),
+        ];
+        for (text, error) in bad {
+            assert_eq!(parse(text), Err(error), "{text}");
+        }
+    }
+}

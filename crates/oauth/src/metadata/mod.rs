@@ -1,0 +1,9 @@
+//! What servers say about themselves: where a document may be, what is in it, and whether to believe it.
+
+mod document;
+mod resource;
+mod server;
+
+pub use document::MetadataError;
+pub use resource::ProtectedResource;
+pub use server::{AuthorizationServer, Issuer};

@@ -1,0 +1,390 @@
+//! Authorization server metadata (RFC 8414 and OpenID Connect Discovery).
+
+use serde::Deserialize;
+use url::Url;
+
+use super::document::{MetadataError, endpoint, read, well_known};
+use crate::Scopes;
+
+/// Who issues the tokens for a server, as far as the server says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Issuer {
+    /// The issuer that the server's metadata names, byte for byte.
+    Named(String),
+    /// The origin of a server that has no metadata: the oldest revision with logins made it its own issuer.
+    Origin(Url),
+}
+
+/// An authorization server that was found to be the one that was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuthorizationServer {
+    /// Its name, under which credentials are kept.
+    pub issuer: String,
+    /// Where a person grants access.
+    pub authorization_endpoint: Option<Url>,
+    /// Where tokens come from.
+    pub token_endpoint: Url,
+    /// Where a client introduces itself.
+    pub registration_endpoint: Option<Url>,
+    /// The scopes that it knows, if it says so.
+    pub scopes_supported: Scopes,
+    /// The grants that it accepts, if it says so.
+    pub grant_types_supported: Option<Vec<String>>,
+    /// How a client may prove itself, if it says so.
+    pub token_endpoint_auth_methods_supported: Option<Vec<String>>,
+    /// How a code is bound to whoever asked for it, if it says so.
+    pub code_challenge_methods_supported: Option<Vec<String>>,
+    /// Whether an address can be the id of a client.
+    pub client_id_metadata_document_supported: bool,
+    /// Whether it puts its name into every redirect.
+    pub authorization_response_iss_parameter_supported: bool,
+}
+
+impl Issuer {
+    /// The issuer of a server that has no metadata: its address without the path.
+    pub fn origin(server: &Url) -> Self {
+        let mut origin = server.clone();
+        origin.set_path("/");
+        origin.set_query(None);
+        origin.set_fragment(None);
+        Self::Origin(origin)
+    }
+
+    /// Lists where the metadata may be, in the order of the specification.
+    pub fn candidates(&self) -> Result<Vec<Url>, MetadataError> {
+        let base = match self {
+            Self::Named(issuer) => endpoint("authorization_servers", issuer)?,
+            Self::Origin(origin) => origin.clone(),
+        };
+        let path = base.path().trim_end_matches('/');
+        let mut candidates = vec![
+            well_known(&base, "oauth-authorization-server", path),
+            well_known(&base, "openid-configuration", path),
+        ];
+        if !path.is_empty() {
+            let mut appended = base.clone();
+            appended.set_path(&format!("{path}/.well-known/openid-configuration"));
+            candidates.push(appended);
+        }
+        Ok(candidates)
+    }
+
+    /// How the issuer is written where nobody wrote it.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Named(issuer) => issuer,
+            Self::Origin(origin) => origin.as_str().trim_end_matches('/'),
+        }
+    }
+
+    /// Compares byte for byte; only an origin, which nobody wrote, may end with a slash or without.
+    fn is(&self, found: &str) -> bool {
+        match self {
+            Self::Named(issuer) => issuer == found,
+            Self::Origin(_) => found.strip_suffix('/').unwrap_or(found) == self.name(),
+        }
+    }
+}
+
+impl AuthorizationServer {
+    /// Reads a document and refuses it unless it is that of `issuer`.
+    pub fn parse(body: &[u8], issuer: &Issuer) -> Result<Self, MetadataError> {
+        let document: Document = read(body)?;
+        if !issuer.is(&document.issuer) {
+            return Err(MetadataError::Issuer {
+                found: document.issuer,
+                expected: issuer.name().to_owned(),
+            });
+        }
+        let token_endpoint = document.token_endpoint.as_deref();
+        let token_endpoint = token_endpoint.ok_or(MetadataError::NoEndpoint("token_endpoint"))?;
+        let optional = |name, url: Option<&str>| url.map(|url| endpoint(name, url)).transpose();
+        Ok(Self {
+            authorization_endpoint: optional(
+                "authorization_endpoint",
+                document.authorization_endpoint.as_deref(),
+            )?,
+            token_endpoint: endpoint("token_endpoint", token_endpoint)?,
+            registration_endpoint: optional(
+                "registration_endpoint",
+                document.registration_endpoint.as_deref(),
+            )?,
+            scopes_supported: document.scopes_supported.iter().flatten().collect(),
+            grant_types_supported: document.grant_types_supported,
+            token_endpoint_auth_methods_supported: document.token_endpoint_auth_methods_supported,
+            code_challenge_methods_supported: document
+                .code_challenge_methods_supported
+                .or_else(|| issuer.promised_methods()),
+            client_id_metadata_document_supported: document
+                .client_id_metadata_document_supported
+                .unwrap_or(false),
+            authorization_response_iss_parameter_supported: document
+                .authorization_response_iss_parameter_supported
+                .unwrap_or(false),
+            issuer: document.issuer,
+        })
+    }
+
+    /// What the oldest revision with logins assumes of a server without any metadata.
+    pub fn assumed(server: &Url) -> Self {
+        let issuer = Issuer::origin(server);
+        let at = |path| {
+            let mut url = server.clone();
+            url.set_query(None);
+            url.set_fragment(None);
+            url.set_path(path);
+            url
+        };
+        Self {
+            issuer: issuer.name().to_owned(),
+            authorization_endpoint: Some(at("/authorize")),
+            token_endpoint: at("/token"),
+            registration_endpoint: Some(at("/register")),
+            scopes_supported: Scopes::default(),
+            grant_types_supported: None,
+            token_endpoint_auth_methods_supported: None,
+            code_challenge_methods_supported: issuer.promised_methods(),
+            client_id_metadata_document_supported: false,
+            authorization_response_iss_parameter_supported: false,
+        }
+    }
+
+    /// Where a person grants access, unless codes could be stolen on the way.
+    pub fn authorization_endpoint(&self) -> Result<&Url, MetadataError> {
+        let methods = self.code_challenge_methods_supported.iter().flatten();
+        if !methods.into_iter().any(|method| method == "S256") {
+            return Err(MetadataError::NoPkce {
+                issuer: self.issuer.clone(),
+            });
+        }
+        let endpoint = self.authorization_endpoint.as_ref();
+        endpoint.ok_or(MetadataError::NoEndpoint("authorization_endpoint"))
+    }
+}
+
+impl Issuer {
+    /// The oldest revision with logins demanded PKCE of every server and did not make it say so.
+    fn promised_methods(&self) -> Option<Vec<String>> {
+        matches!(self, Self::Origin(_)).then(|| vec!["S256".to_owned()])
+    }
+}
+
+#[derive(Deserialize)]
+struct Document {
+    issuer: String,
+    authorization_endpoint: Option<String>,
+    token_endpoint: Option<String>,
+    registration_endpoint: Option<String>,
+    scopes_supported: Option<Vec<String>>,
+    grant_types_supported: Option<Vec<String>>,
+    token_endpoint_auth_methods_supported: Option<Vec<String>>,
+    code_challenge_methods_supported: Option<Vec<String>>,
+    client_id_metadata_document_supported: Option<bool>,
+    authorization_response_iss_parameter_supported: Option<bool>,
+}
+
+#[cfg(test)]
+mod tests {
+    use url::Url;
+
+    use super::{AuthorizationServer, Issuer};
+    use crate::Scopes;
+
+    const ISSUER: &str = "https://as.example";
+
+    fn named(issuer: &str) -> Issuer {
+        Issuer::Named(issuer.to_owned())
+    }
+
+    fn document(issuer: &str, rest: &str) -> String {
+        let endpoints = r#""authorization_endpoint":"https://as.example/a","token_endpoint":"https://as.example/t""#;
+        format!(r#"{{"issuer":"{issuer}",{endpoints}{rest}}}"#)
+    }
+
+    #[test]
+    fn metadata_is_looked_for_in_order() {
+        let cases: [(Issuer, &[&str]); 5] = [
+            (
+                named("https://as.example"),
+                &[
+                    "https://as.example/.well-known/oauth-authorization-server",
+                    "https://as.example/.well-known/openid-configuration",
+                ],
+            ),
+            (
+                named("https://as.example/"),
+                &[
+                    "https://as.example/.well-known/oauth-authorization-server",
+                    "https://as.example/.well-known/openid-configuration",
+                ],
+            ),
+            (
+                named("https://as.example/tenant1"),
+                &[
+                    "https://as.example/.well-known/oauth-authorization-server/tenant1",
+                    "https://as.example/.well-known/openid-configuration/tenant1",
+                    "https://as.example/tenant1/.well-known/openid-configuration",
+                ],
+            ),
+            (
+                named("https://as.example/a/b/"),
+                &[
+                    "https://as.example/.well-known/oauth-authorization-server/a/b",
+                    "https://as.example/.well-known/openid-configuration/a/b",
+                    "https://as.example/a/b/.well-known/openid-configuration",
+                ],
+            ),
+            (
+                Issuer::origin(&"http://localhost:1/mcp?x".parse().unwrap()),
+                &[
+                    "http://localhost:1/.well-known/oauth-authorization-server",
+                    "http://localhost:1/.well-known/openid-configuration",
+                ],
+            ),
+        ];
+        for (issuer, expected) in cases {
+            let found = issuer.candidates().unwrap();
+            let found: Vec<&str> = found.iter().map(Url::as_str).collect();
+            assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn an_issuer_is_an_endpoint() {
+        for issuer in [
+            "",
+            "as.example",
+            "http://as.example",
+            "https://u:p@as.example",
+        ] {
+            assert!(named(issuer).candidates().is_err(), "{issuer}");
+        }
+    }
+
+    #[test]
+    fn issuers_are_compared_byte_for_byte() {
+        let origin = || Issuer::origin(&"https://as.example/mcp".parse().unwrap());
+        let cases = [
+            (named(ISSUER), ISSUER, true),
+            (named(ISSUER), "https://as.example/", false),
+            (named("https://as.example/"), ISSUER, false),
+            (named(ISSUER), "https://AS.example", false),
+            (named(ISSUER), "https://as.example:443", false),
+            (named(ISSUER), "https://as.example/tenant1", false),
+            (named(ISSUER), "https://evil.example", false),
+            (origin(), ISSUER, true),
+            (origin(), "https://as.example/", true),
+            (origin(), "https://as.example//", false),
+            (origin(), "https://as.example/mcp", false),
+            (origin(), "https://evil.example", false),
+        ];
+        for (issuer, found, accepted) in cases {
+            let parsed = AuthorizationServer::parse(document(found, "").as_bytes(), &issuer);
+            assert_eq!(parsed.is_ok(), accepted, "{issuer:?} {found}");
+        }
+    }
+
+    #[test]
+    fn metadata_is_read() {
+        let rest = r#","registration_endpoint":"https://as.example/r","scopes_supported":["a","b"],
+            "grant_types_supported":["authorization_code"],"token_endpoint_auth_methods_supported":["none"],
+            "code_challenge_methods_supported":["S256"],"client_id_metadata_document_supported":true,
+            "authorization_response_iss_parameter_supported":true,"jwks_uri":"x""#;
+        let url = |path: &str| format!("{ISSUER}{path}").parse::<Url>().unwrap();
+        let expected = AuthorizationServer {
+            issuer: ISSUER.into(),
+            authorization_endpoint: Some(url("/a")),
+            token_endpoint: url("/t"),
+            registration_endpoint: Some(url("/r")),
+            scopes_supported: Scopes::parse("a b"),
+            grant_types_supported: Some(vec!["authorization_code".into()]),
+            token_endpoint_auth_methods_supported: Some(vec!["none".into()]),
+            code_challenge_methods_supported: Some(vec!["S256".into()]),
+            client_id_metadata_document_supported: true,
+            authorization_response_iss_parameter_supported: true,
+        };
+        let body = document(ISSUER, rest);
+        let found = AuthorizationServer::parse(body.as_bytes(), &named(ISSUER));
+        assert_eq!(found.unwrap(), expected);
+    }
+
+    #[test]
+    fn codes_must_be_bound_by_s256() {
+        let origin = Issuer::origin(&"https://as.example/mcp".parse().unwrap());
+        let cases = [
+            ("", named(ISSUER), false),
+            (
+                r#","code_challenge_methods_supported":null"#,
+                named(ISSUER),
+                false,
+            ),
+            (
+                r#","code_challenge_methods_supported":[]"#,
+                named(ISSUER),
+                false,
+            ),
+            (
+                r#","code_challenge_methods_supported":["plain"]"#,
+                named(ISSUER),
+                false,
+            ),
+            (
+                r#","code_challenge_methods_supported":["plain","S256"]"#,
+                named(ISSUER),
+                true,
+            ),
+            ("", origin.clone(), true),
+            (
+                r#","code_challenge_methods_supported":["plain"]"#,
+                origin,
+                false,
+            ),
+        ];
+        for (rest, issuer, accepted) in cases {
+            let body = document(ISSUER, rest);
+            let server = AuthorizationServer::parse(body.as_bytes(), &issuer).unwrap();
+            assert_eq!(server.authorization_endpoint().is_ok(), accepted, "{rest}");
+        }
+    }
+
+    #[test]
+    fn unusable_metadata_is_refused() {
+        let cases = [
+            ("<html>", "the metadata is malformed"),
+            (
+                r#"{"issuer":"https://as.example"}"#,
+                "the metadata has no token_endpoint",
+            ),
+            (
+                r#"{"issuer":"https://as.example","token_endpoint":"http://as.example/t"}"#,
+                r#"token_endpoint "http://as.example/t" is not used: it is neither https nor on this machine"#,
+            ),
+            (
+                r#"{"issuer":"https://as.example","token_endpoint":"https://as.example/t","authorization_endpoint":"file:///bin/sh"}"#,
+                r#"authorization_endpoint "file:///bin/sh" is not used: it is neither https nor on this machine"#,
+            ),
+        ];
+        for (body, expected) in cases {
+            let error = AuthorizationServer::parse(body.as_bytes(), &named(ISSUER));
+            assert_eq!(error.unwrap_err().to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn a_server_without_metadata_has_three_endpoints() {
+        let server: Url = "http://localhost:1/mcp?x=1".parse().unwrap();
+        let assumed = AuthorizationServer::assumed(&server);
+        assert_eq!(assumed.issuer, "http://localhost:1");
+        let expected =
+            ["/authorize", "/token", "/register"].map(|path| format!("http://localhost:1{path}"));
+        let endpoints = [
+            assumed.authorization_endpoint().unwrap(),
+            &assumed.token_endpoint,
+            assumed.registration_endpoint.as_ref().unwrap(),
+        ];
+        assert_eq!(
+            endpoints.map(Url::as_str),
+            expected.each_ref().map(String::as_str)
+        );
+    }
+}

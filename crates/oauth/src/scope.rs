@@ -1,0 +1,77 @@
+use std::fmt;
+
+/// A set of scopes in the order in which they were named.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scopes(Vec<String>);
+
+impl Scopes {
+    /// Reads a list that is separated by spaces; what cannot be a scope is left out.
+    pub fn parse(text: &str) -> Self {
+        text.split(' ').collect()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether `scope` is among them.
+    pub fn contains(&self, scope: &str) -> bool {
+        self.0.iter().any(|known| known == scope)
+    }
+
+    /// These and then those of `other` that are new.
+    #[must_use]
+    pub fn union(&self, other: &Self) -> Self {
+        self.0.iter().chain(&other.0).collect()
+    }
+}
+
+impl<S: AsRef<str>> FromIterator<S> for Scopes {
+    fn from_iter<I: IntoIterator<Item = S>>(scopes: I) -> Self {
+        let mut set = Self::default();
+        for scope in scopes {
+            let scope = scope.as_ref();
+            if is_scope(scope) && !set.contains(scope) {
+                set.0.push(scope.to_owned());
+            }
+        }
+        set
+    }
+}
+
+impl fmt::Display for Scopes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join(" "))
+    }
+}
+
+/// A scope-token of RFC 6749, section 3.3.
+fn is_scope(text: &str) -> bool {
+    let allowed = |byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e);
+    !text.is_empty() && text.bytes().all(allowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Scopes;
+
+    #[test]
+    fn scopes_are_a_set_that_keeps_its_order() {
+        let cases = [
+            ("", ""),
+            ("b a b", "b a"),
+            ("  a  b ", "a b"),
+            ("a \"b c\" d\\e f\u{e9} g", "a g"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(Scopes::parse(text).to_string(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_union_repeats_nothing() {
+        let union = Scopes::parse("b a").union(&Scopes::parse("c a d"));
+        assert_eq!(union, Scopes::parse("b a c d"));
+    }
+}
