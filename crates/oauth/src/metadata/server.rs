@@ -78,7 +78,7 @@ impl Issuer {
     }
 
     /// Compares byte for byte; only an origin, which nobody wrote, may end with a slash or without.
-    fn is(&self, found: &str) -> bool {
+    pub(crate) fn is(&self, found: &str) -> bool {
         match self {
             Self::Named(issuer) => issuer == found,
             Self::Origin(_) => found.strip_suffix('/').unwrap_or(found) == self.name(),

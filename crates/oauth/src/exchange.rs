@@ -1,0 +1,123 @@
+//! The requests that a login makes, as values; whoever has a network carries them out.
+
+use std::fmt;
+
+use url::Url;
+use url::form_urlencoded;
+
+use crate::Secret;
+
+/// The longest body that is read of a response.
+pub const MAX_BODY: usize = 1 << 20;
+
+/// A request to make: a `POST` if it has a body, else a `GET`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Where to send it. Redirects are followed by nobody.
+    pub url: Url,
+    /// The headers, which may hold credentials.
+    pub headers: Vec<(&'static str, Secret)>,
+    /// The body, which may hold credentials.
+    pub body: Option<Secret>,
+}
+
+/// What came back, whatever the status.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Response {
+    /// The HTTP status.
+    pub status: u16,
+    /// The body, up to [`MAX_BODY`] bytes of it.
+    pub body: Vec<u8>,
+}
+
+impl Request {
+    /// Asks for a JSON document that everybody may read.
+    pub(crate) fn document(url: Url, protocol_version: &str) -> Self {
+        let version = ("mcp-protocol-version", Secret::new(protocol_version));
+        Self {
+            url,
+            headers: vec![ACCEPT_JSON.header(), version],
+            body: None,
+        }
+    }
+
+    /// Posts a JSON document.
+    pub(crate) fn json(url: Url, body: String) -> Self {
+        Self {
+            url,
+            headers: vec![ACCEPT_JSON.header(), CONTENT_JSON.header()],
+            body: Some(Secret::new(body)),
+        }
+    }
+
+    /// Posts a form.
+    pub(crate) fn form(url: Url, fields: &[(&str, &str)]) -> Self {
+        let body = form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(fields)
+            .finish();
+        Self {
+            url,
+            headers: vec![ACCEPT_JSON.header(), CONTENT_FORM.header()],
+            body: Some(Secret::new(body)),
+        }
+    }
+}
+
+impl Response {
+    /// Whether the server may answer otherwise if asked again later.
+    pub(crate) fn is_transient(&self) -> bool {
+        matches!(self.status, 408 | 425 | 429 | 500..)
+    }
+
+    /// The body, unless the request failed or the body is too long.
+    pub(crate) fn success(&self) -> Option<&[u8]> {
+        let found = matches!(self.status, 200..300) && self.body.len() <= MAX_BODY;
+        found.then_some(&self.body)
+    }
+}
+
+impl fmt::Debug for Response {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Response")
+            .field("status", &self.status)
+            .field("bytes", &self.body.len())
+            .finish()
+    }
+}
+
+const ACCEPT_JSON: Header = Header("accept", "application/json");
+const CONTENT_JSON: Header = Header("content-type", "application/json");
+const CONTENT_FORM: Header = Header("content-type", "application/x-www-form-urlencoded");
+
+struct Header(&'static str, &'static str);
+
+impl Header {
+    fn header(&self) -> (&'static str, Secret) {
+        (self.0, Secret::new(self.1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_BODY, Request, Response};
+
+    #[test]
+    fn debug_shows_no_body() {
+        let url = "https://a.example/token".parse().unwrap();
+        let request = format!("{:?}", Request::form(url, &[("code", "canary")]));
+        let body = b"canary".to_vec();
+        let response = format!("{:?}", Response { status: 200, body });
+        assert!(!request.contains("canary"));
+        assert_eq!(response, "Response { status: 200, bytes: 6 }");
+    }
+
+    #[test]
+    fn long_bodies_are_failures() {
+        let of = |len| Response {
+            status: 200,
+            body: vec![b' '; len],
+        };
+        assert!(of(MAX_BODY).success().is_some());
+        assert!(of(MAX_BODY + 1).success().is_none());
+    }
+}

@@ -1,0 +1,164 @@
+use std::collections::BTreeMap;
+
+use crate::Secret;
+use crate::metadata::AuthorizationServer;
+
+/// A client as one authorization server knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Client {
+    /// Its id, which is no secret.
+    pub id: String,
+    /// Its secret, if it has one.
+    pub secret: Option<Secret>,
+    /// How it proves itself, if that was agreed.
+    pub auth_method: Option<AuthMethod>,
+    /// When the secret ends, in seconds of Unix time; it may never.
+    pub secret_expires_at: Option<u64>,
+}
+
+/// How a client proves itself at the token endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AuthMethod {
+    /// It cannot keep a secret: it only says who it is.
+    None,
+    /// By HTTP basic authentication.
+    ClientSecretBasic,
+    /// By a field of the form.
+    ClientSecretPost,
+}
+
+/// The clients that were registered on the spot, each known to one issuer alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Registrations(BTreeMap<String, Client>);
+
+impl Client {
+    /// A client without a secret.
+    pub fn public(id: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            secret: None,
+            auth_method: None,
+            secret_expires_at: None,
+        }
+    }
+
+    /// How to prove this client to `server`: as agreed, else as the server can, else as every server must.
+    pub fn auth_method(&self, server: &AuthorizationServer) -> AuthMethod {
+        if self.secret.is_none() {
+            return AuthMethod::None;
+        }
+        let supported = server.token_endpoint_auth_methods_supported.as_deref();
+        let listed = |method: AuthMethod| supported.is_some_and(|list| method.is_in(list));
+        self.auth_method.unwrap_or_else(|| {
+            let basic = listed(AuthMethod::ClientSecretBasic);
+            if !basic && listed(AuthMethod::ClientSecretPost) {
+                AuthMethod::ClientSecretPost
+            } else {
+                AuthMethod::ClientSecretBasic
+            }
+        })
+    }
+}
+
+impl AuthMethod {
+    /// Its name in metadata.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::ClientSecretBasic => "client_secret_basic",
+            Self::ClientSecretPost => "client_secret_post",
+        }
+    }
+
+    /// The method of that name, if it is one of ours.
+    pub fn parse(name: &str) -> Option<Self> {
+        let methods = [Self::None, Self::ClientSecretBasic, Self::ClientSecretPost];
+        methods.into_iter().find(|method| method.name() == name)
+    }
+
+    pub(super) fn is_in(self, list: &[String]) -> bool {
+        list.iter().any(|name| name == self.name())
+    }
+}
+
+impl Registrations {
+    /// Remembers `client` as the one that `issuer` knows.
+    pub fn insert(&mut self, issuer: impl Into<String>, client: Client) {
+        self.0.insert(issuer.into(), client);
+    }
+
+    /// The client that `issuer` knows, unless its secret has ended.
+    pub fn usable(&self, issuer: &str, now: u64) -> Option<&Client> {
+        let client = self.0.get(issuer)?;
+        let ended = client.secret_expires_at.is_some_and(|end| end <= now);
+        (!ended).then_some(client)
+    }
+
+    /// Whether `issuer` knows us.
+    pub(crate) fn knows(&self, issuer: &str) -> bool {
+        self.0.contains_key(issuer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use url::Url;
+
+    use super::{AuthMethod, Client, Registrations};
+    use crate::Secret;
+    use crate::metadata::AuthorizationServer;
+
+    #[test]
+    fn a_client_proves_itself_as_agreed_or_as_the_server_can() {
+        use AuthMethod::{ClientSecretBasic as Basic, ClientSecretPost as Post, None as Public};
+        // Has a secret, what was agreed, what the server lists, the method.
+        let cases = [
+            (false, None, None, Public),
+            (false, Some(Basic), Some("client_secret_basic"), Public),
+            (true, None, None, Basic),
+            (true, None, Some("client_secret_basic"), Basic),
+            (true, None, Some("client_secret_post"), Post),
+            (
+                true,
+                None,
+                Some("client_secret_post client_secret_basic"),
+                Basic,
+            ),
+            (true, None, Some("none"), Basic),
+            (true, Some(Post), Some("client_secret_basic"), Post),
+            (true, Some(Basic), Some("client_secret_post"), Basic),
+            (true, Some(Public), Some("client_secret_post"), Public),
+        ];
+        let origin: Url = "https://as.example".parse().unwrap();
+        for (has_secret, agreed, listed, expected) in cases {
+            let client = Client {
+                secret: has_secret.then(|| Secret::new("x")),
+                auth_method: agreed,
+                ..Client::public("id")
+            };
+            let listed = listed.map(|list| list.split(' ').map(str::to_owned).collect());
+            let server = AuthorizationServer {
+                token_endpoint_auth_methods_supported: listed,
+                ..AuthorizationServer::assumed(&origin)
+            };
+            assert_eq!(
+                client.auth_method(&server),
+                expected,
+                "{client:?} {server:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_registration_is_for_one_issuer_and_ends_with_its_secret() {
+        let client = Client {
+            secret_expires_at: Some(10),
+            ..Client::public("id")
+        };
+        let mut registrations = Registrations::default();
+        registrations.insert("a", client.clone());
+        assert_eq!(registrations.usable("a", 9), Some(&client));
+        assert_eq!(registrations.usable("a", 10), None);
+        assert_eq!(registrations.usable("a/", 9), None);
+    }
+}

@@ -1,0 +1,243 @@
+//! Dynamic client registration (RFC 7591).
+
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use super::client::{AuthMethod, Client};
+use crate::exchange::{Request, Response};
+use crate::metadata::AuthorizationServer;
+use crate::{ProviderError, Scopes, Secret};
+
+/// Says why an authorization server did not register us.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RegistrationError {
+    /// It refused, and says why.
+    #[error("the authorization server did not register the client: {0}")]
+    Rejected(#[source] ProviderError),
+    /// It cannot at the moment.
+    #[error("the authorization server cannot register clients now (HTTP {0})")]
+    Unavailable(u16),
+    /// It said something else.
+    #[error("the authorization server answered the registration with HTTP {0} and no client")]
+    Malformed(u16),
+}
+
+/// Introduces a program on this machine that a person uses.
+pub fn registration_request(
+    endpoint: Url,
+    server: &AuthorizationServer,
+    client_name: &str,
+    redirect_uri: &str,
+    scopes: &Scopes,
+) -> Request {
+    let metadata = Metadata {
+        client_name,
+        redirect_uris: [redirect_uri],
+        grant_types: grant_types(server),
+        response_types: ["code"],
+        token_endpoint_auth_method: auth_method(server).name(),
+        application_type: "native",
+        scope: (!scopes.is_empty()).then(|| scopes.to_string()),
+    };
+    let body = serde_json::to_string(&metadata).expect("strings and lists of them are JSON");
+    Request::json(endpoint, body)
+}
+
+/// Reads the client out of the answer.
+pub fn registration_response(response: &Response) -> Result<Client, RegistrationError> {
+    let registered = response.success().and_then(read::<Registered>);
+    if let Some(registered) = registered.filter(|registered| !registered.client_id.is_empty()) {
+        return Ok(registered.client());
+    }
+    if response.is_transient() {
+        return Err(RegistrationError::Unavailable(response.status));
+    }
+    match read(&response.body) {
+        Some(error) => Err(RegistrationError::Rejected(error)),
+        None => Err(RegistrationError::Malformed(response.status)),
+    }
+}
+
+/// Refresh tokens are wanted, unless the server says that it has none.
+fn grant_types(server: &AuthorizationServer) -> Vec<&'static str> {
+    let supported = server.grant_types_supported.as_deref();
+    let refuses = |list: &[String]| !list.iter().any(|grant| grant == "refresh_token");
+    if supported.is_some_and(refuses) {
+        vec!["authorization_code"]
+    } else {
+        vec!["authorization_code", "refresh_token"]
+    }
+}
+
+/// A program on a person's machine keeps no secret from them, so none is wanted if the server can do without.
+fn auth_method(server: &AuthorizationServer) -> AuthMethod {
+    let supported = server.token_endpoint_auth_methods_supported.as_deref();
+    let ours = [
+        AuthMethod::None,
+        AuthMethod::ClientSecretBasic,
+        AuthMethod::ClientSecretPost,
+    ];
+    let listed = |method: &AuthMethod| supported.is_some_and(|list| method.is_in(list));
+    ours.into_iter().find(listed).unwrap_or(AuthMethod::None)
+}
+
+fn read<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Option<T> {
+    serde_json::from_slice(body).ok()
+}
+
+#[derive(Serialize)]
+struct Metadata<'a> {
+    client_name: &'a str,
+    redirect_uris: [&'a str; 1],
+    grant_types: Vec<&'static str>,
+    response_types: [&'static str; 1],
+    token_endpoint_auth_method: &'static str,
+    application_type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scope: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Registered {
+    client_id: String,
+    client_secret: Option<Secret>,
+    client_secret_expires_at: Option<u64>,
+    token_endpoint_auth_method: Option<String>,
+}
+
+impl Registered {
+    fn client(self) -> Client {
+        let agreed = self.token_endpoint_auth_method.as_deref();
+        Client {
+            id: self.client_id,
+            secret: self.client_secret,
+            auth_method: agreed.and_then(AuthMethod::parse),
+            // Zero is how RFC 7591 writes never.
+            secret_expires_at: self.client_secret_expires_at.filter(|end| *end != 0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use url::Url;
+
+    use super::{RegistrationError, registration_request, registration_response};
+    use crate::exchange::Response;
+    use crate::metadata::AuthorizationServer;
+    use crate::registration::{AuthMethod, Client};
+    use crate::{ProviderError, Scopes, Secret};
+
+    fn list(items: &[&str]) -> Option<Vec<String>> {
+        Some(items.iter().copied().map(str::to_owned).collect())
+    }
+
+    fn request(server: &AuthorizationServer, scopes: &str) -> Value {
+        let endpoint: Url = "https://as.example/r".parse().unwrap();
+        let uri = "http://127.0.0.1:1/cb";
+        let scopes = Scopes::parse(scopes);
+        let request = registration_request(endpoint, server, "Callgate", uri, &scopes);
+        serde_json::from_str(request.body.unwrap().expose()).unwrap()
+    }
+
+    #[test]
+    fn the_request_fits_the_server() {
+        let assumed = AuthorizationServer::assumed(&"https://as.example".parse().unwrap());
+        let expected = json!({
+            "client_name": "Callgate",
+            "redirect_uris": ["http://127.0.0.1:1/cb"],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "token_endpoint_auth_method": "none",
+            "application_type": "native",
+        });
+        assert_eq!(request(&assumed, ""), expected);
+        assert_eq!(request(&assumed, "a b")["scope"], "a b");
+
+        let methods: [(&[&str], &str); 5] = [
+            (&["none"], "none"),
+            (&["client_secret_post"], "client_secret_post"),
+            (
+                &["client_secret_post", "client_secret_basic"],
+                "client_secret_basic",
+            ),
+            (&["client_secret_basic", "none"], "none"),
+            (&["private_key_jwt"], "none"),
+        ];
+        for (supported, expected) in methods {
+            let server = AuthorizationServer {
+                token_endpoint_auth_methods_supported: list(supported),
+                ..assumed.clone()
+            };
+            assert_eq!(request(&server, "")["token_endpoint_auth_method"], expected);
+        }
+
+        let server = AuthorizationServer {
+            grant_types_supported: list(&["authorization_code"]),
+            ..assumed
+        };
+        assert_eq!(
+            request(&server, "")["grant_types"],
+            json!(["authorization_code"])
+        );
+    }
+
+    #[test]
+    fn answers_are_read() {
+        let rejected = |error: &str| {
+            RegistrationError::Rejected(ProviderError {
+                error: error.into(),
+                error_description: None,
+            })
+        };
+        let secret = Client {
+            secret: Some(Secret::new("s")),
+            auth_method: Some(AuthMethod::ClientSecretPost),
+            secret_expires_at: Some(7),
+            ..Client::public("id")
+        };
+        let cases = [
+            (201, r#"{"client_id":"id"}"#, Ok(Client::public("id"))),
+            (
+                200,
+                r#"{"client_id":"id","client_secret_expires_at":0}"#,
+                Ok(Client::public("id")),
+            ),
+            (
+                201,
+                r#"{"client_id":"id","client_secret":"s","client_secret_expires_at":7,"token_endpoint_auth_method":"client_secret_post"}"#,
+                Ok(secret),
+            ),
+            (
+                400,
+                r#"{"error":"invalid_redirect_uri"}"#,
+                Err(rejected("invalid_redirect_uri")),
+            ),
+            (403, "<html>", Err(RegistrationError::Malformed(403))),
+            (201, "{}", Err(RegistrationError::Malformed(201))),
+            (
+                201,
+                r#"{"client_id":""}"#,
+                Err(RegistrationError::Malformed(201)),
+            ),
+            (
+                500,
+                r#"{"error":"server_error"}"#,
+                Err(RegistrationError::Unavailable(500)),
+            ),
+            (429, "", Err(RegistrationError::Unavailable(429))),
+        ];
+        for (status, body, expected) in cases {
+            let response = Response {
+                status,
+                body: body.into(),
+            };
+            assert_eq!(
+                registration_response(&response),
+                expected,
+                "{status} {body}"
+            );
+        }
+    }
+}

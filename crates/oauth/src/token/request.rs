@@ -1,0 +1,179 @@
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use url::form_urlencoded;
+
+use crate::exchange::Request;
+use crate::metadata::AuthorizationServer;
+use crate::registration::{AuthMethod, Client};
+use crate::{Scopes, Secret};
+
+/// What is given for a token.
+#[derive(Clone, Copy, Debug)]
+pub enum Grant<'a> {
+    /// A code that a person's consent gave us.
+    AuthorizationCode {
+        /// The code.
+        code: &'a Secret,
+        /// What proves that we asked for it.
+        verifier: &'a Secret,
+        /// Where it was sent, once more.
+        redirect_uri: &'a str,
+    },
+    /// A token that an earlier one came with.
+    RefreshToken(&'a Secret),
+    /// Nothing but who we are.
+    ClientCredentials,
+}
+
+/// A request for a token.
+#[derive(Clone, Copy, Debug)]
+pub struct TokenRequest<'a> {
+    /// Whom to ask.
+    pub server: &'a AuthorizationServer,
+    /// Who asks.
+    pub client: &'a Client,
+    /// What is given.
+    pub grant: Grant<'a>,
+    /// The server that the token is for.
+    pub resource: &'a str,
+    /// What the token is for, where the grant does not say so already.
+    pub scopes: &'a Scopes,
+}
+
+impl TokenRequest<'_> {
+    /// The request to make.
+    pub fn request(&self) -> Request {
+        let mut fields = self.grant.fields();
+        fields.push(("resource", self.resource));
+        let scope = self.scopes.to_string();
+        if matches!(self.grant, Grant::ClientCredentials) && !scope.is_empty() {
+            fields.push(("scope", &scope));
+        }
+        let id = self.client.id.as_str();
+        let secret = self.client.secret.as_ref().map_or("", Secret::expose);
+        let endpoint = self.server.token_endpoint.clone();
+        match self.client.auth_method(self.server) {
+            AuthMethod::None => {
+                fields.push(("client_id", id));
+                Request::form(endpoint, &fields)
+            }
+            AuthMethod::ClientSecretPost => {
+                fields.extend([("client_id", id), ("client_secret", secret)]);
+                Request::form(endpoint, &fields)
+            }
+            AuthMethod::ClientSecretBasic => {
+                let mut request = Request::form(endpoint, &fields);
+                request.headers.push(("authorization", basic(id, secret)));
+                request
+            }
+        }
+    }
+}
+
+impl<'a> Grant<'a> {
+    fn fields(&self) -> Vec<(&'static str, &'a str)> {
+        match *self {
+            Self::AuthorizationCode {
+                code,
+                verifier,
+                redirect_uri,
+            } => vec![
+                ("grant_type", "authorization_code"),
+                ("code", code.expose()),
+                ("code_verifier", verifier.expose()),
+                ("redirect_uri", redirect_uri),
+            ],
+            Self::RefreshToken(token) => vec![
+                ("grant_type", "refresh_token"),
+                ("refresh_token", token.expose()),
+            ],
+            Self::ClientCredentials => vec![("grant_type", "client_credentials")],
+        }
+    }
+}
+
+/// Both halves are encoded as in a form before they are joined (RFC 6749, section 2.3.1).
+fn basic(id: &str, secret: &str) -> Secret {
+    let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+    let pair = format!("{}:{}", encode(id), encode(secret));
+    Secret::new(format!("Basic {}", STANDARD.encode(pair)))
+}
+
+#[cfg(test)]
+mod tests {
+    use url::Url;
+
+    use super::{Grant, TokenRequest};
+    use crate::metadata::AuthorizationServer;
+    use crate::registration::{AuthMethod, Client};
+    use crate::{Scopes, Secret};
+
+    fn check(grant: Grant<'_>, method: AuthMethod, body: &str, authorization: Option<&str>) {
+        let server: Url = "https://as.example".parse().unwrap();
+        let client = Client {
+            secret: (method != AuthMethod::None).then(|| Secret::new("s:%")),
+            auth_method: Some(method),
+            ..Client::public("a b")
+        };
+        let request = TokenRequest {
+            server: &AuthorizationServer::assumed(&server),
+            client: &client,
+            grant,
+            resource: "https://a.example/mcp",
+            scopes: &Scopes::parse("x y"),
+        }
+        .request();
+        assert_eq!(request.url.as_str(), "https://as.example/token");
+        assert_eq!(request.body.as_ref().map(Secret::expose), Some(body));
+        let headers: Vec<_> = request
+            .headers
+            .iter()
+            .map(|(name, value)| (*name, value.expose()))
+            .collect();
+        let mut expected = vec![
+            ("accept", "application/json"),
+            ("content-type", "application/x-www-form-urlencoded"),
+        ];
+        expected.extend(authorization.map(|value| ("authorization", value)));
+        assert_eq!(headers, expected);
+    }
+
+    #[test]
+    fn every_grant_names_the_resource() {
+        let (code, verifier) = (Secret::new("c"), Secret::new("v"));
+        let grant = Grant::AuthorizationCode {
+            code: &code,
+            verifier: &verifier,
+            redirect_uri: "http://127.0.0.1:1/cb",
+        };
+        check(
+            grant,
+            AuthMethod::None,
+            "grant_type=authorization_code&code=c&code_verifier=v&redirect_uri=http%3A%2F%2F127.0.0.1%3A1%2Fcb\
+             &resource=https%3A%2F%2Fa.example%2Fmcp&client_id=a+b",
+            None,
+        );
+        check(
+            Grant::RefreshToken(&Secret::new("r")),
+            AuthMethod::None,
+            "grant_type=refresh_token&refresh_token=r&resource=https%3A%2F%2Fa.example%2Fmcp&client_id=a+b",
+            None,
+        );
+    }
+
+    #[test]
+    fn a_client_proves_itself_in_one_way() {
+        let fields =
+            "grant_type=client_credentials&resource=https%3A%2F%2Fa.example%2Fmcp&scope=x+y";
+        let grant = Grant::ClientCredentials;
+        check(
+            grant,
+            AuthMethod::ClientSecretPost,
+            &format!("{fields}&client_id=a+b&client_secret=s%3A%25"),
+            None,
+        );
+        // `a+b:s%3A%25`
+        let basic = "Basic YStiOnMlM0ElMjU=";
+        check(grant, AuthMethod::ClientSecretBasic, fields, Some(basic));
+    }
+}
