@@ -1,61 +1,24 @@
-//! A login from the first refusal to the token, as a machine that says what to do next.
-
-use std::collections::VecDeque;
-
 use url::Url;
 
-use crate::authorize::{AuthorizationRequest, Nonces, select_scopes, with_offline_access};
+use super::config::{Config, Goal};
+use super::error::FlowError;
+use super::search::Search;
+use crate::Scopes;
+use crate::authorize::{AuthorizationRequest, Nonces};
 use crate::callback::{self, CallbackError};
 use crate::exchange::{Request, Response};
 use crate::metadata::{AuthorizationServer, Issuer, MetadataError, ProtectedResource};
-use crate::registration::{
-    self, Client, Identity, IdentityError, Options, RegistrationError, registration_request,
-    registration_response,
-};
-use crate::token::{Grant, TokenError, TokenRequest, Tokens};
-use crate::{Challenge, Scopes, Secret};
+use crate::registration::{self, Client, Identity, registration_request, registration_response};
+use crate::token::{Grant, TokenRequest, Tokens};
 
-/// What a login needs to know.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// The MCP server.
-    pub server: Url,
-    /// The revision to name in requests for metadata.
-    pub protocol_version: String,
-    /// What the server said when it refused us.
-    pub challenge: Option<Challenge>,
-    /// Our name, where a person reads it.
-    pub client_name: String,
-    /// Where the browser comes back to.
-    pub redirect_uri: String,
-    /// The ways to be a client that are open to us.
-    pub options: Options,
-    /// The scopes that the user configured.
-    pub scopes: Option<Scopes>,
-    /// What to get a token with.
-    pub goal: Goal,
-    /// The time, in seconds of Unix time.
-    pub now: u64,
-}
-
-/// What to get a token with.
-#[derive(Clone, Debug)]
-pub enum Goal {
-    /// A person's consent.
-    Login,
-    /// A person's consent to these scopes.
-    StepUp(Scopes),
-    /// An earlier login.
-    Refresh {
-        /// Who issued it; nobody else sees it.
-        issuer: String,
-        /// Who we were then.
-        client: Client,
-        /// What it left us.
-        refresh_token: Secret,
-    },
-    /// Nothing but who we are.
-    ClientCredentials,
+/// A login on its way.
+///
+/// It does no I/O and reads no clock; dropping it at any point leaves nothing behind.
+#[derive(Debug)]
+pub struct Flow {
+    config: Config,
+    nonces: Nonces,
+    state: State,
 }
 
 /// What to do next.
@@ -86,72 +49,6 @@ pub struct Login {
     pub tokens: Tokens,
 }
 
-/// Says why there is no login.
-#[derive(Debug, thiserror::Error)]
-pub enum FlowError {
-    /// A server says something about itself that cannot be.
-    #[error(transparent)]
-    Metadata(#[from] MetadataError),
-    /// No server says anything about itself where it should.
-    #[error("{0} has no metadata that a login could begin with")]
-    NoMetadata(String),
-    /// A server has a bad moment.
-    #[error("{url} is not available now (HTTP {status})")]
-    Unavailable {
-        /// What was asked for.
-        url: Url,
-        /// What it answered.
-        status: u16,
-    },
-    /// We are nobody to the authorization server.
-    #[error(transparent)]
-    Identity(#[from] IdentityError),
-    /// The authorization server did not register us.
-    #[error(transparent)]
-    Registration(#[from] RegistrationError),
-    /// The browser brought back no code.
-    #[error(transparent)]
-    Callback(#[from] CallbackError),
-    /// The authorization server gave no token.
-    #[error(transparent)]
-    Token(#[from] TokenError),
-    /// The login was issued by somebody whom the server does not trust any more.
-    #[error("the login is from {issuer}, which the server does not name any more")]
-    IssuerChanged {
-        /// Who issued it.
-        issuer: String,
-    },
-    /// Only a configured client can prove who it is without a person.
-    #[error("client credentials need a configured client with a secret")]
-    NoCredentials,
-    /// The caller did something other than what the last step said.
-    #[error("the login expected something else")]
-    OutOfOrder,
-}
-
-impl FlowError {
-    /// Whether the same login may succeed later, so that nothing has to be thrown away.
-    pub fn is_transient(&self) -> bool {
-        match self {
-            Self::Unavailable { .. } | Self::Registration(RegistrationError::Unavailable(_)) => {
-                true
-            }
-            Self::Token(error) => error.is_transient(),
-            _ => false,
-        }
-    }
-}
-
-/// A login on its way.
-///
-/// It does no I/O and reads no clock; dropping it at any point leaves nothing behind.
-#[derive(Debug)]
-pub struct Flow {
-    config: Config,
-    nonces: Nonces,
-    state: State,
-}
-
 #[derive(Debug)]
 enum State {
     /// Looking for the server's description of itself.
@@ -170,14 +67,6 @@ enum State {
     Fetching(Agreed),
     /// Nothing is expected any more.
     Over,
-}
-
-/// Places that are left to look at, and what was wrong at the ones before.
-#[derive(Debug)]
-struct Search {
-    current: Url,
-    left: VecDeque<Url>,
-    refused: Option<MetadataError>,
 }
 
 /// Who issues tokens for what.
@@ -227,7 +116,7 @@ impl Flow {
                 })
             }
             State::Fetching(agreed) => self.finish(agreed, response),
-            State::Waiting(_) | State::Over => Err(FlowError::OutOfOrder),
+            other @ (State::Waiting(_) | State::Over) => self.out_of_order(other),
         }
     }
 
@@ -235,8 +124,9 @@ impl Flow {
     ///
     /// After [`CallbackError::State`] the login goes on waiting: anybody can send a browser here.
     pub fn redirect(&mut self, redirect: &str) -> Result<Step, FlowError> {
-        let State::Waiting(agreed) = std::mem::replace(&mut self.state, State::Over) else {
-            return Err(FlowError::OutOfOrder);
+        let agreed = match std::mem::replace(&mut self.state, State::Over) {
+            State::Waiting(agreed) => agreed,
+            other => return self.out_of_order(other),
         };
         match callback::accept(redirect, &self.nonces.state, &agreed.discovered.server) {
             Ok(code) => {
@@ -255,6 +145,12 @@ impl Flow {
                 Err(error.into())
             }
         }
+    }
+
+    /// A browser that is reloaded does not end a login either.
+    fn out_of_order(&mut self, state: State) -> Result<Step, FlowError> {
+        self.state = state;
+        Err(FlowError::OutOfOrder)
     }
 
     fn resource(&mut self, mut search: Search, response: &Response) -> Result<Step, FlowError> {
@@ -356,7 +252,8 @@ impl Flow {
                 Ok(self.fetch_token(agreed, request))
             }
             Goal::ClientCredentials => {
-                let agreed = self.config.credentials(discovered)?;
+                let client = self.config.credentials(&discovered.server)?;
+                let agreed = discovered.agreed(client);
                 let request = agreed.token_request(Grant::ClientCredentials);
                 Ok(self.fetch_token(agreed, request))
             }
@@ -417,106 +314,6 @@ impl Flow {
             requested: agreed.discovered.scopes,
             tokens,
         })))
-    }
-}
-
-impl Config {
-    /// Where the server says that it describes itself.
-    fn named(&self) -> Option<&str> {
-        self.challenge.as_ref()?.resource_metadata.as_deref()
-    }
-
-    /// The issuer that knows us already, else the first.
-    fn choose_issuer(&self, listed: &[String]) -> Result<String, MetadataError> {
-        let configured = self.options.configured.as_ref();
-        let configured = configured.and_then(|configured| configured.issuer.as_ref());
-        let knows_us = |issuer: &&String| match &self.goal {
-            Goal::Refresh { issuer: old, .. } => *issuer == old,
-            _ => configured == Some(issuer) || self.options.registrations.knows(issuer),
-        };
-        let chosen = listed.iter().find(knows_us).or(listed.first());
-        chosen.cloned().ok_or(MetadataError::NoAuthorizationServer)
-    }
-
-    /// A refresh token goes back to where it came from, or nowhere.
-    fn check_issuer(&self, found: &Issuer) -> Result<(), FlowError> {
-        match &self.goal {
-            Goal::Refresh { issuer, .. } if !found.is(issuer) => Err(FlowError::IssuerChanged {
-                issuer: issuer.clone(),
-            }),
-            _ => Ok(()),
-        }
-    }
-
-    fn select_scopes(
-        &self,
-        resource: Option<&ProtectedResource>,
-        server: &AuthorizationServer,
-    ) -> Scopes {
-        match &self.goal {
-            Goal::StepUp(scopes) => with_offline_access(scopes, server),
-            _ => {
-                let challenge = self.challenge.as_ref();
-                select_scopes(challenge, self.scopes.as_ref(), resource, server)
-            }
-        }
-    }
-
-    fn credentials(&self, discovered: Discovered) -> Result<Agreed, FlowError> {
-        let configured = self.options.configured.as_ref();
-        if configured.is_none_or(|configured| configured.client.secret.is_none()) {
-            return Err(FlowError::NoCredentials);
-        }
-        let server = &discovered.server;
-        match registration::choose(&self.options, server, &self.redirect_uri, self.now)? {
-            Identity::Known(client) => Ok(discovered.agreed(client)),
-            Identity::Register(_) => Err(FlowError::NoCredentials),
-        }
-    }
-}
-
-impl Search {
-    fn start(candidates: Vec<Url>, config: &Config) -> Result<(Self, Step), FlowError> {
-        let mut left = VecDeque::from(candidates);
-        let none = || FlowError::NoMetadata(config.server.to_string());
-        let current = left.pop_front().ok_or_else(none)?;
-        let step = Step::Fetch(Request::document(current.clone(), &config.protocol_version));
-        let search = Self {
-            current,
-            left,
-            refused: None,
-        };
-        Ok((search, step))
-    }
-
-    /// A bad moment is no absence: to look elsewhere could find an older way in.
-    fn check(&self, response: &Response) -> Result<(), FlowError> {
-        if response.is_transient() {
-            return Err(FlowError::Unavailable {
-                url: self.current.clone(),
-                status: response.status,
-            });
-        }
-        Ok(())
-    }
-
-    /// Looks at the next place. Text that is no document counts as absence: many servers answer all paths with a page.
-    fn next(&mut self, error: Option<MetadataError>, config: &Config) -> Option<Step> {
-        let refused = error.filter(|error| !matches!(error, MetadataError::Malformed(_)));
-        self.refused = self.refused.take().or(refused);
-        self.current = self.left.pop_front()?;
-        let url = self.current.clone();
-        Some(Step::Fetch(Request::document(
-            url,
-            &config.protocol_version,
-        )))
-    }
-
-    fn failed(self, name: &str) -> FlowError {
-        match self.refused {
-            Some(error) => error.into(),
-            None => FlowError::NoMetadata(name.to_owned()),
-        }
     }
 }
 
