@@ -1,0 +1,15 @@
+//! Get, keep and refresh tokens for upstreams; verify tokens for our own endpoint.
+//!
+//! # Layout
+//!
+//! - [`Secret`]: a token, a client secret, a code verifier.
+//! - [`guard`]: which addresses a URL that a server names may lead to.
+//!
+//! # Invariants
+//!
+//! - No secret reaches `Debug`, `Display` or an error.
+
+pub mod guard;
+mod secret;
+
+pub use secret::Secret;

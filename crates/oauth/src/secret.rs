@@ -1,0 +1,59 @@
+use std::fmt;
+
+use serde::{Deserialize, Deserializer};
+use subtle::ConstantTimeEq;
+
+/// Holds text that must not be shown: a token, a client secret, a code verifier.
+///
+/// `Debug` prints `***`, there is no `Display`, and two secrets are compared in a time that depends on their length alone.
+#[derive(Clone)]
+pub struct Secret(Box<str>);
+
+impl Secret {
+    /// Keeps `text` from being shown.
+    pub fn new(text: impl Into<Box<str>>) -> Self {
+        Self(text.into())
+    }
+
+    /// Shows the text, to whoever sends or stores it.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl PartialEq for Secret {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_bytes().ct_eq(other.0.as_bytes()).into()
+    }
+}
+
+impl Eq for Secret {}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(Self::new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Secret;
+
+    #[test]
+    fn debug_shows_nothing() {
+        assert_eq!(format!("{:?}", Some(Secret::new("hunter2"))), "Some(***)");
+    }
+
+    #[test]
+    fn secrets_are_equal_when_their_text_is() {
+        assert_eq!(Secret::new("a"), Secret::new("a"));
+        assert_ne!(Secret::new("a"), Secret::new("b"));
+        assert_ne!(Secret::new("a"), Secret::new("ab"));
+    }
+}
