@@ -3,12 +3,14 @@
 //! # Layout
 //!
 //! - [`Secret`]: a token, a client secret, a code verifier.
+//! - [`browser`]: opens the authorization page.
 //! - [`guard`]: which addresses a URL that a server names may lead to.
 //!
 //! # Invariants
 //!
 //! - No secret reaches `Debug`, `Display` or an error.
 
+pub mod browser;
 pub mod guard;
 mod secret;
 
