@@ -5,6 +5,7 @@
 //! - [`Secret`]: a token, a client secret, a code verifier.
 //! - [`browser`]: opens the authorization page.
 //! - [`guard`]: which addresses a URL that a server names may lead to.
+//! - [`store`]: the file that keeps logins.
 //!
 //! # Invariants
 //!
@@ -13,5 +14,6 @@
 pub mod browser;
 pub mod guard;
 mod secret;
+pub mod store;
 
 pub use secret::Secret;

@@ -5,6 +5,7 @@
 use std::path::Path;
 
 mod browser;
+mod saver;
 
 fn main() {
     let args: Vec<String> = std::env::args().collect();
@@ -17,6 +18,9 @@ fn main() {
         (Some("browser"), args) => browser::record(program, args),
         (Some("failing-browser"), _) => std::process::exit(3),
         (Some("foreground-browser"), _) => browser::stay(program),
+        (_, ["save-for-ever", path]) => saver::save_for_ever(path),
+        (_, ["save", path, name, times]) => saver::save(path, name, times),
+        (_, ["refresh", path, seen]) => saver::refresh(path, seen),
         _ => panic!("nobody asks for {args:?}"),
     }
 }
