@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod browser;
+mod callback_listener;
 mod hostile_urls;
 mod import;
 mod store;
