@@ -1,6 +1,6 @@
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -132,9 +132,7 @@ fn create_private(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
         .mode(0o600)
         .open(path)
         .map_err(StoreError::io("create", path))?;
-    // A umask can take more away than others' access.
-    file.set_permissions(Permissions::from_mode(0o600))
-        .and_then(|()| file.write_all(bytes))
+    file.write_all(bytes)
         .and_then(|()| file.sync_all())
         .map_err(StoreError::io("write", path))
 }
