@@ -2,7 +2,6 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use rustix::fs::OFlags;
@@ -49,30 +48,30 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     sync_directory(path)
 }
 
-/// Keeps a copy of a damaged file beside it and returns its name.
-pub(super) fn keep_damaged(path: &Path, bytes: &[u8]) -> Result<PathBuf, StoreError> {
-    let time = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_secs();
+/// Keeps a copy of a damaged file, found at `time`, beside it and returns its name.
+///
+/// Only when this succeeds may the file be replaced.
+pub(super) fn keep_damaged(path: &Path, bytes: &[u8], time: u64) -> Result<PathBuf, StoreError> {
     let mut copy = beside(path, &format!(".corrupt-{time}"));
-    for number in 1..=MAX_COPIES_PER_SECOND {
-        match create_private(&copy, bytes) {
-            Err(StoreError::Io { source, .. }) if source.kind() == ErrorKind::AlreadyExists => {
-                copy = beside(path, &format!(".corrupt-{time}-{number}"));
-            }
-            created => {
-                created?;
-                break;
-            }
+    let mut created = create_private(&copy, bytes);
+    for number in 1..MAX_COPIES_PER_SECOND {
+        if !created.as_ref().is_err_and(is_taken) {
+            break;
         }
+        copy = beside(path, &format!(".corrupt-{time}-{number}"));
+        created = create_private(&copy, bytes);
     }
+    created?;
     sync_directory(path)?;
     Ok(copy)
 }
 
 /// More than one is only for damage that comes back within a second.
 const MAX_COPIES_PER_SECOND: u32 = 100;
+
+fn is_taken(error: &StoreError) -> bool {
+    matches!(error, StoreError::Io { source, .. } if source.kind() == ErrorKind::AlreadyExists)
+}
 
 /// Creates the directory of `path`, for its owner alone, unless it is there.
 pub(super) fn create_directory(path: &Path) -> Result<(), StoreError> {
@@ -158,5 +157,28 @@ fn directory(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::{MAX_COPIES_PER_SECOND, is_taken, keep_damaged};
+
+    #[test]
+    fn copies_of_damaged_files_are_never_overwritten() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("a.json");
+        for number in 0..MAX_COPIES_PER_SECOND {
+            let text = number.to_string();
+            let copy = keep_damaged(&path, text.as_bytes(), 7).expect("a name is free");
+            assert_eq!(fs::read_to_string(copy).expect("it is there"), text);
+        }
+        let error = keep_damaged(&path, b"one more", 7).expect_err("no name is free");
+        assert!(is_taken(&error), "{error:?}");
+        let first = directory.path().join("a.json.corrupt-7");
+        assert_eq!(fs::read_to_string(first).expect("it is there"), "0");
+        keep_damaged(&path, b"one more", 8).expect("a second later there is room");
     }
 }

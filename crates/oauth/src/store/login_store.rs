@@ -1,5 +1,5 @@
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::disk;
 use super::document::{Damage, Document};
@@ -128,7 +128,7 @@ impl Store {
         };
         let reading = Document::read(bytes.clone());
         if let Some(damage) = reading.damage {
-            let copy = disk::keep_damaged(&self.path, &bytes)?;
+            let copy = disk::keep_damaged(&self.path, &bytes, unix_time())?;
             self.write(&reading.document)?;
             let lost = match damage {
                 Damage::File => vec!["all".to_owned()],
@@ -150,4 +150,9 @@ impl Store {
         }
         disk::replace(&self.path, &bytes)
     }
+}
+
+fn unix_time() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.unwrap_or_default().as_secs()
 }

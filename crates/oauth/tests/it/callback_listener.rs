@@ -77,6 +77,20 @@ async fn a_login_that_tells_nothing_still_answers_the_browser() {
     assert_shows_no_secret(&response);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_login_that_takes_long_does_not_keep_the_browser_waiting() {
+    let listener = listener(Limits::default()).await;
+    let waiter = listener
+        .wait_for(&Secret::new("state-1"))
+        .expect("it is free");
+    let (response, redirect) = tokio::join!(
+        get(&listener, "?code=secret-code&state=state-1"),
+        waiter.redirect()
+    );
+    assert!(response.contains("go back to the program"), "{response}");
+    redirect.expect("it came").show(Page::Done);
+}
+
 #[tokio::test]
 async fn whatever_is_no_redirect_of_a_login_is_refused_and_changes_nothing() {
     let listener = listener(Limits::default()).await;
