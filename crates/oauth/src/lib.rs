@@ -10,23 +10,30 @@
 //! - [`token`]: getting tokens from the token endpoint.
 //! - [`step_up`]: more scopes for an operation that a token does not cover.
 //! - [`flow`]: all of it, as a machine that says what to do next.
+//! - [`guard`]: which addresses a URL that a server names may lead to.
+//! - [`browser`], [`callback_listener`]: opening the authorization page, and where it leads back to.
+//! - [`store`]: the file that keeps logins.
 //!
 //! # Invariants
 //! - Decisions about logins do no I/O and read no clock: they say what to fetch or to open next.
 //! - No secret reaches `Debug`, `Display` or an error.
 
 pub mod authorize;
+pub mod browser;
 pub mod callback;
+pub mod callback_listener;
 mod challenge;
 mod endpoint;
 pub mod exchange;
 pub mod flow;
+pub mod guard;
 pub mod metadata;
 mod provider;
 pub mod registration;
 mod scope;
 mod secret;
 pub mod step_up;
+pub mod store;
 pub mod token;
 
 pub use challenge::Challenge;

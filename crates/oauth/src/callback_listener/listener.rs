@@ -1,0 +1,280 @@
+use std::convert::Infallible;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use http::{HeaderValue, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming as Body;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{sleep, timeout};
+
+use super::page::{Page, html};
+use super::request::{self, Incoming};
+use super::waiters::{WaitError, Waiter, Waiters};
+use crate::secret::Secret;
+
+/// Listens on this machine for browsers that come back from a login.
+///
+/// Dropping it closes every connection and ends every wait.
+#[derive(Debug)]
+pub struct CallbackListener {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    task: AbortHandle,
+}
+
+/// Where and how a [`CallbackListener`] listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// A loopback address.
+    pub address: SocketAddr,
+    /// The path that browsers are sent to.
+    pub path: String,
+    /// What to do when another program has the port.
+    pub when_busy: WhenBusy,
+    /// What may be under way at once, and for how long.
+    pub limits: Limits,
+}
+
+/// What to do when another program has the port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhenBusy {
+    /// Say so: the registration names this port.
+    Fail,
+    /// Take any port: the registration allows it.
+    TakeAnother,
+}
+
+/// What may be under way at once, and for how long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The most logins.
+    pub logins: usize,
+    /// The most connections.
+    pub connections: usize,
+    /// How long the user may take for a login.
+    pub login_time: Duration,
+    /// How long a browser may take for a request, and the program for the page that answers it.
+    pub request_time: Duration,
+}
+
+/// Why nobody listens.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// The address could be reached from other machines.
+    #[error("refusing to listen on {0} for a login: it is not a loopback address")]
+    NotLoopback(SocketAddr),
+    /// Another program has the port.
+    #[error("cannot listen on {0} for the login: another program has this port")]
+    Busy(SocketAddr),
+    /// The system refused.
+    #[error("cannot listen on {address} for the login")]
+    Io {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            address: (Ipv4Addr::LOCALHOST, 19876).into(),
+            path: "/mcp/oauth/callback".to_owned(),
+            when_busy: WhenBusy::Fail,
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            logins: 64,
+            connections: 32,
+            login_time: Duration::from_secs(300),
+            request_time: Duration::from_secs(10),
+        }
+    }
+}
+
+impl CallbackListener {
+    /// Starts to listen, in a task of its own.
+    ///
+    /// # Errors
+    /// The address is not one of this machine alone, or cannot be had.
+    pub async fn bind(config: Config) -> Result<Self, BindError> {
+        let listener = listen(config.address, config.when_busy).await?;
+        let address = listener.local_addr().map_err(|source| BindError::Io {
+            address: config.address,
+            source,
+        })?;
+        let shared = Arc::new(Shared {
+            waiters: Waiters::new(config.limits.logins, config.limits.login_time),
+            address,
+            path: config.path,
+            limits: config.limits,
+        });
+        let task = tokio::spawn(accept(listener, shared.clone())).abort_handle();
+        Ok(Self {
+            address,
+            shared,
+            task,
+        })
+    }
+
+    /// The URL that browsers are to be sent to.
+    #[must_use]
+    pub fn redirect_uri(&self) -> String {
+        format!("http://{}{}", self.address, self.shared.path)
+    }
+
+    /// Waits for the redirect with `state` from now on; begin before the browser is opened.
+    ///
+    /// # Errors
+    /// Somebody waits for this state already, or too many wait.
+    pub fn wait_for(&self, state: &Secret) -> Result<Waiter, WaitError> {
+        self.shared.waiters.add(state)
+    }
+}
+
+impl Drop for CallbackListener {
+    fn drop(&mut self) {
+        self.task.abort();
+        self.shared.waiters.stop();
+    }
+}
+
+#[derive(Debug)]
+struct Shared {
+    waiters: Waiters,
+    address: SocketAddr,
+    path: String,
+    limits: Limits,
+}
+
+async fn listen(address: SocketAddr, when_busy: WhenBusy) -> Result<TcpListener, BindError> {
+    if !address.ip().is_loopback() {
+        return Err(BindError::NotLoopback(address));
+    }
+    match TcpListener::bind(address).await {
+        Ok(listener) => Ok(listener),
+        Err(source) if source.kind() != io::ErrorKind::AddrInUse => {
+            Err(BindError::Io { address, source })
+        }
+        Err(_) if when_busy == WhenBusy::Fail => Err(BindError::Busy(address)),
+        Err(_) => {
+            let address = SocketAddr::new(address.ip(), 0);
+            let listener = TcpListener::bind(address).await;
+            listener.map_err(|source| BindError::Io { address, source })
+        }
+    }
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            Some(_) = connections.join_next() => {}
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) if connections.len() < shared.limits.connections => {
+                    connections.spawn(serve(stream, shared.clone()));
+                }
+                Ok((stream, _)) => refuse(&stream),
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a connection");
+                    sleep(ACCEPT_PAUSE).await;
+                }
+            },
+        }
+    }
+}
+
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// The most bytes of the head of a request. Codes can be long.
+const MAX_HEAD: usize = 32 * 1024;
+
+/// Tells a peer that there are too many connections. Best effort: nobody waits for it.
+fn refuse(stream: &TcpStream) {
+    const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
+        connection: close\r\ncontent-length: 0\r\n\r\n";
+    let _ = stream.try_write(BUSY);
+}
+
+/// Answers one request.
+async fn serve(stream: TcpStream, shared: Arc<Shared>) {
+    let request_time = shared.limits.request_time;
+    let service = service_fn(move |request| {
+        let shared = shared.clone();
+        async move { Ok::<_, Infallible>(answer(&shared, &request).await) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(request_time)
+        .keep_alive(false)
+        .max_buf_size(MAX_HEAD)
+        .serve_connection(TokioIo::new(stream), service);
+    // For the head, for the page, and for a browser that is slow to read it.
+    if let Ok(Err(error)) = timeout(request_time * 3, connection).await {
+        tracing::debug!(%error, "connection ended early");
+    }
+}
+
+async fn answer(shared: &Shared, request: &Request<Body>) -> Response<Full<Bytes>> {
+    let host = request.headers().get(HOST);
+    let incoming = Incoming {
+        method: request.method(),
+        uri: request.uri(),
+        host: host.and_then(|host| host.to_str().ok()),
+    };
+    let delivery = match request::read(&incoming, shared.address, &shared.path) {
+        Ok(delivery) => delivery,
+        Err((status, reason)) => return respond(status, html("Login", reason)),
+    };
+    let Some(page) = shared.waiters.deliver(&delivery.state, delivery.query) else {
+        let reason = "Invalid or expired state parameter";
+        return respond(StatusCode::BAD_REQUEST, html("Login", reason));
+    };
+    let page = match timeout(shared.limits.request_time, page).await {
+        Ok(Ok(page)) => Page::to_html(&page),
+        // Whoever waited has another way to tell the user.
+        _ => html(
+            "Login",
+            "You may close this window and go back to the program.",
+        ),
+    };
+    respond(StatusCode::OK, page)
+}
+
+fn respond(status: StatusCode, page: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::from(page));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (CONTENT_TYPE, "text/html; charset=utf-8"),
+        (CACHE_CONTROL, "no-store"),
+        (
+            CONTENT_SECURITY_POLICY,
+            "default-src 'none'; frame-ancestors 'none'",
+        ),
+        (REFERRER_POLICY, "no-referrer"),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}

@@ -1,0 +1,74 @@
+/// What the user reads in the browser once a login has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Page {
+    /// The login worked.
+    Done,
+    /// It did not, and this is why. The text may be a stranger's: it is shown as text.
+    Failed(String),
+}
+
+impl Page {
+    /// The page as HTML.
+    pub(super) fn to_html(&self) -> String {
+        match self {
+            Self::Done => html("Logged in", "You may close this window."),
+            Self::Failed(reason) => html("The login failed", reason),
+        }
+    }
+}
+
+/// A page with a title and a text.
+pub(super) fn html(title: &str, text: &str) -> String {
+    let (title, text) = (escape(title), escape(text));
+    format!(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\
+         </head><body><h1>{title}</h1><p>{text}</p></body></html>\n"
+    )
+}
+
+/// Writes at most [`MAX_TEXT`] characters so that no browser reads more than text in them.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars().take(MAX_TEXT) {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            character if character.is_control() => escaped.push(' '),
+            character => escaped.push(character),
+        }
+    }
+    escaped
+}
+
+const MAX_TEXT: usize = 1000;
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_TEXT, Page, escape};
+
+    #[test]
+    fn text_of_strangers_stays_text() {
+        for (text, expect) in [
+            ("access denied", "access denied"),
+            (
+                "<script>alert(1)</script>",
+                "&lt;script&gt;alert(1)&lt;/script&gt;",
+            ),
+            ("\"'&amp;", "&quot;&#39;&amp;amp;"),
+            ("a\r\n\0b", "a   b"),
+        ] {
+            assert_eq!(escape(text), expect);
+        }
+        let page = Page::Failed("<b>".to_owned()).to_html();
+        assert!(page.contains("<p>&lt;b&gt;</p>"), "{page}");
+    }
+
+    #[test]
+    fn text_of_strangers_is_cut() {
+        assert_eq!(escape(&"é".repeat(MAX_TEXT)), "é".repeat(MAX_TEXT));
+        assert_eq!(escape(&"é".repeat(MAX_TEXT + 1)), "é".repeat(MAX_TEXT));
+    }
+}

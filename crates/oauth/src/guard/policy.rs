@@ -1,0 +1,282 @@
+use std::net::IpAddr;
+
+use url::{Host, Url};
+
+use super::network::Network;
+
+/// Decides which URLs may be fetched on behalf of one server.
+///
+/// The internet is always within reach, over `https`.
+/// This machine and private networks are within reach only of a server that is on them itself: a
+/// stranger cannot make us ask our neighbors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Guard {
+    loopback: bool,
+    private: bool,
+}
+
+/// Why a URL is not fetched.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// Only `https` is fetched, and `http` inside of networks that are not public.
+    #[error("refusing to fetch a URL with the scheme `{scheme}` here")]
+    Scheme {
+        /// The scheme of the URL.
+        scheme: String,
+    },
+    /// The URL carries a user name or a password.
+    #[error("refusing to fetch a URL with credentials in it")]
+    Credentials,
+    /// The URL names no host.
+    #[error("refusing to fetch a URL without a host")]
+    NoHost,
+    /// The host is on a network that this server may not send us to.
+    #[error("refusing to connect to `{host}`: its address is {network}")]
+    Network {
+        /// The host, or the address it resolved to.
+        host: String,
+        /// The network it is on.
+        network: Network,
+    },
+}
+
+impl Guard {
+    /// Lets nothing but the internet be reached.
+    #[must_use]
+    pub const fn public() -> Self {
+        Self {
+            loopback: false,
+            private: false,
+        }
+    }
+
+    /// Lets the network of a server be reached, which answered at `address`, as well as the internet.
+    ///
+    /// The address is that of the connection on which the server asked for a login; one that its
+    /// name resolves to at another time proves nothing.
+    #[must_use]
+    pub fn for_server_at(address: IpAddr) -> Self {
+        Self::public().allow(Network::of(address))
+    }
+
+    /// Lets `network` be reached too; reserved addresses never are.
+    #[must_use]
+    pub const fn allow(mut self, network: Network) -> Self {
+        match network {
+            Network::Loopback => self.loopback = true,
+            Network::Private => self.private = true,
+            Network::Public | Network::Reserved => {}
+        }
+        self
+    }
+
+    /// Checks all that can be known before the host of `url` is resolved.
+    ///
+    /// # Errors
+    /// Says why the URL must not be fetched.
+    pub fn check_url(&self, url: &Url) -> Result<(), Refusal> {
+        if !matches!(url.scheme(), "https" | "http") {
+            return Err(scheme(url));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(Refusal::Credentials);
+        }
+        match url.host().ok_or(Refusal::NoHost)? {
+            Host::Ipv4(address) => self.check_address(url, address.into()),
+            Host::Ipv6(address) => self.check_address(url, address.into()),
+            Host::Domain(name) if is_localhost(name) => self.check_network(name, Network::Loopback),
+            Host::Domain(_) if url.scheme() == "http" && !self.loopback && !self.private => {
+                Err(scheme(url))
+            }
+            Host::Domain(_) => Ok(()),
+        }
+    }
+
+    /// Checks an address that the host of `url` resolved to, right before connecting to it.
+    ///
+    /// # Errors
+    /// Says why the address must not be connected to.
+    pub fn check_address(&self, url: &Url, address: IpAddr) -> Result<(), Refusal> {
+        let network = Network::of(address);
+        self.check_network(&address.to_string(), network)?;
+        if url.scheme() != "https" && network == Network::Public {
+            return Err(scheme(url));
+        }
+        Ok(())
+    }
+
+    fn check_network(&self, host: &str, network: Network) -> Result<(), Refusal> {
+        let allowed = match network {
+            Network::Public => true,
+            Network::Loopback => self.loopback,
+            Network::Private => self.private,
+            Network::Reserved => false,
+        };
+        if allowed {
+            return Ok(());
+        }
+        Err(Refusal::Network {
+            host: host.to_owned(),
+            network,
+        })
+    }
+}
+
+fn scheme(url: &Url) -> Refusal {
+    Refusal::Scheme {
+        scheme: url.scheme().to_owned(),
+    }
+}
+
+/// Whether a name is, by RFC 6761, always this machine.
+fn is_localhost(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    name == "localhost" || name.ends_with(".localhost")
+}
+
+#[cfg(test)]
+mod tests {
+    use url::Url;
+
+    use super::{Guard, Network, Refusal};
+
+    fn url(text: &str) -> Url {
+        Url::parse(text).expect("a URL")
+    }
+
+    #[track_caller]
+    fn check_urls(guard: Guard, expect: &str, urls: &str) {
+        for text in urls.split_whitespace() {
+            let found = match guard.check_url(&url(text)) {
+                Ok(()) => "ok".to_owned(),
+                Err(Refusal::Scheme { .. }) => "scheme".to_owned(),
+                Err(Refusal::Credentials) => "credentials".to_owned(),
+                Err(Refusal::NoHost) => "no host".to_owned(),
+                Err(Refusal::Network { network, .. }) => network.to_string(),
+            };
+            assert_eq!((text, found.as_str()), (text, expect));
+        }
+    }
+
+    const PUBLIC: Guard = Guard::public();
+    const LOOPBACK: Guard = Guard::public().allow(Network::Loopback);
+    const PRIVATE: Guard = Guard::public().allow(Network::Private);
+
+    #[test]
+    fn the_internet_is_reached_over_https_alone() {
+        let names = "https://example.com https://example.com:8443/a https://8.8.8.8/ \
+             https://[2606:4700::1111]/ https://xn--bcher-kva.example/";
+        for guard in [PUBLIC, LOOPBACK, PRIVATE] {
+            check_urls(guard, "ok", names);
+            check_urls(guard, "scheme", "http://8.8.8.8/ http://[2606:4700::1111]/");
+            check_urls(
+                guard,
+                "scheme",
+                "ftp://example.com/ file:///etc/passwd ws://example.com/ data:,a \
+                 javascript:alert(1) gopher://127.0.0.1:6379/_x unix:/run/a.sock",
+            );
+        }
+        check_urls(PUBLIC, "scheme", "http://example.com/");
+    }
+
+    #[test]
+    fn credentials_in_a_url_are_refused() {
+        check_urls(
+            LOOPBACK,
+            "credentials",
+            "https://a@example.com/ https://a:b@example.com/ https://:b@example.com/ \
+             https://example.com%2f@127.0.0.1/",
+        );
+    }
+
+    #[test]
+    fn this_machine_is_found_in_every_notation() {
+        let urls = "https://127.0.0.1/ https://127.1/ https://127.0.1/ https://2130706433/ \
+             https://0x7f000001/ https://0x7f.1/ https://0177.0.0.1/ https://0177.1/ \
+             https://017700000001/ https://127.0.0.1./ https://127.0.0.1:443/ \
+             https://%31%32%37.0.0.1/ https://127%2e0%2e0%2e1/ https://127。0。0。1/ \
+             https://１２７.0.0.1/ https://①②⑦.⓪.⓪.①/ https://0x7F.0x0.0x0.0x1/ \
+             https://127.0x0.0.01/ https:127.0.0.1 https:/127.0.0.1 https:\\\\127.0.0.1 \
+             https:///127.0.0.1 https://[::1]/ https://[0:0:0:0:0:0:0:1]/ \
+             https://[::ffff:127.0.0.1]/ https://[::ffff:7f00:1]/ https://localhost/ \
+             https://LOCALHOST/ https://localhost./ https://a.localhost/ https://a.localhost./ \
+             https://loc%61lhost/ https://ｌocalhost/ http://127.0.0.1/ http://localhost:9000/";
+        check_urls(PUBLIC, "loopback", urls);
+        check_urls(PRIVATE, "loopback", urls);
+        check_urls(LOOPBACK, "ok", urls);
+    }
+
+    #[test]
+    fn private_networks_are_for_servers_on_them() {
+        let urls = "https://10.0.0.1/ https://10.1/ https://192.168.1.1/ https://172.16.0.1/ \
+             https://100.64.0.1/ https://[fd12::1]/ https://[::ffff:10.0.0.1]/ https://0xa000001/ \
+             http://192.168.1.1:8080/";
+        check_urls(PUBLIC, "private", urls);
+        check_urls(LOOPBACK, "private", urls);
+        check_urls(PRIVATE, "ok", urls);
+    }
+
+    #[test]
+    fn reserved_addresses_are_never_reached() {
+        for guard in [PUBLIC, LOOPBACK, PRIVATE, PRIVATE.allow(Network::Reserved)] {
+            check_urls(
+                guard,
+                "reserved",
+                "http://169.254.169.254/latest/meta-data/ https://0xa9fea9fe/ https://0/ \
+                 https://0.0.0.0/ https://[::]/ https://[fe80::1]/ https://[fd00:ec2::254]/ \
+                 https://[64:ff9b::7f00:1]/ https://[2002:7f00:1::]/ https://[2001::1]/ \
+                 https://100.100.100.200/ https://255.255.255.255/ https://224.0.0.1/",
+            );
+        }
+    }
+
+    #[test]
+    fn what_a_name_resolves_to_is_checked_like_a_literal() {
+        let name = url("https://rebind.example/");
+        let check = |guard: Guard, address: &str| {
+            guard.check_address(&name, address.parse().expect("an address"))
+        };
+        assert_eq!(check(PUBLIC, "8.8.8.8"), Ok(()));
+        assert_eq!(check(LOOPBACK, "127.0.0.1"), Ok(()));
+        for (address, network) in [
+            ("127.0.0.1", Network::Loopback),
+            ("::1", Network::Loopback),
+            ("::ffff:127.0.0.1", Network::Loopback),
+            ("10.0.0.1", Network::Private),
+            ("169.254.169.254", Network::Reserved),
+        ] {
+            let host = address.to_owned();
+            assert_eq!(
+                check(PUBLIC, address),
+                Err(Refusal::Network { host, network })
+            );
+        }
+    }
+
+    #[test]
+    fn a_name_reached_over_http_must_not_be_public() {
+        let name = url("http://mcp.intranet/");
+        assert_eq!(PRIVATE.check_url(&name), Ok(()));
+        let check = |address: &str| PRIVATE.check_address(&name, address.parse().expect("address"));
+        assert_eq!(check("10.0.0.1"), Ok(()));
+        let scheme = "http".to_owned();
+        assert_eq!(check("8.8.8.8"), Err(Refusal::Scheme { scheme }));
+    }
+
+    #[test]
+    fn a_server_opens_its_own_network_and_no_other() {
+        for (address, expect) in [
+            ("127.0.0.1", LOOPBACK),
+            ("::1", LOOPBACK),
+            ("192.168.1.1", PRIVATE),
+            ("fd12::1", PRIVATE),
+            ("8.8.8.8", PUBLIC),
+            ("169.254.169.254", PUBLIC),
+        ] {
+            assert_eq!(
+                Guard::for_server_at(address.parse().expect("an address")),
+                expect
+            );
+        }
+    }
+}

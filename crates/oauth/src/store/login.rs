@@ -1,0 +1,169 @@
+use crate::secret::Secret;
+
+/// What is known about the login at one server.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Login {
+    /// The server that everything here is for.
+    pub server_url: Option<String>,
+    /// The authorization server that everything here is from. OpenCode does not record it.
+    pub issuer: Option<String>,
+    /// What the server is called with.
+    pub tokens: Option<Tokens>,
+    /// How we are registered at the authorization server.
+    pub client: Option<ClientInfo>,
+    /// The PKCE verifier of a login that is under way.
+    pub code_verifier: Option<Secret>,
+    /// The state of a login that is under way.
+    pub oauth_state: Option<Secret>,
+}
+
+/// The tokens of a login.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tokens {
+    /// The bearer token.
+    pub access_token: Secret,
+    /// Buys the next tokens.
+    pub refresh_token: Option<Secret>,
+    /// When the access token ends, in Unix seconds.
+    pub expires_at: Option<f64>,
+    /// The scopes that were granted.
+    pub scope: Option<String>,
+}
+
+/// A registration at an authorization server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClientInfo {
+    /// The public name of this client.
+    pub client_id: String,
+    /// The secret of this client, if it has one.
+    pub client_secret: Option<Secret>,
+    /// When the registration was made, in Unix seconds.
+    pub client_id_issued_at: Option<f64>,
+    /// When the secret ends, in Unix seconds.
+    pub client_secret_expires_at: Option<f64>,
+}
+
+/// Whether a stored login may be used for a server and an authorization server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It was made for both.
+    Own,
+    /// It was made for the server; which authorization server it is from was not recorded.
+    IssuerUnknown,
+    /// It was made for another server or by another authorization server and must not be sent.
+    Foreign,
+}
+
+impl Login {
+    /// Whether this login is one for `server_url`, made by `issuer`.
+    ///
+    /// Both are compared as they are written.
+    #[must_use]
+    pub fn standing(&self, server_url: &str, issuer: &str) -> Standing {
+        match &self.issuer {
+            _ if self.server_url.as_deref() != Some(server_url) => Standing::Foreign,
+            None => Standing::IssuerUnknown,
+            Some(own) if own == issuer => Standing::Own,
+            Some(_) => Standing::Foreign,
+        }
+    }
+
+    /// Makes this a login for `server_url` by `issuer`, and forgets all that was for others.
+    pub fn bind(&mut self, server_url: &str, issuer: &str) {
+        if self.standing(server_url, issuer) == Standing::Foreign {
+            *self = Self::default();
+        }
+        self.server_url = Some(server_url.to_owned());
+        self.issuer = Some(issuer.to_owned());
+    }
+}
+
+impl Tokens {
+    /// Whether the access token ends before `now`, in Unix seconds; never, if nobody said when.
+    #[must_use]
+    pub fn has_expired(&self, now: f64) -> bool {
+        self.expires_at.is_some_and(|end| end <= now)
+    }
+
+    /// These tokens, with what a refresh leaves out taken from the ones before.
+    pub(super) fn renewing(mut self, old: &Self) -> Self {
+        if self.refresh_token.is_none() {
+            self.refresh_token.clone_from(&old.refresh_token);
+        }
+        if self.scope.is_none() {
+            self.scope.clone_from(&old.scope);
+        }
+        self
+    }
+}
+
+impl ClientInfo {
+    /// Whether the secret ends before `now`, in Unix seconds; zero means never.
+    #[must_use]
+    pub fn has_expired(&self, now: f64) -> bool {
+        self.client_secret_expires_at
+            .is_some_and(|end| end > 0.0 && end <= now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ClientInfo, Login, Standing, Tokens};
+    use crate::secret::Secret;
+
+    fn login(server_url: Option<&str>, issuer: Option<&str>) -> Login {
+        Login {
+            server_url: server_url.map(str::to_owned),
+            issuer: issuer.map(str::to_owned),
+            oauth_state: Some(Secret::new("kept")),
+            ..Login::default()
+        }
+    }
+
+    #[test]
+    fn a_login_is_bound_to_server_and_issuer() {
+        for (server_url, issuer, expect) in [
+            (Some("https://s/"), Some("https://i"), Standing::Own),
+            (Some("https://s/"), None, Standing::IssuerUnknown),
+            (Some("https://s/"), Some("https://i/"), Standing::Foreign),
+            (Some("https://s"), Some("https://i"), Standing::Foreign),
+            (Some("https://S/"), None, Standing::Foreign),
+            (None, Some("https://i"), Standing::Foreign),
+            (None, None, Standing::Foreign),
+        ] {
+            let mut login = login(server_url, issuer);
+            assert_eq!(login.standing("https://s/", "https://i"), expect);
+
+            login.bind("https://s/", "https://i");
+            let kept = (expect != Standing::Foreign).then(|| Secret::new("kept"));
+            assert_eq!(login.oauth_state, kept);
+            assert_eq!(login.standing("https://s/", "https://i"), Standing::Own);
+        }
+    }
+
+    #[test]
+    fn tokens_and_secrets_expire() {
+        for (end, tokens_expired, client_expired) in [
+            (None, false, false),
+            (Some(0.0), true, false),
+            (Some(99.9), true, true),
+            (Some(100.0), true, true),
+            (Some(100.1), false, false),
+        ] {
+            let tokens = Tokens {
+                access_token: Secret::new("a"),
+                refresh_token: None,
+                expires_at: end,
+                scope: None,
+            };
+            let client = ClientInfo {
+                client_id: "a".to_owned(),
+                client_secret: None,
+                client_id_issued_at: None,
+                client_secret_expires_at: end,
+            };
+            let expired = (tokens.has_expired(100.0), client.has_expired(100.0));
+            assert_eq!(expired, (tokens_expired, client_expired));
+        }
+    }
+}

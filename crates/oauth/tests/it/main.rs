@@ -1,0 +1,12 @@
+//! Behavior that needs files, processes or sockets.
+
+#![cfg(test)]
+
+mod browser;
+mod callback_listener;
+mod hostile_urls;
+mod import;
+mod store;
+mod store_fixture;
+mod store_processes;
+mod store_refresh;

@@ -1,0 +1,86 @@
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use callgate_oauth::Secret;
+use callgate_oauth::store::{Limits, Login, Store, Tokens};
+use tempfile::TempDir;
+
+/// A directory of its own for a store.
+pub(crate) struct Place(TempDir);
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self(TempDir::new().expect("a directory"))
+    }
+
+    /// A file in the directory.
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub(crate) fn file(&self) -> PathBuf {
+        self.path("mcp-auth.json")
+    }
+
+    pub(crate) fn store(&self) -> Store {
+        Store::new(self.file(), Limits::default())
+    }
+
+    /// A store that is not patient.
+    pub(crate) fn hasty_store(&self) -> Store {
+        let limits = Limits {
+            edit_wait: Duration::from_millis(1),
+            refresh_wait: Duration::from_millis(1),
+            ..Limits::default()
+        };
+        Store::new(self.file(), limits)
+    }
+
+    pub(crate) fn read(&self) -> String {
+        fs::read_to_string(self.file()).expect("the file is there")
+    }
+
+    /// Writes the file from outside, for its owner alone.
+    pub(crate) fn write(&self, text: &[u8]) {
+        fs::write(self.file(), text).expect("the directory can be written");
+        self.set_mode(0o600);
+    }
+
+    pub(crate) fn set_mode(&self, mode: u32) {
+        fs::set_permissions(self.file(), fs::Permissions::from_mode(mode)).expect("it is ours");
+    }
+
+    /// The names and modes of all files in the directory, in order.
+    pub(crate) fn files(&self) -> Vec<(String, u32)> {
+        let entries = fs::read_dir(self.0.path()).expect("the directory can be read");
+        let mut files: Vec<(String, u32)> = entries
+            .map(|entry| {
+                let entry = entry.expect("the directory can be read");
+                let mode = entry.metadata().expect("it is there").permissions().mode();
+                let name = entry.file_name().into_string().expect("a plain name");
+                (name, mode & 0o7777)
+            })
+            .collect();
+        files.sort();
+        files
+    }
+}
+
+/// A login with these tokens and nothing else.
+pub(crate) fn login(access_token: &str, refresh_token: Option<&str>) -> Login {
+    Login {
+        tokens: Some(tokens(access_token, refresh_token)),
+        ..Login::default()
+    }
+}
+
+pub(crate) fn tokens(access_token: &str, refresh_token: Option<&str>) -> Tokens {
+    Tokens {
+        access_token: Secret::new(access_token),
+        refresh_token: refresh_token.map(Secret::new),
+        expires_at: None,
+        scope: None,
+    }
+}

@@ -1,0 +1,106 @@
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::store_fixture::Place;
+
+const KILLS: u32 = 200;
+
+#[test]
+fn a_process_that_is_killed_while_saving_loses_nothing() {
+    let place = Place::new();
+    let mut saved = 0;
+    for kill in 0..KILLS {
+        let mut process = start(&["save-for-ever", text(&place.file())]);
+        let output = process.stdout.take().expect("it is piped");
+        let mut lines = BufReader::new(output).lines();
+        lines.next().expect("it saves").expect("it writes");
+        // Not to wait for anything, but to end at another point of the save each time.
+        sleep(Duration::from_micros(u64::from(kill) * 37 % 3_000));
+        process.kill().expect("it runs");
+        process.wait().expect("it ran");
+
+        // It may have saved once more than it could say.
+        let said: u64 = last(lines.map(|line| line.expect("it writes"))).unwrap_or(saved + 1);
+        let stored = stored(&place);
+        assert!(
+            (said..=said + 1).contains(&stored),
+            "said {said}, stored {stored}"
+        );
+        assert!(stored > saved, "stored {stored} after {saved}");
+        saved = stored;
+
+        for (name, mode) in place.files() {
+            assert_eq!((name.as_str(), mode), (name.as_str(), 0o600));
+            assert!(!name.contains("corrupt"), "{name}");
+        }
+    }
+}
+
+#[test]
+fn processes_that_save_at_once_lose_nothing() {
+    let place = Place::new();
+    let names = ["a", "b", "c"];
+    let processes = names.map(|name| start(&["save", text(&place.file()), name, "40"]));
+    for mut process in processes {
+        assert!(process.wait().expect("it ran").success());
+    }
+    for (name, count) in [("a", "40"), ("b", "40"), ("c", "40"), ("shared", "120")] {
+        let login = place
+            .store()
+            .login(name)
+            .expect("it reads")
+            .expect("it is there");
+        let tokens = login.tokens.expect("it was set");
+        assert_eq!((name, tokens.access_token.expose()), (name, count));
+    }
+}
+
+#[test]
+fn a_hundred_processes_that_want_a_token_refresh_it_once() {
+    let place = Place::new();
+    let saved = start(&["save", text(&place.file()), "own", "1"]).wait();
+    assert!(saved.expect("it ran").success());
+    for seen in ["1", "2"] {
+        let path = place.file();
+        let processes: Vec<Child> = (0..100)
+            .map(|_| start(&["refresh", text(&path), seen]))
+            .collect();
+        for process in processes {
+            let output = process.wait_with_output().expect("it ran");
+            let next = (seen.parse::<u64>().expect("a number") + 1).to_string();
+            assert_eq!(String::from_utf8_lossy(&output.stdout).trim_end(), next);
+        }
+    }
+    let log = std::fs::read_to_string(place.path("mcp-auth.json.log"));
+    assert_eq!(log.expect("somebody refreshed"), "1\n2\n");
+}
+
+fn start(args: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_callgate-oauth-peer"))
+        .args(args)
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts")
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a plain name")
+}
+
+/// The number in the last line that was written to its end.
+fn last(lines: impl Iterator<Item = String>) -> Option<u64> {
+    lines.last().map(|line| line.parse().expect("a number"))
+}
+
+fn stored(place: &Place) -> u64 {
+    let login = place
+        .store()
+        .login("killed")
+        .expect("it is whole")
+        .expect("it is there");
+    let tokens = login.tokens.expect("it was set");
+    tokens.access_token.expose().parse().expect("a number")
+}

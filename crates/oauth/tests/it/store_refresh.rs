@@ -1,0 +1,142 @@
+use callgate_oauth::Secret;
+use callgate_oauth::store::{Login, Refresh, StoreError, Ticket};
+
+use crate::store_fixture::{Place, login, tokens};
+
+#[test]
+fn whoever_comes_first_refreshes_and_what_is_left_out_stays() {
+    let place = stored(login("at-1", Some("rt-1")));
+    let ticket = ticket(&place);
+    assert_eq!(ticket.tokens(), &tokens("at-1", Some("rt-1")));
+
+    let renewed = login("at-2", Some("rt-1"));
+    let outcome = ticket.complete(tokens("at-2", None)).expect("it saves");
+    assert_eq!(outcome, Some(renewed.clone()));
+    assert_eq!(current(&place), Some(renewed));
+}
+
+#[test]
+fn a_rotated_refresh_token_replaces_the_old_one() {
+    let place = stored(login("at-1", Some("rt-1")));
+    let outcome = ticket(&place)
+        .complete(tokens("at-2", Some("rt-2")))
+        .expect("it saves");
+    assert_eq!(outcome, Some(login("at-2", Some("rt-2"))));
+}
+
+#[test]
+fn whoever_comes_second_uses_what_the_first_has_got() {
+    let place = stored(login("at-2", Some("rt-2")));
+    let refresh = place
+        .store()
+        .begin_refresh("a", &Secret::new("at-1"))
+        .expect("it reads");
+    let Refresh::Changed(found) = refresh else {
+        panic!("there is another token: {refresh:?}");
+    };
+    assert_eq!(found, login("at-2", Some("rt-2")));
+}
+
+#[test]
+fn a_refresh_that_fails_without_an_answer_keeps_the_tokens() {
+    let place = stored(login("at-1", Some("rt-1")));
+    drop(ticket(&place));
+    assert_eq!(current(&place), Some(login("at-1", Some("rt-1"))));
+    drop(ticket(&place));
+}
+
+#[test]
+fn tokens_that_are_rejected_are_forgotten_and_the_registration_stays() {
+    let with_server = |login: Login| Login {
+        server_url: Some("https://s".to_owned()),
+        ..login
+    };
+    let place = stored(with_server(login("at-1", Some("rt-1"))));
+    assert_eq!(ticket(&place).reject().expect("it saves"), None);
+    assert_eq!(current(&place), Some(with_server(Login::default())));
+}
+
+#[test]
+fn a_login_that_was_made_meanwhile_wins() {
+    let meanwhile = login("at-9", Some("rt-9"));
+    for reject in [false, true] {
+        let place = stored(login("at-1", Some("rt-1")));
+        let ticket = ticket(&place);
+        place
+            .store()
+            .update("a", |it| *it = meanwhile.clone())
+            .expect("it saves");
+        let outcome = if reject {
+            ticket.reject()
+        } else {
+            ticket.complete(tokens("at-2", Some("rt-2")))
+        };
+        assert_eq!(outcome.expect("it reads"), Some(meanwhile.clone()));
+        assert_eq!(current(&place), Some(meanwhile.clone()));
+    }
+}
+
+#[test]
+fn a_logout_is_not_undone() {
+    let place = stored(login("at-1", Some("rt-1")));
+    let ticket = ticket(&place);
+    place.store().remove("a").expect("it saves");
+    let outcome = ticket.complete(tokens("at-2", None)).expect("it reads");
+    assert_eq!(outcome, None);
+    assert_eq!(current(&place), None);
+    let refresh = place
+        .store()
+        .begin_refresh("a", &Secret::new("at-1"))
+        .expect("it reads");
+    assert!(matches!(refresh, Refresh::Gone), "{refresh:?}");
+}
+
+#[test]
+fn nobody_waits_for_a_refresh_for_ever_and_others_do_not_wait() {
+    let place = stored(login("at-1", Some("rt-1")));
+    place
+        .store()
+        .update("b", |it| *it = login("at-1", None))
+        .expect("it saves");
+    let ticket = ticket(&place);
+    let seen = Secret::new("at-1");
+    let error = place
+        .hasty_store()
+        .begin_refresh("a", &seen)
+        .expect_err("it is locked");
+    assert!(matches!(error, StoreError::Busy { .. }), "{error:?}");
+    let other = place
+        .hasty_store()
+        .begin_refresh("b", &seen)
+        .expect("it is free");
+    assert!(matches!(other, Refresh::Ours(_)), "{other:?}");
+    drop(ticket);
+    place
+        .hasty_store()
+        .begin_refresh("a", &seen)
+        .expect("it is free");
+}
+
+fn stored(login: Login) -> Place {
+    let place = Place::new();
+    place
+        .store()
+        .update("a", |it| *it = login)
+        .expect("it saves");
+    place
+}
+
+fn current(place: &Place) -> Option<Login> {
+    place.store().login("a").expect("it reads")
+}
+
+fn ticket(place: &Place) -> Ticket {
+    match place
+        .store()
+        .begin_refresh("a", &Secret::new("at-1"))
+        .expect("it reads")
+    {
+        Refresh::Ours(ticket) => ticket,
+        other => panic!("it is ours to refresh: {other:?}"),
+    }
+}
