@@ -6,10 +6,10 @@ use callgate_wire::legacy::elicitation::ElicitationCompleteParams;
 use callgate_wire::legacy::method as old;
 use callgate_wire::logging::LogLevel;
 use callgate_wire::result::ResultType;
-use callgate_wire::{Method, Notification, RawJson, Request, Splice, method};
+use callgate_wire::{Method, Notification, RawJson, Request, Splice, code, method};
 use futures_util::FutureExt;
 
-use super::ask::Answers;
+use super::ask::{Answers, unheard};
 use super::convert;
 use super::outlet::{Message, Outlet};
 use super::session::Session;
@@ -100,7 +100,11 @@ impl Session {
             params,
             level,
         };
-        let mut answer = upstream.call(&asking, notify)?;
+        let can_be_asked = outlet.carries_questions();
+        let mut answer = match can_be_asked {
+            true => upstream.call(&asking, notify)?,
+            false => upstream.without_questions().call(&asking, notify)?,
+        };
         let wants_progress = params.at(&["_meta", "progressToken"]).is_some();
         let is_wanted = |notification: &Notification| match notification.method.as_str() {
             method::NOTIFICATIONS_PROGRESS => wants_progress,
@@ -124,7 +128,10 @@ impl Session {
                             tell(&notification, outlet).await;
                         }
                     }
-                    return outcome;
+                    return match outcome {
+                        Err(error) if !can_be_asked && wants_to_ask(&error) => Err(unheard()),
+                        outcome => outcome,
+                    };
                 }
             }
         }
@@ -152,6 +159,15 @@ async fn with_room<T>(
             return found;
         }
     }
+}
+
+/// Whether a service fails because its client cannot be asked.
+fn wants_to_ask(error: &Error) -> bool {
+    let required = error
+        .data()
+        .and_then(|data| data.get("requiredCapabilities"));
+    error.code() == code::MISSING_REQUIRED_CLIENT_CAPABILITY
+        && required.is_some_and(|required| required.get("extensions").is_none())
 }
 
 /// The params without what only a server may have given the client, or only 2025-11-25 has.

@@ -70,15 +70,18 @@ impl Endpoint {
             return answer::no_session(posted.id());
         };
         entry.touch();
-        // Without events there are no ids to come back with.
-        let keep = if visitor.events {
-            Keep::Events
+        let (source, outlet) = if visitor.events {
+            let source = entry.streams().open(Keep::Events);
+            let outlet = source.for_request();
+            (source, outlet)
         } else {
-            Keep::Nothing
+            // Without events there are no ids to come back with, and no questions are heard.
+            let source = entry.streams().open(Keep::Nothing);
+            let outlet = source.for_response();
+            (source, outlet)
         };
-        let source = entry.streams().open(keep);
         let id = posted.id().cloned();
-        match receive(session, posted, &self.settings.json, source.for_request()) {
+        match receive(session, posted, &self.settings.json, outlet) {
             Ok(true) => {}
             Ok(false) => return answer::accepted(),
             Err(error) => return answer::reject(id.as_ref(), &error),
