@@ -124,6 +124,12 @@ impl Session {
     pub(crate) fn is_over(&self) -> bool {
         self.shared.transport.is_over()
     }
+
+    /// Whether calls wait here for their clients to come back.
+    #[cfg(feature = "http-client")]
+    pub(crate) fn has_parked_calls(&self) -> bool {
+        !self.shared.parked.is_empty()
+    }
 }
 
 impl Service for Session {
