@@ -31,6 +31,7 @@ impl Parked {
     }
 
     /// Whether no call waits.
+    #[cfg(feature = "http-client")]
     pub(super) fn is_empty(&self) -> bool {
         self.calls().is_empty()
     }

@@ -121,6 +121,7 @@ impl Session {
     }
 
     /// Whether the connection or the session is gone for good.
+    #[cfg(feature = "http-client")]
     pub(crate) fn is_over(&self) -> bool {
         self.shared.transport.is_over()
     }

@@ -1,7 +1,7 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callgate_wire::capabilities::{ClientCapabilities, ElicitationCapability};
+use callgate_wire::capabilities::ElicitationCapability;
 use callgate_wire::legacy::cancel::CancelledParams;
 use callgate_wire::legacy::logging::SetLevelParams;
 use callgate_wire::legacy::method as old;
@@ -18,7 +18,7 @@ use super::outlet::{Message, Outlet};
 use super::questions::Questions;
 use super::running::{Full, Running};
 use super::tasks::Tasks;
-use super::upstream::{Identity, Upstream};
+use super::upstream::Upstream;
 use crate::error::{Error, Kind};
 use crate::service::{Caller, Service};
 
@@ -69,17 +69,14 @@ impl Session {
     }
 
     /// A client that sent a request without any handshake: it can do nothing but ask.
+    #[cfg(feature = "http-server")]
     pub(crate) fn without_handshake(
         service: Arc<dyn Service>,
         caller: Caller,
         version: Version,
         config: Config,
     ) -> Arc<Self> {
-        let upstream = Upstream {
-            service,
-            caller,
-            identity: Arc::new(Identity::new(ClientCapabilities::default(), None)),
-        };
+        let upstream = Upstream::of_stranger(service, caller);
         Self::new(version, upstream, Offers::default(), config)
     }
 

@@ -48,6 +48,16 @@ impl Identity {
 }
 
 impl Upstream {
+    /// The service, asked in the name of a client that has said nothing of itself.
+    #[cfg(feature = "http-server")]
+    pub(super) fn of_stranger(service: Arc<dyn Service>, caller: Caller) -> Self {
+        Self {
+            service,
+            caller,
+            identity: Arc::new(Identity::new(ClientCapabilities::default(), None)),
+        }
+    }
+
     /// The same service, asked as by a client that also knows the tasks of the extension.
     pub(super) fn with_tasks(&self) -> Self {
         let capabilities = self.identity.capabilities.clone();

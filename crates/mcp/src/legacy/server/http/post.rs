@@ -12,7 +12,9 @@ use super::headers::SESSION_ID;
 use super::reading::Reading;
 use super::streams::{Keep, Streams};
 use crate::error::{Error, Kind};
-use crate::legacy::server::{Message, Outlet, Session, receive_batch};
+use crate::legacy::server::batch;
+use crate::legacy::server::outlet::{Message, Outlet};
+use crate::legacy::server::session::Session;
 use crate::transport::http::server::Posted;
 
 impl Endpoint {
@@ -140,7 +142,7 @@ pub(super) fn receive(
             session.start(request, outlet);
             return Ok(true);
         }
-        Posted::Array(array, _) => return receive_batch(session, &array, json, outlet),
+        Posted::Array(array, _) => return batch::receive(session, &array, json, outlet),
         Posted::Malformed(error) => {
             return Err(Error::new(Kind::InvalidRequest, error.to_string()));
         }

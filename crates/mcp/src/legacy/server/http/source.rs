@@ -5,7 +5,7 @@ use bytes::Bytes;
 
 use super::streams::Streams;
 use super::table::{Event, Front};
-use crate::legacy::server::{Message, MessageKind, Outlet};
+use crate::legacy::server::outlet::{Message, MessageKind, Outlet};
 use crate::service::BoxFuture;
 
 /// The end of a stream where it is read. Dropping it leaves the stream.
