@@ -13,6 +13,7 @@ use super::ask::{Answers, unheard};
 use super::convert;
 use super::outlet::{Message, Outlet};
 use super::session::Session;
+use super::tasks::must_be_a_task;
 use super::upstream::{Asking, Upstream};
 use crate::client::{TRY_AGAIN, may_ask, next_round};
 use crate::error::{Error, Kind};
@@ -31,10 +32,16 @@ impl Session {
         outlet: &Arc<dyn Outlet>,
     ) -> Result<RawJson, Error> {
         let method = &request.method;
-        let result = self.drive(&self.upstream, request, outlet).await?;
+        let outcome = self.drive(&self.upstream, request, outlet).await;
+        let result = match (outcome, self.tasks()) {
+            (Err(error), Some(tasks)) if must_be_a_task(request, &error) => {
+                self.hold(tasks, request, outlet).await?
+            }
+            (outcome, _) => outcome?,
+        };
         check_complete(method, &result)?;
         let result = convert::result(self.version(), method, &result);
-        Ok(match (method.as_str(), &self.tasks) {
+        Ok(match (method.as_str(), self.known_tasks()) {
             (method::TOOLS_LIST, Some(_)) => convert::with_task_support(&result),
             _ => result,
         })

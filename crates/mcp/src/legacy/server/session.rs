@@ -34,8 +34,8 @@ pub(crate) struct Session {
     running: Running,
     pub(super) questions: Arc<Questions>,
     subscriptions: Subscriptions,
-    /// Only where both the revision and the service have tasks.
-    pub(super) tasks: Option<Tasks>,
+    /// Only where the service has tasks.
+    tasks: Option<Tasks>,
 }
 
 /// What is logged to a client that has not said what it wants.
@@ -82,12 +82,11 @@ impl Session {
 
     fn new(version: Version, upstream: Upstream, offers: Offers, config: Config) -> Arc<Self> {
         let lists = offers.changes.clone();
-        let has_tasks = offers.tasks && version == Version::V2025_11_25;
         Arc::new(Self {
             version,
             config,
             subscriptions: Subscriptions::new(upstream.clone(), lists, config.subscriptions),
-            tasks: has_tasks.then(|| Tasks::new(&upstream, &config)),
+            tasks: offers.tasks.then(|| Tasks::new(&upstream, &config)),
             upstream,
             offers,
             level: Mutex::default(),
@@ -164,6 +163,17 @@ impl Session {
         self.subscriptions.close();
     }
 
+    /// The tasks, where the service has them.
+    pub(super) fn tasks(&self) -> Option<&Tasks> {
+        self.tasks.as_ref()
+    }
+
+    /// The tasks, where the revision of the client has them too.
+    pub(super) fn known_tasks(&self) -> Option<&Tasks> {
+        let is_known = self.version == Version::V2025_11_25;
+        self.tasks().filter(|_| is_known)
+    }
+
     /// The lowest level of log messages to send.
     pub(super) fn level(&self) -> Option<LogLevel> {
         *self.level.lock().unwrap_or_else(PoisonError::into_inner)
@@ -197,7 +207,7 @@ impl Session {
                 Some(Err(Error::method_not_found(&request.method)))
             }
             method::TASKS_GET | method::TASKS_CANCEL | old::TASKS_LIST | old::TASKS_RESULT
-                if self.tasks.is_none() =>
+                if self.known_tasks().is_none() =>
             {
                 Some(Err(Error::method_not_found(&request.method)))
             }
@@ -219,7 +229,7 @@ impl Session {
     }
 
     async fn answer(&self, request: &Request, outlet: &Arc<dyn Outlet>) -> Result<RawJson, Error> {
-        if let Some(tasks) = &self.tasks
+        if let Some(tasks) = self.known_tasks()
             && let Some(answer) = self.answer_task(tasks, request, outlet).await
         {
             return answer;
