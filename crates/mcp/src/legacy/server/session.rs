@@ -237,6 +237,13 @@ impl Session {
         match request.method.as_str() {
             old::RESOURCES_SUBSCRIBE => self.subscribe(request, Change::Watch).await,
             old::RESOURCES_UNSUBSCRIBE => self.subscribe(request, Change::Unwatch).await,
+            method::TOOLS_LIST
+            | method::PROMPTS_LIST
+            | method::RESOURCES_LIST
+            | method::RESOURCES_TEMPLATES_LIST => {
+                self.subscriptions.settle().await;
+                self.forward(request, outlet).await
+            }
             _ => self.forward(request, outlet).await,
         }
     }
