@@ -202,6 +202,7 @@ impl Error {
     }
 
     /// The same error for one more of those who waited for what failed.
+    #[cfg(feature = "http-client")]
     pub(crate) fn shared(&self) -> Self {
         let inner = &self.0;
         Self(Box::new(Inner {

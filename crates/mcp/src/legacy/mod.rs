@@ -5,7 +5,7 @@
 //! # Layout
 //! - [`server`] faces old clients: it holds their sessions and calls nothing but a
 //!   [`Service`](crate::Service).
-//! - [`client`] faces old servers: it performs the handshake and is itself a service.
+//! - `client` faces old servers: it performs the handshake and is itself a service.
 //!
 //! A relay between an old client and an old server runs through both; a relay between new ones
 //! through neither.

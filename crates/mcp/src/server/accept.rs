@@ -41,6 +41,7 @@ impl RequestMeta {
     }
 
     /// Whether the request names the revision `version`.
+    #[cfg(feature = "http-server")]
     pub(crate) fn names(&self, version: &str) -> bool {
         self.meta
             .version

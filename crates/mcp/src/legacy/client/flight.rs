@@ -240,13 +240,7 @@ impl Flight {
 
     /// Goes on without asking, and gives back what will not be answered.
     pub(super) fn refuse(&self) -> Vec<Question> {
-        let mut state = self.state();
-        state.stage = Stage::Attached;
-        let questions = std::mem::take(&mut state.questions);
-        questions
-            .into_iter()
-            .map(|(_, question)| question)
-            .collect()
+        self.unanswered(Stage::Attached)
     }
 
     /// Goes on for the next request of the client.
@@ -273,13 +267,7 @@ impl Flight {
 
     /// Ends the call, and gives back what will not be answered.
     pub(super) fn close(&self) -> Vec<Question> {
-        let mut state = self.state();
-        state.stage = Stage::Over;
-        let questions = std::mem::take(&mut state.questions);
-        questions
-            .into_iter()
-            .map(|(_, question)| question)
-            .collect()
+        self.unanswered(Stage::Over)
     }
 
     /// Passes on how far the call has come, under the name that its client gave it.
@@ -312,6 +300,17 @@ impl Flight {
         if client.log_level.is_some_and(|wanted| wanted <= level) {
             client.notify.offer(message.clone());
         }
+    }
+
+    /// Takes out all questions, and goes on in `stage`.
+    fn unanswered(&self, stage: Stage) -> Vec<Question> {
+        let mut state = self.state();
+        state.stage = stage;
+        let questions = std::mem::take(&mut state.questions);
+        questions
+            .into_iter()
+            .map(|(_, question)| question)
+            .collect()
     }
 
     fn log_level(&self) -> Option<LogLevel> {

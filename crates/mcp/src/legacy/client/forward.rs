@@ -260,7 +260,7 @@ impl Shared {
         let (Some(level), true) = (wanted, self.server.has(&["logging"])) else {
             return;
         };
-        if *lock(&self.log_level) == wanted {
+        if *self.told_level() == wanted {
             return;
         }
         let params = RawJson::encode(&SetLevelParams::new(level)).expect("a level is always JSON");
@@ -271,7 +271,7 @@ impl Shared {
         let (heard, _hearing) = Heard::channel(1);
         let telling = self.transport.request(outgoing, heard);
         match timeout(self.config.handshake, telling).await {
-            Ok(Ok(_)) => *lock(&self.log_level) = wanted,
+            Ok(Ok(_)) => *self.told_level() = wanted,
             _ => tracing::debug!(server = %self.name, "the level of log messages was not set"),
         }
     }
@@ -304,10 +304,4 @@ fn as_task(params: &RawJson) -> Result<RawJson, Error> {
         .set(&["task"], &RawJson::empty_object())
         .finish()
         .map_err(|error| Error::invalid_params(error.to_string()))
-}
-
-fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
 use callgate_wire::legacy::method as old;
-use callgate_wire::{Frame, Id, Notification, RawJson, RpcError, Version, code};
+use callgate_wire::{Id, Notification, RawJson, RpcError, Version};
 
-use super::transport::{Heard, Hearing, Incoming, Outgoing, Transport};
+use super::transport::{Heard, Hearing, Outgoing, Transport};
 use crate::error::Error;
 use crate::service::BoxFuture;
 use crate::transport::line::{Link, Unwanted};
@@ -16,7 +16,12 @@ impl Lines {
     /// Speaks the old protocol on `link` from now on; also what is heard there outside of answers.
     pub(super) fn new(link: Arc<Link>, capacity: usize) -> (Self, Hearing) {
         let (heard, hearing) = Heard::channel(capacity);
-        link.divert(move |link, frame| attend(&heard, link, frame));
+        link.divert(move |link, frame| {
+            if let Some((id, refusal)) = heard.offer(frame) {
+                // On a connection that is over there is nobody to tell.
+                let _ = link.respond(&id, &Err(refusal));
+            }
+        });
         (Self(link), hearing)
     }
 }
@@ -57,25 +62,5 @@ impl Transport for Lines {
 
     fn is_over(&self) -> bool {
         self.0.is_over()
-    }
-}
-
-/// Passes a message on. A question that there is no room for is refused.
-fn attend(heard: &Heard, link: &Link, frame: Frame) {
-    let message = match frame {
-        Frame::Request(request) => Incoming::Request(request),
-        Frame::Notification(notification) => Incoming::Notification(notification),
-        Frame::Response(_) => return,
-    };
-    match heard.offer(message) {
-        Ok(()) => {}
-        Err(Incoming::Notification(notification)) => {
-            tracing::debug!(method = %notification.method, "dropped a notification");
-        }
-        Err(Incoming::Request(request)) => {
-            let error = RpcError::new(code::INTERNAL_ERROR, "too many messages wait");
-            // On a connection that is over there is nobody to tell.
-            let _ = link.respond(&request.id, &Err(error));
-        }
     }
 }

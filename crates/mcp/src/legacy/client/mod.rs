@@ -61,4 +61,4 @@ pub use remote::Remote;
 pub use stream::Stream;
 
 #[cfg(feature = "http-client")]
-pub(crate) use transport::{Heard, Incoming, Outgoing, Transport};
+pub(crate) use transport::{Heard, Outgoing, Transport};

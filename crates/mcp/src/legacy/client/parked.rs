@@ -30,6 +30,12 @@ impl Parked {
         }
     }
 
+    /// Whether no call waits.
+    #[cfg(feature = "http-client")]
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls().is_empty()
+    }
+
     /// Whether another call may wait.
     pub(super) fn has_room(&self) -> bool {
         self.calls().len() < self.most

@@ -53,8 +53,7 @@ pub(super) struct Shared {
     pub(super) watched: Watched,
     pub(super) tasks: Arc<Tasks>,
     pub(super) tools: Tools,
-    /// The level of log messages that the server was last told.
-    pub(super) log_level: Mutex<Option<LogLevel>>,
+    told_level: Mutex<Option<LogLevel>>,
     discover: RawJson,
     hearing: Mutex<Hearing>,
 }
@@ -87,7 +86,7 @@ impl Session {
             watched: Watched::default(),
             tasks: Arc::default(),
             tools: Tools::default(),
-            log_level: Mutex::default(),
+            told_level: Mutex::default(),
             hearing: Mutex::new(hearing),
             name,
             transport,
@@ -121,8 +120,15 @@ impl Session {
     }
 
     /// Whether the connection or the session is gone for good.
+    #[cfg(feature = "http-client")]
     pub(crate) fn is_over(&self) -> bool {
         self.shared.transport.is_over()
+    }
+
+    /// Whether calls wait here for their clients to come back.
+    #[cfg(feature = "http-client")]
+    pub(crate) fn has_parked_calls(&self) -> bool {
+        !self.shared.parked.is_empty()
     }
 }
 
@@ -180,6 +186,13 @@ impl Shared {
     /// Whether nothing will be heard of the server any more.
     pub(super) fn is_deaf(&self) -> bool {
         self.hearing().is_closed() || self.transport.is_over()
+    }
+
+    /// The level of log messages that the server was last told.
+    pub(super) fn told_level(&self) -> MutexGuard<'_, Option<LogLevel>> {
+        self.told_level
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn hearing(&self) -> MutexGuard<'_, Hearing> {

@@ -12,7 +12,7 @@ use crate::service::Caller;
 /// The sessions with one old server, one for each caller and each set of capabilities.
 ///
 /// There are only so many. Where there is no room for another, the one that has rested longest makes
-/// way, and with it the calls that wait for input in it.
+/// way; none does in which a call is made or waits for input.
 #[derive(Default)]
 pub(super) struct Sessions(Mutex<State>);
 
@@ -39,7 +39,7 @@ struct Entry {
 
 /// A session, or the attempt to open one, which all who need it wait for.
 ///
-/// It is in use as long as anybody else holds it.
+/// It is in use as long as anybody else holds it, or calls wait in it for their clients.
 #[derive(Default)]
 pub(super) struct Place(OnceCell<Result<Opened, Error>>);
 
@@ -144,11 +144,16 @@ impl Place {
             None => false,
         }
     }
+
+    fn has_parked_calls(&self) -> bool {
+        let opened = self.0.get().and_then(|outcome| outcome.as_ref().ok());
+        opened.is_some_and(|opened| opened.session.has_parked_calls())
+    }
 }
 
 impl Entry {
     fn is_idle(&self) -> bool {
-        Arc::strong_count(&self.place) == 1
+        Arc::strong_count(&self.place) == 1 && !self.place.has_parked_calls()
     }
 }
 

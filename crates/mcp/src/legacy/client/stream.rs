@@ -4,7 +4,7 @@ use callgate_wire::Version;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::config::Config;
-use super::era::probe;
+use super::era::{Era, probe};
 use super::identity::Identity;
 use super::speaker::{Broken, Found, Speaker, meet};
 use crate::error::Error;
@@ -19,6 +19,7 @@ pub struct Stream {
     speaker: Speaker,
     name: Arc<str>,
     connection: Arc<Connection>,
+    assumed: Option<Era>,
     config: Config,
 }
 
@@ -41,8 +42,16 @@ impl Stream {
             speaker: Speaker::default(),
             name,
             connection: Arc::new(connection),
+            assumed: None,
             config,
         }
+    }
+
+    /// The same server, of which the era is known already: it is not asked.
+    #[must_use]
+    pub fn assume(mut self, era: Era) -> Self {
+        self.assumed = Some(era);
+        self
     }
 
     /// The revision that the server speaks; `None` until a call has found out.
@@ -62,18 +71,25 @@ impl Service for Stream {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
         self.speaker.call(call, || {
             let (name, connection) = (self.name.clone(), self.connection.clone());
-            let config = self.config;
+            let (assumed, config) = (self.assumed, self.config);
             async move {
-                let found = find(connection, config).await;
+                let found = find(connection, assumed, config).await;
                 found.unwrap_or_else(|error| Found::Broken(Broken::new(&name, &error)))
             }
         })
     }
 }
 
-async fn find(connection: Arc<Connection>, config: Config) -> Result<Found, Error> {
+async fn find(
+    connection: Arc<Connection>,
+    assumed: Option<Era>,
+    config: Config,
+) -> Result<Found, Error> {
     let identity = Identity::of_everybody();
     let link = connection.link().clone();
-    let era = probe(&link, &identity, &config).await?;
+    let era = match assumed {
+        Some(era) => era,
+        None => probe(&link, &identity, &config).await?,
+    };
     meet(&link, connection, era, &identity, config).await
 }

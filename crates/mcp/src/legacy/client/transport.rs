@@ -1,4 +1,4 @@
-use callgate_wire::{Id, Method, Notification, RawJson, Request, RpcError, Version};
+use callgate_wire::{Frame, Id, Method, Notification, RawJson, Request, RpcError, Version, code};
 use tokio::sync::mpsc;
 
 use crate::error::Error;
@@ -71,10 +71,25 @@ impl Heard {
         (Self(sender), receiver)
     }
 
-    /// Passes a message on without waiting, or gives it back where there is no room or nobody.
-    pub(crate) fn offer(&self, message: Incoming) -> Result<(), Incoming> {
-        self.0
-            .try_send(message)
-            .map_err(mpsc::error::TrySendError::into_inner)
+    /// Passes on a message that is no response, without waiting.
+    ///
+    /// A question that there is no room for, or nobody to hear, is refused: what to answer it with.
+    pub(crate) fn offer(&self, frame: Frame) -> Option<(Id, RpcError)> {
+        let message = match frame {
+            Frame::Request(request) => Incoming::Request(request),
+            Frame::Notification(notification) => Incoming::Notification(notification),
+            Frame::Response(_) => return None,
+        };
+        let refused = self.0.try_send(message).err()?;
+        match refused.into_inner() {
+            Incoming::Request(request) => {
+                let error = RpcError::new(code::INTERNAL_ERROR, "too many messages wait");
+                Some((request.id, error))
+            }
+            Incoming::Notification(Notification { method, .. }) => {
+                tracing::debug!(%method, "dropped a notification: too many messages wait");
+                None
+            }
+        }
     }
 }

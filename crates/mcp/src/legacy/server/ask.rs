@@ -37,6 +37,9 @@ impl Session {
         outlet: &Arc<dyn Outlet>,
         task: Option<&RawJson>,
     ) -> Result<Answers, Error> {
+        if !outlet.carries_questions() {
+            return Err(unheard());
+        }
         let asked = self.asked(requests)?;
         let mut waiting = Vec::with_capacity(asked.len());
         for (key, Asked { kind, params }) in asked {
@@ -76,6 +79,12 @@ impl Session {
         }
         Ok(asked)
     }
+}
+
+/// The end of a call that asks somebody who would not hear it.
+pub(super) fn unheard() -> Error {
+    let message = "the server has a question, and a client that accepts no events cannot be asked";
+    Error::new(error::Kind::InputRequired, message)
 }
 
 /// Waits for one answer.

@@ -136,6 +136,10 @@ impl Outlet for Share {
     fn room(&self) -> BoxFuture<'_, ()> {
         self.joined.outlet.room()
     }
+
+    fn carries_questions(&self) -> bool {
+        self.joined.outlet.carries_questions()
+    }
 }
 
 impl Drop for Share {

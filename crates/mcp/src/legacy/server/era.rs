@@ -22,6 +22,10 @@ pub(crate) enum Named {
     /// It names one that is open; on stdio the process is the session.
     Open,
     /// It names one that is not there, or no longer.
+    #[cfg_attr(
+        not(any(feature = "http-server", test)),
+        expect(dead_code, reason = "only over HTTP do messages name sessions")
+    )]
     Gone,
 }
 

@@ -6,13 +6,14 @@ use callgate_wire::legacy::elicitation::ElicitationCompleteParams;
 use callgate_wire::legacy::method as old;
 use callgate_wire::logging::LogLevel;
 use callgate_wire::result::ResultType;
-use callgate_wire::{Method, Notification, RawJson, Request, Splice, method};
+use callgate_wire::{Method, Notification, RawJson, Request, Splice, code, method};
 use futures_util::FutureExt;
 
-use super::ask::Answers;
+use super::ask::{Answers, unheard};
 use super::convert;
 use super::outlet::{Message, Outlet};
 use super::session::Session;
+use super::tasks::must_be_a_task;
 use super::upstream::{Asking, Upstream};
 use crate::client::{TRY_AGAIN, may_ask, next_round};
 use crate::error::{Error, Kind};
@@ -31,10 +32,16 @@ impl Session {
         outlet: &Arc<dyn Outlet>,
     ) -> Result<RawJson, Error> {
         let method = &request.method;
-        let result = self.drive(&self.upstream, request, outlet).await?;
+        let outcome = self.drive(&self.upstream, request, outlet).await;
+        let result = match (outcome, self.tasks()) {
+            (Err(error), Some(tasks)) if must_be_a_task(request, &error) => {
+                self.hold(tasks, request, outlet).await?
+            }
+            (outcome, _) => outcome?,
+        };
         check_complete(method, &result)?;
         let result = convert::result(self.version(), method, &result);
-        Ok(match (method.as_str(), &self.tasks) {
+        Ok(match (method.as_str(), self.known_tasks()) {
             (method::TOOLS_LIST, Some(_)) => convert::with_task_support(&result),
             _ => result,
         })
@@ -100,7 +107,11 @@ impl Session {
             params,
             level,
         };
-        let mut answer = upstream.call(&asking, notify)?;
+        let can_be_asked = outlet.carries_questions();
+        let mut answer = match can_be_asked {
+            true => upstream.call(&asking, notify)?,
+            false => upstream.without_questions().call(&asking, notify)?,
+        };
         let wants_progress = params.at(&["_meta", "progressToken"]).is_some();
         let is_wanted = |notification: &Notification| match notification.method.as_str() {
             method::NOTIFICATIONS_PROGRESS => wants_progress,
@@ -124,7 +135,10 @@ impl Session {
                             tell(&notification, outlet).await;
                         }
                     }
-                    return outcome;
+                    return match outcome {
+                        Err(error) if !can_be_asked && wants_to_ask(&error) => Err(unheard()),
+                        outcome => outcome,
+                    };
                 }
             }
         }
@@ -152,6 +166,15 @@ async fn with_room<T>(
             return found;
         }
     }
+}
+
+/// Whether a service fails because its client cannot be asked.
+fn wants_to_ask(error: &Error) -> bool {
+    let required = error
+        .data()
+        .and_then(|data| data.get("requiredCapabilities"));
+    error.code() == code::MISSING_REQUIRED_CLIENT_CAPABILITY
+        && required.is_some_and(|required| required.get("extensions").is_none())
 }
 
 /// The params without what only a server may have given the client, or only 2025-11-25 has.

@@ -12,7 +12,7 @@
 //! - `convert`: from the newest revision to theirs.
 //! - `batch`: several messages in one.
 //! - `http`: sessions over HTTP.
-//! - `process`: the session of a process, on its stdio.
+//! - `line_session`: the session over lines, on stdio.
 
 mod ask;
 mod batch;
@@ -23,19 +23,18 @@ mod forward;
 mod handshake;
 #[cfg(feature = "http-server")]
 pub(crate) mod http;
+mod line_session;
 mod listen;
 mod outlet;
-mod process;
 mod questions;
 mod running;
 mod session;
 mod tasks;
 mod upstream;
 
-pub(crate) use batch::{is_batch, receive as receive_batch};
-pub(crate) use era::{Clues, Era, Named, decide, is_handshake};
-pub(crate) use outlet::{Message, MessageKind, Outlet};
-pub(crate) use process::Process;
-pub(crate) use session::Session;
+pub(crate) use batch::is_batch;
+pub(crate) use era::is_handshake;
+pub(crate) use line_session::LineSession;
+pub(crate) use outlet::{Message, Outlet};
 
 pub use config::Config;

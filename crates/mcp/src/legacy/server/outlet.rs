@@ -12,6 +12,11 @@ pub(crate) trait Outlet: Send + Sync + 'static {
 
     /// Waits until another message should be appended.
     fn room(&self) -> BoxFuture<'_, ()>;
+
+    /// Whether the client hears requests here, and not only the response.
+    fn carries_questions(&self) -> bool {
+        true
+    }
 }
 
 /// A message to an old client, encoded on one line.

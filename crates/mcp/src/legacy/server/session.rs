@@ -1,7 +1,7 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callgate_wire::capabilities::{ClientCapabilities, ElicitationCapability};
+use callgate_wire::capabilities::ElicitationCapability;
 use callgate_wire::legacy::cancel::CancelledParams;
 use callgate_wire::legacy::logging::SetLevelParams;
 use callgate_wire::legacy::method as old;
@@ -18,7 +18,7 @@ use super::outlet::{Message, Outlet};
 use super::questions::Questions;
 use super::running::{Full, Running};
 use super::tasks::Tasks;
-use super::upstream::{Identity, Upstream};
+use super::upstream::Upstream;
 use crate::error::{Error, Kind};
 use crate::service::{Caller, Service};
 
@@ -34,8 +34,8 @@ pub(crate) struct Session {
     running: Running,
     pub(super) questions: Arc<Questions>,
     subscriptions: Subscriptions,
-    /// Only where both the revision and the service have tasks.
-    pub(super) tasks: Option<Tasks>,
+    /// Only where the service has tasks.
+    tasks: Option<Tasks>,
 }
 
 /// What is logged to a client that has not said what it wants.
@@ -69,28 +69,24 @@ impl Session {
     }
 
     /// A client that sent a request without any handshake: it can do nothing but ask.
+    #[cfg(feature = "http-server")]
     pub(crate) fn without_handshake(
         service: Arc<dyn Service>,
         caller: Caller,
         version: Version,
         config: Config,
     ) -> Arc<Self> {
-        let upstream = Upstream {
-            service,
-            caller,
-            identity: Arc::new(Identity::new(ClientCapabilities::default(), None)),
-        };
+        let upstream = Upstream::of_stranger(service, caller);
         Self::new(version, upstream, Offers::default(), config)
     }
 
     fn new(version: Version, upstream: Upstream, offers: Offers, config: Config) -> Arc<Self> {
         let lists = offers.changes.clone();
-        let has_tasks = offers.tasks && version == Version::V2025_11_25;
         Arc::new(Self {
             version,
             config,
             subscriptions: Subscriptions::new(upstream.clone(), lists, config.subscriptions),
-            tasks: has_tasks.then(|| Tasks::new(&upstream, &config)),
+            tasks: offers.tasks.then(|| Tasks::new(&upstream, &config)),
             upstream,
             offers,
             level: Mutex::default(),
@@ -167,6 +163,17 @@ impl Session {
         self.subscriptions.close();
     }
 
+    /// The tasks, where the service has them.
+    pub(super) fn tasks(&self) -> Option<&Tasks> {
+        self.tasks.as_ref()
+    }
+
+    /// The tasks, where the revision of the client has them too.
+    pub(super) fn known_tasks(&self) -> Option<&Tasks> {
+        let is_known = self.version == Version::V2025_11_25;
+        self.tasks().filter(|_| is_known)
+    }
+
     /// The lowest level of log messages to send.
     pub(super) fn level(&self) -> Option<LogLevel> {
         *self.level.lock().unwrap_or_else(PoisonError::into_inner)
@@ -200,7 +207,7 @@ impl Session {
                 Some(Err(Error::method_not_found(&request.method)))
             }
             method::TASKS_GET | method::TASKS_CANCEL | old::TASKS_LIST | old::TASKS_RESULT
-                if self.tasks.is_none() =>
+                if self.known_tasks().is_none() =>
             {
                 Some(Err(Error::method_not_found(&request.method)))
             }
@@ -222,7 +229,7 @@ impl Session {
     }
 
     async fn answer(&self, request: &Request, outlet: &Arc<dyn Outlet>) -> Result<RawJson, Error> {
-        if let Some(tasks) = &self.tasks
+        if let Some(tasks) = self.known_tasks()
             && let Some(answer) = self.answer_task(tasks, request, outlet).await
         {
             return answer;
@@ -230,6 +237,13 @@ impl Session {
         match request.method.as_str() {
             old::RESOURCES_SUBSCRIBE => self.subscribe(request, Change::Watch).await,
             old::RESOURCES_UNSUBSCRIBE => self.subscribe(request, Change::Unwatch).await,
+            method::TOOLS_LIST
+            | method::PROMPTS_LIST
+            | method::RESOURCES_LIST
+            | method::RESOURCES_TEMPLATES_LIST => {
+                self.subscriptions.settle().await;
+                self.forward(request, outlet).await
+            }
             _ => self.forward(request, outlet).await,
         }
     }

@@ -48,18 +48,36 @@ impl Identity {
 }
 
 impl Upstream {
+    /// The service, asked in the name of a client that has said nothing of itself.
+    #[cfg(feature = "http-server")]
+    pub(super) fn of_stranger(service: Arc<dyn Service>, caller: Caller) -> Self {
+        Self {
+            service,
+            caller,
+            identity: Arc::new(Identity::new(ClientCapabilities::default(), None)),
+        }
+    }
+
     /// The same service, asked as by a client that also knows the tasks of the extension.
     pub(super) fn with_tasks(&self) -> Self {
-        let Identity {
-            capabilities,
-            client_info,
-            ..
-        } = &*self.identity;
-        let capabilities = capabilities
-            .clone()
-            .with_extension(EXTENSION, RawJson::empty_object());
+        let capabilities = self.identity.capabilities.clone();
+        self.as_able_to(capabilities.with_extension(EXTENSION, RawJson::empty_object()))
+    }
+
+    /// The same service, asked as by a client that cannot be asked anything.
+    pub(super) fn without_questions(&self) -> Self {
+        self.as_able_to(ClientCapabilities {
+            elicitation: None,
+            roots: None,
+            sampling: None,
+            ..self.identity.capabilities.clone()
+        })
+    }
+
+    fn as_able_to(&self, capabilities: ClientCapabilities) -> Self {
+        let client_info = self.identity.client_info.clone();
         Self {
-            identity: Arc::new(Identity::new(capabilities, client_info.clone())),
+            identity: Arc::new(Identity::new(capabilities, client_info)),
             ..self.clone()
         }
     }

@@ -16,7 +16,7 @@ use super::in_flight::{InFlight, Running};
 use super::lines::{Line, Lines, is_header};
 use super::outbox::{Outbox, Sender};
 use crate::error::{Error, Kind};
-use crate::legacy::server::{Message, Outlet, Process, is_batch, is_handshake};
+use crate::legacy::server::{LineSession, Message, Outlet, is_batch, is_handshake};
 use crate::notifier::Notifier;
 use crate::server::accept::{self, RequestMeta};
 use crate::server::reply;
@@ -45,7 +45,7 @@ where
 {
     let legacy = config
         .legacy
-        .map(|legacy| Process::new(service.clone(), legacy, config.limits));
+        .map(|legacy| LineSession::new(service.clone(), legacy, config.limits));
     let session = Arc::new(Session {
         service,
         legacy,
@@ -74,7 +74,7 @@ where
 pub(super) struct Session {
     service: Arc<dyn Service>,
     /// The same service for a client of an older revision.
-    legacy: Option<Arc<Process>>,
+    legacy: Option<Arc<LineSession>>,
     config: Config,
     outbox: Outbox,
     in_flight: InFlight,

@@ -4,8 +4,8 @@ use callgate_mcp::{Kind, Retry};
 use serde_json::json;
 
 use super::fixture::{
-    TAIL, asks, complete, connect, connect_as, heard, outcome, request, start, start_told, told,
-    tool_call,
+    TAIL, asks, complete, connect, connect_as, error, heard, outcome, request, start, start_told,
+    told, tool_call,
 };
 use crate::stdio_fixture::{cancelled, json as raw, notification, result};
 
@@ -164,4 +164,23 @@ async fn the_server_may_ask_whether_we_are_there_and_nothing_unknown() {
     );
     peer.send(&asks("8", "tasks/list", "{}")).await;
     assert_eq!(heard(&mut peer).await["error"]["code"], -32601);
+}
+
+#[tokio::test]
+async fn what_the_server_asks_faster_than_it_is_dealt_with_is_refused() {
+    let config = Config {
+        heard: 1,
+        ..Config::default()
+    };
+    let (_stream, mut peer) = connect(ALL, config).await;
+    // Both come at once, before anybody can deal with the first.
+    let both = [asks("7", "ping", "{}"), asks("8", "ping", "{}")];
+    peer.send(&both.join("\n")).await;
+    assert_eq!(
+        peer.lines(2).await,
+        [
+            error("8", -32603, "too many messages wait"),
+            result("7", "{}")
+        ]
+    );
 }

@@ -1,6 +1,9 @@
+use std::time::Duration;
+
 use callgate_mcp::upstream::Config;
 use callgate_mcp::wire::RawJson;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::fixture::{asked, connect, error, heard, outcome, request, start, tool_call};
 use crate::stdio_fixture::{notification, result};
@@ -76,14 +79,20 @@ async fn hc_21_a_url_to_open_first_is_asked_for_and_the_call_made_again() {
 
 #[tokio::test(start_paused = true)]
 async fn hc_21_a_server_that_does_not_say_when_the_user_is_done_is_asked_after_a_while() {
-    let (stream, mut peer) = connect(ALL, Config::default()).await;
+    let config = Config {
+        page: Duration::from_secs(7),
+        ..Config::default()
+    };
+    let (stream, mut peer) = connect(ALL, config).await;
     let first = start(&stream, tool_call(OPENS_URLS));
     heard(&mut peer).await;
     peer.send(URL_REQUIRED).await;
     let asked = asked(first).await;
     let retry = tool_call(OPENS_URLS).retry(&asked, &json!({"1":{"action":"accept"}}));
+    let retried = Instant::now();
     let _second = start(&stream, retry);
     assert_eq!(heard(&mut peer).await["id"], 4);
+    assert_eq!(retried.elapsed().as_secs(), 7);
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use callgate_mcp::upstream::Config;
 use serde_json::{Value, json};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::fixture::{
     EVERYTHING, FORM, TAIL, asked, asks, complete, connect, connect_as, heard, outcome, questions,
@@ -95,6 +95,26 @@ async fn a_call_may_ask_several_times_and_several_things_at_once() {
     );
     peer.send(&result("3", r#"{"content":[]}"#)).await;
     complete(fourth).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_of_one_call_are_gathered_for_so_long() {
+    let config = Config {
+        gather: Duration::from_secs(5),
+        ..Config::default()
+    };
+    let (stream, mut peer) = connect(TOOLS, config).await;
+    let call = start(&stream, tool_call(EVERYTHING));
+    heard(&mut peer).await;
+    let begun = Instant::now();
+    ask(&mut peer, "1").await;
+    sleep(Duration::from_secs(4)).await;
+    peer.send(&asks("2", "roots/list", "{}")).await;
+    assert_eq!(
+        questions(&asked(call).await),
+        json!([["1", "elicitation/create"], ["2", "roots/list"]])
+    );
+    assert_eq!(begun.elapsed().as_secs(), 5);
 }
 
 #[tokio::test]

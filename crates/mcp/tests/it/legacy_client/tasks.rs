@@ -205,20 +205,36 @@ async fn a_task_is_its_callers_and_for_those_who_know_tasks() {
 }
 
 #[tokio::test]
-async fn tasks_are_bounded() {
-    let config = Config {
-        tasks: 0,
+async fn tasks_are_bounded_in_all_and_for_each_caller() {
+    let limits = |tasks, tasks_per_caller| Config {
+        tasks,
+        tasks_per_caller,
         ..Config::default()
     };
-    let (stream, mut peer) = connect(TASKS, config).await;
-    let call = start(&stream, knowing("tools/call", r#""name":"may""#));
-    tell_tools(&mut peer).await;
-    heard(&mut peer).await;
-    peer.send(&result("4", &format!(r#"{{"task":{}}}"#, task("working"))))
-        .await;
-    let refused = outcome(call).await.expect_err("there is no room");
-    assert_eq!(refused.kind(), Kind::Busy);
-    assert_eq!(heard(&mut peer).await["method"], "tasks/cancel");
+    for (config, caller) in [(limits(1, 9), "bob"), (limits(9, 1), "ann")] {
+        let (stream, mut peer) = connect(TASKS, config).await;
+        let call = |caller| start(&stream, knowing("tools/call", r#""name":"may""#).by(caller));
+        let created = |id: &str| {
+            let task = task("working").replace("t1", id);
+            result(id, &format!(r#"{{"task":{task}}}"#))
+        };
+        let first = call("ann");
+        tell_tools(&mut peer).await;
+        assert_eq!(heard(&mut peer).await["id"], 4);
+        peer.send(&created("4")).await;
+        complete(first).await;
+        assert_eq!(heard(&mut peer).await["method"], "tasks/result");
+        let second = call(caller);
+        assert_eq!(heard(&mut peer).await["id"], 6);
+        peer.send(&created("6")).await;
+        let refused = outcome(second).await.expect_err("there is no room");
+        assert_eq!(refused.kind(), Kind::Busy);
+        let cancel = heard(&mut peer).await;
+        assert_eq!(
+            (&cancel["method"], &cancel["params"]),
+            (&json!("tasks/cancel"), &json!({"taskId":"6"}))
+        );
+    }
 }
 
 #[tokio::test]

@@ -145,6 +145,21 @@ async fn a_question_on_the_stream_is_answered_by_another_post() {
     assert_eq!(peer.chunk().await, None);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_client_that_accepts_no_events_is_asked_nothing_and_knows_at_once() {
+    let subject = Subject::start().await;
+    let client = subject.open(NEWEST).await;
+    let start = Instant::now();
+    for tool in ["hello", "roots"] {
+        let json = client.call(tool).set("accept", "application/json");
+        assert_eq!(
+            subject.ask(&json).await.body,
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"the server has a question, and a client that accepts no events cannot be asked"}}"#
+        );
+    }
+    assert_eq!(start.elapsed().as_secs(), 0);
+}
+
 #[tokio::test]
 async fn a_canceled_request_ends_without_a_response() {
     for accept in ["application/json, text/event-stream", "application/json"] {

@@ -1,5 +1,7 @@
 //! Streams that were cut, and what is kept of them.
 
+use std::time::Duration;
+
 use callgate_mcp::legacy::server::Config as LegacyConfig;
 use tokio::time::Instant;
 
@@ -119,6 +121,22 @@ async fn so_many_bytes_are_kept_and_no_more() {
     assert_eq!(
         rest.body,
         event("1-2", &logged("two")) + &event("1-3", &response(1, "talked"))
+    );
+}
+
+#[tokio::test]
+async fn a_stream_begins_with_how_long_to_wait_before_coming_back() {
+    let subject = Subject::with_legacy(LegacyConfig {
+        retry: Duration::from_millis(2500),
+        ..LegacyConfig::default()
+    })
+    .await;
+    let client = subject.open(NEWEST).await;
+    let events = client.call("echo").set("accept", "text/event-stream");
+    let begin = "id: 1-0\nretry: 2500\ndata: \n\n";
+    assert_eq!(
+        subject.ask(&events).await.body,
+        begin.to_owned() + &event("1-1", &response(1, "echo"))
     );
 }
 

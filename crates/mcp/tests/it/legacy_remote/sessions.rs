@@ -1,12 +1,17 @@
 //! Which sessions there are, and what becomes of calls when one is gone.
 
-use callgate_mcp::{Kind, Service};
+use callgate_mcp::wire::Splice;
+use callgate_mcp::{Kind, Reply, Service};
 use futures_util::future::join_all;
+use tokio::sync::mpsc;
 
 use super::old_server::{
-    COMPLETE, INITIALIZED, RESULT, from, log, next, old_server, opened, remote, tool_call, what,
+    COMPLETE, INITIALIZED, RESULT, accepted, from, log, next, old_server, opened, remote,
+    tool_call, what,
 };
-use crate::http_client::peer::{Peer, call, failure, http, json, result, soon};
+use crate::http_client::peer::{
+    Answer, Peer, SSE_HEAD, call, chunk, event, failure, http, json, raw, result, soon,
+};
 
 #[tokio::test]
 async fn sl_c5_twenty_calls_lose_their_session_and_share_the_next() {
@@ -137,6 +142,55 @@ async fn hc_5_every_caller_and_every_set_of_capabilities_has_a_session_of_its_ow
             "session-2"
         ]
     );
+}
+
+#[tokio::test]
+async fn hc_2_a_session_does_not_make_way_while_a_call_waits_for_input_in_it() {
+    let mut sessions = 0;
+    let (stream, pieces) = mpsc::unbounded_channel();
+    let mut pieces = Some(pieces);
+    let question = r#"{"jsonrpc":"2.0","id":"q","method":"roots/list"}"#;
+    let first = format!("{SSE_HEAD}{}", chunk(&event(question)));
+    stream.send(first.into_bytes()).unwrap();
+    let mut asking: Option<String> = None;
+    let peer = Peer::start(move |request| match what(request).as_str() {
+        "initialize" => {
+            sessions += 1;
+            opened(&format!("session-{sessions}"), &request.result(INITIALIZED))
+        }
+        "response" => {
+            let result = asking.take().expect("a call waits");
+            stream.send(chunk(&event(&result)).into_bytes()).unwrap();
+            accepted()
+        }
+        _ => old_server(request, |request| {
+            match request.header("mcp-session-id").unwrap() {
+                "session-1" => {
+                    asking = Some(request.result(RESULT));
+                    Answer::Pieces(pieces.take().expect("one call"))
+                }
+                _ => json(&request.result(RESULT)),
+            }
+        }),
+    })
+    .await;
+    let server = remote(&peer);
+    let roots = r#"{"roots":{}}"#;
+    let asked = match soon(server.call(from("ann", roots))).await.unwrap() {
+        Reply::InputRequired(asked) => asked,
+        other => panic!("nothing was asked: {other:?}"),
+    };
+    for number in 0..300 {
+        result(&server, from(&number.to_string(), "{}")).await;
+    }
+    let mut again = from("ann", roots);
+    let state = asked.get("requestState").unwrap();
+    again.params = Splice::new(&again.params)
+        .set(&["requestState"], &state)
+        .set(&["inputResponses", "1"], &raw(r#"{"roots":[]}"#))
+        .finish()
+        .unwrap();
+    assert_eq!(result(&server, again).await, COMPLETE);
 }
 
 #[tokio::test]

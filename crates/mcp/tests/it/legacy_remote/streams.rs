@@ -52,6 +52,32 @@ async fn sl_c8_a_stream_is_resumed_after_the_last_event_and_the_wait_asked_for()
     assert_eq!(resumed, [expect("second"), expect("third")]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn sl_c8_a_stream_is_resumed_so_often_in_vain_and_no_more() {
+    let unavailable = || http("503 Service Unavailable", "text/plain", "");
+    let empty = || sse(": nothing\n\n");
+    for rest in [unavailable as fn() -> Answer, empty] {
+        let mut peer = Peer::start(move |request| match what(request).as_str() {
+            "GET" => rest(),
+            _ => old_server(request, |_| sse("id: first\ndata:\n\n")),
+        })
+        .await;
+        let outcome = remote(&peer).call(tool_call()).await;
+        let error = outcome.expect_err("the response never comes");
+        assert_eq!(
+            (error.kind(), error.retry(), error.to_string().as_str()),
+            (
+                Kind::Closed,
+                Retry::Never,
+                "server `peer` ended the stream before the response"
+            )
+        );
+        let sent = log(&mut peer);
+        let resumed = sent.iter().filter(|what| *what == "GET").count();
+        assert_eq!(resumed, 12, "{sent:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_server_that_may_ask_can_do_so_outside_of_calls_before_the_first() {
     let mut peer =

@@ -2,6 +2,7 @@
 
 use callgate_mcp::{Kind, Retry, Service};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use super::old_server::{
     COMPLETE, INITIALIZED, RESULT, accepted, log, next, refused, remote, tool_call, what,
@@ -128,6 +129,25 @@ async fn a_stream_that_begins_with_anything_else_is_refused() {
         let error = failure(&remote(&peer), tool_call()).await;
         assert!(error.to_string().ends_with(did), "{error}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_does_not_say_in_time_where_to_post_to_is_given_up() {
+    let (stream, pieces) = mpsc::unbounded_channel();
+    let mut pieces = Some(pieces);
+    let first = format!("{SSE_HEAD}{}", chunk(": nothing yet\n\n"));
+    stream.send(first.into_bytes()).unwrap();
+    let mut peer = Peer::start(move |request| match what(request).as_str() {
+        "GET" => Answer::Pieces(pieces.take().expect("one stream")),
+        _ => refused(request),
+    })
+    .await;
+    let begun = Instant::now();
+    let error = failure(&remote(&peer), tool_call()).await;
+    let did = "did not say within 10s where to post messages to";
+    assert!(error.to_string().ends_with(did), "{error}");
+    assert_eq!(begun.elapsed().as_secs(), 10);
+    peer.disconnected().await;
 }
 
 #[tokio::test]

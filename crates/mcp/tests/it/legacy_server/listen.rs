@@ -128,6 +128,33 @@ async fn hc_9_a_subscription_is_answered_when_it_is_acknowledged_and_replaces_th
 }
 
 #[tokio::test]
+async fn hc_9_a_list_is_read_once_its_changes_are_heard() {
+    let (service, mut subscriptions, _drops) = subscribable();
+    let (mut peer, _server) = old_client(service, "2025-11-25", "{}").await;
+    let listen = soon(subscriptions.recv()).await.unwrap();
+    peer.send(&request("1", "tools/list", "{}")).await;
+    peer.send(&request("2", "tools/call", r#"{"name":"t"}"#))
+        .await;
+    let next = soon(subscriptions.recv()).await.unwrap();
+    assert_eq!(next.call.method.as_str(), "tools/call");
+    listen.acknowledge(LISTS).await;
+    let next = soon(subscriptions.recv()).await.unwrap();
+    assert_eq!(next.call.method.as_str(), "tools/list");
+}
+
+#[tokio::test(start_paused = true)]
+async fn hc_9_a_list_is_read_in_the_end_even_if_changes_are_not_heard() {
+    let (service, mut subscriptions, _drops) = subscribable();
+    let (mut peer, _server) = old_client(service, "2025-11-25", "{}").await;
+    let _listen = soon(subscriptions.recv()).await.unwrap();
+    for id in ["1", "2"] {
+        peer.send(&request(id, "tools/list", "{}")).await;
+        let list = soon(subscriptions.recv()).await.unwrap();
+        assert_eq!(list.call.method.as_str(), "tools/list");
+    }
+}
+
+#[tokio::test]
 async fn hc_9_a_resource_that_is_not_acknowledged_is_an_error_and_all_else_stays() {
     let (service, mut subscriptions, mut drops) = subscribable();
     let (mut peer, _server) = old_client(service, "2025-06-18", "{}").await;

@@ -1,11 +1,11 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use callgate_mcp::Service;
 use callgate_mcp::wire::RawJson;
+use callgate_mcp::{Error, Service};
 
 use super::fixture::{ASKABLE, DISCOVERED, error, limited, old_client, old_client_with, request};
-use crate::stdio_fixture::{RawPeer, complete, json, result, service, soon};
+use crate::stdio_fixture::{RawPeer, cancelled, complete, json, result, service, soon};
 
 const TIMES: &str = r#""createdAt":"2026-07-28T00:00:00Z","lastUpdatedAt":"2026-07-28T00:00:00Z""#;
 
@@ -40,6 +40,12 @@ fn with_tasks(looks: &[String]) -> (Arc<dyn Service>, Arc<Mutex<Vec<String>>>) {
                         r#""logging":{},"extensions":{"io.modelcontextprotocol/tasks":{}}"#,
                     )),
                     "tools/list" => complete(r#"{"resultType":"complete","tools":[{"name":"a"}]}"#),
+                    "tools/call"
+                        if !declared && call.params.get("name") == Some(json(r#""must""#)) =>
+                    {
+                        let extensions = r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
+                        Err(Error::missing_capability(&json(extensions)))
+                    }
                     "tools/call" if !declared => complete(
                         r#"{"resultType":"complete","content":[{"type":"text","text":"now"}]}"#,
                     ),
@@ -269,6 +275,54 @@ async fn hc_10_a_session_lists_its_own_tasks_and_knows_no_others() {
             error("5", r#"{"code":-32602,"message":"unknown cursor"}"#),
         ]
     );
+}
+
+fn asks_for_roots() -> String {
+    remote(
+        "input_required",
+        r#","inputRequests":{"k":{"method":"roots/list"}}"#,
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn hc_10_a_call_that_can_only_be_a_task_waits_for_it_where_the_client_wants_none() {
+    for version in ["2024-11-05", "2025-06-18", "2025-11-25"] {
+        let done = r#","result":{"resultType":"complete","content":[]}"#;
+        let (service, heard) = with_tasks(&[
+            remote("working", ""),
+            asks_for_roots(),
+            remote("completed", done),
+        ]);
+        let (mut peer, _server) = old_client(service, version, ASKABLE).await;
+        peer.send(&request("5", "tools/call", r#"{"name":"must"}"#))
+            .await;
+        // The client knows of no task, so its questions name none.
+        assert_eq!(peer.line().await, Some(request("1", "roots/list", "{}")));
+        peer.send(&result("1", r#"{"roots":[]}"#)).await;
+        assert_eq!(peer.line().await, Some(result("5", r#"{"content":[]}"#)));
+        assert_eq!(
+            *heard.lock().unwrap(),
+            [r#"tasks/update {"k":{"roots":[]}}"#]
+        );
+    }
+}
+
+#[tokio::test]
+async fn hc_10_canceling_a_call_that_waits_for_its_task_cancels_the_task() {
+    let (service, heard) = with_tasks(&[asks_for_roots()]);
+    let (mut peer, _server) = old_client(service, "2025-06-18", ASKABLE).await;
+    peer.send(&request("5", "tools/call", r#"{"name":"must"}"#))
+        .await;
+    assert_eq!(peer.line().await, Some(request("1", "roots/list", "{}")));
+    peer.send(&cancelled("5")).await;
+    assert_eq!(peer.line().await, Some(cancelled("1")));
+    soon(async {
+        while heard.lock().unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert_eq!(*heard.lock().unwrap(), ["tasks/cancel null"]);
 }
 
 #[tokio::test]

@@ -3,7 +3,9 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::{Bytes, BytesMut};
 use callgate_wire::legacy::cancel::CancelledParams;
-use callgate_wire::{Frame, Id, Method, RawJson, Response, RpcError, Version, code, encode};
+use callgate_wire::{
+    Frame, Id, Method, Notification, RawJson, Response, RpcError, Version, encode,
+};
 use callgate_wire::{header, method};
 use http::header::{ACCEPT, CONTENT_TYPE};
 use http::response::Parts;
@@ -12,7 +14,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Request, Uri};
 use super::background::Background;
 use super::refusal::session_is_gone;
 use crate::error::{Error, Kind};
-use crate::legacy::client::{Heard, Incoming};
+use crate::legacy::client::Heard;
 use crate::transport::http::client::{
     Body, ErrorStatus, HttpFailure, Site, Stream, finish, framed, parse,
 };
@@ -139,17 +141,25 @@ impl Link {
         headers
     }
 
-    /// Posts a message that has no answer.
-    pub(super) async fn say(&self, message: Bytes) -> Result<(), Error> {
-        if self.is_over() {
-            return Err(self.gone());
+    /// Sends a notification.
+    pub(super) async fn notify(&self, notification: &Notification) -> Result<(), Error> {
+        let mut message = BytesMut::new();
+        encode::notification(&mut message, &notification.method, &notification.params);
+        self.say(message.freeze()).await
+    }
+
+    /// Answers a request of the server.
+    pub(super) async fn respond(
+        &self,
+        id: &Id,
+        outcome: &Result<RawJson, RpcError>,
+    ) -> Result<(), Error> {
+        let mut message = BytesMut::new();
+        match outcome {
+            Ok(result) => encode::result(&mut message, id, result),
+            Err(error) => encode::error(&mut message, Some(id), error),
         }
-        let (head, body) = self.site.send(self.post(message)).await?;
-        if !head.status.is_success() {
-            return Err(self.refusal(&head, body, None).await);
-        }
-        finish(body).await;
-        Ok(())
+        self.say(message.freeze()).await
     }
 
     /// Says that the request `number` is no longer wanted, some time soon.
@@ -161,42 +171,28 @@ impl Link {
             request_id: Some(Id::number(number)),
             ..CancelledParams::default()
         };
-        let params = RawJson::encode(&params).expect("the params of a cancellation are JSON");
-        let mut message = BytesMut::new();
-        let method = Method::new(method::NOTIFICATIONS_CANCELLED);
-        encode::notification(&mut message, &method, &params);
-        self.say_later(message.freeze());
+        let notification = Notification {
+            method: Method::new(method::NOTIFICATIONS_CANCELLED),
+            params: RawJson::encode(&params).expect("the params of a cancellation are JSON"),
+        };
+        let background = self.background.clone();
+        background.run(async move {
+            if let Err(error) = self.notify(&notification).await {
+                tracing::debug!(%error, "an old server did not take a cancellation");
+            }
+        });
     }
 
     /// Passes on a message of the server that is no response.
     pub(super) fn hear(self: &Arc<Self>, heard: &Heard, frame: Frame) {
-        let incoming = match frame {
-            Frame::Request(request) => Incoming::Request(request),
-            Frame::Notification(notification) => Incoming::Notification(notification),
-            Frame::Response(_) => return,
-        };
-        match heard.offer(incoming) {
-            Ok(()) => {}
-            Err(Incoming::Request(request)) => {
-                let busy = RpcError::new(code::INTERNAL_ERROR, "too many requests at once");
-                let mut message = BytesMut::new();
-                encode::error(&mut message, Some(&request.id), &busy);
-                self.clone().say_later(message.freeze());
-            }
-            Err(Incoming::Notification(notification)) => {
-                let (server, method) = (&self.site.config().name, &notification.method);
-                tracing::debug!(%server, %method, "left out a notification: too many at once");
-            }
+        if let Some((id, refusal)) = heard.offer(frame) {
+            let link = self.clone();
+            self.background.run(async move {
+                if let Err(error) = link.respond(&id, &Err(refusal)).await {
+                    tracing::debug!(%error, "an old server did not take an answer");
+                }
+            });
         }
-    }
-
-    fn say_later(self: Arc<Self>, message: Bytes) {
-        let background = self.background.clone();
-        background.run(async move {
-            if let Err(error) = self.say(message).await {
-                tracing::debug!(%error, "an old server did not take a message");
-            }
-        });
     }
 
     /// The error that a response with an error status stands for, to the request `id` if to any.
@@ -248,5 +244,18 @@ impl Link {
     pub(super) fn failed(&self, kind: Kind, did: &str) -> Error {
         let name = &self.site.config().name;
         Error::new(kind, format!("server `{name}` {did}")).from_upstream(name)
+    }
+
+    /// Posts a message that has no answer.
+    async fn say(&self, message: Bytes) -> Result<(), Error> {
+        if self.is_over() {
+            return Err(self.gone());
+        }
+        let (head, body) = self.site.send(self.post(message)).await?;
+        if !head.status.is_success() {
+            return Err(self.refusal(&head, body, None).await);
+        }
+        finish(body).await;
+        Ok(())
     }
 }

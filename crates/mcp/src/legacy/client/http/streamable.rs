@@ -1,7 +1,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bytes::{Bytes, BytesMut};
-use callgate_wire::{Id, Notification, RawJson, RpcError, Version, encode};
+use callgate_wire::{Id, Notification, RawJson, RpcError, Version};
 
 use super::background::Background;
 use super::exchange::Exchange;
@@ -66,7 +65,7 @@ impl Transport for Streamable {
 
     fn notify(&self, notification: Notification) -> BoxFuture<'static, Result<(), Error>> {
         let link = self.link.clone();
-        Box::pin(async move { link.say(notified(&notification)).await })
+        Box::pin(async move { link.notify(&notification).await })
     }
 
     fn respond(
@@ -75,7 +74,7 @@ impl Transport for Streamable {
         outcome: Result<RawJson, RpcError>,
     ) -> BoxFuture<'static, Result<(), Error>> {
         let link = self.link.clone();
-        Box::pin(async move { link.say(responded(&id, &outcome)).await })
+        Box::pin(async move { link.respond(&id, &outcome).await })
     }
 
     fn listen(&self) -> BoxFuture<'static, Result<(), Error>> {
@@ -111,19 +110,4 @@ impl Drop for Streamable {
     fn drop(&mut self) {
         self.close();
     }
-}
-
-pub(super) fn notified(notification: &Notification) -> Bytes {
-    let mut message = BytesMut::new();
-    encode::notification(&mut message, &notification.method, &notification.params);
-    message.freeze()
-}
-
-pub(super) fn responded(id: &Id, outcome: &Result<RawJson, RpcError>) -> Bytes {
-    let mut message = BytesMut::new();
-    match outcome {
-        Ok(result) => encode::result(&mut message, id, result),
-        Err(error) => encode::error(&mut message, Some(id), error),
-    }
-    message.freeze()
 }

@@ -13,7 +13,6 @@ use super::exchange::Wanted;
 use super::frames::frames;
 use super::link::Link;
 use super::resolve::{resolve, same_origin};
-use super::streamable::{notified, responded};
 use super::waiting::{Refused, Waiting};
 use crate::error::{Error, Kind, Retry};
 use crate::legacy::client::{Heard, Outgoing, Transport};
@@ -79,7 +78,7 @@ impl Transport for TwoEndpoints {
 
     fn notify(&self, notification: Notification) -> BoxFuture<'static, Result<(), Error>> {
         let link = self.link.clone();
-        Box::pin(async move { link.say(notified(&notification)).await })
+        Box::pin(async move { link.notify(&notification).await })
     }
 
     fn respond(
@@ -88,7 +87,7 @@ impl Transport for TwoEndpoints {
         outcome: Result<RawJson, RpcError>,
     ) -> BoxFuture<'static, Result<(), Error>> {
         let link = self.link.clone();
-        Box::pin(async move { link.say(responded(&id, &outcome)).await })
+        Box::pin(async move { link.respond(&id, &outcome).await })
     }
 
     /// The one stream brings everything anyway.

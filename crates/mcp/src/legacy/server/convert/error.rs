@@ -24,7 +24,11 @@ pub(in crate::legacy::server) fn error(opens_urls: bool, method: &Method, error:
                 .data()
                 .and_then(|data| data.get("requiredCapabilities"));
             let required = required.as_ref().map_or("unknown", RawJson::as_str);
-            let message = format!("{error}: {required}");
+            let mut message = error.to_string();
+            // A relay before us may have said it already.
+            if !message.ends_with(required) {
+                message = format!("{message}: {required}");
+            }
             replace(&error, code::INVALID_PARAMS, message, data())
         }
         code::HEADER_MISMATCH | code::UNSUPPORTED_PROTOCOL_VERSION => {
@@ -106,6 +110,9 @@ mod tests {
             Error::missing_capability(&needed),
             r#"{"code":-32602,"message":"the client did not declare a required capability: {\"sampling\":{}}","data":{"requiredCapabilities":{"sampling":{}}}}"#,
         );
+        let said = r#"{"code":-32021,"message":"needed: {}","data":{"requiredCapabilities":{}}}"#;
+        let expect = said.replace("-32021", "-32602");
+        check(true, "tools/call", upstream(said), &expect);
         for code in [-32020, -32022] {
             check(
                 true,

@@ -8,7 +8,8 @@ use tokio::time::Instant;
 use super::entry::{Door, Entry};
 use super::headers::{self, Said};
 use super::store::Store;
-use crate::legacy::server::{Clues, Config, Era, Named, decide};
+use crate::legacy::server::Config;
+use crate::legacy::server::era::{Clues, Era, Named, decide};
 use crate::service::{BoxFuture, Caller, Service};
 use crate::transport::http::server::Posted;
 

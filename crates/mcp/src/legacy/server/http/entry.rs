@@ -3,7 +3,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use tokio::time::Instant;
 
 use super::streams::Streams;
-use crate::legacy::server::{Config, Session};
+use crate::legacy::server::Config;
+use crate::legacy::server::session::Session;
 use crate::service::Caller;
 
 /// A session and its streams.

@@ -12,7 +12,9 @@ use super::headers::SESSION_ID;
 use super::reading::Reading;
 use super::streams::{Keep, Streams};
 use crate::error::{Error, Kind};
-use crate::legacy::server::{Message, Outlet, Session, receive_batch};
+use crate::legacy::server::batch;
+use crate::legacy::server::outlet::{Message, Outlet};
+use crate::legacy::server::session::Session;
 use crate::transport::http::server::Posted;
 
 impl Endpoint {
@@ -70,15 +72,18 @@ impl Endpoint {
             return answer::no_session(posted.id());
         };
         entry.touch();
-        // Without events there are no ids to come back with.
-        let keep = if visitor.events {
-            Keep::Events
+        let (source, outlet) = if visitor.events {
+            let source = entry.streams().open(Keep::Events);
+            let outlet = source.for_request();
+            (source, outlet)
         } else {
-            Keep::Nothing
+            // Without events there are no ids to come back with, and no questions are heard.
+            let source = entry.streams().open(Keep::Nothing);
+            let outlet = source.for_response();
+            (source, outlet)
         };
-        let source = entry.streams().open(keep);
         let id = posted.id().cloned();
-        match receive(session, posted, &self.settings.json, source.for_request()) {
+        match receive(session, posted, &self.settings.json, outlet) {
             Ok(true) => {}
             Ok(false) => return answer::accepted(),
             Err(error) => return answer::reject(id.as_ref(), &error),
@@ -137,7 +142,7 @@ pub(super) fn receive(
             session.start(request, outlet);
             return Ok(true);
         }
-        Posted::Array(array, _) => return receive_batch(session, &array, json, outlet),
+        Posted::Array(array, _) => return batch::receive(session, &array, json, outlet),
         Posted::Malformed(error) => {
             return Err(Error::new(Kind::InvalidRequest, error.to_string()));
         }

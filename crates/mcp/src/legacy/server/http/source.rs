@@ -5,7 +5,7 @@ use bytes::Bytes;
 
 use super::streams::Streams;
 use super::table::{Event, Front};
-use crate::legacy::server::{Message, MessageKind, Outlet};
+use crate::legacy::server::outlet::{Message, MessageKind, Outlet};
 use crate::service::BoxFuture;
 
 /// The end of a stream where it is read. Dropping it leaves the stream.
@@ -23,6 +23,7 @@ pub(super) struct Source {
 struct Sink {
     streams: Arc<Streams>,
     stream: u64,
+    carries_questions: bool,
 }
 
 impl Source {
@@ -41,10 +42,12 @@ impl Source {
 
     /// Where the messages of one request go; its response ends the stream.
     pub(super) fn for_request(&self) -> Arc<dyn Outlet> {
-        Arc::new(Sink {
-            streams: self.streams.clone(),
-            stream: self.stream,
-        })
+        self.sink(true)
+    }
+
+    /// The same, for a client that takes nothing but the response.
+    pub(super) fn for_response(&self) -> Arc<dyn Outlet> {
+        self.sink(false)
     }
 
     /// Whether the stream has messages that belong to no request.
@@ -79,6 +82,14 @@ impl Source {
             }
         }
     }
+
+    fn sink(&self, carries_questions: bool) -> Arc<dyn Outlet> {
+        Arc::new(Sink {
+            streams: self.streams.clone(),
+            stream: self.stream,
+            carries_questions,
+        })
+    }
 }
 
 impl Drop for Source {
@@ -102,6 +113,10 @@ impl Outlet for Sink {
             self.streams
                 .wait_for_room(move |table| table.has_room(stream)),
         )
+    }
+
+    fn carries_questions(&self) -> bool {
+        self.carries_questions
     }
 }
 

@@ -162,8 +162,8 @@ mod tests {
 
     use super::*;
     use crate::error::Error;
-    use crate::legacy::server::Session;
     use crate::legacy::server::http::streams::Keep;
+    use crate::legacy::server::session::Session;
     use crate::service::{BoxFuture, Call, Reply, Service};
 
     struct Nobody;

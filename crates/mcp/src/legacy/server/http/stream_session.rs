@@ -12,7 +12,8 @@ use super::headers::SESSION_PARAMETER;
 use super::post::receive;
 use super::streams::Keep;
 use crate::error::{Error, Kind};
-use crate::legacy::server::{Message, Session, is_handshake};
+use crate::legacy::server::session::Session;
+use crate::legacy::server::{Message, is_handshake};
 use crate::transport::http::server::Posted;
 
 impl Endpoint {

@@ -162,7 +162,7 @@ mod tests {
     use futures_util::FutureExt;
 
     use super::*;
-    use crate::legacy::server::MessageKind;
+    use crate::legacy::server::outlet::MessageKind;
 
     fn message(kind: MessageKind, json: &str) -> Message {
         Message {

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::event_id::EventId;
 use super::replay::{Kept, Replay};
 use super::streams::Keep;
-use crate::legacy::server::{Message, MessageKind};
+use crate::legacy::server::outlet::{Message, MessageKind};
 
 /// What [`Streams`](super::streams::Streams) guards: every stream, and what is kept of them.
 #[derive(Debug)]

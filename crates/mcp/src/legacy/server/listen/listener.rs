@@ -28,6 +28,8 @@ pub(super) struct Listener {
     uris: Vec<String>,
     outlet: watch::Receiver<Option<Arc<dyn Outlet>>>,
     commands: mpsc::Receiver<Command>,
+    /// Whether nobody waits for a subscription to be acknowledged.
+    settled: Arc<watch::Sender<bool>>,
     live: Option<Live>,
     opening: Option<Opening>,
     untold: Untold,
@@ -99,6 +101,7 @@ impl Listener {
         most: usize,
         outlet: watch::Receiver<Option<Arc<dyn Outlet>>>,
         commands: mpsc::Receiver<Command>,
+        settled: Arc<watch::Sender<bool>>,
     ) -> Self {
         Self {
             upstream,
@@ -107,6 +110,7 @@ impl Listener {
             uris: Vec::new(),
             outlet,
             commands,
+            settled,
             live: None,
             opening: None,
             // All lists and all resources, and as many again for what lies below them.
@@ -120,6 +124,9 @@ impl Listener {
     pub(super) async fn run(mut self) {
         loop {
             self.settle();
+            if self.opening.is_none() {
+                self.settled.send_replace(true);
+            }
             let outlet = self.outlet.borrow().clone();
             let has_news = !self.untold.is_empty();
             let (at, waits) = match self.loss.retry {

@@ -1,8 +1,10 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use callgate_wire::subscription::SubscriptionFilter;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
+use tokio::time::timeout;
 
 use super::listener::{Change, Command, Listener};
 use crate::error::Error;
@@ -16,6 +18,8 @@ pub(in crate::legacy::server) struct Subscriptions {
     /// The most resources to watch.
     most: usize,
     upstream: Upstream,
+    /// Whether the service has answered that it tells of changes, if it was asked at all.
+    settled: Arc<watch::Sender<bool>>,
     state: Mutex<State>,
 }
 
@@ -34,6 +38,9 @@ struct Running {
 /// How many changes of the filter wait for those before them.
 const COMMANDS: usize = 16;
 
+/// How long the service may take to say that it tells of changes before nobody waits for that.
+const SETTLES: Duration = Duration::from_secs(1);
+
 impl Subscriptions {
     pub(in crate::legacy::server) fn new(
         upstream: Upstream,
@@ -44,6 +51,7 @@ impl Subscriptions {
             lists,
             most,
             upstream,
+            settled: Arc::new(watch::Sender::new(true)),
             state: Mutex::new(State {
                 ready: false,
                 outlet: watch::Sender::new(None),
@@ -57,15 +65,38 @@ impl Subscriptions {
         let mut state = self.state();
         if !state.ready {
             state.ready = true;
-            self.start_if_useful(&mut state);
+            let somewhere = state.outlet.borrow().is_some();
+            if somewhere && self.tells_lists() {
+                self.settled.send_replace(false);
+                self.start(&mut state);
+            }
         }
     }
 
     /// Changes are told on `outlet` from now on, or nowhere.
     pub(in crate::legacy::server) fn tell_on(&self, outlet: Option<Arc<dyn Outlet>>) {
         let mut state = self.state();
+        let useful = state.ready && outlet.is_some() && self.tells_lists();
+        if useful {
+            self.settled.send_replace(false);
+        }
         state.outlet.send_replace(outlet);
-        self.start_if_useful(&mut state);
+        if useful {
+            self.start(&mut state);
+        }
+    }
+
+    /// Waits a short time until changes are heard, if they are about to be.
+    ///
+    /// A list that is read before that may change without anybody hearing of it.
+    pub(in crate::legacy::server) async fn settle(&self) {
+        let mut settled = self.settled.subscribe();
+        if timeout(SETTLES, settled.wait_for(|settled| *settled))
+            .await
+            .is_err()
+        {
+            self.settled.send_replace(true);
+        }
     }
 
     /// Watches a resource, or no longer; done when the service has acknowledged it.
@@ -90,11 +121,8 @@ impl Subscriptions {
         }
     }
 
-    fn start_if_useful(&self, state: &mut State) {
-        let somewhere = state.outlet.borrow().is_some();
-        if state.ready && somewhere && self.lists != SubscriptionFilter::default() {
-            self.start(state);
-        }
+    fn tells_lists(&self) -> bool {
+        self.lists != SubscriptionFilter::default()
     }
 
     fn start<'a>(&self, state: &'a mut State) -> &'a Running {
@@ -107,6 +135,7 @@ impl Subscriptions {
                 self.most,
                 outlet.subscribe(),
                 received,
+                self.settled.clone(),
             );
             Running {
                 commands,

@@ -1,5 +1,4 @@
 use std::sync::Arc;
-use std::time::Duration;
 
 use callgate_wire::legacy::meta::RELATED_TASK;
 use callgate_wire::legacy::method as old;
@@ -8,28 +7,21 @@ use callgate_wire::legacy::task::{
     TaskAugmentedParams,
 };
 use callgate_wire::result::ResultType;
-use callgate_wire::task::{self as extension, TaskStatus, UpdateTaskParams};
-use callgate_wire::{Map, Method, RawJson, Request, Splice, method};
+use callgate_wire::task::{self as extension, TaskStatus};
+use callgate_wire::{Method, RawJson, Request, Splice, method};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::desk::Tasks;
-use super::look::State;
 use super::registry::Entry;
+use super::wait::Waiting;
 use crate::error::{Error, Kind};
 use crate::legacy::server::convert;
-use crate::legacy::server::forward::pages_done;
 use crate::legacy::server::outlet::Outlet;
 use crate::legacy::server::session::Session;
 
 /// How many tasks a page of the list has.
 const PAGE: usize = 32;
-
-/// How long to wait between two looks at a task that does not say.
-const USUAL_POLL: Duration = Duration::from_secs(1);
-
-/// The shortest and the longest wait between two looks at a task, whatever it says.
-const POLL: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
 
 impl Session {
     /// Answers what a client asks about tasks, and calls that should become one; none else.
@@ -62,10 +54,7 @@ impl Session {
         let result = self.drive(&tasks.upstream, request, outlet).await?;
         let task = match ResultType::of(&result) {
             Ok(ResultType::Task) => {
-                let created: extension::CreateTaskResult = result.decode().map_err(|error| {
-                    Error::new(Kind::Protocol, "malformed task").with_source(error)
-                })?;
-                let task = convert::task(created.task, false);
+                let task = created(&result)?;
                 slot.fill(task.clone(), None);
                 task
             }
@@ -87,7 +76,6 @@ impl Session {
         Ok(encode(&CreateTaskResult { task, meta: None }))
     }
 
-    /// Waits for the end of a task, and asks the client what the task wants to know until then.
     async fn task_result(
         &self,
         tasks: &Tasks,
@@ -98,42 +86,16 @@ impl Session {
         let related = encode(&RelatedTaskMetadata {
             task_id: entry.task().task_id,
         });
-        let mut opened = Vec::new();
-        loop {
-            let look = tasks.look(&request.id, &entry).await?;
-            match look.state {
-                State::Completed(result) => {
-                    pages_done(&opened, outlet).await;
-                    let call = Method::new(method::TOOLS_CALL);
-                    let result = convert::result(self.version(), &call, &result);
-                    return related_to(&related, &result);
-                }
-                State::Failed(error) => return Err(Error::rpc(&Arc::from(""), error)),
-                State::Cancelled => return Err(Error::internal("the task was canceled")),
-                State::Working => {}
-                State::Asking(requests) => {
-                    let claim = entry.claim(&requests);
-                    let unasked = pick(&requests, claim.keys());
-                    if !claim.keys().is_empty() {
-                        let answers = self.ask(&unasked, outlet, Some(&related)).await?;
-                        opened.extend(answers.opened);
-                        let params = UpdateTaskParams {
-                            meta: None,
-                            task_id: look.task.task_id,
-                            input_responses: answers.responses,
-                        };
-                        tasks
-                            .ask(&request.id, method::TASKS_UPDATE, &params)
-                            .await?;
-                        claim.done();
-                        continue;
-                    }
-                }
-            }
-            let wait = look.task.poll_interval.map(Duration::from_millis);
-            let (shortest, longest) = POLL;
-            tokio::time::sleep(wait.unwrap_or(USUAL_POLL).clamp(shortest, longest)).await;
-        }
+        let waiting = Waiting {
+            tasks,
+            id: &request.id,
+            entry: &entry,
+            related: Some(&related),
+        };
+        let result = self.wait_for(&waiting, outlet).await?;
+        let call = Method::new(method::TOOLS_CALL);
+        let result = convert::result(self.version(), &call, &result);
+        related_to(&related, &result)
     }
 }
 
@@ -185,6 +147,14 @@ async fn list(tasks: &Tasks, request: &Request) -> Result<RawJson, Error> {
     }))
 }
 
+/// The task that a call has become.
+pub(super) fn created(result: &RawJson) -> Result<Task, Error> {
+    let created: extension::CreateTaskResult = result
+        .decode()
+        .map_err(|error| Error::new(Kind::Protocol, "malformed task").with_source(error))?;
+    Ok(convert::task(created.task, false))
+}
+
 fn wants_task(request: &Request) -> bool {
     let task = request.params.get("task");
     task.is_some_and(|task| task != RawJson::null())
@@ -193,13 +163,6 @@ fn wants_task(request: &Request) -> bool {
 fn find(tasks: &Tasks, request: &Request) -> Result<Arc<Entry>, Error> {
     let params: GetTaskParams = read(request, "`taskId` must be a string")?;
     tasks.registry.find(&params.task_id)
-}
-
-/// The members of an object with these keys.
-fn pick(object: &RawJson, keys: &[String]) -> RawJson {
-    let members = keys.iter().filter_map(|key| Some((key, object.get(key)?)));
-    let picked: Map<RawJson> = members.collect();
-    encode(&picked)
 }
 
 fn related_to(task: &RawJson, result: &RawJson) -> Result<RawJson, Error> {
@@ -214,6 +177,6 @@ fn read<T: DeserializeOwned>(request: &Request, expected: &str) -> Result<T, Err
     params.map_err(|error| Error::invalid_params(expected).with_source(error))
 }
 
-fn encode(value: &impl Serialize) -> RawJson {
+pub(super) fn encode(value: &impl Serialize) -> RawJson {
     RawJson::encode(value).expect("a result is always JSON")
 }

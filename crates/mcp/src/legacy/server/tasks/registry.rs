@@ -104,14 +104,7 @@ impl Slot<'_> {
     pub(super) fn fill(self, task: Task, result: Option<RawJson>) {
         let mut state = self.0.state();
         state.last += 1;
-        let entry = Entry {
-            number: state.last,
-            state: Mutex::new(EntryState {
-                task,
-                result,
-                asked: HashSet::new(),
-            }),
-        };
+        let entry = Entry::new(state.last, task, result);
         let mut kept = entry.bytes();
         let mut keep = Vec::new();
         for older in state.entries.iter().rev() {
@@ -130,6 +123,18 @@ impl Drop for Slot<'_> {
 }
 
 impl Entry {
+    /// A task with its number, and with the result it has if it is ours.
+    pub(super) fn new(number: u64, task: Task, result: Option<RawJson>) -> Self {
+        Self {
+            number,
+            state: Mutex::new(EntryState {
+                task,
+                result,
+                asked: HashSet::new(),
+            }),
+        }
+    }
+
     /// What was last known of the task.
     pub(super) fn task(&self) -> Task {
         self.state().task.clone()

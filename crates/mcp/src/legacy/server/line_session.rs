@@ -15,8 +15,8 @@ use super::session::Session;
 use crate::error::{Error, Kind};
 use crate::service::{Caller, Service};
 
-/// The old client at the other end of a process: the process is its session.
-pub(crate) struct Process {
+/// The old client at the other end of lines: the connection is its session.
+pub(crate) struct LineSession {
     service: Arc<dyn Service>,
     config: Config,
     limits: Limits,
@@ -47,7 +47,7 @@ enum Waited {
     Batch(Bytes),
 }
 
-impl Process {
+impl LineSession {
     pub(crate) fn new(service: Arc<dyn Service>, config: Config, limits: Limits) -> Arc<Self> {
         Arc::new(Self {
             service,
@@ -125,7 +125,7 @@ impl Process {
         })
     }
 
-    /// Opens the session of this process; another one takes its place.
+    /// Opens the session of this connection; another one takes its place.
     fn open(self: &Arc<Self>, state: &mut State, request: Request, outlet: &Arc<dyn Outlet>) {
         if let State::Opening { .. } = state {
             let error = Error::new(Kind::InvalidRequest, "the session is being opened already");

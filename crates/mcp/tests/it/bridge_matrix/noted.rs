@@ -1,0 +1,50 @@
+use std::sync::{Arc, Mutex};
+
+use callgate_mcp::wire::RawJson;
+use callgate_mcp::{BoxFuture, Call, Error, Reply, Service};
+
+/// A service that notes what it is asked and what it answers.
+pub(crate) struct Noted {
+    service: Arc<dyn Service>,
+    exchanges: Mutex<Vec<Exchange>>,
+}
+
+/// A request that was answered.
+#[derive(Debug, Clone)]
+pub(crate) struct Exchange {
+    pub(crate) method: String,
+    pub(crate) params: RawJson,
+    pub(crate) result: RawJson,
+}
+
+impl Noted {
+    pub(crate) fn new(service: Arc<dyn Service>) -> Self {
+        Self {
+            service,
+            exchanges: Mutex::default(),
+        }
+    }
+
+    /// What was asked and answered so far, but for what old edges look up on their own.
+    pub(crate) fn exchanges(&self) -> Vec<Exchange> {
+        let exchanges = self.exchanges.lock().unwrap().clone();
+        let is_noted = |each: &Exchange| !matches!(&*each.method, "server/discover" | "tools/list");
+        exchanges.into_iter().filter(is_noted).collect()
+    }
+}
+
+impl Service for Noted {
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+        Box::pin(async move {
+            let (method, params) = (call.method.as_str().to_owned(), call.params.clone());
+            let reply = self.service.call(call).await?;
+            let result = reply.clone().into_result();
+            self.exchanges.lock().unwrap().push(Exchange {
+                method,
+                params,
+                result,
+            });
+            Ok(reply)
+        })
+    }
+}
