@@ -1,0 +1,282 @@
+use super::world::{
+    AS, ASM, DOCUMENT, MCP, PRM, REDIRECT, check_discovery, check_refused, confidential, config,
+    configured, refresh, resource, server, world,
+};
+use crate::authorize::Nonces;
+use crate::flow::{Config, Flow, Goal, Step};
+use crate::registration::{Client, ClientIdUrl, Options};
+use crate::{Challenge, Scopes, Secret};
+
+#[test]
+fn scopes_are_asked_for_by_who_knows_best() {
+    let offered = r#","scopes_supported":["a","offline_access"]"#;
+    // Challenge, resource metadata, authorization server metadata, goal, request.
+    let cases = [
+        (
+            "scope-from-www-authenticate",
+            Some("a"),
+            r#""b""#,
+            "",
+            Goal::Login,
+            "a",
+        ),
+        (
+            "scope-from-scopes-supported",
+            None,
+            r#""b","c""#,
+            "",
+            Goal::Login,
+            "b c",
+        ),
+        (
+            "scope-omitted-when-undefined",
+            None,
+            "",
+            "",
+            Goal::Login,
+            "",
+        ),
+        (
+            "offline-access-scope",
+            None,
+            r#""b""#,
+            offered,
+            Goal::Login,
+            "b offline_access",
+        ),
+        (
+            "offline-access-not-supported",
+            None,
+            r#""b""#,
+            "",
+            Goal::Login,
+            "b",
+        ),
+        (
+            "scope-step-up",
+            Some("mcp:write"),
+            r#""b""#,
+            "",
+            Goal::StepUp(Scopes::parse("mcp:basic mcp:write")),
+            "mcp:basic mcp:write",
+        ),
+    ];
+    for (name, challenge, listed, rest, goal, expected) in cases {
+        let mut world = world(rest);
+        world.put(PRM, 200, &resource(MCP, AS, listed));
+        let config = Config {
+            challenge: challenge.map(|scope| Challenge {
+                scope: Some(Scopes::parse(scope)),
+                ..Challenge::default()
+            }),
+            goal,
+            ..config()
+        };
+        let (trace, end) = world.run(config);
+        let scope = format!(" scope={expected}");
+        let scope = if expected.is_empty() { "" } else { &scope };
+        let open = format!("OPEN client_id=registered resource={MCP}{scope}");
+        assert_eq!(trace.get(3), Some(&open), "{name}");
+        assert_eq!(end.unwrap().requested, Scopes::parse(expected), "{name}");
+    }
+}
+
+#[test]
+fn whoever_is_known_does_not_register() {
+    let documents = r#","client_id_metadata_document_supported":true"#;
+    let mut registered = Options::default();
+    registered
+        .registrations
+        .insert(AS, Client::public("earlier"));
+    let cimd = || Options {
+        metadata_document: Some(ClientIdUrl::parse(DOCUMENT).unwrap()),
+        ..Options::default()
+    };
+    let cases = [
+        (
+            "pre-registration",
+            "",
+            configured(Client::public("configured"), Some(AS)),
+            "configured",
+        ),
+        ("basic-cimd", documents, cimd(), DOCUMENT),
+        ("registered before", "", registered, "earlier"),
+    ];
+    for (name, rest, options, id) in cases {
+        let (trace, end) = world(rest).run(Config {
+            options,
+            ..config()
+        });
+        let expected = [
+            format!("GET {PRM}"),
+            format!("GET {ASM}"),
+            format!("OPEN client_id={id} resource={MCP}"),
+            format!(
+                "TOKEN {AS}/token grant_type=authorization_code code=c resource={MCP} client_id={id}"
+            ),
+        ];
+        assert_eq!(trace, expected, "{name}");
+        assert!(!end.unwrap().is_new_client, "{name}");
+    }
+    let unread = Config {
+        options: cimd(),
+        ..config()
+    };
+    check_discovery(&world(""), unread, &[PRM, ASM], AS);
+}
+
+#[test]
+fn authorization_server_migration() {
+    let new = "https://new.example";
+    let metadata = "https://new.example/.well-known/oauth-authorization-server";
+    let mut world = world("");
+    world.put(PRM, 200, &resource(MCP, new, ""));
+    world.put(metadata, 200, &server(new, ""));
+    let mut options = Options::default();
+    options.registrations.insert(AS, Client::public("earlier"));
+    let moved = Config {
+        options,
+        ..config()
+    };
+    check_discovery(&world, moved, &[PRM, metadata], new);
+
+    let stays = Config {
+        options: configured(confidential(), Some(AS)),
+        ..config()
+    };
+    check_refused(
+        &world,
+        stays,
+        &format!("GET {metadata}"),
+        "the configured client belongs to https://as.example, but the server's tokens come from https://new.example",
+    );
+
+    let refreshing = Config {
+        goal: refresh(AS),
+        ..config()
+    };
+    check_refused(
+        &world,
+        refreshing,
+        &format!("GET {PRM}"),
+        "the login is from https://as.example, which the server does not name any more",
+    );
+}
+
+#[test]
+fn of_several_authorization_servers_the_one_that_knows_us_is_asked() {
+    let mut world = world("");
+    let both =
+        format!(r#"{{"resource":"{MCP}","authorization_servers":["https://new.example","{AS}"]}}"#);
+    world.put(PRM, 200, &both);
+    let mut registered = Options::default();
+    registered
+        .registrations
+        .insert(AS, Client::public("earlier"));
+    let cases = [
+        (registered, Goal::Login),
+        (configured(confidential(), Some(AS)), Goal::Login),
+        (Options::default(), refresh(AS)),
+    ];
+    for (options, goal) in cases {
+        let (_, end) = world.run(Config {
+            options,
+            goal,
+            ..config()
+        });
+        assert_eq!(end.unwrap().issuer, AS);
+    }
+}
+
+#[test]
+fn a_refresh_needs_no_person() {
+    let config = Config {
+        goal: refresh(AS),
+        ..config()
+    };
+    let request = format!(
+        "TOKEN {AS}/token grant_type=refresh_token refresh_token=canary-refresh resource={MCP} client_id=earlier"
+    );
+    let expected = [format!("GET {PRM}"), format!("GET {ASM}"), request];
+    let (trace, end) = world("").run(config);
+    assert_eq!(trace, expected);
+    assert_eq!(
+        end.unwrap().tokens.refresh_token,
+        Some(Secret::new("canary-refresh"))
+    );
+}
+
+#[test]
+fn client_credentials_need_no_person() {
+    let of = |options| Config {
+        options,
+        goal: Goal::ClientCredentials,
+        ..config()
+    };
+    let basic = format!("TOKEN {AS}/token grant_type=client_credentials resource={MCP}");
+    let (trace, end) = world("").run(of(configured(confidential(), None)));
+    assert_eq!(trace, [format!("GET {PRM}"), format!("GET {ASM}"), basic]);
+    assert_eq!(end.unwrap().client, confidential());
+
+    let error = "client credentials need a configured client with a secret";
+    for options in [
+        Options::default(),
+        configured(Client::public("configured"), None),
+    ] {
+        check_refused(&world(""), of(options), &format!("GET {ASM}"), error);
+    }
+}
+
+#[test]
+fn a_person_is_told_when_no_program_can_register() {
+    let mut world = world("");
+    let metadata = server(AS, "").replace("registration_endpoint", "other");
+    world.put(ASM, 200, &metadata);
+    let (trace, end) = world.run(config());
+    assert_eq!(trace, [format!("GET {PRM}"), format!("GET {ASM}")]);
+    let text = end.unwrap_err();
+    assert!(
+        text.contains(REDIRECT) && text.contains("\"clientId\""),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_stranger_does_not_end_a_login_and_a_code_is_used_once() {
+    let options = configured(confidential(), None);
+    let config = Config {
+        options,
+        ..config()
+    };
+    let world = world("");
+    let (mut flow, mut step) = Flow::start(config, Nonces::new([1; 32], [2; 32])).unwrap();
+    while let Step::Fetch(request) = &step {
+        step = flow.response(&world.answer(&request.url)).unwrap();
+    }
+    for redirect in [
+        "",
+        "code=evil",
+        "code=evil&state=x",
+        "error=access_denied&state=x",
+    ] {
+        let error = flow.redirect(redirect).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the redirect answers no request of this login"
+        );
+    }
+    let state = Nonces::new([1; 32], [2; 32]).state;
+    let good = format!("code=canary-code&state={}", state.expose());
+    assert!(matches!(flow.redirect(&good), Ok(Step::Fetch(_))));
+    let shown = format!("{flow:?}");
+    assert!(
+        !shown.contains("canary") && !shown.contains(state.expose()),
+        "{shown}"
+    );
+    let again = flow.redirect(&good).unwrap_err();
+    assert_eq!(again.to_string(), "the login expected something else");
+    let token = world.answer(&format!("{AS}/token").parse().unwrap());
+    assert!(matches!(flow.response(&token), Ok(Step::Done(_))));
+    let over = flow.response(&token).unwrap_err();
+    assert_eq!(over.to_string(), "the login expected something else");
+}
