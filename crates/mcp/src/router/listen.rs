@@ -1,7 +1,5 @@
 use std::sync::Arc;
 
-use callgate_wire::params::NotificationParams;
-use callgate_wire::resource::ResourceUpdatedParams;
 use callgate_wire::result::EmptyResult;
 use callgate_wire::subscription::{
     SubscriptionFilter, SubscriptionsAcknowledgedParams, SubscriptionsListenParams,
@@ -96,22 +94,15 @@ fn wanted(accepted: &SubscriptionFilter) -> Wanted {
 
 /// The notification of a change; none for a task that is already forgotten.
 fn tell(shared: &Shared, cx: &Cx, change: Change, meta: &Meta) -> Option<Notification> {
-    let meta = Some(meta.clone());
-    let list_changed = |name: &str, meta| notification(name, &NotificationParams { meta });
-    Some(match change {
-        Change::Tools => list_changed(method::NOTIFICATIONS_TOOLS_LIST_CHANGED, meta),
-        Change::Prompts => list_changed(method::NOTIFICATIONS_PROMPTS_LIST_CHANGED, meta),
-        Change::Resources => list_changed(method::NOTIFICATIONS_RESOURCES_LIST_CHANGED, meta),
-        Change::Resource(uri) => {
-            let params = ResourceUpdatedParams { meta, uri };
-            notification(method::NOTIFICATIONS_RESOURCES_UPDATED, &params)
-        }
+    match change {
         Change::Task(id) => {
             let task = shared.tasks.get(&id, &cx.caller)?.snapshot();
+            let meta = Some(meta.clone());
             let params = TaskNotificationParams { task, meta };
-            notification(method::NOTIFICATIONS_TASKS, &params)
+            Some(notification(method::NOTIFICATIONS_TASKS, &params))
         }
-    })
+        change => change.notification(meta.clone()),
+    }
 }
 
 fn notification(name: &str, params: &impl Serialize) -> Notification {

@@ -1,6 +1,9 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use callgate_wire::params::NotificationParams;
+use callgate_wire::resource::ResourceUpdatedParams;
+use callgate_wire::{DecodeError, Meta, Method, Notification, RawJson, method};
 use tokio::sync::Notify;
 
 /// Those who want to be told of changes.
@@ -60,6 +63,34 @@ pub(crate) enum Change {
     Resource(String),
     /// The task with this id.
     Task(String),
+}
+
+impl Change {
+    /// What a subscriber is told; `None` for a task, of which only its keeper knows the state.
+    pub(crate) fn notification(&self, meta: Meta) -> Option<Notification> {
+        let meta = Some(meta);
+        let (name, params) = match self {
+            Self::Tools => (method::NOTIFICATIONS_TOOLS_LIST_CHANGED, list_changed(meta)),
+            Self::Prompts => (
+                method::NOTIFICATIONS_PROMPTS_LIST_CHANGED,
+                list_changed(meta),
+            ),
+            Self::Resources => (
+                method::NOTIFICATIONS_RESOURCES_LIST_CHANGED,
+                list_changed(meta),
+            ),
+            Self::Resource(uri) => {
+                let uri = uri.clone();
+                let params = RawJson::encode(&ResourceUpdatedParams { meta, uri });
+                (method::NOTIFICATIONS_RESOURCES_UPDATED, params)
+            }
+            Self::Task(_) => return None,
+        };
+        Some(Notification {
+            method: Method::new(name),
+            params: params.expect("params are JSON"),
+        })
+    }
 }
 
 impl Listeners {
@@ -143,6 +174,10 @@ impl Wanted {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn list_changed(meta: Option<Meta>) -> Result<RawJson, DecodeError> {
+    RawJson::encode(&NotificationParams { meta })
 }
 
 #[cfg(test)]

@@ -1,5 +1,3 @@
-use callgate_wire::params::NotificationParams;
-use callgate_wire::resource::ResourceUpdatedParams;
 use callgate_wire::subscription::{
     SubscriptionFilter, SubscriptionsAcknowledgedParams, SubscriptionsListenParams,
 };
@@ -10,7 +8,7 @@ use super::flight::Client;
 use super::session::Shared;
 use super::tasks::require_extension;
 use crate::error::{Error, Kind};
-use crate::router::listeners::{Change, Wanted};
+use crate::router::listeners::Wanted;
 use crate::service::{Call, Reply};
 
 /// The most resources that one subscription follows; the rest is not acknowledged.
@@ -53,7 +51,7 @@ pub(super) async fn listen(shared: &Shared, call: Call) -> Result<Reply, Error> 
     let meta = Meta::subscription(&cx.id);
     while let Some(changes) = seat.next().await {
         for change in changes {
-            if let Some(notification) = tell(change, &meta) {
+            if let Some(notification) = change.notification(meta.clone()) {
                 cx.notify.send(notification).await;
             }
         }
@@ -101,21 +99,6 @@ fn wanted(filter: &SubscriptionFilter, uris: &[String]) -> Wanted {
         uris: uris.iter().cloned().collect(),
         ..Wanted::default()
     }
-}
-
-fn tell(change: Change, meta: &Meta) -> Option<Notification> {
-    let meta = Some(meta.clone());
-    let list_changed = |name: &str, meta| notification(name, &NotificationParams { meta });
-    Some(match change {
-        Change::Tools => list_changed(method::NOTIFICATIONS_TOOLS_LIST_CHANGED, meta),
-        Change::Prompts => list_changed(method::NOTIFICATIONS_PROMPTS_LIST_CHANGED, meta),
-        Change::Resources => list_changed(method::NOTIFICATIONS_RESOURCES_LIST_CHANGED, meta),
-        Change::Resource(uri) => {
-            let params = ResourceUpdatedParams { meta, uri };
-            notification(method::NOTIFICATIONS_RESOURCES_UPDATED, &params)
-        }
-        Change::Task(_) => return None,
-    })
 }
 
 fn notification(name: &str, params: &impl Serialize) -> Notification {
