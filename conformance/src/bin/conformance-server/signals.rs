@@ -83,9 +83,9 @@ async fn logging_slowly(cx: RequestCx) -> &'static str {
     "Logged what was wanted"
 }
 
-/// Long enough for a server to give up on one response and begin a stream.
+/// Well past the second after which the server gives up on one response and begins a stream.
 async fn slow() -> &'static str {
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
     "Took a while"
 }
 
