@@ -9,6 +9,8 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use super::authorizer::Authorizer;
+
 /// How to talk to one server.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -16,6 +18,8 @@ pub struct Config {
     pub name: Arc<str>,
     /// What every request carries besides the headers of the protocol.
     pub headers: Headers,
+    /// Where credentials come from that change over time.
+    pub authorizer: Option<Arc<dyn Authorizer>>,
     /// How much of a response is read.
     pub limits: Limits,
     /// How long a new connection may take, its TLS handshake included.
@@ -60,6 +64,7 @@ impl Config {
         Self {
             name: name.into(),
             headers: Headers::default(),
+            authorizer: None,
             limits: Limits::default(),
             connect_timeout: Duration::from_secs(30),
             extra_roots: Vec::new(),

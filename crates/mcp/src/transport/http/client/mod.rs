@@ -3,6 +3,7 @@
 //! # Layout
 //! - [`HttpClient`]: the service; read it first.
 //! - [`Config`]: what it may send and how much it accepts.
+//! - [`Authorizer`]: where the credentials of every request come from.
 //! - `site`: one server, its connections and the headers of every request.
 //! - `request`: the headers and the body of one POST.
 //! - `response`: from an HTTP response to a reply, with `exchange` for what each message means.
@@ -10,6 +11,7 @@
 //! - `schemas`: which tool parameters travel in headers.
 //! - `pool`, `connector`, `body`, `endpoint`: connections that are used again, and their bytes.
 
+mod authorizer;
 mod body;
 mod config;
 mod connector;
@@ -29,6 +31,7 @@ pub(crate) use request::{Body, framed, headers};
 pub(crate) use response::{Content, carries_message, finish, parse};
 pub(crate) use site::Site;
 
+pub use authorizer::{Authorizer, Credentials, Outgoing, Refused, Verdict};
 pub use config::{Config, HeaderError, Headers, Limits};
 pub use failure::HttpFailure;
 pub use http_client::HttpClient;

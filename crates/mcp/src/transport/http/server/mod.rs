@@ -3,6 +3,7 @@
 //! # Layout
 //! - [`Server`]: listens, counts connections, closes what takes too long, drains.
 //! - [`Config`], [`Guard`], [`Auth`], [`Limits`]: what an operator decides.
+//! - [`TokenVerifier`]: decides whom a token stands for.
 //! - `connection`: one connection, from its first byte to its last.
 //! - `exchange`: one request, from its head to its response. Read this to see the order of checks.
 //! - `fields`, `guard`, `head`, `intake`, `posted`, `mirror`: the checks.
@@ -27,6 +28,7 @@ mod mirror;
 mod posted;
 mod running;
 mod tap;
+mod verifier;
 mod vitals;
 
 pub(crate) use posted::Posted;
@@ -34,3 +36,4 @@ pub(crate) use posted::Posted;
 pub use config::{Auth, BearerToken, Config, Limits};
 pub use guard::Guard;
 pub use listener::{Server, ShutdownHandle};
+pub use verifier::{TokenVerifier, Unproven};
