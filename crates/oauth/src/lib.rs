@@ -15,6 +15,7 @@
 //! - [`fetch`]: carrying out the requests of a login.
 //! - [`consent`]: asking a person.
 //! - [`store`]: the file that keeps logins.
+//! - [`keeper`]: the tokens of one server, got once and kept.
 //!
 //! # Invariants
 //! - Decisions about logins do no I/O and read no clock: they say what to fetch or to open next.
@@ -31,6 +32,7 @@ pub mod exchange;
 pub mod fetch;
 pub mod flow;
 pub mod guard;
+pub mod keeper;
 pub mod metadata;
 mod provider;
 pub mod registration;
