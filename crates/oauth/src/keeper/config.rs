@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use bytes::Bytes;
 use url::Url;
 
 use crate::Scopes;
@@ -31,6 +32,9 @@ pub struct Config {
     pub consent: Option<Arc<dyn Consent>>,
     /// Who carries out the requests.
     pub fetcher: Fetcher,
+    /// Certificates to trust besides those of the platform, in DER form, when a login begins with a
+    /// question to the server.
+    pub extra_roots: Vec<Bytes>,
     /// The revision to name in requests for metadata.
     pub protocol_version: String,
 }
@@ -60,6 +64,7 @@ impl Config {
             store: None,
             consent: None,
             fetcher,
+            extra_roots: Vec::new(),
             protocol_version: callgate_wire::Version::LATEST.as_str().to_owned(),
         }
     }

@@ -39,6 +39,9 @@ pub enum KeeperError {
     /// The system has no randomness.
     #[error("the system gives no random numbers")]
     Random(#[source] getrandom::Error),
+    /// The token cannot be sent.
+    #[error("the token has characters that no header may have")]
+    Unsendable,
     /// The server cannot be asked what it wants.
     #[error(transparent)]
     Server(Error),

@@ -4,13 +4,30 @@
 //! - [`Config`]: for which server, and how tokens are got.
 //! - [`KeeperError`]: why there is no token, and [`NeedsLogin`] when only a person can help.
 //! - [`Status`]: what is known about a login.
+//! - `held`: what is known in this process, and what to do about a refusal; `freshness`: when to renew.
+//! - `flight`: one task that gets a token, which everybody waits for; `shared` is what it works on.
+//! - `renewal`, `login`: what such a task does; `errand`: one way to the authorization server and back.
+//! - `vault`: where the login is kept; `probe`, `revocation`: asking the server what it wants, logging out.
 
+mod client_info;
+mod clock;
 mod config;
+mod errand;
 mod error;
+mod flight;
+mod freshness;
+mod held;
+mod login;
+mod probe;
+mod renewal;
+mod revocation;
+mod shared;
 mod status;
 mod token_keeper;
+mod vault;
 
 pub use config::{Config, Grant};
 pub use error::{KeeperError, NeedsLogin, Reason};
+pub use revocation::Revocation;
 pub use status::{State, Status};
-pub use token_keeper::{Keeper, LogIn, Revocation};
+pub use token_keeper::{Keeper, LogIn};

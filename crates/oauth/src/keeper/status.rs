@@ -1,5 +1,4 @@
-use std::time::{SystemTime, UNIX_EPOCH};
-
+use super::clock::unix_time;
 use crate::Scopes;
 use crate::store::Login;
 
@@ -57,10 +56,4 @@ impl Status {
             expires_at: tokens.and_then(|it| it.expires_at),
         }
     }
-}
-
-/// The time in seconds.
-pub(super) fn unix_time() -> f64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.unwrap_or_default().as_secs_f64()
 }

@@ -1,18 +1,35 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use callgate_mcp::transport::http::client::{Authorizer, Credentials, Outgoing, Refused, Verdict};
 use callgate_mcp::{BoxFuture, Error};
-use http::{HeaderMap, StatusCode};
+use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use tokio::time::timeout;
 
-use super::config::Config;
-use super::error::{KeeperError, NeedsLogin, Reason};
-use super::status::Status;
-use crate::store::Login;
+use super::clock::unix_time;
+use super::config::{Config, Grant};
+use super::error::{KeeperError, Reason};
+use super::flight::{Flight, Kind, Outcome};
+use super::freshness::Freshness;
+use super::held::{Held, Plan};
+use super::probe;
+use super::renewal::{Renewal, Urgency};
+use super::revocation::Revocation;
+use super::shared::{Circumstances, Shared};
+use super::status::{State, Status};
+use crate::Challenge;
+use crate::flow::Goal;
 
 /// Gets the tokens for one server, keeps them and renews them.
+///
+/// However many requests, keepers and processes want another token, one of them gets it, and all use it.
+/// A token is renewed before it ends; what goes wrong meanwhile does not concern the requests.
+/// Nothing is forgotten unless the authorization server said that it is worth nothing.
+/// Dropping any of its futures is safe: who gets a token goes on, and the next request finds it.
 #[derive(Debug)]
 pub struct Keeper {
-    config: Config,
+    shared: Arc<Shared>,
 }
 
 /// Whether a login that works is good enough.
@@ -24,32 +41,57 @@ pub enum LogIn {
     Again,
 }
 
-/// What became of the tokens at the authorization server when a login was forgotten.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Revocation {
-    /// It was told that they are not used any more.
-    Revoked,
-    /// It cannot be told.
-    Unsupported,
-    /// It could not be told now.
-    Failed,
-    /// There was no login.
-    NoLogin,
-}
+/// How long a request waits for the renewal of a token that still works.
+const EARLY_PATIENCE: Duration = Duration::from_secs(2);
 
 impl Keeper {
     /// Keeps the tokens for one server. Nothing is read or sent yet.
     #[must_use]
     pub fn new(config: Config) -> Arc<Self> {
-        Arc::new(Self { config })
+        Arc::new(Self {
+            shared: Arc::new(Shared::new(config)),
+        })
     }
 
     /// Makes sure that there is a login, through the consent of a person if need be.
     ///
     /// # Errors
     /// There is none.
-    pub async fn log_in(&self, _when: LogIn) -> Result<Status, KeeperError> {
-        Err(self.needs_login())
+    pub async fn log_in(self: &Arc<Self>, when: LogIn) -> Result<Status, Arc<KeeperError>> {
+        let config = &self.shared.config;
+        let (name, server, roots) = (&config.name, &config.server, &config.extra_roots);
+        if when == LogIn::IfNeeded {
+            self.shared.load().await?;
+            if self.shared.held().token.is_some() {
+                // The refusals that this leads to are dealt with on the way.
+                probe::request(name, server, roots, self.clone()).await?;
+                let status = self.status().await?;
+                if status.state == State::LoggedIn {
+                    return Ok(status);
+                }
+            }
+        }
+        let circumstances = probe::circumstances(name, server, roots).await?;
+        self.remember(&circumstances);
+        let shared = self.shared.clone();
+        let work = async move {
+            shared
+                .obtain(Goal::Login, Reason::NoLogin, circumstances)
+                .await
+        };
+        let flight = loop {
+            let other = {
+                let mut held = self.shared.held();
+                match under_way(&held) {
+                    Some(other) => other,
+                    None => break self.shared.start(&mut held, Kind::LogIn, work),
+                }
+            };
+            // What it is for, and how it ends, does not matter.
+            drop(other.end().await);
+        };
+        flight.end().await?;
+        Ok(self.status().await?)
     }
 
     /// Tells the authorization server that the tokens are not used any more, and forgets everything.
@@ -57,7 +99,7 @@ impl Keeper {
     /// # Errors
     /// The login could not be forgotten.
     pub async fn log_out(&self) -> Result<Revocation, KeeperError> {
-        Err(self.needs_login())
+        self.shared.log_out().await
     }
 
     /// What is known about the login.
@@ -65,14 +107,133 @@ impl Keeper {
     /// # Errors
     /// The store cannot be read.
     pub async fn status(&self) -> Result<Status, KeeperError> {
-        Ok(Status::of(&Login::default()))
+        Ok(Status::of(&self.shared.vault.login().await?))
     }
 
-    fn needs_login(&self) -> KeeperError {
-        KeeperError::NeedsLogin(NeedsLogin {
-            server: self.config.server.clone(),
-            reason: Reason::NoLogin,
+    /// The token to send, renewed if it is about time. Without a token, the server is asked what it wants.
+    async fn current(&self) -> Result<Credentials, KeeperError> {
+        self.shared.load().await?;
+        let (renewal, is_started, freshness) = {
+            let mut held = self.shared.held();
+            let Some(token) = &held.token else {
+                return Ok(Credentials::none());
+            };
+            let freshness = token.freshness(unix_time());
+            let has_refresh_token = token.tokens.refresh_token.is_some();
+            let is_renewable =
+                has_refresh_token || !matches!(self.shared.config.grant, Grant::AuthorizationCode);
+            if freshness == Freshness::Fresh || !is_renewable {
+                return Ok(credentials(&held));
+            }
+            match under_way(&held) {
+                Some(flight) => (Some(flight), false, freshness),
+                None if held.pausing().is_some() => (None, false, freshness),
+                None => (Some(self.start_renewal(&mut held)), true, freshness),
+            }
+        };
+        match renewal {
+            Some(flight) if freshness == Freshness::Ended => drop(flight.end().await),
+            Some(flight) if is_started => drop(timeout(EARLY_PATIENCE, flight.end()).await),
+            _ => {}
+        }
+        // If it failed, the server decides what the old token is worth: its clock may not be ours.
+        Ok(credentials(&self.shared.held()))
+    }
+
+    fn start_renewal(&self, held: &mut Held) -> Flight {
+        let shared = self.shared.clone();
+        let seen = held.token.as_ref().map(|it| it.tokens.access_token.clone());
+        self.shared.start(held, Kind::Renew, async move {
+            let Some(seen) = seen else { return Ok(()) };
+            let circumstances = shared.remembered();
+            match shared.renew(&seen, Urgency::Early, &circumstances).await {
+                Ok(Renewal::Done) => Ok(()),
+                Ok(Renewal::NeedsLogin(reason)) => Err(shared.needs_login(reason)),
+                Err(error) => {
+                    tracing::warn!(%error, server = %shared.config.name,
+                        "a token could not be renewed yet");
+                    Err(error)
+                }
+            }
         })
+    }
+
+    /// Has a refused request sent again once there is another token.
+    async fn retry(
+        &self,
+        status: StatusCode,
+        used: Option<&HeaderValue>,
+        circumstances: Circumstances,
+    ) -> Result<Verdict, Arc<KeeperError>> {
+        let kind = match status {
+            StatusCode::UNAUTHORIZED => Kind::Recover,
+            _ => Kind::StepUp,
+        };
+        loop {
+            let flight = {
+                let mut held = self.shared.held();
+                if held.has_other_than(used) {
+                    return Ok(Verdict::SendAgain);
+                }
+                match under_way(&held) {
+                    Some(flight) => flight,
+                    None => match self.act(&mut held, kind, used, &circumstances) {
+                        Ok(flight) => flight,
+                        Err(verdict) => return Ok(verdict),
+                    },
+                }
+            };
+            let is_same = flight.kind() == kind;
+            match flight.end().await {
+                Ok(()) if is_same => return Ok(Verdict::SendAgain),
+                Err(error) if is_same => return Err(error),
+                _ => {}
+            }
+        }
+    }
+
+    /// Starts what helps against a refusal, or says that nothing needs to be or can be done.
+    fn act(
+        &self,
+        held: &mut Held,
+        kind: Kind,
+        used: Option<&HeaderValue>,
+        circumstances: &Circumstances,
+    ) -> Result<Flight, Verdict> {
+        let plan = match (kind, &circumstances.challenge) {
+            (Kind::Recover, _) => held.unauthorized(used, unix_time()),
+            (_, Some(challenge)) => held.forbidden(used, challenge),
+            (_, None) => Plan::GiveUp,
+        };
+        let (shared, circumstances) = (self.shared.clone(), circumstances.clone());
+        match plan {
+            Plan::SendAgain => Err(Verdict::SendAgain),
+            Plan::GiveUp => Err(Verdict::GiveUp),
+            Plan::Recover => {
+                Ok(self.shared.start(
+                    held,
+                    kind,
+                    async move { shared.recover(circumstances).await },
+                ))
+            }
+            Plan::LogIn => Ok(self.shared.start(held, kind, async move {
+                shared
+                    .obtain(Goal::Login, Reason::Refused, circumstances)
+                    .await
+            })),
+            Plan::StepUp(scopes) => Ok(self.shared.start(held, kind, async move {
+                shared.step_up(scopes, circumstances).await
+            })),
+        }
+    }
+
+    fn remember(&self, circumstances: &Circumstances) {
+        let mut held = self.shared.held();
+        held.peer = circumstances.peer.or(held.peer);
+        let named = circumstances.challenge.as_ref();
+        if let Some(named) = named.and_then(|it| it.resource_metadata.as_ref()) {
+            held.resource_metadata = Some(named.clone());
+        }
     }
 }
 
@@ -81,13 +242,45 @@ impl Authorizer for Keeper {
         &'a self,
         _request: Outgoing<'a>,
     ) -> BoxFuture<'a, Result<Credentials, Error>> {
-        Box::pin(async { Ok(Credentials::none()) })
+        Box::pin(async {
+            let current = self.current().await;
+            current.map_err(|error| Arc::new(error).of_request(&self.shared.config.name))
+        })
     }
 
-    fn observe(&self, _status: StatusCode, _headers: &HeaderMap) {}
-
-    fn refused<'a>(&'a self, _refusal: Refused<'a>) -> BoxFuture<'a, Result<Verdict, Error>> {
-        let error = Arc::new(self.needs_login()).of_request(&self.config.name);
-        Box::pin(async { Err(error) })
+    fn observe(&self, status: StatusCode, _headers: &HeaderMap) {
+        if status.is_success() {
+            self.shared.held().succeed();
+        }
     }
+
+    fn refused<'a>(&'a self, refusal: Refused<'a>) -> BoxFuture<'a, Result<Verdict, Error>> {
+        Box::pin(async move {
+            let circumstances = Circumstances {
+                challenge: challenge(refusal.headers),
+                peer: refusal.peer,
+            };
+            self.remember(&circumstances);
+            let used = refusal.credentials.headers().get(AUTHORIZATION);
+            let verdict = self.retry(refusal.status, used, circumstances).await;
+            verdict.map_err(|error| error.of_request(&self.shared.config.name))
+        })
+    }
+}
+
+/// What the headers of a refusal ask for.
+pub(super) fn challenge(headers: &HeaderMap) -> Option<Challenge> {
+    let values = headers.get_all(WWW_AUTHENTICATE).iter();
+    Challenge::find(values.filter_map(|value| value.to_str().ok()))
+}
+
+fn credentials(held: &Held) -> Credentials {
+    match &held.token {
+        None => Credentials::none(),
+        Some(token) => Credentials::none().with(AUTHORIZATION, token.header.clone()),
+    }
+}
+
+fn under_way(held: &Held) -> Option<Flight> {
+    held.flight.clone().filter(Flight::is_under_way)
 }

@@ -2,6 +2,7 @@ use callgate_wire::{RawJson, Splice};
 
 use super::checksum;
 use super::login::{ClientInfo, Login, Tokens};
+use crate::registration::AuthMethod;
 use crate::secret::Secret;
 
 /// Reads an entry of the file. What is missing or of the wrong type is not there.
@@ -14,13 +15,19 @@ pub(super) fn decode(entry: &RawJson) -> Login {
             refresh_token: secret(entry, REFRESH_TOKEN),
             expires_at: number(entry, EXPIRES_AT),
             scope: text(entry, SCOPE),
+            issued_at: number(entry, ISSUED_AT),
+            client_id: text(entry, ISSUED_TO),
+            requested_scope: text(entry, REQUESTED_SCOPE),
         }),
         client: text(entry, CLIENT_ID).map(|client_id| ClientInfo {
             client_id,
             client_secret: secret(entry, CLIENT_SECRET),
-            client_id_issued_at: number(entry, ISSUED_AT),
+            client_id_issued_at: number(entry, CLIENT_ISSUED_AT),
             client_secret_expires_at: number(entry, SECRET_EXPIRES_AT),
+            auth_method: text(entry, AUTH_METHOD).and_then(|name| AuthMethod::parse(&name)),
+            redirect_uri: text(entry, REDIRECT_URI),
         }),
+        resource_metadata: text(entry, RESOURCE_METADATA),
         code_verifier: secret(entry, &["codeVerifier"]),
         oauth_state: secret(entry, &["oauthState"]),
     }
@@ -39,7 +46,7 @@ pub(super) fn update(entry: &RawJson, old: &Login, new: &Login) -> RawJson {
     let replaced = replaced.finish().expect("an entry is an object");
 
     let mut edit = Splice::new(&replaced);
-    for ((path, before), (_, after)) in members(old).into_iter().zip(members(new)) {
+    for ((path, before), (_, after)) in members(old).zip(members(new)) {
         match after {
             Some(value) if before.as_ref() != Some(&value) => edit = edit.set(path, &value),
             None if before.is_some() && replaced.at(path).is_some() => edit = edit.remove(path),
@@ -58,46 +65,90 @@ const ACCESS_TOKEN: Path = &["tokens", "accessToken"];
 const REFRESH_TOKEN: Path = &["tokens", "refreshToken"];
 const EXPIRES_AT: Path = &["tokens", "expiresAt"];
 const SCOPE: Path = &["tokens", "scope"];
+const ISSUED_AT: Path = &["tokens", "issuedAt"];
+const ISSUED_TO: Path = &["tokens", "clientId"];
+const REQUESTED_SCOPE: Path = &["tokens", "requestedScope"];
 const CLIENT_ID: Path = &["clientInfo", "clientId"];
 const CLIENT_SECRET: Path = &["clientInfo", "clientSecret"];
-const ISSUED_AT: Path = &["clientInfo", "clientIdIssuedAt"];
+const CLIENT_ISSUED_AT: Path = &["clientInfo", "clientIdIssuedAt"];
 const SECRET_EXPIRES_AT: Path = &["clientInfo", "clientSecretExpiresAt"];
+const AUTH_METHOD: Path = &["clientInfo", "tokenEndpointAuthMethod"];
+const REDIRECT_URI: Path = &["clientInfo", "redirectUri"];
+const RESOURCE_METADATA: Path = &["resourceMetadata"];
 
 /// Every member that a login has in the file, always in this order.
-fn members(login: &Login) -> [(Path, Option<RawJson>); 12] {
-    let tokens = login.tokens.as_ref();
-    let client = login.client.as_ref();
-    let string = |text: Option<&String>| text.map(|text| RawJson::string(text));
-    let secret = |secret: Option<&Secret>| secret.map(|secret| RawJson::string(secret.expose()));
+fn members(login: &Login) -> impl Iterator<Item = (Path, Option<RawJson>)> {
+    let own = [
+        (
+            &["codeVerifier"] as Path,
+            hidden(login.code_verifier.as_ref()),
+        ),
+        (&["oauthState"], hidden(login.oauth_state.as_ref())),
+        (&["serverUrl"], string(login.server_url.as_deref())),
+        (&["issuer"], string(login.issuer.as_deref())),
+        (
+            RESOURCE_METADATA,
+            string(login.resource_metadata.as_deref()),
+        ),
+    ];
+    let tokens = members_of_tokens(login.tokens.as_ref());
+    let client = members_of_client(login.client.as_ref());
+    tokens.into_iter().chain(client).chain(own)
+}
+
+fn members_of_tokens(tokens: Option<&Tokens>) -> [(Path, Option<RawJson>); 7] {
+    let text = |member: fn(&Tokens) -> Option<&String>| {
+        string(tokens.and_then(member).map(String::as_str))
+    };
     [
-        (ACCESS_TOKEN, secret(tokens.map(|it| &it.access_token))),
+        (ACCESS_TOKEN, hidden(tokens.map(|it| &it.access_token))),
         (
             REFRESH_TOKEN,
-            secret(tokens.and_then(|it| it.refresh_token.as_ref())),
+            hidden(tokens.and_then(|it| it.refresh_token.as_ref())),
         ),
         (
             EXPIRES_AT,
             encode_number(tokens.and_then(|it| it.expires_at)),
         ),
-        (SCOPE, string(tokens.and_then(|it| it.scope.as_ref()))),
-        (CLIENT_ID, string(client.map(|it| &it.client_id))),
+        (SCOPE, text(|it| it.scope.as_ref())),
+        (ISSUED_AT, encode_number(tokens.and_then(|it| it.issued_at))),
+        (ISSUED_TO, text(|it| it.client_id.as_ref())),
+        (REQUESTED_SCOPE, text(|it| it.requested_scope.as_ref())),
+    ]
+}
+
+fn members_of_client(client: Option<&ClientInfo>) -> [(Path, Option<RawJson>); 6] {
+    [
+        (CLIENT_ID, string(client.map(|it| it.client_id.as_str()))),
         (
             CLIENT_SECRET,
-            secret(client.and_then(|it| it.client_secret.as_ref())),
+            hidden(client.and_then(|it| it.client_secret.as_ref())),
         ),
         (
-            ISSUED_AT,
+            CLIENT_ISSUED_AT,
             encode_number(client.and_then(|it| it.client_id_issued_at)),
         ),
         (
             SECRET_EXPIRES_AT,
             encode_number(client.and_then(|it| it.client_secret_expires_at)),
         ),
-        (&["codeVerifier"], secret(login.code_verifier.as_ref())),
-        (&["oauthState"], secret(login.oauth_state.as_ref())),
-        (&["serverUrl"], string(login.server_url.as_ref())),
-        (&["issuer"], string(login.issuer.as_ref())),
+        (
+            AUTH_METHOD,
+            string(client.and_then(|it| it.auth_method).map(AuthMethod::name)),
+        ),
+        (
+            REDIRECT_URI,
+            string(client.and_then(|it| it.redirect_uri.as_deref())),
+        ),
     ]
+}
+
+fn string(text: Option<&str>) -> Option<RawJson> {
+    text.map(RawJson::string)
+}
+
+fn hidden(secret: Option<&Secret>) -> Option<RawJson> {
+    string(secret.map(Secret::expose))
 }
 
 fn text(entry: &RawJson, path: Path) -> Option<String> {
@@ -124,6 +175,7 @@ mod tests {
     use callgate_wire::{Limits, RawJson, Splice};
 
     use super::{decode, update};
+    use crate::registration::AuthMethod;
     use crate::secret::Secret;
     use crate::store::login::{ClientInfo, Login, Tokens};
 
@@ -140,19 +192,25 @@ mod tests {
                 refresh_token: Some(Secret::new("rt")),
                 expires_at: Some(1_763_260_000.25),
                 scope: Some("a b".to_owned()),
+                issued_at: Some(1_763_256_400.0),
+                client_id: Some("id".to_owned()),
+                requested_scope: Some("a b c".to_owned()),
             }),
             client: Some(ClientInfo {
                 client_id: "id".to_owned(),
                 client_secret: Some(Secret::new("cs")),
                 client_id_issued_at: Some(1_763_000_000.0),
                 client_secret_expires_at: Some(0.0),
+                auth_method: Some(AuthMethod::ClientSecretPost),
+                redirect_uri: Some("http://127.0.0.1:9/cb".to_owned()),
             }),
+            resource_metadata: Some("https://s/meta".to_owned()),
             code_verifier: Some(Secret::new("cv")),
             oauth_state: Some(Secret::new("st")),
         }
     }
 
-    const FULL: &str = r#"{"tokens":{"accessToken":"at","refreshToken":"rt","expiresAt":1763260000.25,"scope":"a b"},"clientInfo":{"clientId":"id","clientSecret":"cs","clientIdIssuedAt":1763000000,"clientSecretExpiresAt":0},"codeVerifier":"cv","oauthState":"st","serverUrl":"https://s/mcp","issuer":"https://i"}"#;
+    const FULL: &str = r#"{"tokens":{"accessToken":"at","refreshToken":"rt","expiresAt":1763260000.25,"scope":"a b","issuedAt":1763256400,"clientId":"id","requestedScope":"a b c"},"clientInfo":{"clientId":"id","clientSecret":"cs","clientIdIssuedAt":1763000000,"clientSecretExpiresAt":0,"tokenEndpointAuthMethod":"client_secret_post","redirectUri":"http://127.0.0.1:9/cb"},"codeVerifier":"cv","oauthState":"st","serverUrl":"https://s/mcp","issuer":"https://i","resourceMetadata":"https://s/meta"}"#;
 
     /// What `edit` makes of `entry`, without the checksum.
     fn edited(entry: &str, edit: impl FnOnce(&mut Login)) -> String {
@@ -188,12 +246,7 @@ mod tests {
 
     #[test]
     fn what_has_the_wrong_type_is_not_there_and_can_be_replaced() {
-        let tokens = Tokens {
-            access_token: Secret::new("b"),
-            refresh_token: None,
-            expires_at: None,
-            scope: None,
-        };
+        let tokens = Tokens::new(Secret::new("b"));
         for entry in [
             "{}",
             r#"{"tokens":3}"#,

@@ -1,0 +1,197 @@
+use super::clock::unix_time;
+use super::config::Grant;
+use super::errand::Errand;
+use super::error::{KeeperError, Reason};
+use super::held::Source;
+use super::renewal::{Renewal, Urgency, tokens, with_scopes};
+use super::shared::{Circumstances, Shared, luck};
+use crate::Scopes;
+use crate::flow::{self, FlowError, Goal};
+use crate::registration::{Client, Options, Registrations};
+use crate::store::{ClientInfo, Login};
+
+impl Shared {
+    /// Replaces a token that does not work, by whatever helps.
+    pub(super) async fn recover(&self, circumstances: Circumstances) -> Result<(), KeeperError> {
+        let held = self
+            .held()
+            .token
+            .as_ref()
+            .map(|it| it.tokens.access_token.clone());
+        let reason = match held {
+            None => {
+                let login = self.vault.login().await?;
+                if login.tokens.is_some() && self.is_for_server(&login) {
+                    return self.adopt(login, Source::Vault);
+                }
+                Reason::NoLogin
+            }
+            Some(seen) => match self.renew(&seen, Urgency::Late, &circumstances).await? {
+                Renewal::Done => return Ok(()),
+                Renewal::NeedsLogin(reason) => reason,
+            },
+        };
+        self.obtain(Goal::Login, reason, circumstances).await
+    }
+
+    /// Gets a token for `scopes`.
+    pub(super) async fn step_up(
+        &self,
+        scopes: Scopes,
+        circumstances: Circumstances,
+    ) -> Result<(), KeeperError> {
+        let reason = Reason::Scopes {
+            scopes: scopes.clone(),
+        };
+        let circumstances = Circumstances {
+            challenge: Some(with_scopes(
+                circumstances.challenge.as_ref(),
+                scopes.clone(),
+            )),
+            ..circumstances
+        };
+        self.obtain(Goal::StepUp(scopes), reason, circumstances)
+            .await
+    }
+
+    /// Gets a token without an earlier one: `goal` where a person is asked.
+    pub(super) async fn obtain(
+        &self,
+        goal: Goal,
+        reason: Reason,
+        circumstances: Circumstances,
+    ) -> Result<(), KeeperError> {
+        let login = self.vault.login().await?;
+        let first = self.log_in_once(&login, goal.clone(), &reason, &circumstances);
+        match first.await {
+            Err(KeeperError::Flow(FlowError::Token(error)))
+                if error.is_invalid_client() && login.client.is_some() =>
+            {
+                tracing::info!(server = %self.config.name,
+                    "the authorization server has forgotten this client; registering again");
+                self.forget_client(&login).await?;
+                let login = Login {
+                    client: None,
+                    ..login
+                };
+                self.log_in_once(&login, goal, &reason, &circumstances)
+                    .await
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn log_in_once(
+        &self,
+        stored: &Login,
+        goal: Goal,
+        reason: &Reason,
+        circumstances: &Circumstances,
+    ) -> Result<(), KeeperError> {
+        let errand = |goal, options| Errand {
+            goal,
+            challenge: circumstances.challenge.clone(),
+            peer: circumstances.peer,
+            options,
+        };
+        let asked_at;
+        let outcome = match &self.config.grant {
+            Grant::AuthorizationCode => {
+                let Some(consent) = &self.config.consent else {
+                    return Err(self.needs_login(reason.clone()));
+                };
+                let mut options = self.options(stored, &consent.redirect_uri());
+                if !consent.has_usual_redirect_uri() {
+                    options = options.for_new_redirect_uri();
+                }
+                let outcome = errand(goal, options).run_with(&self.config, consent).await;
+                // The person took their time, the token endpoint did not.
+                asked_at = unix_time();
+                outcome
+            }
+            Grant::ClientCredentials => {
+                if let Some(error) = self.held().pausing() {
+                    return Err(error);
+                }
+                asked_at = unix_time();
+                let options = self.options(stored, "");
+                errand(Goal::ClientCredentials, options)
+                    .run(&self.config)
+                    .await
+            }
+        };
+        match outcome {
+            Ok(login) => self.keep(login, asked_at, circumstances).await,
+            Err(failure) => {
+                if failure.error.is_transient() {
+                    self.held()
+                        .pause(&failure.error, failure.retry_after, luck());
+                }
+                Err(failure.error)
+            }
+        }
+    }
+
+    /// Keeps a new login, and uses it even if it cannot be kept.
+    async fn keep(
+        &self,
+        login: flow::Login,
+        asked_at: f64,
+        circumstances: &Circumstances,
+    ) -> Result<(), KeeperError> {
+        let tokens = tokens(&login, asked_at);
+        let client = login
+            .is_new_client
+            .then(|| self.registered(&login, asked_at));
+        let server_url = self.config.server.to_string();
+        let challenge = circumstances.challenge.as_ref();
+        let resource_metadata = challenge.and_then(|it| it.resource_metadata.clone());
+        let edit = move |stored: &mut Login| {
+            stored.bind(&server_url, &login.issuer);
+            stored.tokens = Some(tokens.clone());
+            if client.is_some() {
+                stored.client.clone_from(&client);
+            }
+            if resource_metadata.is_some() {
+                stored.resource_metadata.clone_from(&resource_metadata);
+            }
+        };
+        let kept = self.vault.update(edit.clone()).await;
+        let mut unkept = Login::default();
+        edit(&mut unkept);
+        self.held().resume();
+        match kept {
+            Ok(login) => self.adopt(login, Source::Login),
+            Err(error) => {
+                self.adopt(unkept, Source::Login)?;
+                Err(error)
+            }
+        }
+    }
+
+    fn registered(&self, login: &flow::Login, now: f64) -> ClientInfo {
+        let consent = self.config.consent.as_ref();
+        let unusual = consent.filter(|consent| !consent.has_usual_redirect_uri());
+        ClientInfo {
+            client_id_issued_at: Some(now.floor()),
+            redirect_uri: unusual.map(|consent| consent.redirect_uri()),
+            ..ClientInfo::from(&login.client)
+        }
+    }
+
+    /// The ways to be a client, of which one may be in the vault.
+    fn options(&self, stored: &Login, redirect_uri: &str) -> Options {
+        let mut registrations = Registrations::default();
+        if let (Some(issuer), Some(info)) = (&stored.issuer, &stored.client) {
+            let registered = info.redirect_uri.as_deref();
+            if self.is_for_server(stored) && registered.is_none_or(|uri| uri == redirect_uri) {
+                registrations.insert(issuer.clone(), Client::from(info));
+            }
+        }
+        Options {
+            configured: self.config.client.clone(),
+            metadata_document: self.config.metadata_document.clone(),
+            registrations,
+        }
+    }
+}
