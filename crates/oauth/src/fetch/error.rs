@@ -2,6 +2,7 @@ use std::io;
 use std::time::Duration;
 
 use tokio_rustls::rustls;
+use url::Url;
 
 use crate::guard::Refusal;
 
@@ -90,4 +91,9 @@ impl FetchError {
             }
         }
     }
+}
+
+/// What errors call a URL: the rest of it may be a secret.
+pub(super) fn origin(url: &Url) -> String {
+    url.origin().ascii_serialization()
 }
