@@ -40,6 +40,8 @@ pub(super) async fn connect(
             origin: origin(url),
             source,
         })?;
+    // A request is written at once, and nothing is gained by holding any of it back.
+    let _ = stream.set_nodelay(true);
     if url.scheme() != "https" {
         return Ok(Stream::Plain(stream));
     }

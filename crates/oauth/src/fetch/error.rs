@@ -83,8 +83,11 @@ impl FetchError {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Resolve { .. } | Self::Connect { .. } | Self::TimedOut { .. } => true,
-            // A certificate stays wrong; a connection that was cut does not.
-            Self::Handshake { source, .. } => source.kind() != io::ErrorKind::InvalidData,
+            // A certificate or a name stays wrong; a connection that was cut does not.
+            Self::Handshake { source, .. } => !matches!(
+                source.kind(),
+                io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput
+            ),
             Self::Http { source, .. } => !source.is_parse(),
             Self::Tls(_) | Self::Malformed { .. } | Self::Refused(_) | Self::Redirect { .. } => {
                 false

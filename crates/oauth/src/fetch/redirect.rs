@@ -59,8 +59,9 @@ fn refused(url: &Url, reason: &'static str) -> FetchError {
 #[cfg(test)]
 mod tests {
     use http::HeaderValue;
+    use proptest::prelude::{any, proptest};
 
-    use super::follow;
+    use super::{FOR_EVERYBODY, follow};
     use crate::Secret;
     use crate::exchange::Request;
 
@@ -137,5 +138,26 @@ mod tests {
         };
         let found = followed(&post, b"/b");
         assert_eq!(found, refused("it would send a form elsewhere"));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_leads_away_from_https_or_takes_credentials_along(
+            location in "(https?:)?(//)?[a-z.:@/\\\\?#%]{0,20}",
+            noise in any::<Vec<u8>>(),
+        ) {
+            let request = get("https://a.example/x");
+            for location in [location.as_bytes(), &noise] {
+                let Ok(location) = HeaderValue::from_bytes(location) else {
+                    continue;
+                };
+                if let Ok(next) = follow(&request, &location) {
+                    assert_eq!(next.url.scheme(), "https");
+                    let same_origin = next.url.origin() == request.url.origin();
+                    let names = next.headers.iter().map(|(name, _)| name);
+                    assert!(same_origin || names.into_iter().all(|it| FOR_EVERYBODY.contains(it)));
+                }
+            }
+        }
     }
 }

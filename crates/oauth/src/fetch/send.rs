@@ -2,7 +2,7 @@ use std::convert::Infallible;
 use std::future::pending;
 
 use bytes::Bytes;
-use http::header::{CONNECTION, HOST, LOCATION, RETRY_AFTER, USER_AGENT};
+use http::header::{ACCEPT_ENCODING, CONNECTION, HOST, LOCATION, RETRY_AFTER, USER_AGENT};
 use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use http_body_util::{BodyExt, Full};
@@ -41,6 +41,8 @@ pub(super) fn message(request: &Request) -> Option<http::Request<Full<Bytes>>> {
     headers.insert(HOST, url.authority().parse().ok()?);
     headers.insert(USER_AGENT, HeaderValue::from_static(PROGRAM));
     headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    // Whoever says nothing about it accepts every encoding.
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     for (name, value) in &request.headers {
         let mut value: HeaderValue = value.expose().parse().ok()?;
         value.set_sensitive(true);

@@ -55,7 +55,7 @@ async fn a_document_is_fetched() {
     let response = fetcher().fetch(LOOPBACK, &request).await.expect("it comes");
     assert_eq!(response, Response::new(200, "{}"));
     let expect = format!(
-        "GET /a/b?c=%20d HTTP/1.1\r\nhost: {}\r\nuser-agent: callgate/{}\r\nconnection: close\r\n\
+        "GET /a/b?c=%20d HTTP/1.1\r\nhost: {}\r\nuser-agent: callgate/{}\r\nconnection: close\r\naccept-encoding: identity\r\n\
          accept: application/json\r\nmcp-protocol-version: 2026-07-28\r\n\r\n",
         peer.address,
         env!("CARGO_PKG_VERSION"),
@@ -72,7 +72,7 @@ async fn a_form_is_posted() {
     let expect = Response::new(400, "{\"error\":\"invalid_grant\"}");
     assert_eq!(response, expect);
     let expect = format!(
-        "POST /token HTTP/1.1\r\nhost: {}\r\nuser-agent: callgate/{}\r\nconnection: close\r\n\
+        "POST /token HTTP/1.1\r\nhost: {}\r\nuser-agent: callgate/{}\r\nconnection: close\r\naccept-encoding: identity\r\n\
          authorization: Basic eDp5\r\ncontent-length: 24\r\n\r\ngrant_type=refresh_token",
         peer.address,
         env!("CARGO_PKG_VERSION"),

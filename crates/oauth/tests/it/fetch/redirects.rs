@@ -83,7 +83,7 @@ async fn another_origin_sees_nothing_of_ours() {
     let fetched = fetcher().fetch(LOOPBACK, &request).await;
     assert_eq!(fetched.expect("it comes"), Response::new(200, "{}"));
     let expect = format!(
-        "GET /b HTTP/1.1\r\nhost: {}\r\nuser-agent: callgate/{}\r\nconnection: close\r\n\
+        "GET /b HTTP/1.1\r\nhost: {}\r\nuser-agent: callgate/{}\r\nconnection: close\r\naccept-encoding: identity\r\n\
          accept: application/json\r\nmcp-protocol-version: canary\r\n\r\n",
         other.address,
         env!("CARGO_PKG_VERSION"),

@@ -110,6 +110,17 @@ async fn a_server_that_is_not_trusted_is_sent_nothing() {
 }
 
 #[tokio::test]
+async fn a_name_that_no_certificate_has_is_not_asked_for() {
+    let authority = Authority::new();
+    let peer = https_peer(authority.acceptor("as.example")).await;
+    let request = get(&peer.url_of("https://as..example", "/"));
+    let fetched = authority.fetcher().fetch(LOOPBACK, &request).await;
+    let error = fetched.expect_err("it cannot be proven");
+    assert!(matches!(error, FetchError::Handshake { .. }), "{error:?}");
+    assert!(!error.is_transient());
+}
+
+#[tokio::test]
 async fn a_handshake_that_is_cut_may_work_later() {
     let peer = Peer::new(|stream, _| async move { drop(stream) }).await;
     let request = get(&peer.url_of("https://as.example", "/"));
