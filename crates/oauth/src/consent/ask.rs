@@ -1,4 +1,5 @@
 use std::fmt;
+use std::future::ready;
 use std::io;
 use std::time::Duration;
 
@@ -35,8 +36,12 @@ pub trait Consent: fmt::Debug + Send + Sync + 'static {
         state: &'a Secret,
     ) -> BoxFuture<'a, Result<String, ConsentError>>;
 
-    /// Shows the person how the login with `state` ended, if there still is a place for it.
-    fn conclude(&self, _state: &Secret, _page: Page) {}
+    /// Shows the person how the login with `state` has ended, if there is still a place for it.
+    ///
+    /// Returns once it is shown, so that the program may end.
+    fn conclude<'a>(&'a self, _state: &'a Secret, _page: Page) -> BoxFuture<'a, ()> {
+        Box::pin(ready(()))
+    }
 }
 
 /// Why nobody answered.

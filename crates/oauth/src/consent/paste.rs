@@ -13,6 +13,8 @@ use crate::browser::PageUrl;
 /// Has a person open the page anywhere, and paste the URL that their browser ends up at.
 ///
 /// The browser cannot load that URL, and need not: it stands in the address bar.
+/// Whoever asks while somebody else is asked waits for their turn; what was pasted to an ask that is
+/// dropped halfway is lost.
 pub struct PasteConsent {
     redirect_uri: String,
     notice: Box<dyn Fn(&str) + Send + Sync>,

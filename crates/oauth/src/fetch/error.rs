@@ -2,6 +2,7 @@ use std::io;
 use std::time::Duration;
 
 use tokio_rustls::rustls;
+use url::Url;
 
 use crate::guard::Refusal;
 
@@ -82,12 +83,20 @@ impl FetchError {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Resolve { .. } | Self::Connect { .. } | Self::TimedOut { .. } => true,
-            // A certificate stays wrong; a connection that was cut does not.
-            Self::Handshake { source, .. } => source.kind() != io::ErrorKind::InvalidData,
+            // A certificate or a name stays wrong; a connection that was cut does not.
+            Self::Handshake { source, .. } => !matches!(
+                source.kind(),
+                io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput
+            ),
             Self::Http { source, .. } => !source.is_parse(),
             Self::Tls(_) | Self::Malformed { .. } | Self::Refused(_) | Self::Redirect { .. } => {
                 false
             }
         }
     }
+}
+
+/// What errors call a URL: the rest of it may be a secret.
+pub(super) fn origin(url: &Url) -> String {
+    url.origin().ascii_serialization()
 }

@@ -3,9 +3,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use callgate_mcp::transport::http::tls;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
 
-use super::error::FetchError;
+use super::connect::{self, Stream};
+use super::error::{FetchError, origin};
+use super::redirect;
 use super::resolve::{Resolve, SystemResolver};
+use super::send::{self, Answer};
 use crate::exchange::{Request, Response};
 use crate::guard::Guard;
 
@@ -13,6 +19,7 @@ use crate::guard::Guard;
 #[derive(Clone)]
 pub struct Fetcher {
     config: Arc<Config>,
+    tls: TlsConnector,
 }
 
 /// How requests are carried out.
@@ -45,28 +52,72 @@ impl Fetcher {
     /// # Errors
     /// The certificates to trust cannot be used.
     pub fn new(config: Config) -> Result<Self, FetchError> {
+        let tls = tls::client_config(&config.extra_roots).map_err(FetchError::Tls)?;
         Ok(Self {
             config: Arc::new(config),
+            tls: Arc::new(tls).into(),
         })
     }
 
     /// Carries out `request`, wherever `guard` lets it lead.
     ///
     /// Redirects of a `GET` are followed, three at most, and each is guarded like the first URL.
+    /// Of a body that is longer than [`MAX_BODY`](crate::exchange::MAX_BODY), one byte more is returned.
     /// Dropping the future closes the connection.
     ///
     /// # Errors
     /// There is no answer; an answer that says no is none of these.
     pub async fn fetch(&self, guard: Guard, request: &Request) -> Result<Response, FetchError> {
-        guard.check_url(&request.url)?;
         let limit = self.config.timeout;
-        let origin = request.url.origin().ascii_serialization();
-        Err(FetchError::TimedOut { origin, limit })
+        let fetched = timeout(limit, self.follow(guard, request)).await;
+        fetched.unwrap_or_else(|_| {
+            let origin = origin(&request.url);
+            Err(FetchError::TimedOut { origin, limit })
+        })
+    }
+
+    async fn follow(&self, guard: Guard, request: &Request) -> Result<Response, FetchError> {
+        let mut redirected;
+        let mut current = request;
+        for _ in 0..=redirect::MAX_REDIRECTS {
+            match self.send(guard, current).await? {
+                Answer::Response(response) => return Ok(response),
+                Answer::Redirect(location) => {
+                    redirected = redirect::follow(current, &location)?;
+                    current = &redirected;
+                }
+            }
+        }
+        Err(redirect::too_many(&current.url))
+    }
+
+    async fn send(&self, guard: Guard, request: &Request) -> Result<Answer, FetchError> {
+        let url = &request.url;
+        guard.check_url(url)?;
+        let message = send::message(request).ok_or_else(|| FetchError::Malformed {
+            origin: origin(url),
+        })?;
+        let limit = self.config.connect_timeout;
+        let connecting = connect::connect(url, guard, &*self.config.resolver, &self.tls);
+        let stream = timeout(limit, connecting).await.unwrap_or_else(|_| {
+            let origin = origin(url);
+            Err(FetchError::TimedOut { origin, limit })
+        })?;
+        let sent = match stream {
+            Stream::Plain(stream) => send::send(stream, message).await,
+            Stream::Tls(stream) => send::send(stream, message).await,
+        };
+        sent.map_err(|source| FetchError::Http {
+            origin: origin(url),
+            source,
+        })
     }
 }
 
 impl fmt::Debug for Fetcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Fetcher").field(&self.config).finish()
+        f.debug_struct("Fetcher")
+            .field("config", &self.config)
+            .finish_non_exhaustive()
     }
 }

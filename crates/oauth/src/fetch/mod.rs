@@ -4,9 +4,12 @@
 //! connection goes to one of these addresses; each redirect is treated like a URL of its own.
 //! Proxies are not used: whoever connects for us would decide where to.
 
+mod connect;
 mod error;
 mod fetcher;
+mod redirect;
 mod resolve;
+mod send;
 
 pub use error::FetchError;
 pub use fetcher::{Config, Fetcher};

@@ -52,6 +52,7 @@ impl ClientIdUrl {
 #[cfg(test)]
 mod tests {
     use super::ClientIdUrl;
+    use crate::callback_listener;
 
     #[test]
     fn an_id_is_an_https_address_with_a_path() {
@@ -94,5 +95,16 @@ mod tests {
             "application_type": "native",
         });
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn the_document_that_ships_is_this_one() {
+        let id = "https://example.com/callgate/client-metadata.json";
+        let redirect_uri = callback_listener::Config::default().redirect_uri();
+        let document = ClientIdUrl::parse(id)
+            .unwrap()
+            .document("Callgate", &[&redirect_uri]);
+        let shipped = include_str!("../../../../docs/client-metadata.json");
+        assert_eq!(shipped, document);
     }
 }

@@ -127,6 +127,7 @@ mod tests {
     use url::Url;
 
     use super::{ConfiguredClient, Identity, IdentityError, Options, choose};
+    use crate::callback_listener::WhenBusy;
     use crate::metadata::AuthorizationServer;
     use crate::registration::{Client, ClientIdUrl, NeedsClientRegistration, Registrations};
 
@@ -244,6 +245,28 @@ mod tests {
             let found = choose(&options, &server, "http://127.0.0.1:1/cb", 0);
             assert_eq!(found, case.expected, "case {index}");
         }
+    }
+
+    #[test]
+    fn a_new_redirect_uri_needs_a_new_registration_or_a_configured_client() {
+        let mut options = Options {
+            metadata_document: Some(ClientIdUrl::parse(DOCUMENT).unwrap()),
+            ..Options::default()
+        };
+        let registered = Client::public("registered");
+        options.registrations.insert(ISSUER, registered);
+        let mut server = AuthorizationServer::assumed(&ISSUER.parse().unwrap());
+        server.client_id_metadata_document_supported = true;
+        let chosen = |options: &Options| choose(options, &server, "http://127.0.0.1:2/cb", 0);
+        assert_eq!(options.when_busy(), WhenBusy::TakeAnother);
+        assert_eq!(chosen(&options.clone().for_new_redirect_uri()), register());
+
+        options.configured = Some(ConfiguredClient {
+            client: Client::public("configured"),
+            issuer: None,
+        });
+        assert_eq!(options.when_busy(), WhenBusy::Fail);
+        assert_eq!(chosen(&options.for_new_redirect_uri()), known("configured"));
     }
 
     #[test]

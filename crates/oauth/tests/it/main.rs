@@ -4,6 +4,8 @@
 
 mod browser;
 mod callback_listener;
+mod consent;
+mod fetch;
 mod hostile_urls;
 mod import;
 mod store;

@@ -4,3 +4,5 @@
 pub mod client;
 #[cfg(feature = "http-server")]
 pub mod server;
+#[cfg(feature = "http-client")]
+pub mod tls;

@@ -1,23 +1,18 @@
 use std::error::Error as StdError;
 use std::future::poll_fn;
-use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::Uri;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::rt::{Read, Write};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
-use rustls::ClientConfig;
-use rustls::crypto::ring;
-use rustls::pki_types::CertificateDer;
-use rustls_platform_verifier::Verifier;
 use tower_service::Service;
 
 use super::config::Config;
 use super::endpoint::Endpoint;
 use super::request::Body;
+use crate::transport::http::tls;
 
 /// Makes connections to one server, directly, whatever proxy the system is configured with.
 pub(super) struct Connector {
@@ -59,7 +54,7 @@ impl Connector {
         let transport = if endpoint.is_https() {
             tcp.enforce_http(false);
             let tls = HttpsConnectorBuilder::new()
-                .with_tls_config(tls_config(&config.extra_roots)?)
+                .with_tls_config(tls::client_config(&config.extra_roots)?)
                 .https_only()
                 .enable_http1()
                 .wrap_connector(tcp);
@@ -109,17 +104,4 @@ where
         }
     });
     Ok(sender)
-}
-
-fn tls_config(extra_roots: &[Bytes]) -> Result<ClientConfig, rustls::Error> {
-    let provider = Arc::new(ring::default_provider());
-    let roots = extra_roots
-        .iter()
-        .map(|root| CertificateDer::from(root.to_vec()));
-    let verifier = Verifier::new_with_extra_roots(roots, provider.clone())?;
-    Ok(ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(verifier))
-        .with_no_client_auth())
 }

@@ -1,0 +1,127 @@
+use std::convert::Infallible;
+use std::future::pending;
+
+use bytes::Bytes;
+use http::header::{ACCEPT_ENCODING, CONNECTION, HOST, LOCATION, RETRY_AFTER, USER_AGENT};
+use http::response::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+use url::{Position, Url};
+
+use crate::exchange::{MAX_BODY, Request, Response};
+
+/// What came back over a connection.
+pub(super) enum Answer {
+    Response(Response),
+    /// The answer is elsewhere, it says.
+    Redirect(HeaderValue),
+}
+
+/// The most bytes of the head of a response.
+const MAX_HEAD: usize = 32 * 1024;
+
+/// The request as it is sent, unless it cannot be.
+pub(super) fn message(request: &Request) -> Option<http::Request<Full<Bytes>>> {
+    let url = &request.url;
+    let (method, body) = match &request.body {
+        None => (Method::GET, Bytes::new()),
+        Some(body) => {
+            let body = Bytes::copy_from_slice(body.expose().as_bytes());
+            (Method::POST, body)
+        }
+    };
+    let mut message = http::Request::new(Full::new(body));
+    *message.method_mut() = method;
+    *message.uri_mut() = target(url)?;
+    let headers = message.headers_mut();
+    headers.insert(HOST, url.authority().parse().ok()?);
+    headers.insert(USER_AGENT, HeaderValue::from_static(PROGRAM));
+    headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    // Whoever says nothing about it accepts every encoding.
+    headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    for (name, value) in &request.headers {
+        let mut value: HeaderValue = value.expose().parse().ok()?;
+        value.set_sensitive(true);
+        headers.insert(name.parse::<HeaderName>().ok()?, value);
+    }
+    Some(message)
+}
+
+/// Sends `message`, the only one of this connection, and reads the answer.
+pub(super) async fn send<S>(
+    stream: S,
+    message: http::Request<Full<Bytes>>,
+) -> Result<Answer, hyper::Error>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let (mut sender, connection) = http1::Builder::new()
+        .read_buf_exact_size(Some(MAX_HEAD))
+        .handshake(TokioIo::new(stream))
+        .await?;
+    let exchange = async {
+        let (head, body) = sender.send_request(message).await?.into_parts();
+        match location(&head) {
+            Some(location) => Ok(Answer::Redirect(location)),
+            None => response(&head, body).await.map(Answer::Response),
+        }
+    };
+    let driven = async {
+        // However the connection ends, the exchange learns of it.
+        let _ = connection.await;
+        pending::<Infallible>().await
+    };
+    tokio::select! {
+        answer = exchange => answer,
+        never = driven => match never {},
+    }
+}
+
+/// Firewalls refuse programs without a name.
+const PROGRAM: &str = concat!("callgate/", env!("CARGO_PKG_VERSION"));
+
+/// What stands in the request line.
+fn target(url: &Url) -> Option<Uri> {
+    url[Position::BeforePath..Position::AfterQuery].parse().ok()
+}
+
+/// Where the answer is instead.
+fn location(head: &Parts) -> Option<HeaderValue> {
+    let redirects = matches!(head.status.as_u16(), 301 | 302 | 303 | 307 | 308);
+    head.headers.get(LOCATION).filter(|_| redirects).cloned()
+}
+
+async fn response(head: &Parts, body: Incoming) -> Result<Response, hyper::Error> {
+    let text = |name| text(&head.headers, name);
+    Ok(Response {
+        status: head.status.as_u16(),
+        body: read(body).await?,
+        dpop_nonce: text(DPOP_NONCE).map(str::to_owned),
+        retry_after: text(RETRY_AFTER).and_then(|text| text.trim().parse().ok()),
+    })
+}
+
+const DPOP_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
+
+fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// Reads the body, or as much as shows that it is too long.
+async fn read(mut body: Incoming) -> Result<Vec<u8>, hyper::Error> {
+    let mut read = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame?.into_data() else {
+            continue;
+        };
+        read.extend(data.iter().take(MAX_BODY + 1 - read.len()));
+        if read.len() > MAX_BODY {
+            break;
+        }
+    }
+    Ok(read)
+}
