@@ -13,7 +13,7 @@ pub const MAX_BODY: usize = 1 << 20;
 /// A request to make: a `POST` if it has a body, else a `GET`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Where to send it. Redirects are followed by nobody.
+    /// Where to send it. Only the redirects of a `GET` are followed.
     pub url: Url,
     /// The headers, which may hold credentials.
     pub headers: Vec<(&'static str, Secret)>,
@@ -26,8 +26,12 @@ pub struct Request {
 pub struct Response {
     /// The HTTP status.
     pub status: u16,
-    /// The body, up to [`MAX_BODY`] bytes of it.
+    /// The body, or more than [`MAX_BODY`] bytes of it.
     pub body: Vec<u8>,
+    /// The header `DPoP-Nonce`: what the next proof has to carry.
+    pub dpop_nonce: Option<String>,
+    /// The header `Retry-After`, if it is a number of seconds.
+    pub retry_after: Option<u64>,
 }
 
 impl Request {
@@ -64,6 +68,16 @@ impl Request {
 }
 
 impl Response {
+    /// An answer with nothing of note in its headers.
+    pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
+        Self {
+            status,
+            body: body.into(),
+            dpop_nonce: None,
+            retry_after: None,
+        }
+    }
+
     /// Whether the server may answer otherwise if asked again later.
     pub(crate) fn is_transient(&self) -> bool {
         matches!(self.status, 408 | 425 | 429 | 500..)
@@ -105,18 +119,14 @@ mod tests {
     fn debug_shows_no_body() {
         let url = "https://a.example/token".parse().unwrap();
         let request = format!("{:?}", Request::form(url, &[("code", "canary")]));
-        let body = b"canary".to_vec();
-        let response = format!("{:?}", Response { status: 200, body });
+        let response = format!("{:?}", Response::new(200, "canary"));
         assert!(!request.contains("canary"));
         assert_eq!(response, "Response { status: 200, bytes: 6 }");
     }
 
     #[test]
     fn long_bodies_are_failures() {
-        let of = |len| Response {
-            status: 200,
-            body: vec![b' '; len],
-        };
+        let of = |len| Response::new(200, vec![b' '; len]);
         assert!(of(MAX_BODY).success().is_some());
         assert!(of(MAX_BODY + 1).success().is_none());
     }

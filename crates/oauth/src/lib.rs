@@ -12,6 +12,8 @@
 //! - [`flow`]: all of it, as a machine that says what to do next.
 //! - [`guard`]: which addresses a URL that a server names may lead to.
 //! - [`browser`], [`callback_listener`]: opening the authorization page, and where it leads back to.
+//! - [`fetch`]: carrying out the requests of a login.
+//! - [`consent`]: asking a person.
 //! - [`store`]: the file that keeps logins.
 //!
 //! # Invariants
@@ -23,8 +25,10 @@ pub mod browser;
 pub mod callback;
 pub mod callback_listener;
 mod challenge;
+pub mod consent;
 mod endpoint;
 pub mod exchange;
+pub mod fetch;
 pub mod flow;
 pub mod guard;
 pub mod metadata;

@@ -7,7 +7,7 @@ use super::tree::{File, Finding, Tree};
 const EDGES: &[(&str, &[&str])] = &[
     ("crates/wire", &[]),
     ("crates/mcp", &["wire"]),
-    ("crates/oauth", &["wire"]),
+    ("crates/oauth", &["mcp", "wire"]),
     ("crates/hub", &["mcp", "wire"]),
     ("crates/gateway", &["hub", "mcp", "wire"]),
     ("crates/script", &[]),

@@ -16,12 +16,13 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
 use super::page::{Page, html};
-use super::request::{self, Incoming};
-use super::waiters::{WaitError, Waiter, Waiters};
+use super::request::{self, Delivery, Incoming};
+use super::waiters::{Connection, WaitError, Waiter, Waiters};
 use crate::secret::Secret;
 
 /// Listens on this machine for browsers that come back from a login.
@@ -30,6 +31,7 @@ use crate::secret::Secret;
 #[derive(Debug)]
 pub struct CallbackListener {
     address: SocketAddr,
+    is_configured: bool,
     shared: Arc<Shared>,
     task: AbortHandle,
 }
@@ -111,6 +113,14 @@ impl Default for Limits {
     }
 }
 
+impl Config {
+    /// The URL that browsers are to be sent to, unless another program has the port.
+    #[must_use]
+    pub fn redirect_uri(&self) -> String {
+        redirect_uri(self.address, &self.path)
+    }
+}
+
 impl CallbackListener {
     /// Starts to listen, in a task of its own.
     ///
@@ -122,6 +132,7 @@ impl CallbackListener {
             address: config.address,
             source,
         })?;
+        let is_configured = address == config.address;
         let shared = Arc::new(Shared {
             waiters: Waiters::new(config.limits.logins, config.limits.login_time),
             address,
@@ -131,6 +142,7 @@ impl CallbackListener {
         let task = tokio::spawn(accept(listener, shared.clone())).abort_handle();
         Ok(Self {
             address,
+            is_configured,
             shared,
             task,
         })
@@ -139,7 +151,13 @@ impl CallbackListener {
     /// The URL that browsers are to be sent to.
     #[must_use]
     pub fn redirect_uri(&self) -> String {
-        format!("http://{}{}", self.address, self.shared.path)
+        redirect_uri(self.address, &self.shared.path)
+    }
+
+    /// Whether it has the very address that was configured, which clients are registered with.
+    #[must_use]
+    pub fn is_at_configured_address(&self) -> bool {
+        self.is_configured
     }
 
     /// Waits for the redirect with `state` from now on; begin before the browser is opened.
@@ -164,6 +182,10 @@ struct Shared {
     address: SocketAddr,
     path: String,
     limits: Limits,
+}
+
+fn redirect_uri(address: SocketAddr, path: &str) -> String {
+    format!("http://{address}{path}")
 }
 
 async fn listen(address: SocketAddr, when_busy: WhenBusy) -> Result<TcpListener, BindError> {
@@ -218,9 +240,10 @@ fn refuse(stream: &TcpStream) {
 /// Answers one request.
 async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     let request_time = shared.limits.request_time;
+    let (_open, connection) = watch::channel(());
     let service = service_fn(move |request| {
-        let shared = shared.clone();
-        async move { Ok::<_, Infallible>(answer(&shared, &request).await) }
+        let (shared, connection) = (shared.clone(), connection.clone());
+        async move { Ok::<_, Infallible>(answer(&shared, &request, connection).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -234,7 +257,11 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     }
 }
 
-async fn answer(shared: &Shared, request: &Request<Body>) -> Response<Full<Bytes>> {
+async fn answer(
+    shared: &Shared,
+    request: &Request<Body>,
+    connection: Connection,
+) -> Response<Full<Bytes>> {
     let host = request.headers().get(HOST);
     let incoming = Incoming {
         method: request.method(),
@@ -245,7 +272,8 @@ async fn answer(shared: &Shared, request: &Request<Body>) -> Response<Full<Bytes
         Ok(delivery) => delivery,
         Err((status, reason)) => return respond(status, html("Login", reason)),
     };
-    let Some(page) = shared.waiters.deliver(&delivery.state, delivery.query) else {
+    let Delivery { state, query } = delivery;
+    let Some(page) = shared.waiters.deliver(&state, query, connection) else {
         let reason = "Invalid or expired state parameter";
         return respond(StatusCode::BAD_REQUEST, html("Login", reason));
     };

@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 
 use super::page::Page;
@@ -25,7 +25,11 @@ pub struct Waiter {
 pub struct Redirect {
     query: Secret,
     page: oneshot::Sender<Page>,
+    connection: Connection,
 }
+
+/// The browser's connection, which ends once it has its page; nothing is ever sent here.
+pub(super) type Connection = watch::Receiver<()>;
 
 /// Why a redirect will not come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -74,10 +78,19 @@ impl Redirect {
         &self.query
     }
 
-    /// Shows the user how the login has ended. Without this, the page says nothing about it.
-    pub fn show(self, page: Page) {
+    /// Shows the user how the login has ended, and returns once the browser has the page.
+    ///
+    /// Without this, the page says nothing about it.
+    pub async fn show(mut self, page: Page) {
         // A browser that has gone needs no page.
-        let _ = self.page.send(page);
+        if self.page.send(page).is_ok() {
+            let _ = self.connection.changed().await;
+        }
+    }
+
+    /// Whether the browser has been shown a page that says nothing, since nothing was known in time.
+    pub(crate) fn is_too_late(&self) -> bool {
+        self.page.is_closed()
     }
 }
 
@@ -122,10 +135,20 @@ impl Waiters {
     }
 
     /// Hands a redirect to whoever waits for `state`, once, and returns where its page comes from.
-    pub(super) fn deliver(&self, state: &Secret, query: Secret) -> Option<oneshot::Receiver<Page>> {
+    pub(super) fn deliver(
+        &self,
+        state: &Secret,
+        query: Secret,
+        connection: Connection,
+    ) -> Option<oneshot::Receiver<Page>> {
         let waiter = self.by_state().remove(&key(state))?;
         let (page, shown) = oneshot::channel();
-        waiter.send(Redirect { query, page }).ok()?;
+        let redirect = Redirect {
+            query,
+            page,
+            connection,
+        };
+        waiter.send(redirect).ok()?;
         Some(shown)
     }
 

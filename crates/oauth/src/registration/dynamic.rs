@@ -229,10 +229,7 @@ mod tests {
             (429, "", Err(RegistrationError::Unavailable(429))),
         ];
         for (status, body, expected) in cases {
-            let response = Response {
-                status,
-                body: body.into(),
-            };
+            let response = Response::new(status, body);
             assert_eq!(
                 registration_response(&response),
                 expected,

@@ -4,6 +4,7 @@ use url::Url;
 
 use super::client::{Client, Registrations};
 use super::metadata_document::ClientIdUrl;
+use crate::callback_listener::WhenBusy;
 use crate::metadata::AuthorizationServer;
 
 /// The ways that are open to us.
@@ -15,6 +16,28 @@ pub struct Options {
     pub metadata_document: Option<ClientIdUrl>,
     /// The clients that were registered before.
     pub registrations: Registrations,
+}
+
+impl Options {
+    /// What is left if no client that exists knows the redirect URI.
+    ///
+    /// A configured client stays, since nothing replaces it.
+    #[must_use]
+    pub fn for_new_redirect_uri(self) -> Self {
+        Self {
+            configured: self.configured,
+            ..Self::default()
+        }
+    }
+
+    /// What to do if the port of the redirect URI is taken: a configured client knows no other.
+    #[must_use]
+    pub fn when_busy(&self) -> WhenBusy {
+        match &self.configured {
+            Some(_) => WhenBusy::Fail,
+            None => WhenBusy::TakeAnother,
+        }
+    }
 }
 
 /// A client that the user registered by hand.

@@ -151,10 +151,7 @@ mod tests {
     use crate::{ProviderError, Scopes, Secret};
 
     fn parse(status: u16, body: &str) -> Result<Tokens, TokenError> {
-        Tokens::parse(&Response {
-            status,
-            body: body.into(),
-        })
+        Tokens::parse(&Response::new(status, body))
     }
 
     fn token() -> Tokens {

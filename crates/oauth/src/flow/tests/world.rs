@@ -52,10 +52,7 @@ impl World {
     pub(super) fn answer(&self, url: &Url) -> Response {
         let found = self.documents.get(url.as_str()).cloned();
         let (status, body) = found.unwrap_or((404, "<html>".to_owned()));
-        Response {
-            status,
-            body: body.into_bytes(),
-        }
+        Response::new(status, body)
     }
 
     pub(super) fn run(&self, config: Config) -> Outcome {
