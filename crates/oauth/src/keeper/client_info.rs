@@ -8,6 +8,7 @@ impl From<&ClientInfo> for Client {
         Self {
             id: info.client_id.clone(),
             secret: info.client_secret.clone(),
+            key: None,
             auth_method: info.auth_method,
             secret_expires_at: end.map(whole_seconds),
         }

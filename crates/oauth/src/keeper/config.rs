@@ -1,13 +1,17 @@
+use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use url::Url;
 
-use crate::Scopes;
 use crate::consent::Consent;
+use crate::device::Prompt;
 use crate::fetch::Fetcher;
+use crate::id_jag::IdentityProvider;
 use crate::registration::{ClientIdUrl, ConfiguredClient};
 use crate::store::Store;
+use crate::{Scopes, Secret};
 
 /// For which server tokens are kept, and how they are got.
 #[derive(Debug, Clone)]
@@ -42,11 +46,57 @@ pub struct Config {
 /// What tokens are got with, the first time and whenever nothing renews them.
 #[derive(Debug, Clone, Default)]
 pub enum Grant {
-    /// A person's consent.
+    /// A person's consent, in a browser of this machine or with a pasted address.
     #[default]
     AuthorizationCode,
+    /// A person's consent on another device.
+    DeviceCode(ShowCode),
     /// Nothing but the configured client.
     ClientCredentials,
+    /// A login at an employer's identity provider.
+    Enterprise(Box<IdentityProvider>),
+    /// A token by which the platform that we run on says who we are.
+    WorkloadIdentity(Assertion),
+}
+
+/// Shows a person the code to type on another device.
+#[derive(Clone)]
+pub struct ShowCode(Arc<dyn Fn(&Prompt) + Send + Sync>);
+
+/// A token that somebody else signs.
+#[derive(Debug, Clone)]
+pub enum Assertion {
+    /// The token.
+    Text(Secret),
+    /// The file that holds it, which the platform replaces from time to time.
+    File(PathBuf),
+}
+
+impl Grant {
+    /// Whether it takes a person, so that tokens are renewed in another way.
+    pub(super) fn takes_person(&self) -> bool {
+        match self {
+            Self::AuthorizationCode | Self::DeviceCode(_) => true,
+            Self::ClientCredentials | Self::Enterprise(_) | Self::WorkloadIdentity(_) => false,
+        }
+    }
+}
+
+impl ShowCode {
+    /// Shows codes by calling `show`.
+    pub fn new(show: impl Fn(&Prompt) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(show))
+    }
+
+    pub(super) fn show(&self, prompt: &Prompt) {
+        (self.0)(prompt);
+    }
+}
+
+impl fmt::Debug for ShowCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ShowCode")
+    }
 }
 
 impl Config {

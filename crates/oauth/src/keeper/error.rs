@@ -1,3 +1,5 @@
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,6 +44,18 @@ pub enum KeeperError {
     /// The token cannot be sent.
     #[error("the token has characters that no header may have")]
     Unsendable,
+    /// The token is bound to a key that is not there.
+    #[error("the key that the token is bound to is missing or damaged")]
+    NoKey,
+    /// The token that stands for a workload cannot be read.
+    #[error("cannot read the identity token from `{}`", path.display())]
+    Assertion {
+        /// Where it should be.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
     /// The server cannot be asked what it wants.
     #[error(transparent)]
     Server(Error),

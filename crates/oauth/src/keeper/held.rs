@@ -1,4 +1,5 @@
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderValue;
@@ -7,9 +8,10 @@ use tokio::time::Instant;
 use super::error::KeeperError;
 use super::flight::Flight;
 use super::freshness::{self, Freshness};
+use crate::dpop::Prover;
 use crate::step_up::{Decision, StepUp};
 use crate::store::{Login, Tokens};
-use crate::{Challenge, Scopes, Secret};
+use crate::{Challenge, Scopes, Secret, dpop};
 
 /// What is known in this process at this moment.
 #[derive(Debug, Default)]
@@ -35,6 +37,8 @@ pub(super) struct Held {
 pub(super) struct Token {
     pub(super) tokens: Tokens,
     pub(super) header: HeaderValue,
+    /// What proves that the token is ours, if it is bound to a key.
+    pub(super) prover: Option<Arc<Prover>>,
     source: Source,
     /// Whether the server has accepted a request since the token is in use.
     is_accepted: bool,
@@ -86,10 +90,19 @@ impl Held {
     ) -> Result<(), KeeperError> {
         self.is_loaded = true;
         self.resource_metadata = login.resource_metadata.or(self.resource_metadata.take());
-        self.token = match login.tokens {
-            None => None,
-            Some(tokens) => Some(Token::new(tokens, source, luck, now)?),
+        let old = self.token.take();
+        let Some(tokens) = login.tokens else {
+            return Ok(());
         };
+        let mut token = Token::new(tokens, source, luck, now)?;
+        // The server goes on to expect the nonce that it named for the same key.
+        let old = old.and_then(|old| old.prover);
+        if let (Some(new), Some(old)) = (&mut token.prover, old)
+            && new.key() == old.key()
+        {
+            *new = old;
+        }
+        self.token = Some(token);
         Ok(())
     }
 
@@ -106,12 +119,17 @@ impl Held {
         held.is_some() && held != used
     }
 
-    /// What to do about a 401.
-    pub(super) fn unauthorized(&self, used: Option<&HeaderValue>, now: f64) -> Plan {
+    /// What to do about a 401, which says if all it wants is the nonce that came with it.
+    pub(super) fn unauthorized(
+        &self,
+        used: Option<&HeaderValue>,
+        wants_nonce: bool,
+        now: f64,
+    ) -> Plan {
         let Some(token) = &self.token else {
             return Plan::Recover;
         };
-        if self.has_other_than(used) {
+        if self.has_other_than(used) || wants_nonce && token.prover.is_some() {
             return Plan::SendAgain;
         }
         if token.is_accepted || token.tokens.has_expired(now) {
@@ -192,13 +210,23 @@ const LONGEST_ASKED: Duration = Duration::from_secs(300);
 
 impl Token {
     fn new(tokens: Tokens, source: Source, luck: f64, now: f64) -> Result<Self, KeeperError> {
-        let text = format!("Bearer {}", tokens.access_token.expose());
+        let token_type = tokens.token_type.as_deref();
+        let is_bound = token_type.is_some_and(|it| it.eq_ignore_ascii_case(DPOP));
+        let (scheme, prover) = if is_bound {
+            let stored = tokens.dpop_key.as_ref().ok_or(KeeperError::NoKey)?;
+            let key = dpop::Key::from_stored(stored).map_err(|_| KeeperError::NoKey)?;
+            (DPOP, Some(Arc::new(Prover::new(key))))
+        } else {
+            ("Bearer", None)
+        };
+        let text = format!("{scheme} {}", tokens.access_token.expose());
         let mut header = HeaderValue::from_str(&text).map_err(|_| KeeperError::Unsendable)?;
         header.set_sensitive(true);
         Ok(Self {
             renewal_time: freshness::renewal_time(&tokens, luck, now),
             tokens,
             header,
+            prover,
             source,
             is_accepted: false,
         })
@@ -209,3 +237,6 @@ impl Token {
         freshness::freshness(&self.tokens, self.renewal_time, now)
     }
 }
+
+/// How a token that is bound to a key is shown.
+pub(super) const DPOP: &str = "DPoP";

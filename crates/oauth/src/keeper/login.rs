@@ -1,13 +1,13 @@
 use super::clock::unix_time;
 use super::config::Grant;
-use super::errand::Errand;
+use super::errand::{Errand, Person};
 use super::error::{KeeperError, Reason};
 use super::held::Source;
 use super::renewal::{Renewal, Urgency, tokens, with_scopes};
 use super::shared::{Circumstances, Shared, luck};
 use crate::Scopes;
 use crate::flow::{self, FlowError, Goal};
-use crate::registration::{Client, Options, Registrations};
+use crate::registration::{Client, Options};
 use crate::store::{ClientInfo, Login};
 
 impl Shared {
@@ -88,38 +88,24 @@ impl Shared {
         reason: &Reason,
         circumstances: &Circumstances,
     ) -> Result<(), KeeperError> {
-        let errand = |goal, options| Errand {
+        let person = self.person(reason)?;
+        let goal = match (&self.config.grant, self.goal_without_person().await?) {
+            (_, Some(goal)) => goal,
+            (Grant::DeviceCode(_), None) => Goal::DeviceCode,
+            _ => goal,
+        };
+        if let (Person::Nobody, Some(error)) = (person, self.held().pausing()) {
+            return Err(error);
+        }
+        let errand = Errand {
             goal,
-            challenge: circumstances.challenge.clone(),
-            peer: circumstances.peer,
-            options,
+            circumstances: circumstances.clone(),
+            options: self.options(stored, person),
+            dpop_key: None,
         };
-        let asked_at;
-        let outcome = match &self.config.grant {
-            Grant::AuthorizationCode => {
-                let Some(consent) = &self.config.consent else {
-                    return Err(self.needs_login(reason.clone()));
-                };
-                let mut options = self.options(stored, &consent.redirect_uri());
-                if !consent.has_usual_redirect_uri() {
-                    options = options.for_new_redirect_uri();
-                }
-                let outcome = errand(goal, options).run_with(&self.config, consent).await;
-                // The person took their time, the token endpoint did not.
-                asked_at = unix_time();
-                outcome
-            }
-            Grant::ClientCredentials => {
-                if let Some(error) = self.held().pausing() {
-                    return Err(error);
-                }
-                asked_at = unix_time();
-                let options = self.options(stored, "");
-                errand(Goal::ClientCredentials, options)
-                    .run(&self.config)
-                    .await
-            }
-        };
+        let outcome = errand.run(&self.config, person).await;
+        // A person takes their time; the answer of the token endpoint is what counts.
+        let asked_at = unix_time();
         match outcome {
             Ok(login) => self.keep(login, asked_at, circumstances).await,
             Err(failure) => {
@@ -179,19 +165,43 @@ impl Shared {
         }
     }
 
+    /// Whom to ask; that nobody can be asked is an error only where somebody has to be.
+    fn person(&self, reason: &Reason) -> Result<Person<'_>, KeeperError> {
+        match (&self.config.grant, &self.config.consent) {
+            (Grant::DeviceCode(show_code), _) => Ok(Person::Device(show_code)),
+            (Grant::AuthorizationCode, Some(consent)) => Ok(Person::Browser(&**consent)),
+            (Grant::AuthorizationCode, None) => Err(self.needs_login(reason.clone())),
+            _ => Ok(Person::Nobody),
+        }
+    }
+
+    /// What gets a token without a person, if anything does.
+    pub(super) async fn goal_without_person(&self) -> Result<Option<Goal>, KeeperError> {
+        Ok(match &self.config.grant {
+            Grant::AuthorizationCode | Grant::DeviceCode(_) => None,
+            Grant::ClientCredentials => Some(Goal::ClientCredentials),
+            Grant::Enterprise(provider) => Some(Goal::Enterprise(provider.clone())),
+            Grant::WorkloadIdentity(assertion) => Some(Goal::JwtBearer(assertion.read().await?)),
+        })
+    }
+
     /// The ways to be a client, of which one may be in the vault.
-    fn options(&self, stored: &Login, redirect_uri: &str) -> Options {
-        let mut registrations = Registrations::default();
-        if let (Some(issuer), Some(info)) = (&stored.issuer, &stored.client) {
-            let registered = info.redirect_uri.as_deref();
-            if self.is_for_server(stored) && registered.is_none_or(|uri| uri == redirect_uri) {
-                registrations.insert(issuer.clone(), Client::from(info));
+    fn options(&self, stored: &Login, person: Person<'_>) -> Options {
+        let mut options = self.own_options();
+        let redirect_uri = match person {
+            Person::Browser(consent) if !consent.has_usual_redirect_uri() => {
+                options = options.for_new_redirect_uri();
+                Some(consent.redirect_uri())
             }
+            _ => None,
+        };
+        if let (Some(issuer), Some(info)) = (&stored.issuer, &stored.client)
+            && self.is_for_server(stored)
+            && info.redirect_uri == redirect_uri
+        {
+            let client = Client::from(info);
+            options.registrations.insert(issuer.clone(), client);
         }
-        Options {
-            configured: self.config.client.clone(),
-            metadata_document: self.config.metadata_document.clone(),
-            registrations,
-        }
+        options
     }
 }

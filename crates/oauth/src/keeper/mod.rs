@@ -9,6 +9,7 @@
 //! - `renewal`, `login`: what such a task does; `errand`: one way to the authorization server and back.
 //! - `vault`: where the login is kept; `probe`, `revocation`: asking the server what it wants, logging out.
 
+mod assertion;
 mod client_info;
 mod clock;
 mod config;
@@ -26,7 +27,7 @@ mod status;
 mod token_keeper;
 mod vault;
 
-pub use config::{Config, Grant};
+pub use config::{Assertion, Config, Grant, ShowCode};
 pub use error::{KeeperError, NeedsLogin, Reason};
 pub use revocation::Revocation;
 pub use status::{State, Status};

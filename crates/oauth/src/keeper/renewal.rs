@@ -3,16 +3,16 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::clock::{seconds, unix_time};
-use super::config::Grant;
-use super::errand::{Errand, Failure};
+use super::errand::{Errand, Failure, Person};
 use super::error::{KeeperError, Reason};
-use super::held::Source;
+use super::held::{DPOP, Source};
 use super::shared::{Circumstances, Shared, luck};
 use super::vault::{Refresh, Ticket};
 use crate::flow::{self, FlowError, Goal};
 use crate::registration::{Client, Options};
 use crate::store::{Login, Tokens};
-use crate::{Challenge, Secret};
+use crate::token::TokenType;
+use crate::{Challenge, Scopes, Secret, dpop};
 
 /// How an attempt to renew a token ended.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl Shared {
         urgency: Urgency,
         circumstances: &Circumstances,
     ) -> Result<Renewal, KeeperError> {
-        let goal = match self.renewal_goal(&ticket.login) {
+        let goal = match self.renewal_goal(&ticket.login).await? {
             Ok(goal) => goal,
             Err(reason) => return Ok(Renewal::NeedsLogin(reason)),
         };
@@ -72,10 +72,16 @@ impl Shared {
             return Err(error);
         }
         let asked_at = unix_time();
-        match self.errand(goal, urgency, circumstances).await {
+        let errand = || Errand {
+            goal: goal.clone(),
+            circumstances: circumstances.clone(),
+            options: self.own_options(),
+            dpop_key: self.dpop_key(&ticket.login),
+        };
+        match self.run(errand, urgency).await {
             Ok(login) => {
                 self.held().resume();
-                self.keep_renewed(ticket, renewed(login, asked_at)).await
+                self.keep_renewed(ticket, renewed(&login, asked_at)).await
             }
             Err(failure) => self.not_renewed(ticket, urgency, failure).await,
         }
@@ -91,13 +97,15 @@ impl Shared {
             Err(error) => {
                 tracing::warn!(%error, server = %self.config.name,
                     "a renewed token could not be saved; it is kept in memory until it can be");
-                let old = ticket.login.tokens.as_ref();
-                let login = Login {
-                    tokens: Some(old.map_or_else(|| tokens.clone(), |old| tokens.renewing(old))),
-                    ..ticket.login.clone()
-                };
+                let mut login = ticket.login.clone();
+                let old = login.tokens.take();
+                let unsaved = old.as_ref().map(|old| old.access_token.clone());
+                login.tokens = Some(match &old {
+                    Some(old) => tokens.renewing(old),
+                    None => tokens,
+                });
                 self.adopt(login, Source::Renewal)?;
-                self.held().unsaved = old.map(|old| old.access_token.clone());
+                self.held().unsaved = unsaved;
             }
         }
         Ok(Renewal::Done)
@@ -152,48 +160,57 @@ impl Shared {
     }
 
     /// Goes to the authorization server, more than once if the token does not work any more.
-    async fn errand(
+    async fn run(
         &self,
-        goal: Goal,
+        errand: impl Fn() -> Errand,
         urgency: Urgency,
-        circumstances: &Circumstances,
     ) -> Result<flow::Login, Failure> {
-        let errand = || Errand {
-            goal: goal.clone(),
-            challenge: circumstances.challenge.clone(),
-            peer: circumstances.peer,
-            options: Options {
-                configured: self.config.client.clone(),
-                ..Options::default()
-            },
-        };
         for pause in PAUSES.iter().filter(|_| urgency == Urgency::Late) {
-            match errand().run(&self.config).await {
+            match errand().run(&self.config, Person::Nobody).await {
                 Err(failure) if failure.may_be_tried_after(*pause) => sleep(*pause).await,
                 outcome => return outcome,
             }
         }
-        errand().run(&self.config).await
+        errand().run(&self.config, Person::Nobody).await
     }
 
-    /// What renews `login`.
-    fn renewal_goal(&self, login: &Login) -> Result<Goal, Reason> {
-        match &self.config.grant {
-            Grant::ClientCredentials => Ok(Goal::ClientCredentials),
-            Grant::AuthorizationCode => {
-                let tokens = login.tokens.as_ref().ok_or(Reason::NoLogin)?;
-                let refresh_token = tokens.refresh_token.clone().ok_or(Reason::Ended)?;
-                Ok(Goal::Refresh {
-                    issuer: login.issuer.clone().ok_or(Reason::Ended)?,
-                    client: self.client_of(login).ok_or(Reason::ClientChanged)?,
-                    refresh_token,
-                })
-            }
+    /// What renews `login`: the grant itself if it takes no person, else what the login left us.
+    async fn renewal_goal(&self, login: &Login) -> Result<Result<Goal, Reason>, KeeperError> {
+        if let Some(goal) = self.goal_without_person().await? {
+            return Ok(Ok(goal));
+        }
+        let tokens = login.tokens.as_ref();
+        let Some(refresh_token) = tokens.and_then(|tokens| tokens.refresh_token.clone()) else {
+            return Ok(Err(Reason::Ended));
+        };
+        Ok(match (login.issuer.clone(), self.client_of(login)) {
+            (None, _) => Err(Reason::Ended),
+            (_, None) => Err(Reason::ClientChanged),
+            (Some(issuer), Some(client)) => Ok(Goal::Refresh {
+                issuer,
+                client,
+                refresh_token,
+            }),
+        })
+    }
+
+    /// The key that `login` is bound to; one that cannot be read is as good as none.
+    pub(super) fn dpop_key(&self, login: &Login) -> Option<dpop::Key> {
+        let stored = login.tokens.as_ref()?.dpop_key.as_ref()?;
+        dpop::Key::from_stored(stored).ok()
+    }
+
+    /// Who we are to anybody, as far as the user said.
+    pub(super) fn own_options(&self) -> Options {
+        Options {
+            configured: self.config.client.clone(),
+            metadata_document: self.config.metadata_document.clone(),
+            ..Options::default()
         }
     }
 
     /// Who `login` was issued to, if we still are.
-    fn client_of(&self, login: &Login) -> Option<Client> {
+    pub(super) fn client_of(&self, login: &Login) -> Option<Client> {
         let id = login.tokens.as_ref().and_then(|it| it.client_id.as_ref());
         let configured = self.config.client.as_ref().map(|it| it.client.clone());
         let described = self.config.metadata_document.as_ref();
@@ -267,19 +284,24 @@ pub(super) fn tokens(login: &flow::Login, asked_at: f64) -> Tokens {
         issued_at: Some(asked_at),
         client_id: Some(login.client.id.clone()),
         requested_scope: Some(login.requested.to_string()).filter(|text| !text.is_empty()),
+        token_type: match given.token_type {
+            TokenType::Bearer => None,
+            TokenType::Dpop => Some(DPOP.to_owned()),
+        },
+        dpop_key: login.dpop_key.as_ref().map(|key| key.stored().clone()),
     }
 }
 
 /// The same for a renewal, which asks for nothing new.
-fn renewed(login: flow::Login, asked_at: f64) -> Tokens {
+fn renewed(login: &flow::Login, asked_at: f64) -> Tokens {
     Tokens {
         requested_scope: None,
-        ..tokens(&login, asked_at)
+        ..tokens(login, asked_at)
     }
 }
 
 /// A challenge that names more scopes than the one before.
-pub(super) fn with_scopes(challenge: Option<&Challenge>, scopes: crate::Scopes) -> Challenge {
+pub(super) fn with_scopes(challenge: Option<&Challenge>, scopes: Scopes) -> Challenge {
     Challenge {
         scope: Some(scopes),
         ..challenge.cloned().unwrap_or_default()

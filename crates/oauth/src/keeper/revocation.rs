@@ -1,8 +1,7 @@
-use super::errand::guard;
+use super::errand::Errand;
 use super::error::KeeperError;
 use super::shared::Shared;
-use crate::exchange::Request;
-use crate::metadata::{AuthorizationServer, Issuer};
+use crate::flow::{FlowError, Goal};
 use crate::store::Login;
 
 /// What became of the tokens at the authorization server when a login was forgotten.
@@ -32,5 +31,30 @@ impl Shared {
         self.vault.remove().await?;
         self.forget();
         Ok(revocation)
+    }
+
+    async fn revoke(&self, login: &Login) -> Result<Revocation, KeeperError> {
+        let Some(tokens) = login.tokens.as_ref().filter(|_| self.is_for_server(login)) else {
+            return Ok(Revocation::NoLogin);
+        };
+        let (Some(issuer), Some(client)) = (login.issuer.clone(), self.client_of(login)) else {
+            return Ok(Revocation::Failed);
+        };
+        let token = tokens.refresh_token.as_ref();
+        let errand = Errand {
+            goal: Goal::Revoke {
+                issuer,
+                client,
+                token: token.unwrap_or(&tokens.access_token).clone(),
+            },
+            circumstances: self.remembered_with(login),
+            options: self.own_options(),
+            dpop_key: None,
+        };
+        match errand.revoke(&self.config).await.map_err(|it| it.error) {
+            Ok(()) => Ok(Revocation::Revoked),
+            Err(KeeperError::Flow(FlowError::NoRevocation { .. })) => Ok(Revocation::Unsupported),
+            Err(error) => Err(error),
+        }
     }
 }

@@ -73,8 +73,15 @@ impl Shared {
 
     /// What is known without a refusal at hand.
     pub(super) fn remembered(&self) -> Circumstances {
+        self.remembered_with(&Login::default())
+    }
+
+    /// The same, with what `login` tells.
+    pub(super) fn remembered_with(&self, login: &Login) -> Circumstances {
         let held = self.held();
-        let resource_metadata = held.resource_metadata.clone();
+        let resource_metadata = login.resource_metadata.as_ref();
+        let resource_metadata = resource_metadata.or(held.resource_metadata.as_ref());
+        let resource_metadata = resource_metadata.cloned();
         Circumstances {
             challenge: resource_metadata.is_some().then(|| Challenge {
                 resource_metadata,

@@ -4,13 +4,14 @@ use std::time::Duration;
 use callgate_mcp::transport::http::client::{Authorizer, Credentials, Outgoing, Refused, Verdict};
 use callgate_mcp::{BoxFuture, Error};
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use tokio::time::timeout;
+use url::Url;
 
-use super::clock::unix_time;
-use super::config::{Config, Grant};
+use super::clock::{unix_time, whole_seconds};
+use super::config::Config;
 use super::error::{KeeperError, Reason};
-use super::flight::{Flight, Kind, Outcome};
+use super::flight::{Flight, Kind};
 use super::freshness::Freshness;
 use super::held::{Held, Plan};
 use super::probe;
@@ -110,8 +111,8 @@ impl Keeper {
         Ok(Status::of(&self.shared.vault.login().await?))
     }
 
-    /// The token to send, renewed if it is about time. Without a token, the server is asked what it wants.
-    async fn current(&self) -> Result<Credentials, KeeperError> {
+    /// What to send: the token, renewed if it is about time. Without one, the server says what it wants.
+    async fn current(&self, request: Outgoing<'_>) -> Result<Credentials, KeeperError> {
         self.shared.load().await?;
         let (renewal, is_started, freshness) = {
             let mut held = self.shared.held();
@@ -120,10 +121,9 @@ impl Keeper {
             };
             let freshness = token.freshness(unix_time());
             let has_refresh_token = token.tokens.refresh_token.is_some();
-            let is_renewable =
-                has_refresh_token || !matches!(self.shared.config.grant, Grant::AuthorizationCode);
+            let is_renewable = has_refresh_token || !self.shared.config.grant.takes_person();
             if freshness == Freshness::Fresh || !is_renewable {
-                return Ok(credentials(&held));
+                return credentials(&held, request);
             }
             match under_way(&held) {
                 Some(flight) => (Some(flight), false, freshness),
@@ -137,7 +137,7 @@ impl Keeper {
             _ => {}
         }
         // If it failed, the server decides what the old token is worth: its clock may not be ours.
-        Ok(credentials(&self.shared.held()))
+        credentials(&self.shared.held(), request)
     }
 
     fn start_renewal(&self, held: &mut Held) -> Flight {
@@ -201,7 +201,10 @@ impl Keeper {
         circumstances: &Circumstances,
     ) -> Result<Flight, Verdict> {
         let plan = match (kind, &circumstances.challenge) {
-            (Kind::Recover, _) => held.unauthorized(used, unix_time()),
+            (Kind::Recover, challenge) => {
+                let wants_nonce = challenge.as_ref().is_some_and(Challenge::is_use_dpop_nonce);
+                held.unauthorized(used, wants_nonce, unix_time())
+            }
             (_, Some(challenge)) => held.forbidden(used, challenge),
             (_, None) => Plan::GiveUp,
         };
@@ -240,17 +243,23 @@ impl Keeper {
 impl Authorizer for Keeper {
     fn credentials<'a>(
         &'a self,
-        _request: Outgoing<'a>,
+        request: Outgoing<'a>,
     ) -> BoxFuture<'a, Result<Credentials, Error>> {
-        Box::pin(async {
-            let current = self.current().await;
+        Box::pin(async move {
+            let current = self.current(request).await;
             current.map_err(|error| Arc::new(error).of_request(&self.shared.config.name))
         })
     }
 
-    fn observe(&self, status: StatusCode, _headers: &HeaderMap) {
+    fn observe(&self, status: StatusCode, headers: &HeaderMap) {
+        let mut held = self.shared.held();
         if status.is_success() {
-            self.shared.held().succeed();
+            held.succeed();
+        }
+        let prover = held.token.as_ref().and_then(|token| token.prover.as_ref());
+        let nonce = headers.get(DPOP_NONCE).and_then(|it| it.to_str().ok());
+        if let (Some(prover), Some(nonce)) = (prover, nonce) {
+            prover.learn(nonce);
         }
     }
 
@@ -274,11 +283,29 @@ pub(super) fn challenge(headers: &HeaderMap) -> Option<Challenge> {
     Challenge::find(values.filter_map(|value| value.to_str().ok()))
 }
 
-fn credentials(held: &Held) -> Credentials {
-    match &held.token {
-        None => Credentials::none(),
-        Some(token) => Credentials::none().with(AUTHORIZATION, token.header.clone()),
-    }
+const DPOP_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
+const DPOP: HeaderName = HeaderName::from_static("dpop");
+
+fn credentials(held: &Held, request: Outgoing<'_>) -> Result<Credentials, KeeperError> {
+    let Some(token) = &held.token else {
+        return Ok(Credentials::none());
+    };
+    let credentials = Credentials::none().with(AUTHORIZATION, token.header.clone());
+    let Some(prover) = &token.prover else {
+        return Ok(credentials);
+    };
+    let url = Url::parse(&request.url.to_string()).map_err(|_| KeeperError::Unsendable)?;
+    let now = whole_seconds(unix_time());
+    let proof = prover
+        .proof(
+            request.method.as_str(),
+            &url,
+            &token.tokens.access_token,
+            now,
+        )
+        .map_err(|error| KeeperError::Flow(error.into()))?;
+    let proof = HeaderValue::from_str(proof.expose()).map_err(|_| KeeperError::Unsendable)?;
+    Ok(credentials.with(DPOP, proof))
 }
 
 fn under_way(held: &Held) -> Option<Flight> {

@@ -24,7 +24,7 @@ pub(super) enum Refresh {
     /// Somebody has replaced it already: use this login.
     Changed(Box<Login>),
     /// It is ours to replace; everybody else waits.
-    Ours(Ticket),
+    Ours(Box<Ticket>),
     /// There are no tokens any more.
     Gone,
 }
@@ -111,10 +111,10 @@ impl Vault {
                     Some(tokens) if tokens.access_token != *seen => {
                         Refresh::Changed(Box::new(login))
                     }
-                    Some(_) => Refresh::Ours(Ticket {
+                    Some(_) => Refresh::Ours(Box::new(Ticket {
                         login,
                         place: Place::Memory(place.clone()),
-                    }),
+                    })),
                 })
             }
             Self::File { store, name } => {
@@ -123,10 +123,10 @@ impl Vault {
                 Ok(match refresh {
                     store::Refresh::Changed(login) => Refresh::Changed(Box::new(login)),
                     store::Refresh::Gone => Refresh::Gone,
-                    store::Refresh::Ours(ticket) => Refresh::Ours(Ticket {
+                    store::Refresh::Ours(ticket) => Refresh::Ours(Box::new(Ticket {
                         login: ticket.login().clone(),
                         place: Place::File(Arc::new(ticket)),
-                    }),
+                    })),
                 })
             }
         }

@@ -18,6 +18,8 @@ pub(super) fn decode(entry: &RawJson) -> Login {
             issued_at: number(entry, ISSUED_AT),
             client_id: text(entry, ISSUED_TO),
             requested_scope: text(entry, REQUESTED_SCOPE),
+            token_type: text(entry, TOKEN_TYPE),
+            dpop_key: secret(entry, DPOP_KEY),
         }),
         client: text(entry, CLIENT_ID).map(|client_id| ClientInfo {
             client_id,
@@ -67,6 +69,8 @@ const EXPIRES_AT: Path = &["tokens", "expiresAt"];
 const SCOPE: Path = &["tokens", "scope"];
 const ISSUED_AT: Path = &["tokens", "issuedAt"];
 const ISSUED_TO: Path = &["tokens", "clientId"];
+const TOKEN_TYPE: Path = &["tokens", "tokenType"];
+const DPOP_KEY: Path = &["tokens", "dpopKey"];
 const REQUESTED_SCOPE: Path = &["tokens", "requestedScope"];
 const CLIENT_ID: Path = &["clientInfo", "clientId"];
 const CLIENT_SECRET: Path = &["clientInfo", "clientSecret"];
@@ -96,7 +100,7 @@ fn members(login: &Login) -> impl Iterator<Item = (Path, Option<RawJson>)> {
     tokens.into_iter().chain(client).chain(own)
 }
 
-fn members_of_tokens(tokens: Option<&Tokens>) -> [(Path, Option<RawJson>); 7] {
+fn members_of_tokens(tokens: Option<&Tokens>) -> [(Path, Option<RawJson>); 9] {
     let text = |member: fn(&Tokens) -> Option<&String>| {
         string(tokens.and_then(member).map(String::as_str))
     };
@@ -114,6 +118,8 @@ fn members_of_tokens(tokens: Option<&Tokens>) -> [(Path, Option<RawJson>); 7] {
         (ISSUED_AT, encode_number(tokens.and_then(|it| it.issued_at))),
         (ISSUED_TO, text(|it| it.client_id.as_ref())),
         (REQUESTED_SCOPE, text(|it| it.requested_scope.as_ref())),
+        (TOKEN_TYPE, text(|it| it.token_type.as_ref())),
+        (DPOP_KEY, hidden(tokens.and_then(|it| it.dpop_key.as_ref()))),
     ]
 }
 
@@ -195,6 +201,8 @@ mod tests {
                 issued_at: Some(1_763_256_400.0),
                 client_id: Some("id".to_owned()),
                 requested_scope: Some("a b c".to_owned()),
+                token_type: Some("DPoP".to_owned()),
+                dpop_key: Some(Secret::new("k")),
             }),
             client: Some(ClientInfo {
                 client_id: "id".to_owned(),
@@ -210,7 +218,7 @@ mod tests {
         }
     }
 
-    const FULL: &str = r#"{"tokens":{"accessToken":"at","refreshToken":"rt","expiresAt":1763260000.25,"scope":"a b","issuedAt":1763256400,"clientId":"id","requestedScope":"a b c"},"clientInfo":{"clientId":"id","clientSecret":"cs","clientIdIssuedAt":1763000000,"clientSecretExpiresAt":0,"tokenEndpointAuthMethod":"client_secret_post","redirectUri":"http://127.0.0.1:9/cb"},"codeVerifier":"cv","oauthState":"st","serverUrl":"https://s/mcp","issuer":"https://i","resourceMetadata":"https://s/meta"}"#;
+    const FULL: &str = r#"{"tokens":{"accessToken":"at","refreshToken":"rt","expiresAt":1763260000.25,"scope":"a b","issuedAt":1763256400,"clientId":"id","requestedScope":"a b c","tokenType":"DPoP","dpopKey":"k"},"clientInfo":{"clientId":"id","clientSecret":"cs","clientIdIssuedAt":1763000000,"clientSecretExpiresAt":0,"tokenEndpointAuthMethod":"client_secret_post","redirectUri":"http://127.0.0.1:9/cb"},"codeVerifier":"cv","oauthState":"st","serverUrl":"https://s/mcp","issuer":"https://i","resourceMetadata":"https://s/meta"}"#;
 
     /// What `edit` makes of `entry`, without the checksum.
     fn edited(entry: &str, edit: impl FnOnce(&mut Login)) -> String {

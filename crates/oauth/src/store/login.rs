@@ -23,7 +23,7 @@ pub struct Login {
 /// The tokens of a login.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tokens {
-    /// The bearer token.
+    /// What opens the server.
     pub access_token: Secret,
     /// Buys the next tokens.
     pub refresh_token: Option<Secret>,
@@ -37,6 +37,10 @@ pub struct Tokens {
     pub client_id: Option<String>,
     /// The scopes that were asked for.
     pub requested_scope: Option<String>,
+    /// How the access token is shown, in the words of the authorization server; nothing means `Bearer`.
+    pub token_type: Option<String>,
+    /// The key that the tokens are bound to, as [`dpop::Key::stored`](crate::dpop::Key::stored) writes it.
+    pub dpop_key: Option<Secret>,
 }
 
 /// A registration at an authorization server.
@@ -103,6 +107,8 @@ impl Tokens {
             issued_at: None,
             client_id: None,
             requested_scope: None,
+            token_type: None,
+            dpop_key: None,
         }
     }
 
@@ -113,7 +119,7 @@ impl Tokens {
     }
 
     /// These tokens, with what a refresh leaves out taken from the ones before.
-    pub(super) fn renewing(mut self, old: &Self) -> Self {
+    pub(crate) fn renewing(mut self, old: &Self) -> Self {
         if self.refresh_token.is_none() {
             self.refresh_token.clone_from(&old.refresh_token);
         }
@@ -125,6 +131,9 @@ impl Tokens {
         }
         if self.requested_scope.is_none() {
             self.requested_scope.clone_from(&old.requested_scope);
+        }
+        if self.dpop_key.is_none() {
+            self.dpop_key.clone_from(&old.dpop_key);
         }
         self
     }

@@ -28,7 +28,7 @@ pub struct Ticket {
     store: Store,
     name: String,
     login: Login,
-    tokens: Tokens,
+    tokens: Box<Tokens>,
     _lock: Lock,
 }
 
@@ -51,7 +51,7 @@ impl Store {
                 store: self.clone(),
                 name: name.to_owned(),
                 login,
-                tokens,
+                tokens: Box::new(tokens),
                 _lock: lock,
             }),
         })
@@ -110,7 +110,7 @@ impl Ticket {
     /// # Errors
     /// The file cannot be read or written.
     pub fn reject_refresh_token(&self) -> Result<Option<Login>, StoreError> {
-        let mut tokens = self.tokens.clone();
+        let mut tokens = Tokens::clone(&self.tokens);
         tokens.refresh_token = None;
         self.settle(Some(tokens))
     }
