@@ -111,6 +111,18 @@ impl Keeper {
         Ok(Status::of(&self.shared.vault.login().await?))
     }
 
+    /// Waits until nobody is getting a token any more.
+    ///
+    /// A program that ends before loses what the authorization server gives only once.
+    pub async fn settle(&self) {
+        loop {
+            let flight = under_way(&self.shared.held());
+            let Some(flight) = flight else { return };
+            // Whoever wanted the token is told how it ended.
+            drop(flight.end().await);
+        }
+    }
+
     /// What to send: the token, renewed if it is about time. Without one, the server says what it wants.
     async fn current(&self, request: Outgoing<'_>) -> Result<Credentials, KeeperError> {
         self.shared.load().await?;
