@@ -45,8 +45,8 @@ pub enum Goal {
     DeviceCode,
     /// An earlier login.
     Refresh {
-        /// Who issued it; nobody else sees it.
-        issuer: String,
+        /// Who issued it, if that was recorded; nobody else sees it then.
+        issuer: Option<String>,
         /// Who we were then.
         client: Client,
         /// What it left us.
@@ -75,7 +75,8 @@ impl Goal {
     /// Who issued what the goal gives away.
     fn issuer(&self) -> Option<&String> {
         match self {
-            Self::Refresh { issuer, .. } | Self::Revoke { issuer, .. } => Some(issuer),
+            Self::Refresh { issuer, .. } => issuer.as_ref(),
+            Self::Revoke { issuer, .. } => Some(issuer),
             _ => None,
         }
     }

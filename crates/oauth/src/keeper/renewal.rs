@@ -81,10 +81,22 @@ impl Shared {
         match self.run(errand, urgency).await {
             Ok(login) => {
                 self.held().resume();
-                self.keep_renewed(ticket, renewed(&login, asked_at)).await
+                let renewal = self.keep_renewed(ticket, renewed(&login, asked_at)).await?;
+                if ticket.login.issuer.is_none() {
+                    self.bind(login.issuer).await?;
+                }
+                Ok(renewal)
             }
             Err(failure) => self.not_renewed(ticket, urgency, failure).await,
         }
+    }
+
+    /// Binds a login that OpenCode made to whoever has renewed it: nobody else sees it from now on.
+    async fn bind(&self, issuer: String) -> Result<(), KeeperError> {
+        let bind = move |login: &mut Login| {
+            login.issuer.get_or_insert_with(|| issuer.clone());
+        };
+        self.vault.update(bind).await.map(drop)
     }
 
     async fn keep_renewed(&self, ticket: &Ticket, tokens: Tokens) -> Result<Renewal, KeeperError> {
@@ -183,11 +195,10 @@ impl Shared {
         let Some(refresh_token) = tokens.and_then(|tokens| tokens.refresh_token.clone()) else {
             return Ok(Err(Reason::Ended));
         };
-        Ok(match (login.issuer.clone(), self.client_of(login)) {
-            (None, _) => Err(Reason::Ended),
-            (_, None) => Err(Reason::ClientChanged),
-            (Some(issuer), Some(client)) => Ok(Goal::Refresh {
-                issuer,
+        Ok(match self.client_of(login) {
+            None => Err(Reason::ClientChanged),
+            Some(client) => Ok(Goal::Refresh {
+                issuer: login.issuer.clone(),
                 client,
                 refresh_token,
             }),
