@@ -104,10 +104,7 @@ impl Home {
 
     /// Logs in with a browser that does what it is told.
     pub(crate) fn log_in(&self, url: &str, args: &[&str]) -> Ran {
-        let login = self.start_login(url, args);
-        let (back, _) = provider::get(&login.page);
-        provider::get(&back.unwrap());
-        login.end()
+        self.start_login(url, args).consent()
     }
 }
 
@@ -132,6 +129,13 @@ impl LoggingIn {
             said,
             page,
         }
+    }
+
+    /// Opens the page, and everything that it leads to.
+    pub(crate) fn consent(self) -> Ran {
+        let (back, _) = provider::get(&self.page);
+        provider::get(&back.unwrap());
+        self.end()
     }
 
     /// Tells it something on standard input.

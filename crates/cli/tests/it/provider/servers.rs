@@ -42,6 +42,8 @@ pub(super) struct State {
     pub(super) codes: HashMap<String, String>,
     pub(super) access_tokens: HashMap<String, String>,
     pub(super) refresh_tokens: HashMap<String, String>,
+    /// The code that nobody has entered yet, and its scopes.
+    pub(super) waiting: Option<(String, String)>,
     /// Whether the token endpoint has a bad moment.
     pub(super) is_unavailable: bool,
     issued: usize,
@@ -130,6 +132,8 @@ fn answer(world: &World, request: &Request) -> Response {
         "/.well-known/oauth-authorization-server" => issue::metadata(world),
         "/register" => issue::register(world, request),
         "/authorize" => issue::authorize(world, request),
+        "/device" => issue::device(world, request),
+        "/activate" => issue::activate(world),
         "/token" => issue::token(world, request),
         "/revoke" => issue::revoke(world, request),
         _ => Response::json(404, &serde_json::Value::Null),
