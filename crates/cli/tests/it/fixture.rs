@@ -133,8 +133,9 @@ impl LoggingIn {
 
     /// Opens the page, and everything that it leads to.
     pub(crate) fn consent(self) -> Ran {
-        let (back, _) = provider::get(&self.page);
-        provider::get(&back.unwrap());
+        if let (Some(back), _) = provider::get(&self.page) {
+            provider::get(&back);
+        }
         self.end()
     }
 

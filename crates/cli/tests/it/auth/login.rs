@@ -17,7 +17,7 @@ fn one_login_is_enough_for_every_later_command() {
     );
     assert_eq!(
         home.run(&["list", &provider.url]),
-        Ran::printed("whoami  Tell who asks\npurge   Needs more scopes\n")
+        Ran::printed("whoami  Tell who asks\nfail    Goes wrong\npurge   Needs more scopes\n")
     );
     assert_eq!(
         home.run(&["call", &provider.url, "whoami"]),
