@@ -2,7 +2,7 @@
 //! hard cases of bringing eras together.
 
 mod eras;
-mod old_server;
+pub(crate) mod old_server;
 mod sessions;
 mod streamable;
 mod streams;

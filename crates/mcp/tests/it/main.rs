@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod authorizer;
 mod bridge_matrix;
 #[cfg(unix)]
 mod child_fixture;

@@ -7,10 +7,10 @@ use callgate_mcp::{Call, Caller};
 
 use crate::http_client::peer::{Answer, Peer, Received, call, http, raw};
 
-pub(super) const INITIALIZED: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"resources":{}},"serverInfo":{"name":"old","version":"1"}}"#;
+pub(crate) const INITIALIZED: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"resources":{}},"serverInfo":{"name":"old","version":"1"}}"#;
 
 /// Answers like an old server that makes one session, and asks `rest` about other requests.
-pub(super) fn old_server(request: &Received, rest: impl FnOnce(&Received) -> Answer) -> Answer {
+pub(crate) fn old_server(request: &Received, rest: impl FnOnce(&Received) -> Answer) -> Answer {
     match what(request).as_str() {
         "server/discover" => refused(request),
         "initialize" => opened("session-1", &request.result(INITIALIZED)),
@@ -23,7 +23,7 @@ pub(super) fn old_server(request: &Received, rest: impl FnOnce(&Received) -> Ans
 }
 
 /// What a request is: the method of its message, or what else it may be.
-pub(super) fn what(request: &Received) -> String {
+pub(crate) fn what(request: &Received) -> String {
     let (method, _) = request.line.split_once(' ').unwrap();
     match Frame::parse(&request.body, &Limits::default()) {
         Ok(Frame::Request(request)) => request.method.to_string(),
@@ -34,12 +34,12 @@ pub(super) fn what(request: &Received) -> String {
 }
 
 /// What all requests so far were that the test has not looked at.
-pub(super) fn log(peer: &mut Peer) -> Vec<String> {
+pub(crate) fn log(peer: &mut Peer) -> Vec<String> {
     peer.requests().iter().map(what).collect()
 }
 
 /// Waits for the next request that is `wanted`; those before it are passed over.
-pub(super) async fn next(peer: &mut Peer, wanted: &str) -> Received {
+pub(crate) async fn next(peer: &mut Peer, wanted: &str) -> Received {
     loop {
         let request = peer.request().await;
         if what(&request) == wanted {
@@ -48,12 +48,12 @@ pub(super) async fn next(peer: &mut Peer, wanted: &str) -> Received {
     }
 }
 
-pub(super) fn remote(peer: &Peer) -> Remote {
+pub(crate) fn remote(peer: &Peer) -> Remote {
     Remote::new(&peer.url, Config::new("peer")).unwrap()
 }
 
 /// A response that opens a session.
-pub(super) fn opened(session: &str, message: &str) -> Answer {
+pub(crate) fn opened(session: &str, message: &str) -> Answer {
     let head = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nmcp-session-id: {session}\r\ncontent-length: {}\r\n\r\n",
         message.len()
@@ -61,12 +61,12 @@ pub(super) fn opened(session: &str, message: &str) -> Answer {
     Answer::Write((head + message).into_bytes())
 }
 
-pub(super) fn accepted() -> Answer {
+pub(crate) fn accepted() -> Answer {
     Answer::Write(b"HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n".to_vec())
 }
 
 /// How most old servers refuse what comes before the handshake.
-pub(super) fn refused(request: &Received) -> Answer {
+pub(crate) fn refused(request: &Received) -> Answer {
     http(
         "400 Bad Request",
         "application/json",
@@ -75,12 +75,12 @@ pub(super) fn refused(request: &Received) -> Answer {
 }
 
 /// A call of the tool `t`.
-pub(super) fn tool_call() -> Call {
+pub(crate) fn tool_call() -> Call {
     call("tools/call", r#""name":"t","#)
 }
 
 /// The same call on behalf of somebody with these capabilities.
-pub(super) fn from(caller: &str, capabilities: &str) -> Call {
+pub(crate) fn from(caller: &str, capabilities: &str) -> Call {
     let mut call = tool_call();
     call.cx.caller = Caller::Principal(caller.into());
     call.params = raw(&format!(
@@ -90,7 +90,7 @@ pub(super) fn from(caller: &str, capabilities: &str) -> Call {
 }
 
 /// The result of a call of a tool, as an old server gives it.
-pub(super) const RESULT: &str = r#"{"content":[]}"#;
+pub(crate) const RESULT: &str = r#"{"content":[]}"#;
 
 /// The same result, as the caller gets it.
-pub(super) const COMPLETE: &str = r#"{"content":[],"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"old","version":"1"}}}"#;
+pub(crate) const COMPLETE: &str = r#"{"content":[],"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"old","version":"1"}}}"#;

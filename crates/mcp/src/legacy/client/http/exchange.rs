@@ -54,7 +54,8 @@ impl Exchange {
     async fn post(&mut self, message: Bytes, opens: bool) -> Result<RawJson, Error> {
         let sent = self.link.site().send(self.link.post(message)).await;
         let (head, body) = sent.inspect_err(|error| {
-            if error.retry() == Retry::Safe {
+            // Without credentials nothing was sent, or nothing taken.
+            if error.retry() == Retry::Safe || error.kind() == Kind::Unauthorized {
                 self.wanted.settle();
             }
         })?;
@@ -175,6 +176,12 @@ async fn resume(link: &Link, mut position: Position) -> Result<Events, Error> {
         tokio::time::sleep(position.next_wait()).await;
         let (head, body) = match link.site().send(link.get(position.last_id())).await {
             Ok(response) => response,
+            Err(error) if error.kind() == Kind::Unauthorized => {
+                // The request was taken: whatever its cause says, it must not be sent again.
+                let name = &link.site().config().name;
+                let refused = Error::new(Kind::Unauthorized, error.to_string());
+                return Err(refused.from_upstream(name).with_source(error));
+            }
             Err(error) => {
                 tracing::debug!(%error, "could not come back for the rest of a stream");
                 continue;

@@ -111,8 +111,10 @@ async fn reconnect(link: &Link, mut position: Position) -> Result<Events, Error>
 
 /// Opens the stream; `None` where another attempt may succeed.
 async fn connect(link: &Link, position: &Position) -> Result<Option<Events>, Error> {
-    let Ok((head, body)) = link.site().send(link.get(position.last_id())).await else {
-        return Ok(None);
+    let (head, body) = match link.site().send(link.get(position.last_id())).await {
+        Ok(response) => response,
+        Err(error) if error.kind() == Kind::Unauthorized => return Err(error),
+        Err(_) => return Ok(None),
     };
     match (head.status.as_u16(), Content::of(&head.headers)) {
         (200, Content::Events) => {

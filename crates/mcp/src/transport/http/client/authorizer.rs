@@ -3,12 +3,16 @@ use std::net::IpAddr;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 
+use super::config::hide;
+use super::endpoint::origin;
 use crate::error::Error;
 use crate::service::BoxFuture;
 
 /// Gives the requests to one server their credentials.
 ///
-/// It is asked about every request of every transport, so what it knows next is used at once.
+/// It is asked about every request of every transport, so what it knows next is used at once. Its
+/// futures are dropped with the calls they are for: what must not be lost then, such as a token
+/// that is being refreshed, belongs in a task of its own.
 pub trait Authorizer: fmt::Debug + Send + Sync + 'static {
     /// What to send with a request.
     ///
@@ -22,19 +26,25 @@ pub trait Authorizer: fmt::Debug + Send + Sync + 'static {
     /// Hears what the server says in the head of every response, such as the nonce for the next proof.
     fn observe(&self, _status: StatusCode, _headers: &HeaderMap) {}
 
-    /// Decides about a request that the server refused with 401 or 403; it had no effect.
+    /// Decides about a request that the server refused with 401, or with 403 and a challenge; it
+    /// had no effect.
+    ///
+    /// It is not asked once a request has been sent [`MAX_SENDS`] times.
     ///
     /// # Errors
     /// The caller is told this instead of the refusal.
     fn refused<'a>(&'a self, refusal: Refused<'a>) -> BoxFuture<'a, Result<Verdict, Error>>;
 }
 
+/// How often one request is sent at most.
+pub const MAX_SENDS: u32 = 6;
+
 /// A request that is about to be sent.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Outgoing<'a> {
     /// Its method.
     pub method: &'a Method,
-    /// Its whole URL.
+    /// Its whole URL. The query may hold secrets.
     pub url: &'a Uri,
 }
 
@@ -68,6 +78,14 @@ pub enum Verdict {
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Credentials(HeaderMap);
 
+/// Shows the URL without its query, which may hold secrets.
+impl fmt::Debug for Outgoing<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let origin = origin(self.url).unwrap_or_default();
+        write!(f, "{} {origin}{}", self.method, self.url.path())
+    }
+}
+
 impl Credentials {
     /// None.
     #[must_use]
@@ -87,6 +105,11 @@ impl Credentials {
     #[must_use]
     pub fn headers(&self) -> &HeaderMap {
         &self.0
+    }
+
+    /// The same text without any of the values, which a server may have echoed. Best-effort.
+    pub(super) fn redact(&self, text: String) -> String {
+        hide(&self.0, text)
     }
 }
 

@@ -1,6 +1,10 @@
+use std::net::IpAddr;
+use std::time::Duration;
+
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
+use tokio::time::{Instant, timeout_at};
 
 use super::pool::Lease;
 
@@ -8,6 +12,8 @@ use super::pool::Lease;
 ///
 /// Dropped before its end, it closes the connection: the server learns that nobody listens.
 pub(crate) struct Stream {
+    /// What has been read and not been taken yet.
+    ahead: Bytes,
     body: Incoming,
     lease: Option<Lease>,
 }
@@ -21,13 +27,22 @@ pub(crate) enum BodyError {
 impl Stream {
     pub(super) fn new(body: Incoming, lease: Lease) -> Self {
         Self {
+            ahead: Bytes::new(),
             body,
             lease: Some(lease),
         }
     }
 
+    /// The address that the body comes from; unknown once all of it has been read.
+    pub(super) fn peer(&self) -> Option<IpAddr> {
+        self.lease.as_ref().and_then(Lease::peer)
+    }
+
     /// The next part of the body. Dropping the future loses nothing.
     pub(crate) async fn next(&mut self) -> Option<Result<Bytes, hyper::Error>> {
+        if !self.ahead.is_empty() {
+            return Some(Ok(std::mem::take(&mut self.ahead)));
+        }
         while !self.body.is_end_stream() {
             match self.body.frame().await {
                 Some(Ok(frame)) => {
@@ -43,6 +58,25 @@ impl Stream {
             lease.end();
         }
         None
+    }
+
+    /// Reads a body that may not be wanted, so that its connection is not held meanwhile.
+    ///
+    /// It goes on being held where the end does not come within `patience` and about `limit` bytes.
+    pub(super) async fn read_ahead(&mut self, limit: usize, patience: Duration) {
+        let deadline = Instant::now() + patience;
+        let mut ahead = BytesMut::new();
+        while ahead.len() < limit {
+            match timeout_at(deadline, self.next()).await {
+                Ok(Some(Ok(part))) => ahead.extend_from_slice(&part),
+                Ok(Some(Err(_))) => {
+                    self.lease = None;
+                    break;
+                }
+                Ok(None) | Err(_) => break,
+            }
+        }
+        self.ahead = ahead.freeze();
     }
 
     /// Takes a whole body into one buffer, which has the right size if the peer announced it.
@@ -79,6 +113,9 @@ impl Stream {
     }
 
     fn announced(&self) -> usize {
-        usize::try_from(self.body.size_hint().lower()).unwrap_or(usize::MAX)
+        let announced = usize::try_from(self.body.size_hint().lower());
+        announced
+            .unwrap_or(usize::MAX)
+            .saturating_add(self.ahead.len())
     }
 }

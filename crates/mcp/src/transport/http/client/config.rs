@@ -114,17 +114,8 @@ impl Headers {
     /// The same text without any of our values, which a server may have echoed.
     ///
     /// Best-effort: a value that the server changed in any way is not found.
-    pub(super) fn redact(&self, mut text: String) -> String {
-        for value in self.0.values().filter_map(|value| value.to_str().ok()) {
-            // The credentials after a scheme such as `Bearer` are secret on their own.
-            let credentials = value.split_once(' ').map_or(value, |(_, rest)| rest);
-            for secret in [value, credentials] {
-                if secret.len() >= SHORTEST_SECRET && text.contains(secret) {
-                    text = text.replace(secret, HIDDEN);
-                }
-            }
-        }
-        text
+    pub(super) fn redact(&self, text: String) -> String {
+        hide(&self.0, text)
     }
 }
 
@@ -135,6 +126,20 @@ impl fmt::Debug for Headers {
             .entries(self.0.keys().map(|name| (name.as_str(), hidden)))
             .finish()
     }
+}
+
+/// The same text with every value of `secrets` hidden that stands in it.
+pub(super) fn hide(secrets: &HeaderMap, mut text: String) -> String {
+    for value in secrets.values().filter_map(|value| value.to_str().ok()) {
+        // The credentials after a scheme such as `Bearer` are secret on their own.
+        let credentials = value.split_once(' ').map_or(value, |(_, rest)| rest);
+        for secret in [value, credentials] {
+            if secret.len() >= SHORTEST_SECRET && text.contains(secret) {
+                text = text.replace(secret, HIDDEN);
+            }
+        }
+    }
+    text
 }
 
 const HIDDEN: &str = "***";

@@ -1,12 +1,13 @@
 use std::error::Error as StdError;
 use std::future::poll_fn;
+use std::net::IpAddr;
 use std::time::Duration;
 
-use http::Uri;
+use http::{Extensions, Uri};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::rt::{Read, Write};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::{Connection as Metadata, HttpConnector, HttpInfo};
 use tower_service::Service;
 
 use super::config::Config;
@@ -24,6 +25,13 @@ pub(super) struct Connector {
 enum Transport {
     Tcp(HttpConnector),
     Tls(HttpsConnector<HttpConnector>),
+}
+
+/// A connection that has been made.
+pub(super) struct Connection {
+    pub(super) sender: SendRequest<Body>,
+    /// Where it leads to.
+    pub(super) peer: Option<IpAddr>,
 }
 
 /// Why there is no connection.
@@ -70,7 +78,7 @@ impl Connector {
     }
 
     /// Makes a connection; looking up the name, TCP and TLS together must end in time.
-    pub(super) async fn connect(&self) -> Result<SendRequest<Body>, ConnectError> {
+    pub(super) async fn connect(&self) -> Result<Connection, ConnectError> {
         let connecting = async {
             match &self.transport {
                 Transport::Tcp(tcp) => open(tcp.clone(), self.endpoint.clone()).await,
@@ -83,17 +91,17 @@ impl Connector {
     }
 }
 
-async fn open<C>(mut connector: C, endpoint: Uri) -> Result<SendRequest<Body>, ConnectError>
+async fn open<C>(mut connector: C, endpoint: Uri) -> Result<Connection, ConnectError>
 where
     C: Service<Uri>,
     C::Error: Into<Box<dyn StdError + Send + Sync>>,
-    C::Response: Read + Write + Unpin + Send + 'static,
+    C::Response: Metadata + Read + Write + Unpin + Send + 'static,
 {
     let failed = |error: C::Error| ConnectError::Failed(error.into());
     poll_fn(|cx| connector.poll_ready(cx))
         .await
         .map_err(failed)?;
-    let stream = connector.call(endpoint).await.map_err(failed)?;
+    let (stream, peer) = with_peer(connector.call(endpoint).await.map_err(failed)?);
     let (sender, connection) = http1::Builder::new()
         .read_buf_exact_size(Some(READ_BUFFER))
         .handshake(stream)
@@ -103,5 +111,14 @@ where
             tracing::debug!(%error, "a connection ended");
         }
     });
-    Ok(sender)
+    Ok(Connection { sender, peer })
+}
+
+/// The stream and where it leads to. It is not borrowed, or the future would hold it twice.
+fn with_peer<S: Metadata>(stream: S) -> (S, Option<IpAddr>) {
+    let mut known = Extensions::new();
+    stream.connected().get_extras(&mut known);
+    let info: Option<&HttpInfo> = known.get();
+    let peer = info.map(|info| info.remote_addr().ip().to_canonical());
+    (stream, peer)
 }

@@ -2,8 +2,9 @@ use std::fmt;
 
 use http::header::{CONTENT_TYPE, HeaderMap, LOCATION, WWW_AUTHENTICATE};
 use http::response::Parts;
-use http::{StatusCode, Uri};
+use http::{HeaderValue, StatusCode, Uri};
 
+use super::authorizer::Credentials;
 use super::config::Headers;
 use super::endpoint::origin;
 use crate::error::Kind;
@@ -23,11 +24,18 @@ pub struct HttpFailure {
 }
 
 impl HttpFailure {
-    /// Describes a response; what it echoes of our own headers is left out.
+    /// Describes a response; what it echoes of our own headers, and of the credentials that it is
+    /// the answer to, is left out.
     pub(crate) fn new(head: &Parts, body: &[u8], ours: &Headers) -> Self {
-        let text = |value: &http::HeaderValue| {
-            ours.redact(String::from_utf8_lossy(value.as_bytes()).into_owned())
+        let credentials = head.extensions.get::<Credentials>();
+        let redact = |bytes: &[u8]| {
+            let text = ours.redact(String::from_utf8_lossy(bytes).into_owned());
+            match credentials {
+                Some(credentials) => credentials.redact(text),
+                None => text,
+            }
         };
+        let text = |value: &HeaderValue| redact(value.as_bytes());
         Self {
             status: head.status.as_u16(),
             www_authenticate: head
@@ -36,7 +44,7 @@ impl HttpFailure {
                 .iter()
                 .map(text)
                 .collect(),
-            body_excerpt: excerpt(&ours.redact(String::from_utf8_lossy(body).into_owned())),
+            body_excerpt: excerpt(&redact(body)),
             content_type: head.headers.get(CONTENT_TYPE).map(text),
             redirect: head.status.is_redirection().then(|| target(&head.headers)),
         }

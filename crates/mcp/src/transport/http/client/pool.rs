@@ -1,14 +1,14 @@
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::response::Parts;
 use http::{Request, Response};
 use hyper::body::Incoming;
-use hyper::client::conn::http1::SendRequest;
 use tokio::time::Instant;
 
 use super::body::Stream;
-use super::connector::{ConnectError, Connector};
+use super::connector::{ConnectError, Connection, Connector};
 use super::request::Body;
 
 /// The connections to one server, kept open between requests.
@@ -46,9 +46,9 @@ impl Pool {
         &self,
         mut request: Request<Body>,
     ) -> Result<(Parts, Stream), SendError> {
-        while let Some(mut sender) = self.idle.take().await {
-            match sender.try_send_request(request).await {
-                Ok(response) => return Ok(self.opened(response, sender)),
+        while let Some(mut connection) = self.idle.take().await {
+            match connection.sender.try_send_request(request).await {
+                Ok(response) => return Ok(self.opened(response, connection)),
                 // It was closed while it lay idle: the request is as good as new.
                 Err(mut error) => match error.take_message() {
                     Some(unwritten) => request = unwritten,
@@ -56,9 +56,10 @@ impl Pool {
                 },
             }
         }
-        let mut sender = self.connector.connect().await?;
-        match sender.try_send_request(request).await {
-            Ok(response) => Ok(self.opened(response, sender)),
+        // Boxed, so that requests over a connection that is there already do not carry it.
+        let mut connection = Box::pin(self.connector.connect()).await?;
+        match connection.sender.try_send_request(request).await {
+            Ok(response) => Ok(self.opened(response, connection)),
             Err(error) if error.message().is_some() => {
                 Err(SendError::Unwritten(error.into_error()))
             }
@@ -66,10 +67,10 @@ impl Pool {
         }
     }
 
-    fn opened(&self, response: Response<Incoming>, sender: SendRequest<Body>) -> (Parts, Stream) {
+    fn opened(&self, response: Response<Incoming>, connection: Connection) -> (Parts, Stream) {
         let (head, body) = response.into_parts();
         let lease = Lease {
-            sender,
+            connection,
             idle: self.idle.clone(),
         };
         (head, Stream::new(body, lease))
@@ -78,20 +79,25 @@ impl Pool {
 
 /// A connection that is in use.
 pub(super) struct Lease {
-    sender: SendRequest<Body>,
+    connection: Connection,
     idle: Arc<Idle>,
 }
 
 impl Lease {
     /// Gives the connection back, once its response has been read.
     pub(super) fn end(self) {
-        self.idle.put(self.sender);
+        self.idle.put(self.connection);
+    }
+
+    /// Where the connection leads to.
+    pub(super) fn peer(&self) -> Option<IpAddr> {
+        self.connection.peer
     }
 }
 
 /// The connections that are not in use, the one used last on top.
 #[derive(Default)]
-struct Idle(Mutex<Vec<(Instant, SendRequest<Body>)>>);
+struct Idle(Mutex<Vec<(Instant, Connection)>>);
 
 /// How many connections stay open while nothing is asked.
 const MAX_IDLE: usize = 128;
@@ -104,32 +110,33 @@ const READY_TIMEOUT: Duration = Duration::from_millis(100);
 
 impl Idle {
     /// A connection that can be used again at once.
-    async fn take(&self) -> Option<SendRequest<Body>> {
+    async fn take(&self) -> Option<Connection> {
         loop {
-            let (since, mut sender) = self.connections().pop()?;
+            let (since, mut connection) = self.connections().pop()?;
             if since.elapsed() > IDLE_TIMEOUT {
                 // All others have been idle for longer.
                 self.connections().clear();
                 return None;
             }
-            if sender.is_ready() {
-                return Some(sender);
+            if connection.sender.is_ready() {
+                return Some(connection);
             }
             // Its task may not have run since the response; or it still writes the request.
-            if let Ok(Ok(())) = tokio::time::timeout(READY_TIMEOUT, sender.ready()).await {
-                return Some(sender);
+            let ready = connection.sender.ready();
+            if let Ok(Ok(())) = tokio::time::timeout(READY_TIMEOUT, ready).await {
+                return Some(connection);
             }
         }
     }
 
-    fn put(&self, sender: SendRequest<Body>) {
+    fn put(&self, connection: Connection) {
         let mut connections = self.connections();
-        if connections.len() < MAX_IDLE && !sender.is_closed() {
-            connections.push((Instant::now(), sender));
+        if connections.len() < MAX_IDLE && !connection.sender.is_closed() {
+            connections.push((Instant::now(), connection));
         }
     }
 
-    fn connections(&self) -> MutexGuard<'_, Vec<(Instant, SendRequest<Body>)>> {
+    fn connections(&self) -> MutexGuard<'_, Vec<(Instant, Connection)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -137,31 +144,31 @@ impl Idle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hyper::client::conn::http1::{self, Connection};
+    use hyper::client::conn::http1;
     use hyper_util::rt::TokioIo;
     use tokio::io::DuplexStream;
 
     type Opened = (
-        SendRequest<Body>,
-        Connection<TokioIo<DuplexStream>, Body>,
+        Connection,
+        http1::Connection<TokioIo<DuplexStream>, Body>,
         DuplexStream,
     );
 
     async fn open() -> Opened {
         let (ours, theirs) = tokio::io::duplex(64);
-        let (sender, connection) = http1::handshake(TokioIo::new(ours)).await.unwrap();
-        (sender, connection, theirs)
+        let (sender, task) = http1::handshake(TokioIo::new(ours)).await.unwrap();
+        (Connection { sender, peer: None }, task, theirs)
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_is_used_again_until_it_has_been_idle_for_too_long() {
-        let (sender, connection, _theirs) = open().await;
-        tokio::spawn(connection);
+        let (connection, task, _theirs) = open().await;
+        tokio::spawn(task);
         let idle = Idle::default();
-        idle.put(sender);
+        idle.put(connection);
         tokio::time::advance(IDLE_TIMEOUT).await;
-        let sender = idle.take().await.unwrap();
-        idle.put(sender);
+        let connection = idle.take().await.unwrap();
+        idle.put(connection);
         tokio::time::advance(IDLE_TIMEOUT + Duration::from_millis(1)).await;
         assert!(idle.take().await.is_none());
         assert_eq!(idle.connections().len(), 0);
@@ -170,15 +177,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_connection_that_is_closed_or_never_ready_is_passed_over() {
         let idle = Idle::default();
-        let (ready, connection, _theirs) = open().await;
-        tokio::spawn(connection);
-        let (stuck, _connection, _theirs) = open().await;
-        let (closed, connection, _theirs) = open().await;
+        let (ready, task, _theirs) = open().await;
+        tokio::spawn(task);
+        let (stuck, _task, _theirs) = open().await;
+        let (closed, task, _theirs) = open().await;
         idle.put(ready);
         idle.put(stuck);
         idle.put(closed);
-        drop(connection);
-        assert!(idle.take().await.unwrap().is_ready());
+        drop(task);
+        assert!(idle.take().await.unwrap().sender.is_ready());
         assert_eq!(idle.connections().len(), 0);
     }
 
@@ -187,9 +194,9 @@ mod tests {
         let idle = Idle::default();
         let mut open_connections = Vec::new();
         for _ in 0..=MAX_IDLE {
-            let (sender, connection, theirs) = open().await;
-            open_connections.push((connection, theirs));
-            idle.put(sender);
+            let (connection, task, theirs) = open().await;
+            open_connections.push((task, theirs));
+            idle.put(connection);
         }
         assert_eq!(idle.connections().len(), MAX_IDLE);
     }

@@ -1,3 +1,5 @@
+use std::io::IoSlice;
+
 use bytes::buf::Chain;
 use bytes::{Buf, Bytes, BytesMut};
 use callgate_wire::{Id, Method, RawJson, encode, header, meta, method};
@@ -10,25 +12,67 @@ use super::endpoint::Endpoint;
 use crate::error::Error;
 use crate::header_param::HeaderParam;
 
-/// The body of a request: the envelope around parameters that are not copied.
-pub(crate) type Body = Full<Chain<Chain<Bytes, Bytes>, Bytes>>;
+/// The body of a request.
+pub(crate) type Body = Full<Message>;
+
+/// One message: the envelope around parameters that are not copied, nor are they by a clone.
+#[derive(Debug)]
+pub(crate) struct Message(Chain<Chain<Bytes, Bytes>, Bytes>);
 
 /// Frames `params` as the request `id`.
 pub(super) fn body(id: &Id, method: &Method, params: &RawJson) -> Body {
     let mut prefix = BytesMut::with_capacity(96);
     encode::request_prefix(&mut prefix, id, method);
     let suffix = Bytes::from_static(encode::REQUEST_SUFFIX);
-    Full::new(
-        prefix
-            .freeze()
-            .chain(params.clone().into_bytes())
-            .chain(suffix),
-    )
+    Full::new(Message::new(
+        prefix.freeze(),
+        params.clone().into_bytes(),
+        suffix,
+    ))
 }
 
 /// A message that is framed already.
 pub(crate) fn framed(message: Bytes) -> Body {
-    Full::new(message.chain(Bytes::new()).chain(Bytes::new()))
+    Full::new(Message::new(message, Bytes::new(), Bytes::new()))
+}
+
+impl Message {
+    fn new(prefix: Bytes, params: Bytes, suffix: Bytes) -> Self {
+        Self(prefix.chain(params).chain(suffix))
+    }
+}
+
+impl Clone for Message {
+    fn clone(&self) -> Self {
+        let (begin, suffix) = (self.0.first_ref(), self.0.last_ref());
+        Self::new(
+            begin.first_ref().clone(),
+            begin.last_ref().clone(),
+            suffix.clone(),
+        )
+    }
+}
+
+impl Buf for Message {
+    fn remaining(&self) -> usize {
+        self.0.remaining()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.0.chunk()
+    }
+
+    fn chunks_vectored<'a>(&'a self, slices: &mut [IoSlice<'a>]) -> usize {
+        self.0.chunks_vectored(slices)
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.0.advance(count);
+    }
+
+    fn copy_to_bytes(&mut self, length: usize) -> Bytes {
+        self.0.copy_to_bytes(length)
+    }
 }
 
 /// The headers that are the same in every request.

@@ -4,6 +4,7 @@ use std::fmt;
 use http::response::Parts;
 use http::{HeaderMap, Request, Uri};
 
+use super::authorized;
 use super::body::Stream;
 use super::config::Config;
 use super::connector::Connector;
@@ -64,13 +65,34 @@ impl Site {
         &self.constant_headers
     }
 
-    /// Sends a request. Dropping the future closes the connection that carries it.
+    /// Sends a request, with credentials where there is somebody who gives them. Dropping the future
+    /// closes the connection that carries it.
     ///
     /// # Errors
-    /// No response came; a retry is safe where the request was not written.
+    /// No response came; a retry is safe where the request was not written. Or there are no
+    /// credentials for it.
     pub(crate) async fn send(&self, request: Request<Body>) -> Result<(Parts, Stream), Error> {
+        if let Some(authorizer) = &self.config.authorizer {
+            return authorized::send(self, &**authorizer, request).await;
+        }
         let sent = self.pool.send(request).await;
         sent.map_err(|error| self.not_answered(error))
+    }
+
+    /// Sends a request as it is.
+    pub(super) async fn send_once(&self, request: Request<Body>) -> Result<(Parts, Stream), Error> {
+        let sent = self.pool.send(request).await;
+        sent.map_err(|error| self.not_answered(error))
+    }
+
+    /// The whole URL of a request with this `target`.
+    pub(super) fn url_of(&self, target: &Uri) -> Uri {
+        if *target == self.target {
+            return self.endpoint.uri().clone();
+        }
+        let mut url = self.endpoint.uri().clone().into_parts();
+        url.path_and_query = target.path_and_query().cloned();
+        Uri::from_parts(url).unwrap_or_else(|_| self.endpoint.uri().clone())
     }
 
     /// The error of a request that got no response at all.
