@@ -2,9 +2,11 @@
 
 use std::error::Error as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use callgate_mcp::transport::http::client::{HttpFailure, MAX_SENDS, Verdict};
-use callgate_mcp::{Kind, Retry};
+use callgate_mcp::upstream::Era;
+use callgate_mcp::{Kind, Retry, Service};
 use tokio::sync::mpsc;
 
 use super::keyring::{Keyring, locked_out, token_of};
@@ -271,34 +273,39 @@ async fn a_call_that_was_taken_is_never_safe_to_send_again() {
     );
 }
 
-#[tokio::test]
-async fn a_stream_of_http_with_sse_is_opened_with_new_credentials() {
+/// A server of HTTP+SSE that wants the good token for everything.
+async fn two_endpoints() -> Peer {
     let (stream, pieces) = mpsc::unbounded_channel::<Vec<u8>>();
     let first = chunk("event: endpoint\ndata: /messages\n\n");
-    stream
-        .send(format!("{SSE_HEAD}{first}").into_bytes())
-        .unwrap();
+    let first = format!("{SSE_HEAD}{first}");
+    stream.send(first.into_bytes()).unwrap();
     let mut pieces = Some(pieces);
-    let mut peer = Peer::start(move |request| match what(request).as_str() {
-        "GET" if is_good(request) => Answer::Pieces(pieces.take().expect("one stream")),
-        "GET" => refusal("401 Unauthorized", ""),
-        name if request.line.starts_with("POST /messages ") => {
-            let result = match name {
-                "initialize" => INITIALIZED,
-                _ => RESULT,
-            };
-            if !name.starts_with("notifications/") {
+    Peer::start(move |request| {
+        if !is_good(request) {
+            return refusal("401 Unauthorized", "");
+        }
+        match what(request).as_str() {
+            "GET" => Answer::Pieces(pieces.take().expect("one stream")),
+            "notifications/initialized" => accepted(),
+            name => {
+                let result = match name {
+                    "initialize" => INITIALIZED,
+                    _ => RESULT,
+                };
                 let message = chunk(&event(&request.result(result)));
                 stream.send(message.into_bytes()).unwrap();
+                accepted()
             }
-            accepted()
         }
-        _ => refusal("401 Unauthorized", ""),
     })
-    .await;
+    .await
+}
+
+#[tokio::test]
+async fn a_stream_of_http_with_sse_is_opened_with_new_credentials() {
+    let mut peer = two_endpoints().await;
     let server = learning().remote(&peer).assume_sse();
     assert_eq!(result(&server, tool_call()).await, COMPLETE);
-    let sent = log(&mut peer);
     let opening = [
         "GET",
         "GET",
@@ -306,5 +313,34 @@ async fn a_stream_of_http_with_sse_is_opened_with_new_credentials() {
         "notifications/initialized",
         "tools/call",
     ];
-    assert_eq!(sent, opening);
+    assert_eq!(log(&mut peer), opening);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_who_logs_in_may_take_longer_than_a_server() {
+    let streamable = || async {
+        Peer::start(|request| match is_good(request) {
+            true => old_server(request, |request| json(&request.result(RESULT))),
+            false => refusal("401 Unauthorized", ""),
+        })
+        .await
+    };
+    let keyring = learning();
+    keyring.take_time(Duration::from_secs(15 * 60));
+    let (unknown, old, sse) = (
+        streamable().await,
+        streamable().await,
+        two_endpoints().await,
+    );
+    for server in [
+        keyring.remote(&unknown),
+        keyring.remote(&old).assume(Era::OLD),
+        keyring.remote(&sse).assume_sse(),
+    ] {
+        keyring.change("bad");
+        let reply = server.call(tool_call()).await.unwrap();
+        assert_eq!(reply.into_result().as_str(), COMPLETE);
+        server.close().await;
+    }
+    assert_eq!(keyring.refusals().len(), 3);
 }
