@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use super::keyring::{Keyring, locked_out, token_of};
 use crate::http_client::peer::{
-    Answer, Peer, Received, SSE_HEAD, chunk, event, failure, json, result, sse,
+    Answer, Peer, Received, SSE_HEAD, call, chunk, event, failure, json, result, sse,
 };
 use crate::legacy_remote::old_server::{
     COMPLETE, INITIALIZED, RESULT, accepted, log, old_server, tool_call, what,
@@ -163,6 +163,28 @@ async fn a_refusal_that_never_ends_costs_its_connection_and_nothing_else() {
     assert_eq!(result(&client, tool_call()).await, "{}");
     peer.disconnected().await;
     assert_eq!(peer.connections(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_is_free_while_its_refusal_is_decided_about() {
+    let peer = Peer::start(|request| match what(request).as_str() {
+        "tools/call" => refusal("401 Unauthorized", "sorry"),
+        _ => json(&request.result("{}")),
+    })
+    .await;
+    let keyring = Keyring::new("bad");
+    keyring.take_time(Duration::from_secs(15 * 60));
+    let client = Arc::new(keyring.client(&peer));
+    let waiting = tokio::spawn({
+        let client = client.clone();
+        async move { client.call(tool_call()).await }
+    });
+    while keyring.refusals().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(result(&client, call("tools/list", "")).await, "{}");
+    assert_eq!(peer.connections(), 1);
+    assert!(waiting.await.unwrap().is_err());
 }
 
 #[tokio::test]
