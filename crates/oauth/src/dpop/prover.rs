@@ -69,3 +69,38 @@ pub(crate) fn is_nonce(text: &str) -> bool {
     let allowed = |byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e);
     (1..=MAX_NONCE).contains(&text.len()) && text.bytes().all(allowed)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{MAX_NONCE, Prover};
+    use crate::Secret;
+    use crate::dpop::Key;
+    use crate::jwt::test_tokens::read;
+
+    fn nonce(prover: &Prover) -> Value {
+        let url = "https://a.example/mcp".parse().unwrap();
+        let proof = prover.proof("POST", &url, &Secret::new("t"), 0).unwrap();
+        let (_, claims) = read(proof.expose());
+        claims.get("nonce").cloned().unwrap_or_default()
+    }
+
+    #[test]
+    fn the_next_proof_has_the_newest_nonce() {
+        let prover = Prover::new(Key::generate().unwrap());
+        assert_eq!(nonce(&prover), Value::Null);
+        for newest in ["a", "b", "b"] {
+            prover.learn(newest);
+            assert_eq!(nonce(&prover), json!(newest));
+        }
+        let long = "x".repeat(MAX_NONCE + 1);
+        for junk in ["", "a b", "\"", "\\", "\u{e9}", "a\n", &long] {
+            prover.learn(junk);
+            assert_eq!(nonce(&prover), json!("b"), "{junk}");
+        }
+        let longest = "x".repeat(MAX_NONCE);
+        prover.learn(&longest);
+        assert_eq!(nonce(&prover), json!(longest));
+    }
+}
