@@ -7,6 +7,9 @@ use super::proof::Proof;
 use crate::Secret;
 use crate::jwt::SignError;
 
+/// The error by which a server asks for the same request with its nonce in the proof.
+pub(crate) const USE_DPOP_NONCE: &str = "use_dpop_nonce";
+
 /// The longest nonce that is kept, in bytes.
 const MAX_NONCE: usize = 1 << 10;
 
