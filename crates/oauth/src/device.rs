@@ -165,6 +165,7 @@ fn read<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Option<T> {
 mod tests {
     use std::time::Duration;
 
+    use proptest::proptest;
     use serde_json::{Value, json};
 
     use super::{DeviceError, MAX_LIFETIME, MAX_USER_CODE, Pending, Prompt};
@@ -294,5 +295,14 @@ mod tests {
     fn a_code_ends() {
         assert_eq!(pending().check(1599), Ok(()));
         assert_eq!(pending().check(1600), Err(DeviceError::Expired));
+    }
+
+    proptest! {
+        #[test]
+        fn any_answer_is_read_without_panic(status: u16, body: String, now: u64) {
+            let response = Response::new(status, body);
+            assert!(Pending::parse(&response, now).is_err());
+            assert!(pending().wait_after(&response).is_ok());
+        }
     }
 }

@@ -105,18 +105,26 @@ fn wif_jwt_bearer() {
 
 #[test]
 fn scopes_are_asked_for_without_a_person_too() {
-    let config = Config {
-        options: configured(Client::public("configured"), None),
-        challenge: Some(Challenge {
-            scope: Some(Scopes::parse("a b")),
-            ..Challenge::default()
-        }),
-        goal: Goal::JwtBearer(Secret::new("workload")),
-        ..config()
-    };
-    let (trace, end) = world("").run(config);
-    assert!(trace[2].contains(" scope=a b "), "{trace:?}");
-    assert_eq!(end.unwrap().requested, Scopes::parse("a b"));
+    let goals = [
+        Goal::ClientCredentials,
+        Goal::JwtBearer(Secret::new("workload")),
+    ];
+    for goal in goals {
+        let config = Config {
+            options: configured(confidential(), None),
+            challenge: Some(Challenge {
+                scope: Some(Scopes::parse("a b")),
+                ..Challenge::default()
+            }),
+            goal,
+            ..config()
+        };
+        // Nobody goes offline where nobody is.
+        let world = world(r#","scopes_supported":["offline_access"]"#);
+        let (trace, end) = world.run(config);
+        assert!(trace[2].ends_with(" scope=a b"), "{trace:?}");
+        assert_eq!(end.unwrap().requested, Scopes::parse("a b"));
+    }
 }
 
 fn enterprise() -> Config {
