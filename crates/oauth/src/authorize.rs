@@ -99,13 +99,23 @@ pub fn select_scopes(
     resource: Option<&ProtectedResource>,
     server: &AuthorizationServer,
 ) -> Scopes {
+    let named = named_scopes(challenge, configured, resource);
+    if named.is_empty() {
+        return named;
+    }
+    with_offline_access(&named, server)
+}
+
+/// What whoever knows best says to ask for, which is all where no person is asked: nobody goes offline then.
+pub(crate) fn named_scopes(
+    challenge: Option<&Challenge>,
+    configured: Option<&Scopes>,
+    resource: Option<&ProtectedResource>,
+) -> Scopes {
     let challenged = challenge.and_then(|challenge| challenge.scope.as_ref());
     let listed = resource.map(|resource| &resource.scopes_supported);
-    let selected = challenged.or(configured).or(listed);
-    match selected.filter(|scopes| !scopes.is_empty()) {
-        None => Scopes::default(),
-        Some(scopes) => with_offline_access(scopes, server),
-    }
+    let named = challenged.or(configured).or(listed);
+    named.cloned().unwrap_or_default()
 }
 
 /// Adds `offline_access` if the authorization server offers it.

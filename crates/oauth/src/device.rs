@@ -160,3 +160,149 @@ impl Document {
 fn read<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Option<T> {
     serde_json::from_slice(body).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use proptest::proptest;
+    use serde_json::{Value, json};
+
+    use super::{DeviceError, MAX_LIFETIME, MAX_USER_CODE, Pending, Prompt};
+    use crate::exchange::Response;
+    use crate::{ProviderError, Secret};
+
+    fn document(changes: &Value) -> String {
+        let mut document = json!({
+            "device_code": "d",
+            "user_code": "WDJB-MJHT",
+            "verification_uri": "https://as.example/device",
+            "expires_in": 600,
+        });
+        let members = document.as_object_mut().unwrap();
+        for (name, value) in changes.as_object().unwrap() {
+            members.insert(name.clone(), value.clone());
+        }
+        document.to_string()
+    }
+
+    fn parse(changes: &Value) -> Result<Pending, DeviceError> {
+        Pending::parse(&Response::new(200, document(changes)), 1000)
+    }
+
+    fn pending() -> Pending {
+        Pending {
+            device_code: Secret::new("d"),
+            prompt: Prompt {
+                user_code: "WDJB-MJHT".into(),
+                verification_uri: "https://as.example/device".parse().unwrap(),
+                verification_uri_complete: None,
+                expires_at: 1600,
+            },
+            interval: Duration::from_secs(5),
+        }
+    }
+
+    #[test]
+    fn codes_are_read() {
+        assert_eq!(parse(&json!({})), Ok(pending()));
+        let complete = "https://as.example/device?user_code=WDJB-MJHT";
+        let mut full = pending();
+        full.prompt.verification_uri_complete = Some(complete.parse().unwrap());
+        full.interval = Duration::from_secs(7);
+        let changes = json!({"verification_uri_complete": complete, "interval": "7"});
+        assert_eq!(parse(&changes), Ok(full));
+
+        let old = document(&json!({})).replace("verification_uri", "verification_url");
+        let found = Pending::parse(&Response::new(200, old), 1000);
+        assert_eq!(found, Ok(pending()));
+
+        let unusable = json!({"verification_uri_complete": "javascript:alert(1)"});
+        assert_eq!(parse(&unusable), Ok(pending()));
+        let ends = |changes| parse(&changes).unwrap().prompt.expires_at;
+        assert_eq!(ends(json!({"expires_in": 1e9})), 1000 + MAX_LIFETIME);
+        let eager = parse(&json!({"interval": 0})).unwrap();
+        assert_eq!(eager.interval, Duration::from_secs(1));
+    }
+
+    #[test]
+    fn what_is_not_for_a_person_is_not_shown() {
+        let malformed = Err(DeviceError::Malformed(200));
+        let longest = "x".repeat(MAX_USER_CODE);
+        assert!(parse(&json!({"user_code": longest})).is_ok());
+        for changes in [
+            json!({"user_code": ""}),
+            json!({"user_code": longest + "x"}),
+            json!({"user_code": "\u{1b}[2J"}),
+            json!({"user_code": "\u{202e}A"}),
+            json!({"device_code": ""}),
+            json!({"verification_uri": "http://as.example/device"}),
+            json!({"verification_uri": "javascript:alert(1)"}),
+            json!({"verification_uri": "file:///etc/passwd"}),
+            json!({"expires_in": "soon"}),
+            json!({"expires_in": null}),
+        ] {
+            assert_eq!(parse(&changes), malformed, "{changes}");
+        }
+    }
+
+    #[test]
+    fn refusals_are_told_from_bad_moments() {
+        let refused = DeviceError::Refused(ProviderError {
+            error: "unauthorized_client".into(),
+            error_description: None,
+        });
+        let cases = [
+            (400, r#"{"error":"unauthorized_client"}"#, refused),
+            (503, r#"{"error":"x"}"#, DeviceError::Unavailable(503)),
+            (429, "", DeviceError::Unavailable(429)),
+            (404, "<html>", DeviceError::Malformed(404)),
+            (200, "{}", DeviceError::Malformed(200)),
+        ];
+        for (status, body, expected) in cases {
+            let found = Pending::parse(&Response::new(status, body), 0);
+            assert_eq!(found, Err(expected), "{status} {body}");
+        }
+    }
+
+    #[test]
+    fn the_server_says_how_often_it_is_asked() {
+        let mut pending = pending();
+        let mut wait = |status, error: &str, retry_after| {
+            let response = Response {
+                retry_after,
+                ..Response::new(status, format!(r#"{{"error":"{error}"}}"#))
+            };
+            pending
+                .wait_after(&response)
+                .map(|it| it.map(|it| it.as_secs()))
+        };
+        assert_eq!(wait(400, "authorization_pending", None), Ok(Some(5)));
+        assert_eq!(wait(400, "slow_down", None), Ok(Some(10)));
+        assert_eq!(wait(400, "authorization_pending", None), Ok(Some(10)));
+        assert_eq!(wait(429, "", Some(45)), Ok(Some(45)));
+        assert_eq!(wait(400, "authorization_pending", Some(1)), Ok(Some(20)));
+        assert_eq!(wait(503, "", None), Ok(Some(40)));
+        assert_eq!(wait(503, "", None), Ok(Some(60)));
+        assert_eq!(wait(503, "", None), Ok(Some(60)));
+        assert_eq!(wait(429, "slow_down", None), Ok(Some(65)));
+        assert_eq!(wait(500, "", None), Ok(Some(65)));
+        assert_eq!(wait(400, "access_denied", None), Ok(None));
+        assert_eq!(wait(400, "expired_token", None), Err(DeviceError::Expired));
+    }
+
+    #[test]
+    fn a_code_ends() {
+        assert_eq!(pending().check(1599), Ok(()));
+        assert_eq!(pending().check(1600), Err(DeviceError::Expired));
+    }
+
+    proptest! {
+        #[test]
+        fn any_answer_is_read_without_panic(status: u16, body: String, now: u64) {
+            let response = Response::new(status, body);
+            assert!(Pending::parse(&response, now).is_err());
+            assert!(pending().wait_after(&response).is_ok());
+        }
+    }
+}

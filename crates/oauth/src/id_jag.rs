@@ -84,3 +84,112 @@ struct Document {
     access_token: Secret,
     issued_token_type: String,
 }
+
+#[cfg(test)]
+mod tests {
+    use url::form_urlencoded;
+
+    use super::{Exchange, IdentityProvider, parse};
+    use crate::exchange::Response;
+    use crate::registration::Client;
+    use crate::token::TokenError;
+    use crate::{ProviderError, Scopes, Secret};
+
+    fn provider(client: Client) -> IdentityProvider {
+        IdentityProvider {
+            issuer: "https://idp.example".into(),
+            token_endpoint: "https://idp.example/token".parse().unwrap(),
+            client,
+            id_token: Secret::new("canary"),
+        }
+    }
+
+    #[test]
+    fn a_login_is_exchanged_for_an_assertion_to_one_server() {
+        let exchange = Exchange {
+            audience: "https://as.example",
+            resource: "https://a.example/mcp",
+            scopes: &Scopes::parse("x y"),
+        };
+        let sent = provider(Client::public("me"))
+            .request(&exchange, 0)
+            .unwrap();
+        assert_eq!(sent.url.as_str(), "https://idp.example/token");
+        let body = sent.body.unwrap();
+        let fields: Vec<(String, String)> = form_urlencoded::parse(body.expose().as_bytes())
+            .into_owned()
+            .collect();
+        let expected = [
+            (
+                "grant_type",
+                "urn:ietf:params:oauth:grant-type:token-exchange",
+            ),
+            (
+                "requested_token_type",
+                "urn:ietf:params:oauth:token-type:id-jag",
+            ),
+            ("audience", "https://as.example"),
+            ("resource", "https://a.example/mcp"),
+            ("subject_token", "canary"),
+            (
+                "subject_token_type",
+                "urn:ietf:params:oauth:token-type:id_token",
+            ),
+            ("scope", "x y"),
+            ("client_id", "me"),
+        ];
+        assert_eq!(
+            fields,
+            expected.map(|(name, value)| (name.into(), value.into()))
+        );
+
+        let confidential = Client {
+            secret: Some(Secret::new("s")),
+            ..Client::public("me")
+        };
+        let sent = provider(confidential.clone())
+            .request(&exchange, 0)
+            .unwrap();
+        let authorization = sent
+            .headers
+            .last()
+            .map(|(name, value)| (*name, value.expose()));
+        assert_eq!(authorization, Some(("authorization", "Basic bWU6cw==")));
+        let shown = format!("{:?}", provider(confidential));
+        assert!(!shown.contains("canary"), "{shown}");
+    }
+
+    #[test]
+    fn only_an_assertion_is_taken() {
+        let assertion = r#"{"access_token":"j","issued_token_type":"urn:ietf:params:oauth:token-type:id-jag","token_type":"N_A"}"#;
+        let refused = TokenError::Refused(ProviderError {
+            error: "invalid_grant".into(),
+            error_description: None,
+        });
+        let cases = [
+            (200, assertion.to_owned(), Ok(Secret::new("j"))),
+            (
+                200,
+                assertion.replace("id-jag", "access_token"),
+                Err(TokenError::Type),
+            ),
+            (
+                200,
+                assertion.replace("\"j\"", "\"\""),
+                Err(TokenError::Malformed(200)),
+            ),
+            (
+                200,
+                r#"{"access_token":"j"}"#.to_owned(),
+                Err(TokenError::Malformed(200)),
+            ),
+            (403, assertion.to_owned(), Err(TokenError::Malformed(403))),
+            (400, r#"{"error":"invalid_grant"}"#.to_owned(), Err(refused)),
+            (503, String::new(), Err(TokenError::Unavailable(503))),
+        ];
+        for (status, body, expected) in cases {
+            let found = parse(&Response::new(status, body.as_str()));
+            assert_eq!(found, expected, "{status} {body}");
+        }
+    }
+}

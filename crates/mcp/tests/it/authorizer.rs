@@ -1,6 +1,6 @@
 //! Credentials that change over time, and what is done about requests that are refused.
 
 mod every_request;
-mod keyring;
+pub(crate) mod keyring;
 mod refusals;
 mod secrets;

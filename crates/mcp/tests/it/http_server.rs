@@ -1,6 +1,7 @@
 //! The Streamable HTTP server, spoken to over raw TCP.
 
 mod access;
+pub(crate) mod badges;
 mod guard_matrix;
 pub(crate) mod limits;
 pub(crate) mod peer;
@@ -9,3 +10,4 @@ mod smuggling;
 mod spec;
 mod streams;
 mod subject;
+mod verifier;

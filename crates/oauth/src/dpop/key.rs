@@ -52,8 +52,7 @@ impl Key {
 
     /// The name of the key in tokens and requests (`jkt`).
     pub fn thumbprint(&self) -> String {
-        let json = serde_json::to_vec(&self.public).expect("a structure of strings is JSON");
-        URL_SAFE_NO_PAD.encode(Sha256::digest(json))
+        self.public.thumbprint()
     }
 
     /// Proves to one server, for one request, that we have this key.
@@ -84,10 +83,65 @@ impl PublicKey {
             y: URL_SAFE_NO_PAD.encode(y),
         })
     }
+
+    fn thumbprint(&self) -> String {
+        let json = serde_json::to_vec(self).expect("a structure of strings is JSON");
+        URL_SAFE_NO_PAD.encode(Sha256::digest(json))
+    }
 }
 
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Key").field(&self.thumbprint()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine;
+    use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+
+    use super::{Key, PublicKey};
+    use crate::Secret;
+    use crate::jwt::KeyError;
+
+    #[test]
+    fn the_key_of_the_specification_has_its_name() {
+        // RFC 9449, sections 4.2 and 6.1.
+        let halves = [
+            "l8tFrhx-34tV3hRICRDY9zCkDlpBhF42UQUfWVAWBFs",
+            "9VE4jf_Ok_o64zbTTlcuNJajHmt6v9TDVrU0CdvGRDA",
+        ];
+        let mut point = vec![4];
+        point.extend(
+            halves
+                .map(|half| URL_SAFE_NO_PAD.decode(half).unwrap())
+                .concat(),
+        );
+        let public = PublicKey::of(&point).unwrap();
+        assert_eq!(
+            public.thumbprint(),
+            "0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I"
+        );
+        for damaged in [&point[1..], &point[..64], &[&point[..], &[0]].concat(), &[]] {
+            assert!(PublicKey::of(damaged).is_none());
+        }
+    }
+
+    #[test]
+    fn a_key_that_was_stored_is_the_same_key() {
+        let key = Key::generate().unwrap();
+        assert_eq!(Key::from_stored(key.stored()), Ok(key.clone()));
+        assert_ne!(Key::generate().unwrap(), key);
+        let shown = format!("{key:?}");
+        assert_eq!(shown, format!("Key({:?})", key.thumbprint()));
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused() {
+        for stored in ["", "*", &STANDARD.encode("x"), "hunter2"] {
+            let found = Key::from_stored(&Secret::new(stored));
+            assert_eq!(found, Err(KeyError::Unusable), "{stored}");
+        }
     }
 }

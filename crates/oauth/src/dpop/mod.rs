@@ -10,7 +10,4 @@ mod prover;
 pub use key::Key;
 pub use proof::Proof;
 pub use prover::Prover;
-pub(crate) use prover::is_nonce;
-
-/// The error by which a server asks for the same request with its nonce in the proof.
-pub(crate) const USE_DPOP_NONCE: &str = "use_dpop_nonce";
+pub(crate) use prover::{USE_DPOP_NONCE, is_nonce};

@@ -65,3 +65,62 @@ struct Claims<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     nonce: Option<&'a str>,
 }
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+    use ring::signature::ECDSA_P256_SHA256_FIXED;
+    use serde_json::{Value, json};
+
+    use super::Proof;
+    use crate::Secret;
+    use crate::dpop::Key;
+    use crate::jwt::test_tokens::{is_signed, read};
+
+    /// The claims, once the proof is found to be signed by the key that it names.
+    fn claims(proof: &Secret) -> Value {
+        let (header, claims) = read(proof.expose());
+        let half = |name: &str| URL_SAFE_NO_PAD.decode(header["jwk"][name].as_str().unwrap());
+        let (x, y) = (half("x").unwrap(), half("y").unwrap());
+        let public = [&[4], &x[..], &y[..]].concat();
+        assert!(is_signed(proof.expose(), &ECDSA_P256_SHA256_FIXED, &public));
+        let jwk =
+            json!({"crv": "P-256", "kty": "EC", "x": header["jwk"]["x"], "y": header["jwk"]["y"]});
+        let expected = json!({"typ": "dpop+jwt", "alg": "ES256", "jwk": jwk});
+        assert_eq!(header, expected);
+        claims
+    }
+
+    #[test]
+    fn a_proof_is_for_one_request() {
+        let key = Key::generate().unwrap();
+        // RFC 9449, section 7.1.
+        let token = Secret::new("Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU");
+        let url = "https://a.example:8443/mcp/?x=1#f".parse().unwrap();
+        let bare = Proof {
+            method: "GET",
+            url: &url,
+            access_token: None,
+            nonce: None,
+        };
+        let full = Proof {
+            access_token: Some(&token),
+            nonce: Some("n"),
+            ..bare
+        };
+        let mut found = claims(&key.prove(&bare, 7).unwrap());
+        let first = found["jti"].take();
+        let htu = "https://a.example:8443/mcp/";
+        let expected = json!({"jti": null, "htm": "GET", "htu": htu, "iat": 7});
+        assert_eq!(found, expected);
+
+        let mut found = claims(&key.prove(&full, 8).unwrap());
+        assert_ne!(found["jti"].take(), first);
+        let ath = "fUHyO2r2Z3DZ53EsNrWBb0xWXoaNy59IiKCAqksmQEo";
+        let expected = json!({
+            "jti": null, "htm": "GET", "htu": htu, "iat": 8, "ath": ath, "nonce": "n",
+        });
+        assert_eq!(found, expected);
+    }
+}

@@ -7,6 +7,9 @@ use super::proof::Proof;
 use crate::Secret;
 use crate::jwt::SignError;
 
+/// The error by which a server asks for the same request with its nonce in the proof.
+pub(crate) const USE_DPOP_NONCE: &str = "use_dpop_nonce";
+
 /// The longest nonce that is kept, in bytes.
 const MAX_NONCE: usize = 1 << 10;
 
@@ -68,4 +71,39 @@ impl Prover {
 pub(crate) fn is_nonce(text: &str) -> bool {
     let allowed = |byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e);
     (1..=MAX_NONCE).contains(&text.len()) && text.bytes().all(allowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{MAX_NONCE, Prover};
+    use crate::Secret;
+    use crate::dpop::Key;
+    use crate::jwt::test_tokens::read;
+
+    fn nonce(prover: &Prover) -> Value {
+        let url = "https://a.example/mcp".parse().unwrap();
+        let proof = prover.proof("POST", &url, &Secret::new("t"), 0).unwrap();
+        let (_, claims) = read(proof.expose());
+        claims.get("nonce").cloned().unwrap_or_default()
+    }
+
+    #[test]
+    fn the_next_proof_has_the_newest_nonce() {
+        let prover = Prover::new(Key::generate().unwrap());
+        assert_eq!(nonce(&prover), Value::Null);
+        for newest in ["a", "b", "b"] {
+            prover.learn(newest);
+            assert_eq!(nonce(&prover), json!(newest));
+        }
+        let long = "x".repeat(MAX_NONCE + 1);
+        for junk in ["", "a b", "\"", "\\", "\u{e9}", "a\n", &long] {
+            prover.learn(junk);
+            assert_eq!(nonce(&prover), json!("b"), "{junk}");
+        }
+        let longest = "x".repeat(MAX_NONCE);
+        prover.learn(&longest);
+        assert_eq!(nonce(&prover), json!(longest));
+    }
 }

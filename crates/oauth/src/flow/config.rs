@@ -2,7 +2,7 @@ use url::Url;
 
 use super::error::FlowError;
 use super::state::Binding;
-use crate::authorize::{select_scopes, with_offline_access};
+use crate::authorize::{named_scopes, select_scopes, with_offline_access};
 use crate::id_jag::IdentityProvider;
 use crate::jwt::Algorithm;
 use crate::metadata::{AuthorizationServer, Issuer, MetadataError, ProtectedResource};
@@ -116,12 +116,14 @@ impl Config {
         resource: Option<&ProtectedResource>,
         server: &AuthorizationServer,
     ) -> Scopes {
+        let challenge = self.challenge.as_ref();
+        let configured = self.scopes.as_ref();
         match &self.goal {
             Goal::StepUp(scopes) => with_offline_access(scopes, server),
-            _ => {
-                let challenge = self.challenge.as_ref();
-                select_scopes(challenge, self.scopes.as_ref(), resource, server)
+            Goal::ClientCredentials | Goal::JwtBearer(_) | Goal::Enterprise(_) => {
+                named_scopes(challenge, configured, resource)
             }
+            _ => select_scopes(challenge, configured, resource, server),
         }
     }
 

@@ -2,7 +2,11 @@
 
 mod key;
 mod sign;
+#[cfg(test)]
+mod tests;
 
 pub use key::{Algorithm, KeyError, SigningKey};
 pub use sign::SignError;
 pub(crate) use sign::{sign, unique_id};
+#[cfg(test)]
+pub(crate) use tests::tokens as test_tokens;

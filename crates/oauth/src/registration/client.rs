@@ -130,6 +130,8 @@ mod tests {
 
     use super::{AuthMethod, Client, Registrations};
     use crate::Secret;
+    use crate::jwt::SigningKey;
+    use crate::jwt::test_tokens::p256;
     use crate::metadata::AuthorizationServer;
 
     #[test]
@@ -170,6 +172,35 @@ mod tests {
                 expected,
                 "{client:?} {server:?}"
             );
+        }
+    }
+
+    #[test]
+    fn a_key_is_preferred_to_a_secret() {
+        use AuthMethod::{ClientSecretPost as Post, None as Public, PrivateKeyJwt as Jwt};
+        // Has a secret, what was agreed, what the server lists, the method.
+        let cases = [
+            (false, None, None, Jwt),
+            (false, None, Some("client_secret_basic"), Jwt),
+            (true, None, None, Jwt),
+            (true, None, Some("client_secret_post private_key_jwt"), Jwt),
+            (true, None, Some("client_secret_post"), Post),
+            (true, Some(Post), Some("private_key_jwt"), Post),
+            (false, Some(Post), None, Jwt),
+            (false, Some(Public), None, Public),
+        ];
+        let key = SigningKey::from_pem(&p256(), None).unwrap();
+        for (has_secret, agreed, listed, expected) in cases {
+            let client = Client {
+                secret: has_secret.then(|| Secret::new("x")),
+                key: Some(key.clone()),
+                auth_method: agreed,
+                ..Client::public("id")
+            };
+            let listed: Option<Vec<String>> =
+                listed.map(|list| list.split(' ').map(str::to_owned).collect());
+            let found = client.auth_method_among(listed.as_deref());
+            assert_eq!(found, expected, "{client:?} {listed:?}");
         }
     }
 

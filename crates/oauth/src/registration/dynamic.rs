@@ -149,6 +149,10 @@ mod tests {
     }
 
     fn request(server: &AuthorizationServer, scopes: &str) -> Value {
+        introduce(server, scopes, false)
+    }
+
+    fn introduce(server: &AuthorizationServer, scopes: &str, shows_codes: bool) -> Value {
         let endpoint: Url = "https://as.example/r".parse().unwrap();
         let uri = "http://127.0.0.1:1/cb";
         let scopes = Scopes::parse(scopes);
@@ -157,7 +161,7 @@ mod tests {
             client_name: "Callgate",
             redirect_uri: uri,
             scopes: &scopes,
-            shows_codes: false,
+            shows_codes,
         };
         let request = registration_request(endpoint, &introduction);
         serde_json::from_str(request.body.unwrap().expose()).unwrap()
@@ -197,11 +201,16 @@ mod tests {
 
         let server = AuthorizationServer {
             grant_types_supported: list(&["authorization_code"]),
-            ..assumed
+            ..assumed.clone()
         };
         assert_eq!(
             request(&server, "")["grant_types"],
             json!(["authorization_code"])
+        );
+        let device_code = "urn:ietf:params:oauth:grant-type:device_code";
+        assert_eq!(
+            introduce(&assumed, "", true)["grant_types"],
+            json!(["authorization_code", "refresh_token", device_code])
         );
     }
 

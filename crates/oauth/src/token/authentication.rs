@@ -119,3 +119,77 @@ struct Claims<'a> {
     iat: u64,
     exp: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use ring::signature::ECDSA_P256_SHA256_FIXED;
+    use serde_json::json;
+    use url::form_urlencoded;
+
+    use super::Authentication;
+    use crate::exchange::Request;
+    use crate::jwt::SigningKey;
+    use crate::jwt::test_tokens::{is_signed, p256, read};
+    use crate::registration::{AuthMethod, Client};
+
+    fn request(client: &Client) -> Request {
+        let authentication = Authentication {
+            client,
+            method: AuthMethod::PrivateKeyJwt,
+            issuer: "https://as.example",
+        };
+        let endpoint = "https://as.example/token".parse().unwrap();
+        authentication.form(endpoint, &[("a", "b")], 1000).unwrap()
+    }
+
+    fn fields(request: &Request) -> BTreeMap<String, String> {
+        let body = request.body.as_ref().unwrap().expose();
+        form_urlencoded::parse(body.as_bytes())
+            .into_owned()
+            .collect()
+    }
+
+    #[test]
+    fn a_key_proves_the_client_to_one_issuer_for_a_moment() {
+        let key = SigningKey::from_pem(&p256(), None).unwrap();
+        let client = Client {
+            key: Some(key.clone()),
+            ..Client::public("me")
+        };
+        let sent = request(&client);
+        let mut found = fields(&sent);
+        let assertion = found.remove("client_assertion").unwrap();
+        let kind = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+        let expected = [
+            ("a", "b"),
+            ("client_assertion_type", kind),
+            ("client_id", "me"),
+        ];
+        let expected = expected.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        assert_eq!(found, BTreeMap::from(expected));
+
+        assert!(is_signed(
+            &assertion,
+            &ECDSA_P256_SHA256_FIXED,
+            key.public()
+        ));
+        let (header, mut claims) = read(&assertion);
+        assert_eq!(header, json!({"typ": "JWT", "alg": "ES256"}));
+        let id = claims["jti"].take();
+        let expected = json!({
+            "iss": "me", "sub": "me", "aud": "https://as.example", "jti": null, "iat": 1000, "exp": 1120,
+        });
+        assert_eq!(claims, expected);
+
+        let named = Client {
+            key: Some(key.with_id("k")),
+            ..client
+        };
+        let assertion = fields(&request(&named)).remove("client_assertion").unwrap();
+        let (header, claims) = read(&assertion);
+        assert_eq!(header["kid"], "k");
+        assert_ne!(claims["jti"], id);
+    }
+}

@@ -158,6 +158,20 @@ mod tests {
             "grant_type=refresh_token&refresh_token=r&resource=https%3A%2F%2Fa.example%2Fmcp&client_id=a+b",
             None,
         );
+        check(
+            Grant::DeviceCode(&Secret::new("d")),
+            AuthMethod::None,
+            "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Adevice_code&device_code=d\
+             &resource=https%3A%2F%2Fa.example%2Fmcp&client_id=a+b",
+            None,
+        );
+        check(
+            Grant::JwtBearer(&Secret::new("j")),
+            AuthMethod::None,
+            "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=j\
+             &resource=https%3A%2F%2Fa.example%2Fmcp&scope=x+y&client_id=a+b",
+            None,
+        );
     }
 
     #[test]

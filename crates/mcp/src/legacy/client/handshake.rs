@@ -4,10 +4,10 @@ use callgate_wire::legacy::initialize::InitializedParams;
 use callgate_wire::legacy::method as old;
 use callgate_wire::{Method, Notification, RawJson, RpcError, Version, code};
 use serde::Serialize;
-use tokio::time::timeout;
 
 use super::config::Config;
 use super::identity::Identity;
+use super::patience;
 use super::server::Server;
 use super::transport::{Heard, Hearing, Incoming, Outgoing, Transport};
 use crate::error::{Error, Kind};
@@ -31,7 +31,8 @@ pub(super) async fn shake_hands(
         params: RawJson::encode(&params).expect("params are always JSON"),
     };
     let answer = ask(transport, hearing, opening, config);
-    let result = timeout(config.handshake, answer)
+    let held_up = || transport.held_up_until();
+    let result = patience::wait(config.handshake, held_up, answer)
         .await
         .map_err(|_| too_late(name, config))?
         .map_err(|error| refused(name, error))?;

@@ -37,6 +37,7 @@ mod line;
 mod listen;
 mod pages;
 mod parked;
+mod patience;
 mod process;
 mod question;
 #[cfg(feature = "http-client")]

@@ -9,6 +9,7 @@ use super::epochs::{Epoch, Epochs};
 use super::era::Era;
 use super::http::{Background, Streamable, TwoEndpoints};
 use super::identity::Identity;
+use super::patience;
 use super::session::Session;
 use super::sessions::{Carrier, Key, Opened, Sessions};
 use super::transport::{Heard, Hearing, Transport};
@@ -124,8 +125,10 @@ impl Remote {
 
     async fn find_era(&self, epoch: &Arc<Epoch>, call: &Call) -> Result<Era, Error> {
         let asking = async {
-            let probe = detect::probe(&self.site, &call.params);
-            let answer = tokio::time::timeout(self.config.handshake, probe).await;
+            // Boxed, so that calls after the first do not carry it.
+            let probe = Box::pin(detect::probe(&self.site, &call.params));
+            let held_up = || self.site.held_up_until();
+            let answer = patience::wait(self.config.handshake, held_up, probe).await;
             answer.unwrap_or_else(|_| Err(self.too_late()))
         };
         self.epochs.era(epoch, asking).await

@@ -1,5 +1,6 @@
 use callgate_wire::{Frame, Id, Method, Notification, RawJson, Request, RpcError, Version, code};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use crate::error::Error;
 use crate::service::BoxFuture;
@@ -42,6 +43,11 @@ pub(crate) trait Transport: Send + Sync + 'static {
 
     /// Whether the connection or the session is gone for good.
     fn is_over(&self) -> bool;
+
+    /// Until when any request waited for anybody but the server, if one did.
+    fn held_up_until(&self) -> Option<Instant> {
+        None
+    }
 }
 
 /// A request on its way to an old server; the transport gives it an id.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use callgate_mcp::transport::http::client::{
     Authorizer, Config, Credentials, HttpClient, Outgoing, Refused, Verdict,
@@ -14,9 +15,11 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use crate::http_client::peer::{Peer, Received};
 
 /// Has one token at a time, and says with each request what the request is.
-pub(super) struct Keyring {
+pub(crate) struct Keyring {
     token: Mutex<Option<&'static str>>,
     decide: Box<Decide>,
+    /// How long it takes to decide.
+    time: Mutex<Duration>,
     refusals: Mutex<Vec<String>>,
     observed: Mutex<Vec<String>>,
 }
@@ -29,53 +32,59 @@ const PROOF: HeaderName = HeaderName::from_static("dpop");
 
 impl Keyring {
     /// A keyring with `token`, which gives up whatever is refused.
-    pub(super) fn new(token: &'static str) -> Arc<Self> {
+    pub(crate) fn new(token: &'static str) -> Arc<Self> {
         Self::deciding(token, |_, _| Ok(Verdict::GiveUp))
     }
 
-    pub(super) fn deciding(
+    pub(crate) fn deciding(
         token: &'static str,
         decide: impl Fn(&Self, &Refused<'_>) -> Result<Verdict, Error> + Send + Sync + 'static,
     ) -> Arc<Self> {
         Arc::new(Self {
             token: Mutex::new(Some(token)),
             decide: Box::new(decide),
+            time: Mutex::default(),
             refusals: Mutex::default(),
             observed: Mutex::default(),
         })
     }
 
     /// Uses another token from now on.
-    pub(super) fn change(&self, token: &'static str) {
+    pub(crate) fn change(&self, token: &'static str) {
         *self.token.lock().unwrap() = Some(token);
     }
 
     /// Has no token from now on, and cannot get one.
-    pub(super) fn lose(&self) {
+    pub(crate) fn lose(&self) {
         *self.token.lock().unwrap() = None;
     }
 
+    /// Takes this long to decide about refusals from now on.
+    pub(crate) fn take_time(&self, time: Duration) {
+        *self.time.lock().unwrap() = time;
+    }
+
     /// What was refused so far.
-    pub(super) fn refusals(&self) -> Vec<String> {
+    pub(crate) fn refusals(&self) -> Vec<String> {
         self.refusals.lock().unwrap().clone()
     }
 
     /// The nonces so far, with the status that each one came with.
-    pub(super) fn observed(&self) -> Vec<String> {
+    pub(crate) fn observed(&self) -> Vec<String> {
         self.observed.lock().unwrap().clone()
     }
 
-    pub(super) fn config(self: &Arc<Self>) -> Config {
+    pub(crate) fn config(self: &Arc<Self>) -> Config {
         let mut config = Config::new("peer");
         config.authorizer = Some(self.clone());
         config
     }
 
-    pub(super) fn client(self: &Arc<Self>, peer: &Peer) -> HttpClient {
+    pub(crate) fn client(self: &Arc<Self>, peer: &Peer) -> HttpClient {
         peer.client_with(self.config())
     }
 
-    pub(super) fn remote(self: &Arc<Self>, peer: &Peer) -> Remote {
+    pub(crate) fn remote(self: &Arc<Self>, peer: &Peer) -> Remote {
         Remote::new(&peer.url, self.config()).unwrap()
     }
 }
@@ -118,6 +127,8 @@ impl Authorizer for Keyring {
                 refusal.peer.unwrap(),
             );
             self.refusals.lock().unwrap().push(seen);
+            let time = *self.time.lock().unwrap();
+            tokio::time::sleep(time).await;
             (self.decide)(self, &refusal)
         })
     }
@@ -130,14 +141,14 @@ impl fmt::Debug for Keyring {
 }
 
 /// The error of whoever cannot get a token.
-pub(super) fn locked_out() -> Error {
+pub(crate) fn locked_out() -> Error {
     Error::new(callgate_mcp::Kind::Unauthorized, "log in first")
 }
 
 /// The token that a request was sent with.
 ///
 /// It must be nowhere else, and its proof must be about this very request.
-pub(super) fn token_of<'a>(request: &'a Received, peer: &Peer) -> &'a str {
+pub(crate) fn token_of<'a>(request: &'a Received, peer: &Peer) -> &'a str {
     let token = request.header("authorization").expect("has credentials");
     let token = token.strip_prefix("Bearer ").unwrap();
     let origin = peer.url.strip_suffix("/mcp").unwrap();

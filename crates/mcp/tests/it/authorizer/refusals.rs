@@ -2,14 +2,16 @@
 
 use std::error::Error as _;
 use std::sync::Arc;
+use std::time::Duration;
 
 use callgate_mcp::transport::http::client::{HttpFailure, MAX_SENDS, Verdict};
-use callgate_mcp::{Kind, Retry};
+use callgate_mcp::upstream::Era;
+use callgate_mcp::{Kind, Retry, Service};
 use tokio::sync::mpsc;
 
 use super::keyring::{Keyring, locked_out, token_of};
 use crate::http_client::peer::{
-    Answer, Peer, Received, SSE_HEAD, chunk, event, failure, json, result, sse,
+    Answer, Peer, Received, SSE_HEAD, call, chunk, event, failure, json, result, sse,
 };
 use crate::legacy_remote::old_server::{
     COMPLETE, INITIALIZED, RESULT, accepted, log, old_server, tool_call, what,
@@ -163,6 +165,28 @@ async fn a_refusal_that_never_ends_costs_its_connection_and_nothing_else() {
     assert_eq!(peer.connections(), 2);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_connection_is_free_while_its_refusal_is_decided_about() {
+    let peer = Peer::start(|request| match what(request).as_str() {
+        "tools/call" => refusal("401 Unauthorized", "sorry"),
+        _ => json(&request.result("{}")),
+    })
+    .await;
+    let keyring = Keyring::new("bad");
+    keyring.take_time(Duration::from_secs(15 * 60));
+    let client = Arc::new(keyring.client(&peer));
+    let waiting = tokio::spawn({
+        let client = client.clone();
+        async move { client.call(tool_call()).await }
+    });
+    while keyring.refusals().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(result(&client, call("tools/list", "")).await, "{}");
+    assert_eq!(peer.connections(), 1);
+    assert!(waiting.await.unwrap().is_err());
+}
+
 #[tokio::test]
 async fn a_long_refusal_is_read_only_so_far() {
     let long = "x".repeat(1 << 20);
@@ -271,34 +295,39 @@ async fn a_call_that_was_taken_is_never_safe_to_send_again() {
     );
 }
 
-#[tokio::test]
-async fn a_stream_of_http_with_sse_is_opened_with_new_credentials() {
+/// A server of HTTP+SSE that wants the good token for everything.
+async fn two_endpoints() -> Peer {
     let (stream, pieces) = mpsc::unbounded_channel::<Vec<u8>>();
     let first = chunk("event: endpoint\ndata: /messages\n\n");
-    stream
-        .send(format!("{SSE_HEAD}{first}").into_bytes())
-        .unwrap();
+    let first = format!("{SSE_HEAD}{first}");
+    stream.send(first.into_bytes()).unwrap();
     let mut pieces = Some(pieces);
-    let mut peer = Peer::start(move |request| match what(request).as_str() {
-        "GET" if is_good(request) => Answer::Pieces(pieces.take().expect("one stream")),
-        "GET" => refusal("401 Unauthorized", ""),
-        name if request.line.starts_with("POST /messages ") => {
-            let result = match name {
-                "initialize" => INITIALIZED,
-                _ => RESULT,
-            };
-            if !name.starts_with("notifications/") {
+    Peer::start(move |request| {
+        if !is_good(request) {
+            return refusal("401 Unauthorized", "");
+        }
+        match what(request).as_str() {
+            "GET" => Answer::Pieces(pieces.take().expect("one stream")),
+            "notifications/initialized" => accepted(),
+            name => {
+                let result = match name {
+                    "initialize" => INITIALIZED,
+                    _ => RESULT,
+                };
                 let message = chunk(&event(&request.result(result)));
                 stream.send(message.into_bytes()).unwrap();
+                accepted()
             }
-            accepted()
         }
-        _ => refusal("401 Unauthorized", ""),
     })
-    .await;
+    .await
+}
+
+#[tokio::test]
+async fn a_stream_of_http_with_sse_is_opened_with_new_credentials() {
+    let mut peer = two_endpoints().await;
     let server = learning().remote(&peer).assume_sse();
     assert_eq!(result(&server, tool_call()).await, COMPLETE);
-    let sent = log(&mut peer);
     let opening = [
         "GET",
         "GET",
@@ -306,5 +335,34 @@ async fn a_stream_of_http_with_sse_is_opened_with_new_credentials() {
         "notifications/initialized",
         "tools/call",
     ];
-    assert_eq!(sent, opening);
+    assert_eq!(log(&mut peer), opening);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_who_logs_in_may_take_longer_than_a_server() {
+    let streamable = || async {
+        Peer::start(|request| match is_good(request) {
+            true => old_server(request, |request| json(&request.result(RESULT))),
+            false => refusal("401 Unauthorized", ""),
+        })
+        .await
+    };
+    let keyring = learning();
+    keyring.take_time(Duration::from_secs(15 * 60));
+    let (unknown, old, sse) = (
+        streamable().await,
+        streamable().await,
+        two_endpoints().await,
+    );
+    for server in [
+        keyring.remote(&unknown),
+        keyring.remote(&old).assume(Era::OLD),
+        keyring.remote(&sse).assume_sse(),
+    ] {
+        keyring.change("bad");
+        let reply = server.call(tool_call()).await.unwrap();
+        assert_eq!(reply.into_result().as_str(), COMPLETE);
+        server.close().await;
+    }
+    assert_eq!(keyring.refusals().len(), 3);
 }

@@ -11,7 +11,8 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 
-use super::peer::{Peer, Received, call, failure, json, result, serve};
+use super::peer::{Answer, Peer, Received, call, failure, http, json, result, serve};
+use crate::authorizer::keyring::Keyring;
 
 /// A certificate that nothing is signed with.
 pub(super) fn roots() -> Vec<Bytes> {
@@ -53,19 +54,26 @@ impl Authority {
     }
 }
 
-async fn https_peer(acceptor: TlsAcceptor) -> Peer {
+async fn https_peer(acceptor: TlsAcceptor, script: fn(&Received) -> Answer) -> Peer {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let (peer, log) = Peer::new(format!("https://localhost:{port}/mcp"));
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             if let Ok(stream) = acceptor.accept(stream).await {
-                let script = |request: &Received| json(&request.result("{}"));
                 serve(stream, log.accepted(), script, &log).await;
             }
         }
     });
     peer
+}
+
+fn answer(request: &Received) -> Answer {
+    json(&request.result("{}"))
+}
+
+fn refuse(_: &Received) -> Answer {
+    http("401 Unauthorized", "text/plain", "")
 }
 
 fn trusting(authority: &Authority) -> Config {
@@ -77,7 +85,7 @@ fn trusting(authority: &Authority) -> Config {
 #[tokio::test]
 async fn a_trusted_server_is_called_over_one_encrypted_connection() {
     let authority = Authority::new();
-    let peer = https_peer(authority.acceptor("localhost")).await;
+    let peer = https_peer(authority.acceptor("localhost"), answer).await;
     let client = peer.client_with(trusting(&authority));
     for _ in 0..10 {
         assert_eq!(result(&client, call("tools/list", "")).await, "{}");
@@ -86,10 +94,24 @@ async fn a_trusted_server_is_called_over_one_encrypted_connection() {
 }
 
 #[tokio::test]
+async fn the_address_of_an_encrypted_connection_is_known() {
+    let authority = Authority::new();
+    let peer = https_peer(authority.acceptor("localhost"), refuse).await;
+    let keyring = Keyring::new("bad");
+    let mut config = keyring.config();
+    config.extra_roots = vec![authority.root.clone()];
+    failure(&peer.client_with(config), call("tools/list", "")).await;
+    assert_eq!(
+        keyring.refusals(),
+        ["1 POST: Bearer bad 401 - from 127.0.0.1"]
+    );
+}
+
+#[tokio::test]
 async fn an_untrusted_server_is_sent_nothing() {
     let (authority, other) = (Authority::new(), Authority::new());
     for (name, trusted) in [("localhost", &other), ("other.example", &authority)] {
-        let mut peer = https_peer(authority.acceptor(name)).await;
+        let mut peer = https_peer(authority.acceptor(name), answer).await;
         let client = peer.client_with(trusting(trusted));
         let error = failure(&client, call("tools/list", "")).await;
         assert_eq!((error.kind(), error.retry()), (Kind::Connect, Retry::Safe));

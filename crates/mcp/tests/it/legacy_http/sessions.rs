@@ -7,6 +7,7 @@ use callgate_mcp::transport::http::server::{Auth, BearerToken, Config};
 use tokio::time::sleep;
 
 use super::subject::{NEWEST, Subject, call, initialize, response};
+use crate::http_server::badges::guarded;
 use crate::http_server::post::Post;
 
 const GONE: &str = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"the session has ended or never was: open a new one with `initialize`"}}"#;
@@ -131,6 +132,33 @@ async fn a_session_is_of_the_caller_who_opened_it() {
     for method in ["GET", "DELETE"] {
         assert_eq!(subject.ask(&call.clone().by(method)).await.status, 401);
     }
+}
+
+#[tokio::test]
+async fn a_session_stays_with_its_caller_whatever_the_token() {
+    let subject = Subject::with(guarded()).await;
+    let with = |token: &str, request: &Post| {
+        let credentials = format!("Bearer {token}");
+        request.clone().set("authorization", &credentials)
+    };
+    let answer = subject.ask(&with("ann-1", &initialize(NEWEST))).await;
+    let id = answer.header("mcp-session-id").unwrap();
+    let call = Post::message(&call(1, "caller"))
+        .set("mcp-protocol-version", NEWEST)
+        .set("mcp-session-id", id);
+    for token in ["ann-1", "ann-2"] {
+        let answer = subject.ask(&with(token, &call)).await;
+        assert_eq!(answer.body, response(1, "Principal('ann')"));
+    }
+    for method in ["POST", "GET", "DELETE"] {
+        for (token, status) in [("bob-1", 404), ("eve-1", 401), ("ann-narrow", 403)] {
+            let request = with(token, &call.clone().by(method));
+            let seen = subject.ask(&request).await.status;
+            assert_eq!(seen, status, "{method} {token}");
+        }
+    }
+    let delete = call.clone().by("DELETE");
+    assert_eq!(subject.ask(&with("ann-3", &delete)).await.status, 204);
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! HTTP+SSE: a stream that carries everything, and a URI beside it that takes messages.
 
 use super::subject::{Subject, call, initialize, logged, response};
+use crate::http_server::badges::guarded;
 use crate::http_server::peer::Peer;
 use crate::http_server::post::Post;
 
@@ -140,4 +141,23 @@ async fn a_stream_is_asked_for_by_name() {
         assert_eq!(answer.status, 406, "{accept}");
     }
     assert_eq!(subject.ask(&open().without("accept")).await.status, 406);
+}
+
+#[tokio::test]
+async fn messages_are_taken_from_the_caller_of_the_stream_only() {
+    let subject = Subject::with(guarded()).await;
+    let with = |token: &str, request: &Post| {
+        let credentials = format!("Bearer {token}");
+        request.clone().set("authorization", &credentials)
+    };
+    assert_eq!(subject.ask(&open()).await.status, 401);
+    let mut peer = subject.send(&with("ann-1", &open())).await;
+    assert_eq!(peer.head().await.status, 200);
+    let first = peer.chunk().await.unwrap();
+    let uri = first.trim().rsplit(' ').next().unwrap();
+    let hello = initialize("2024-11-05").to(uri);
+    for (token, status) in [("bob-1", 404), ("eve-1", 401), ("ann-2", 202)] {
+        let seen = subject.ask(&with(token, &hello)).await.status;
+        assert_eq!(seen, status, "{token}");
+    }
 }

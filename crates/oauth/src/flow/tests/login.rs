@@ -207,27 +207,6 @@ fn a_refresh_needs_no_person() {
 }
 
 #[test]
-fn client_credentials_need_no_person() {
-    let of = |options| Config {
-        options,
-        goal: Goal::ClientCredentials,
-        ..config()
-    };
-    let basic = format!("TOKEN {AS}/token grant_type=client_credentials resource={MCP}");
-    let (trace, end) = world("").run(of(configured(confidential(), None)));
-    assert_eq!(trace, [format!("GET {PRM}"), format!("GET {ASM}"), basic]);
-    assert_eq!(end.unwrap().client, confidential());
-
-    let error = "client credentials need a configured client with a secret or a private key";
-    for options in [
-        Options::default(),
-        configured(Client::public("configured"), None),
-    ] {
-        check_refused(&world(""), of(options), &format!("GET {ASM}"), error);
-    }
-}
-
-#[test]
 fn a_person_is_told_when_no_program_can_register() {
     let mut world = world("");
     let metadata = server(AS, "").replace("registration_endpoint", "other");

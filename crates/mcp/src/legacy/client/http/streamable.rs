@@ -1,6 +1,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use callgate_wire::{Id, Notification, RawJson, RpcError, Version};
+use tokio::time::Instant;
 
 use super::background::Background;
 use super::exchange::Exchange;
@@ -103,6 +104,10 @@ impl Transport for Streamable {
 
     fn is_over(&self) -> bool {
         self.link.is_over()
+    }
+
+    fn held_up_until(&self) -> Option<Instant> {
+        self.link.site().held_up_until()
     }
 }
 

@@ -6,6 +6,7 @@ use callgate_wire::legacy::method::INITIALIZE;
 use callgate_wire::{Frame, Id, Notification, RawJson, RpcError, Version, encode};
 use http::Uri;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use super::background::Background;
 use super::events::Events;
@@ -15,7 +16,7 @@ use super::link::Link;
 use super::resolve::{resolve, same_origin};
 use super::waiting::{Refused, Waiting};
 use crate::error::{Error, Kind, Retry};
-use crate::legacy::client::{Heard, Outgoing, Transport};
+use crate::legacy::client::{Heard, Outgoing, Transport, patience};
 use crate::service::BoxFuture;
 use crate::transport::http::client::{Content, Site, carries_message};
 
@@ -43,7 +44,8 @@ impl TwoEndpoints {
         background: Background,
     ) -> Result<Self, Error> {
         let opening = Link::new(site.clone(), None, background.clone());
-        let first = tokio::time::timeout(FIRST_EVENT, connect(&opening)).await;
+        let held_up = || site.held_up_until();
+        let first = patience::wait(FIRST_EVENT, held_up, connect(&opening)).await;
         let (events, target) = first.unwrap_or_else(|_| {
             let did = format!("did not say within {FIRST_EVENT:?} where to post messages to");
             Err(opening.failed(Kind::Timeout, &did))
@@ -101,6 +103,10 @@ impl Transport for TwoEndpoints {
 
     fn is_over(&self) -> bool {
         self.link.is_over()
+    }
+
+    fn held_up_until(&self) -> Option<Instant> {
+        self.link.site().held_up_until()
     }
 }
 

@@ -55,6 +55,7 @@ async fn send_until_settled(
                 attempt,
             };
             // A login may take minutes.
+            let _held_up = site.hold_up();
             body.read_ahead(REFUSAL, PATIENCE).await;
             authorizer.refused(refused).await?
         } else {

@@ -13,6 +13,41 @@ use crate::service::BoxFuture;
 /// It is asked about every request of every transport, so what it knows next is used at once. Its
 /// futures are dropped with the calls they are for: what must not be lost then, such as a token
 /// that is being refreshed, belongs in a task of its own.
+///
+/// ```
+/// use callgate_mcp::transport::http::client::{
+///     Authorizer, Credentials, Outgoing, Refused, Verdict,
+/// };
+/// use callgate_mcp::{BoxFuture, Error};
+/// use http::{HeaderValue, header::AUTHORIZATION};
+/// use tokio::sync::watch;
+///
+/// /// Sends whichever token came last, and waits for the next one where it is refused.
+/// #[derive(Debug)]
+/// struct Newest(watch::Receiver<HeaderValue>);
+///
+/// impl Authorizer for Newest {
+///     fn credentials<'a>(
+///         &'a self,
+///         _: Outgoing<'a>,
+///     ) -> BoxFuture<'a, Result<Credentials, Error>> {
+///         let newest = self.0.borrow().clone();
+///         Box::pin(async { Ok(Credentials::none().with(AUTHORIZATION, newest)) })
+///     }
+///
+///     fn refused<'a>(&'a self, refusal: Refused<'a>) -> BoxFuture<'a, Result<Verdict, Error>> {
+///         let mut newest = self.0.clone();
+///         Box::pin(async move {
+///             let tried = refusal.credentials.headers().get(AUTHORIZATION);
+///             let other = newest.wait_for(|newest| Some(newest) != tried).await;
+///             Ok(match other {
+///                 Ok(_) => Verdict::SendAgain,
+///                 Err(_) => Verdict::GiveUp,
+///             })
+///         })
+///     }
+/// }
+/// ```
 pub trait Authorizer: fmt::Debug + Send + Sync + 'static {
     /// What to send with a request.
     ///

@@ -4,8 +4,8 @@
 //! - [`HttpClient`]: the service; read it first.
 //! - [`Config`]: what it may send and how much it accepts.
 //! - [`Authorizer`]: where the credentials of every request come from.
-//! - `site`: one server, its connections and the headers of every request, with `authorized` for
-//!   those that need credentials.
+//! - `site`: one server, its connections and the headers of every request, with `authorized` and
+//!   `hold_ups` for those that need credentials.
 //! - `request`: the headers and the body of one POST.
 //! - `response`: from an HTTP response to a reply, with `exchange` for what each message means.
 //! - [`HttpFailure`]: an HTTP response that carries no message.
@@ -20,6 +20,7 @@ mod connector;
 mod endpoint;
 mod exchange;
 mod failure;
+mod hold_ups;
 mod http_client;
 mod pool;
 mod request;

@@ -3,12 +3,14 @@ use std::fmt;
 
 use http::response::Parts;
 use http::{HeaderMap, Request, Uri};
+use tokio::time::Instant;
 
 use super::authorized;
 use super::body::Stream;
 use super::config::Config;
 use super::connector::Connector;
 use super::endpoint::Endpoint;
+use super::hold_ups::{HoldUp, HoldUps};
 use super::pool::{Pool, SendError};
 use super::request::{self, Body};
 use crate::error::{Error, Kind};
@@ -21,6 +23,7 @@ pub(crate) struct Site {
     target: Uri,
     constant_headers: HeaderMap,
     pool: Pool,
+    hold_ups: HoldUps,
 }
 
 impl Site {
@@ -43,6 +46,7 @@ impl Site {
             endpoint,
             config,
             pool: Pool::new(connector),
+            hold_ups: HoldUps::default(),
         })
     }
 
@@ -83,6 +87,16 @@ impl Site {
     pub(super) async fn send_once(&self, request: Request<Body>) -> Result<(Parts, Stream), Error> {
         let sent = self.pool.send(request).await;
         sent.map_err(|error| self.not_answered(error))
+    }
+
+    /// Marks a request that waits for the authorizer to decide.
+    pub(super) fn hold_up(&self) -> HoldUp<'_> {
+        self.hold_ups.begin()
+    }
+
+    /// Until when any request waited for the authorizer to decide, if one did.
+    pub(crate) fn held_up_until(&self) -> Option<Instant> {
+        self.hold_ups.until()
     }
 
     /// The whole URL of a request with this `target`.

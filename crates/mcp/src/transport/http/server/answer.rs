@@ -8,12 +8,13 @@ use http::{Response, StatusCode};
 
 use super::body::Body;
 use super::events::EventStream;
+use super::verifier::Unproven;
 use crate::error::{Error, Kind};
 use crate::server::reply;
 use crate::service::Reply;
 
 /// Why a request is refused before there is a message to answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Refusal {
     /// There is not exactly one valid `Host`.
     BadHost,
@@ -26,6 +27,8 @@ pub(super) enum Refusal {
         allow: &'static str,
     },
     Unauthorized,
+    /// The verifier of tokens refuses it.
+    Unproven(Box<Unproven>),
     UnsupportedMediaType,
     NotAcceptable,
     BodyTooLarge,
@@ -51,13 +54,15 @@ macro_rules! message {
 
 /// The response to a request that is refused before there is a message to answer.
 pub(super) fn refuse(refusal: Refusal) -> Response<Body> {
-    let (status, body) = match refusal {
+    let (status, body) = match &refusal {
         Refusal::BadHost => (400, message!("exactly one valid Host header is required")),
         Refusal::Forbidden => (403, message!("forbidden")),
         Refusal::Ambiguous => (400, message!("the request head is ambiguous")),
         Refusal::NotFound => (404, ""),
         Refusal::MethodNotAllowed { .. } => (405, ""),
         Refusal::Unauthorized => (401, ""),
+        Refusal::Unproven(unproven) if unproven.forbidden => (403, ""),
+        Refusal::Unproven(_) => (401, ""),
         Refusal::UnsupportedMediaType => (415, message!("Content-Type must be application/json")),
         Refusal::NotAcceptable => (
             406,
@@ -80,6 +85,9 @@ pub(super) fn refuse(refusal: Refusal) -> Response<Body> {
         }
         Refusal::Unauthorized => {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        Refusal::Unproven(unproven) => {
+            headers.insert(WWW_AUTHENTICATE, unproven.challenge);
         }
         Refusal::Ambiguous | Refusal::BodyTooSlow => close_after(&mut response),
         _ => {}

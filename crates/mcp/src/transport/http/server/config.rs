@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use subtle::ConstantTimeEq;
 
+use super::documents::Document;
 use super::guard::Guard;
+use super::verifier::TokenVerifier;
 use crate::header_param::HeaderParams;
 use crate::legacy;
 
@@ -25,6 +27,8 @@ pub struct Config {
     pub limits: Limits,
     /// How much clients of older revisions may hold; without it they are not served.
     pub legacy: Option<legacy::server::Config>,
+    /// What everybody may read, whoever may ask.
+    pub documents: Vec<Document>,
 }
 
 /// Who may ask.
@@ -34,6 +38,8 @@ pub enum Auth {
     Open,
     /// Whoever knows the token.
     Bearer(BearerToken),
+    /// Whoever has a token that this accepts.
+    Verifier(Arc<dyn TokenVerifier>),
 }
 
 /// A secret that requests carry as `Authorization: Bearer`, and who they act for then.
@@ -80,6 +86,7 @@ impl Default for Config {
             header_params: None,
             limits: Limits::default(),
             legacy: Some(legacy::server::Config::default()),
+            documents: Vec::new(),
         }
     }
 }
@@ -92,6 +99,7 @@ impl fmt::Debug for Config {
             .field("auth", &self.auth)
             .field("limits", &self.limits)
             .field("legacy", &self.legacy)
+            .field("documents", &self.documents)
             .finish_non_exhaustive()
     }
 }

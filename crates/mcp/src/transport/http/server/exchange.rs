@@ -16,7 +16,7 @@ use super::listener::Draining;
 use super::posted::Posted;
 use super::running::{First, Running};
 use super::vitals::Vitals;
-use super::{intake, legacy, mirror};
+use super::{documents, intake, legacy, mirror};
 use crate::error::{Error, Kind};
 use crate::legacy::server::http::Endpoint;
 use crate::notifier::Notifier;
@@ -65,7 +65,11 @@ async fn respond(
     body: Incoming,
 ) -> Result<Response<Body>, Refusal> {
     let Shared { policy, config, .. } = shared;
-    let admitted = head::admit(&head.method, &head.uri, fields, policy, config)?;
+    policy.check_host(&head.uri, fields)?;
+    if let Some(document) = documents::find(config, head.uri.path()) {
+        return documents::answer(document, &head.method);
+    }
+    let admitted = head::admit(&head.method, &head.uri, fields, policy, config).await?;
     if head.method != Verb::POST {
         return legacy::without_message(shared, head, admitted);
     }

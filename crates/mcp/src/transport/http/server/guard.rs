@@ -37,8 +37,8 @@ impl Policy {
         }
     }
 
-    /// Refuses a request that a web page could have been tricked or built to send.
-    pub(super) fn check(&self, uri: &Uri, fields: &Fields<'_>) -> Result<(), Refusal> {
+    /// Refuses a request to a name that is not the server's own.
+    pub(super) fn check_host(&self, uri: &Uri, fields: &Fields<'_>) -> Result<(), Refusal> {
         let host = fields.host.once().ok_or(Refusal::BadHost)?;
         if let Some(authority) = uri.authority()
             && !authority.as_str().as_bytes().eq_ignore_ascii_case(host)
@@ -52,10 +52,11 @@ impl Policy {
                 Refusal::BadHost
             });
         }
-        self.check_origin(fields)
+        Ok(())
     }
 
-    fn check_origin(&self, fields: &Fields<'_>) -> Result<(), Refusal> {
+    /// Refuses a request that a web page could have been built to send.
+    pub(super) fn check_origin(&self, fields: &Fields<'_>) -> Result<(), Refusal> {
         let near = match fields.sec_fetch_site {
             Field::Absent => true,
             Field::Once(site) => matches!(site.as_bytes(), b"same-origin" | b"none"),

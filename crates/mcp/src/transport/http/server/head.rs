@@ -1,7 +1,8 @@
 use http::{Method, Uri};
 
 use super::answer::Refusal;
-use super::config::{Auth, Config};
+use super::caller;
+use super::config::Config;
 use super::fields::{Field, Fields};
 use super::guard::Policy;
 use crate::service::Caller;
@@ -21,14 +22,16 @@ pub(super) struct Accepts {
 }
 
 /// Judges everything that can be judged before the body is read, in the order of the specification.
-pub(super) fn admit(
+///
+/// The host has been checked already.
+pub(super) async fn admit(
     method: &Method,
     uri: &Uri,
     fields: &Fields<'_>,
     policy: &Policy,
     config: &Config,
 ) -> Result<Admitted, Refusal> {
-    policy.check(uri, fields)?;
+    policy.check_origin(fields)?;
     if uri.path() != config.path {
         return Err(Refusal::NotFound);
     }
@@ -37,7 +40,7 @@ pub(super) fn admit(
             allow: allowed(config),
         });
     }
-    let caller = authenticate(fields, &config.auth).ok_or(Refusal::Unauthorized)?;
+    let caller = caller::identify(fields, &config.auth).await?;
     let accepts = Accepts::read(fields);
     if method != Method::POST {
         return Ok(Admitted { caller, accepts });
@@ -62,19 +65,6 @@ fn allowed(config: &Config) -> &'static str {
         Some(_) => "GET, POST, DELETE",
         None => "POST",
     }
-}
-
-fn authenticate(fields: &Fields<'_>, auth: &Auth) -> Option<Caller> {
-    let token = match auth {
-        Auth::Open => return Some(Caller::Anonymous),
-        Auth::Bearer(token) => token,
-    };
-    let credentials = fields.authorization.once()?;
-    let (scheme, presented) = credentials.split_at_checked(b"Bearer ".len())?;
-    if !scheme.eq_ignore_ascii_case(b"Bearer ") {
-        return None;
-    }
-    token.principal_of(presented).map(Caller::Principal)
 }
 
 fn sends_json(fields: &Fields<'_>) -> bool {

@@ -6,15 +6,18 @@
 //! - [`TokenVerifier`]: decides whom a token stands for.
 //! - `connection`: one connection, from its first byte to its last.
 //! - `exchange`: one request, from its head to its response. Read this to see the order of checks.
-//! - `fields`, `guard`, `head`, `intake`, `posted`, `mirror`: the checks.
+//! - [`Document`]: what everybody may read.
+//! - `fields`, `guard`, `head`, `caller`, `intake`, `posted`, `mirror`: the checks.
 //! - `legacy`: the way to what serves older revisions.
 //! - `answer`, `body`, `events`: the responses.
 //! - `framing`, `tap`, `vitals`: what is watched on a connection beneath HTTP.
 
 mod answer;
 mod body;
+mod caller;
 mod config;
 mod connection;
+mod documents;
 mod events;
 mod exchange;
 mod fields;
@@ -34,6 +37,7 @@ mod vitals;
 pub(crate) use posted::Posted;
 
 pub use config::{Auth, BearerToken, Config, Limits};
+pub use documents::Document;
 pub use guard::Guard;
 pub use listener::{Server, ShutdownHandle};
 pub use verifier::{TokenVerifier, Unproven};

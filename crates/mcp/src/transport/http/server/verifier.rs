@@ -5,8 +5,12 @@ use http::HeaderValue;
 use crate::service::{BoxFuture, Caller};
 
 /// Decides who the bearer of a token acts for.
+///
+/// Every request waits for it, before its body is read. A session of an older revision stays with
+/// the caller who opened it, so the same person must be the same caller with every token.
 pub trait TokenVerifier: fmt::Debug + Send + Sync + 'static {
-    /// Who asks.
+    /// Who asks, by the token that the request presents; `None` where it presents none, or more
+    /// than one.
     ///
     /// # Errors
     /// Nobody whom this server answers.
@@ -17,7 +21,7 @@ pub trait TokenVerifier: fmt::Debug + Send + Sync + 'static {
 /// Why a request is refused, in words that its sender can act on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unproven {
-    /// Whether the token is good, but not for this.
+    /// Whether the token is good, but not for this: 403 instead of 401.
     pub forbidden: bool,
     /// The `WWW-Authenticate` header that goes with the refusal.
     pub challenge: HeaderValue,

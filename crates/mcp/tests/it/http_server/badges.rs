@@ -1,0 +1,67 @@
+//! A verifier whose tokens a test can read.
+
+use std::sync::Arc;
+
+use callgate_mcp::transport::http::server::{Auth, Config, Document, TokenVerifier, Unproven};
+use callgate_mcp::{BoxFuture, Caller};
+use http::HeaderValue;
+
+/// Takes `ann-…` for Ann and `bob-…` for Bob. Those that end in `-narrow` are good for nothing.
+#[derive(Debug)]
+struct Badges;
+
+/// What a request without a token is told.
+pub(crate) const WHERE: &str =
+    r#"Bearer resource_metadata="https://host/.well-known/oauth-protected-resource/mcp""#;
+/// What the bearer of a token that is no good is told.
+pub(crate) const INVALID: &str = r#"Bearer error="invalid_token""#;
+/// What the bearer of a token for something else is told.
+pub(crate) const NARROW: &str = r#"Bearer error="insufficient_scope", scope="mcp""#;
+
+/// Where the documents of [`guarded`] are.
+pub(crate) const DOCUMENTS: [&str; 2] = [
+    "/.well-known/oauth-protected-resource",
+    "/.well-known/oauth-protected-resource/mcp",
+];
+
+/// What is in each of them.
+pub(crate) const DOCUMENT: &str = r#"{"resource":"https://host/mcp"}"#;
+
+/// A server that answers those with a badge, and says to everybody where to get one.
+pub(crate) fn guarded() -> Config {
+    Config {
+        auth: Auth::Verifier(Arc::new(Badges)),
+        documents: DOCUMENTS
+            .map(|path| Document {
+                path: path.to_owned(),
+                json: DOCUMENT.into(),
+            })
+            .to_vec(),
+        ..Config::default()
+    }
+}
+
+impl TokenVerifier for Badges {
+    fn verify<'a>(
+        &'a self,
+        presented: Option<&'a [u8]>,
+    ) -> BoxFuture<'a, Result<Caller, Unproven>> {
+        Box::pin(async move {
+            // Verifying may take a while.
+            tokio::task::yield_now().await;
+            let refused = |challenge, forbidden| Unproven {
+                forbidden,
+                challenge: HeaderValue::from_static(challenge),
+            };
+            let token = presented.ok_or_else(|| refused(WHERE, false))?;
+            let token = std::str::from_utf8(token).unwrap_or_default();
+            if token.ends_with("-narrow") {
+                return Err(refused(NARROW, true));
+            }
+            match token.split_once('-') {
+                Some((name @ ("ann" | "bob"), _)) => Ok(Caller::Principal(name.into())),
+                _ => Err(refused(INVALID, false)),
+            }
+        })
+    }
+}
