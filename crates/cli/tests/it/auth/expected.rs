@@ -8,6 +8,6 @@ pub(super) const ASKED: &str = "to log in, open this page in a browser on this m
 pub(super) fn logged_in(provider: &Provider, scopes: &str) -> String {
     let (url, issuer) = (&provider.url, provider.issuer());
     format!(
-        "{url}\n  state   logged in; the token ends in 60 minutes\n  issuer  {issuer}\n  scopes  {scopes}\n"
+        "{url}\n  state   logged in; the token ends in 60 minutes and renews itself\n  issuer  {issuer}\n  scopes  {scopes}\n"
     )
 }

@@ -97,9 +97,7 @@ fn whoever_needs_a_login_is_told_how_to_get_one() {
         home.run(&["list", url]),
         Ran::failed(
             3,
-            &format!(
-                "error: no token for server `{url}`: a login at {url} is needed: there is none\n{hints}"
-            )
+            &format!("error: a login at {url} is needed: there is none\n{hints}")
         )
     );
     home.log_in(url, &[]);
@@ -109,7 +107,7 @@ fn whoever_needs_a_login_is_told_how_to_get_one() {
         Ran::failed(
             3,
             &format!(
-                "error: no token for server `{url}`: a login at {url} is needed: \
+                "error: a login at {url} is needed: \
                  the authorization server does not renew the last one any more\n{hints}"
             )
         )
@@ -126,7 +124,7 @@ fn missing_scopes_are_named_and_a_second_login_adds_them() {
         Ran::failed(
             3,
             &format!(
-                "error: no token for server `{url}`: a login at {url} is needed: the scopes read admin are missing\n\
+                "error: a login at {url} is needed: the scopes read admin are missing\n\
                  hint: log in: run `callgate auth {url} --scope read --scope admin`\n\
                  hint: or send a token: put it in the variable CALLGATE_TOKEN or pass --token-file FILE\n"
             )

@@ -72,6 +72,7 @@ fn logins_are_listed_without_their_secrets() {
             "clientId": "registered",
             "scopes": ["read"],
             "expiresAt": end,
+            "renews": true,
         }])
     );
 }
