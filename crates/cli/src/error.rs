@@ -93,7 +93,7 @@ impl CommandError {
             let cause = cause.to_string();
             if message.is_empty() {
                 message = cause;
-            } else if !message.ends_with(&cause) {
+            } else if !message.contains(&cause) {
                 message = format!("{message}: {cause}");
             }
         }

@@ -61,22 +61,47 @@ fn failed(error: Arc<KeeperError>, server: &str) -> CommandError {
         _ => Exit::LoginRequired,
     };
     let server = argument(server);
-    let hint = match &*error {
+    let hints = match &*error {
         KeeperError::NeedsClientRegistration(needed) => return register(needed, &server),
-        KeeperError::NeedsLogin(needed) => Some(log_in(needed)),
-        KeeperError::Flow(FlowError::NoMetadata(_)) => Some(format!(
-            "the server offers no login; if it has tokens, {SEND_A_TOKEN}"
-        )),
-        KeeperError::Consent(ConsentError::Wait(_) | ConsentError::TimedOut(_)) => Some(format!(
+        KeeperError::NeedsLogin(needed) => vec![log_in(needed)],
+        KeeperError::Server(_) => vec![CHECK_THE_SERVER.to_owned()],
+        KeeperError::Store(error) => store_hint(error).into_iter().collect(),
+        error if error.is_transient() => vec!["no login is lost; try again later".to_owned()],
+        KeeperError::Consent(ConsentError::Wait(_) | ConsentError::TimedOut(_)) => vec![format!(
             "run `callgate auth {server}` again, with --no-browser if the browser is on another machine"
-        )),
-        KeeperError::Server(_) => Some(CHECK_THE_SERVER.to_owned()),
-        KeeperError::Store(error) => store_hint(error),
-        error if error.is_transient() => Some("no login is lost; try again later".to_owned()),
-        _ => Some(format!("to try again, run `callgate auth {server}`")),
+        )],
+        KeeperError::Flow(error) => flow_hints(error, &server),
+        _ => vec![try_again(&server)],
     };
     let error = CommandError::new(exit, error);
-    hint.into_iter().fold(error, CommandError::hint)
+    hints.into_iter().fold(error, CommandError::hint)
+}
+
+fn flow_hints(error: &FlowError, server: &str) -> Vec<String> {
+    let send_a_token = || format!("if the server has tokens but no logins, {SEND_A_TOKEN}");
+    match error {
+        FlowError::NoMetadata(_) => vec![send_a_token()],
+        FlowError::Registration(_) => vec![
+            format!(
+                "with a client that was registered by hand, run `callgate auth {server} --client-id ID`"
+            ),
+            send_a_token(),
+        ],
+        FlowError::Identity(_) => vec![format!(
+            "run `callgate logout {server}`, then log in as a client of the authorization server that it has now"
+        )],
+        FlowError::Token(error) if error.is_invalid_client() => vec![format!(
+            "check the id of the client and its secret or key, and run `callgate auth {server}` with them"
+        )],
+        FlowError::Device(_) => vec![format!(
+            "log in with a browser: run `callgate auth {server} --no-browser`"
+        )],
+        _ => vec![try_again(server)],
+    }
+}
+
+fn try_again(server: &str) -> String {
+    format!("to try again, run `callgate auth {server}`")
 }
 
 fn log_in(needed: &NeedsLogin) -> String {

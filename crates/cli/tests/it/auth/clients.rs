@@ -15,13 +15,19 @@ fn a_client_that_was_registered_by_hand_is_remembered() {
         }),
     );
     let url = &provider.url;
-    let ran = home.run(&["auth", url, "--callback-port", "0"]);
-    assert_eq!(ran.exit, Some(3), "{ran:?}");
-    assert!(
-        ran.stderr.contains(&format!(
-            "hint: then run `callgate auth {url} --client-id ID`"
-        )),
-        "{ran:?}"
+    let port = free_port();
+    assert_eq!(
+        home.run(&["auth", url, "--callback-port", &port]),
+        Ran::failed(
+            3,
+            &format!(
+                "error: {} does not register clients by itself\n\
+                 hint: register a client there, with the redirect URI http://127.0.0.1:{port}/mcp/oauth/callback\n\
+                 hint: then run `callgate auth {url} --client-id ID`, with the secret of the client, \
+                 if it has one, in the variable CALLGATE_CLIENT_SECRET\n",
+                provider.issuer()
+            )
+        )
     );
 
     let file = home.path().join("secret");
@@ -151,6 +157,31 @@ fn another_port_is_only_for_clients_that_register_themselves() {
 }
 
 #[test]
+fn a_wrong_secret_is_reported() {
+    let (home, provider) = (Home::new(), Provider::start(Settings::default()));
+    let url = &provider.url;
+    let mut command = home.command(&[
+        "auth",
+        url,
+        "--client-credentials",
+        "--client-id",
+        "configured",
+    ]);
+    let ran = command.env("CALLGATE_CLIENT_SECRET", "wrong").output();
+    assert_eq!(
+        Ran::from(ran.unwrap()),
+        Ran::failed(
+            3,
+            &format!(
+                "error: the authorization server gave no token: invalid_client\n\
+                 hint: check the id of the client and its secret or key, and run `callgate auth {url}` with them\n"
+            )
+        )
+    );
+    assert_eq!(provider.events(), ["client_credentials by a stranger"]);
+}
+
+#[test]
 fn a_described_client_has_an_https_address() {
     let home = Home::new();
     assert_eq!(
@@ -167,4 +198,10 @@ fn a_described_client_has_an_https_address() {
              hint: docs/login.md says what to put there\n"
         )
     );
+}
+
+/// A port that nobody has at the moment.
+fn free_port() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port().to_string()
 }

@@ -186,3 +186,22 @@ fn a_code_can_be_entered_on_another_device() {
     let ran = home.run(&["call", &provider.url, "whoami"]);
     assert_eq!(ran, Ran::printed("somebody who may read\n"));
 }
+
+#[test]
+fn a_server_without_logins_is_told_from_one_with() {
+    let home = Home::new();
+    let serving = home.serve(&[]);
+    let url = &serving.url;
+    assert_eq!(
+        home.run(&["auth", url, "--callback-port", "0"]),
+        Ran::failed(
+            3,
+            &format!(
+                "error: the authorization server answered the registration with HTTP 404 and no client\n\
+                 hint: with a client that was registered by hand, run `callgate auth {url} --client-id ID`\n\
+                 hint: if the server has tokens but no logins, send a token: \
+                 put it in the variable CALLGATE_TOKEN or pass --token-file FILE\n"
+            )
+        )
+    );
+}

@@ -1,4 +1,6 @@
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 
 use super::expected::logged_in;
 use crate::fixture::{Home, Ran};
@@ -18,13 +20,45 @@ fn a_token_that_has_ended_is_renewed_by_whoever_needs_it() {
 }
 
 #[test]
+fn no_command_ends_before_the_renewal_that_it_began() {
+    let (home, provider) = (Home::new(), Provider::start(Settings::default()));
+    let url = &provider.url;
+    home.log_in(url, &[]);
+    provider.events();
+    // Most of the life of the token is over.
+    home.edit_login(url, |login| login["tokens"]["issuedAt"] = 0.into());
+    provider.keep_waiting(true);
+    let mut command = home.command(&["call", url, "whoami"]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    stdout.read_line(&mut line).unwrap();
+    assert_eq!(line, "somebody who may read\n");
+    assert_eq!(child.try_wait().unwrap(), None);
+    provider.keep_waiting(false);
+    assert!(child.wait().unwrap().success());
+    assert_eq!(provider.events(), ["refresh_token of registered"]);
+
+    provider.end_access_tokens();
+    let ran = home.run(&["call", url, "whoami"]);
+    assert_eq!(ran, Ran::printed("somebody who may read\n"));
+}
+
+#[test]
 fn a_bad_moment_of_the_authorization_server_loses_nothing() {
     let (home, provider) = (Home::new(), Provider::start(Settings::default()));
     home.log_in(&provider.url, &[]);
     provider.end_access_tokens();
     provider.be_unavailable(true);
-    let ran = home.run(&["call", &provider.url, "whoami"]);
-    assert_eq!(ran.exit, Some(4), "{ran:?}");
+    let url = &provider.url;
+    assert_eq!(
+        home.run(&["call", url, "whoami"]),
+        Ran::failed(
+            4,
+            "error: the authorization server can give no token now (HTTP 503)\n\
+             hint: no login is lost; try again later\n"
+        )
+    );
     provider.be_unavailable(false);
     let ran = home.run(&["call", &provider.url, "whoami"]);
     assert_eq!(ran, Ran::printed("somebody who may read\n"));

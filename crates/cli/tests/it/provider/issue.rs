@@ -86,7 +86,7 @@ pub(super) fn activate(world: &World) -> Response {
 }
 
 pub(super) fn token(world: &World, request: &Request) -> Response {
-    let mut state = world.state();
+    let mut state = world.state_of_tokens();
     let form = request.form();
     let grant = form.get("grant_type").cloned().unwrap_or_default();
     if state.is_unavailable {
