@@ -85,9 +85,25 @@ impl Shared {
         match self.run(errand, urgency).await {
             Ok(login) => {
                 self.held().resume();
+                self.record_issuer(&ticket.login, &login.issuer).await;
                 self.keep_renewed(ticket, renewed(&login, asked_at)).await
             }
             Err(failure) => self.not_renewed(ticket, urgency, failure).await,
+        }
+    }
+
+    /// Binds a login that was taken over from OpenCode to whoever has renewed it.
+    async fn record_issuer(&self, login: &Login, issuer: &str) {
+        if login.issuer.is_some() {
+            return;
+        }
+        let issuer = issuer.to_owned();
+        let bind = move |login: &mut Login| {
+            login.issuer.get_or_insert_with(|| issuer.clone());
+        };
+        if let Err(error) = self.vault.update(bind).await {
+            // The next renewal does it.
+            tracing::warn!(%error, server = %self.config.name, "cannot record who issued a login");
         }
     }
 
@@ -188,11 +204,10 @@ impl Shared {
         let Some(refresh_token) = tokens.and_then(|tokens| tokens.refresh_token.clone()) else {
             return Ok(Err(Reason::Ended));
         };
-        Ok(match (login.issuer.clone(), self.client_of(login)) {
-            (None, _) => Err(Reason::Ended),
-            (_, None) => Err(Reason::ClientChanged),
-            (Some(issuer), Some(client)) => Ok(Goal::Refresh {
-                issuer,
+        Ok(match self.client_of(login) {
+            None => Err(Reason::ClientChanged),
+            Some(client) => Ok(Goal::Refresh {
+                issuer: login.issuer.clone(),
                 client,
                 refresh_token,
             }),
@@ -221,8 +236,8 @@ impl Shared {
         let described = self.config.metadata_document.as_ref();
         let described = described.map(|url| Client::public(url.as_str()));
         let registered = login.client.as_ref().map(Client::from);
-        let known = configured.into_iter().chain(registered).chain(described);
-        // OpenCode does not record it: its logins are of the client that it registered.
+        // OpenCode does not record it: its logins are of the client that it registered, if it did.
+        let known = registered.into_iter().chain(configured).chain(described);
         let mut known = known.filter(|client| id.is_none_or(|id| client.id == *id));
         known.next()
     }

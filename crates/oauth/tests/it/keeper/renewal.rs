@@ -5,11 +5,11 @@ use callgate_mcp::client::Client;
 use callgate_mcp::{Kind, Retry};
 use callgate_oauth::Secret;
 use callgate_oauth::keeper::Reason;
-use callgate_oauth::store::Tokens;
+use callgate_oauth::store::{Login, Tokens};
 use futures_util::future::join_all;
 
 use super::provider::{Counts, Fault, Rotation, Traits};
-use super::scene::{Scene, client, needed};
+use super::scene::{NAME, Scene, client, needed};
 
 /// So many refreshes, and nothing else.
 fn refreshes(refreshes: u32) -> Counts {
@@ -139,6 +139,30 @@ async fn what_another_process_has_renewed_is_used() {
     first.list_tools().await.unwrap();
     second.list_tools().await.unwrap();
     assert_eq!(scene.provider.counts(), refreshes(1));
+}
+
+#[tokio::test]
+async fn a_login_that_was_taken_over_is_renewed_and_bound() {
+    let scene = Scene::logged_in(Traits::default()).await;
+    let as_imported = |login: &mut Login| {
+        let tokens = login.tokens.take().unwrap();
+        *login = Login {
+            server_url: login.server_url.take(),
+            client: login.client.take(),
+            tokens: Some(Tokens {
+                refresh_token: tokens.refresh_token,
+                expires_at: tokens.expires_at,
+                ..Tokens::new(tokens.access_token)
+            }),
+            ..Login::default()
+        };
+    };
+    scene.place.store().update(NAME, as_imported).unwrap();
+    client(&scene.alone()).list_tools().await.unwrap();
+    scene.provider.ledger().end_access();
+    client(&scene.alone()).list_tools().await.unwrap();
+    assert_eq!(scene.provider.counts(), refreshes(1));
+    assert_eq!(scene.login().issuer, Some(scene.provider.base.clone()));
 }
 
 #[tokio::test]
