@@ -33,6 +33,8 @@ pub struct AuthorizationRequest<'a> {
     pub resource: &'a str,
     /// What the token is for; empty leaves it to the authorization server.
     pub scopes: &'a Scopes,
+    /// The name of the key that the token will be bound to, if it will be.
+    pub dpop_jkt: Option<&'a str>,
     /// What makes this request unique.
     pub nonces: &'a Nonces,
 }
@@ -75,6 +77,9 @@ impl AuthorizationRequest<'_> {
         if !self.scopes.is_empty() {
             query.append_pair("scope", &self.scopes.to_string());
         }
+        if let Some(thumbprint) = self.dpop_jkt {
+            query.append_pair("dpop_jkt", thumbprint);
+        }
         if self.scopes.contains(OFFLINE_ACCESS) {
             // OpenID Connect ignores the scope of whoever does not ask for consent.
             query.append_pair("prompt", "consent");
@@ -94,13 +99,23 @@ pub fn select_scopes(
     resource: Option<&ProtectedResource>,
     server: &AuthorizationServer,
 ) -> Scopes {
+    let named = named_scopes(challenge, configured, resource);
+    if named.is_empty() {
+        return named;
+    }
+    with_offline_access(&named, server)
+}
+
+/// What whoever knows best says to ask for, which is all where no person is asked: nobody goes offline then.
+pub(crate) fn named_scopes(
+    challenge: Option<&Challenge>,
+    configured: Option<&Scopes>,
+    resource: Option<&ProtectedResource>,
+) -> Scopes {
     let challenged = challenge.and_then(|challenge| challenge.scope.as_ref());
     let listed = resource.map(|resource| &resource.scopes_supported);
-    let selected = challenged.or(configured).or(listed);
-    match selected.filter(|scopes| !scopes.is_empty()) {
-        None => Scopes::default(),
-        Some(scopes) => with_offline_access(scopes, server),
-    }
+    let named = challenged.or(configured).or(listed);
+    named.cloned().unwrap_or_default()
 }
 
 /// Adds `offline_access` if the authorization server offers it.
@@ -168,6 +183,7 @@ mod tests {
                 redirect_uri: "http://127.0.0.1:1/cb",
                 resource: "https://a.example/mcp",
                 scopes: &Scopes::parse(scopes),
+                dpop_jkt: None,
                 nonces: &Nonces::new([1; 32], [2; 32]),
             };
             String::from(request.url().unwrap())
@@ -227,6 +243,7 @@ mod tests {
                 resource: String::new(),
                 authorization_servers: Vec::new(),
                 scopes_supported: Scopes::parse(listed),
+                dpop_bound_access_tokens_required: false,
             });
             let configured = configured.map(Scopes::parse);
             let selected = select_scopes(

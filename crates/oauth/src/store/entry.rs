@@ -11,9 +11,11 @@ pub(super) fn decode(entry: &RawJson) -> Login {
         issuer: text(entry, &["issuer"]),
         tokens: secret(entry, ACCESS_TOKEN).map(|access_token| Tokens {
             access_token,
+            token_type: text(entry, TOKEN_TYPE),
             refresh_token: secret(entry, REFRESH_TOKEN),
             expires_at: number(entry, EXPIRES_AT),
             scope: text(entry, SCOPE),
+            dpop_key: secret(entry, DPOP_KEY),
         }),
         client: text(entry, CLIENT_ID).map(|client_id| ClientInfo {
             client_id,
@@ -58,13 +60,15 @@ const ACCESS_TOKEN: Path = &["tokens", "accessToken"];
 const REFRESH_TOKEN: Path = &["tokens", "refreshToken"];
 const EXPIRES_AT: Path = &["tokens", "expiresAt"];
 const SCOPE: Path = &["tokens", "scope"];
+const TOKEN_TYPE: Path = &["tokens", "tokenType"];
+const DPOP_KEY: Path = &["tokens", "dpopKey"];
 const CLIENT_ID: Path = &["clientInfo", "clientId"];
 const CLIENT_SECRET: Path = &["clientInfo", "clientSecret"];
 const ISSUED_AT: Path = &["clientInfo", "clientIdIssuedAt"];
 const SECRET_EXPIRES_AT: Path = &["clientInfo", "clientSecretExpiresAt"];
 
 /// Every member that a login has in the file, always in this order.
-fn members(login: &Login) -> [(Path, Option<RawJson>); 12] {
+fn members(login: &Login) -> [(Path, Option<RawJson>); 14] {
     let tokens = login.tokens.as_ref();
     let client = login.client.as_ref();
     let string = |text: Option<&String>| text.map(|text| RawJson::string(text));
@@ -80,6 +84,11 @@ fn members(login: &Login) -> [(Path, Option<RawJson>); 12] {
             encode_number(tokens.and_then(|it| it.expires_at)),
         ),
         (SCOPE, string(tokens.and_then(|it| it.scope.as_ref()))),
+        (
+            TOKEN_TYPE,
+            string(tokens.and_then(|it| it.token_type.as_ref())),
+        ),
+        (DPOP_KEY, secret(tokens.and_then(|it| it.dpop_key.as_ref()))),
         (CLIENT_ID, string(client.map(|it| &it.client_id))),
         (
             CLIENT_SECRET,
@@ -140,6 +149,8 @@ mod tests {
                 refresh_token: Some(Secret::new("rt")),
                 expires_at: Some(1_763_260_000.25),
                 scope: Some("a b".to_owned()),
+                token_type: Some("DPoP".to_owned()),
+                dpop_key: Some(Secret::new("k")),
             }),
             client: Some(ClientInfo {
                 client_id: "id".to_owned(),
@@ -152,7 +163,7 @@ mod tests {
         }
     }
 
-    const FULL: &str = r#"{"tokens":{"accessToken":"at","refreshToken":"rt","expiresAt":1763260000.25,"scope":"a b"},"clientInfo":{"clientId":"id","clientSecret":"cs","clientIdIssuedAt":1763000000,"clientSecretExpiresAt":0},"codeVerifier":"cv","oauthState":"st","serverUrl":"https://s/mcp","issuer":"https://i"}"#;
+    const FULL: &str = r#"{"tokens":{"accessToken":"at","refreshToken":"rt","expiresAt":1763260000.25,"scope":"a b","tokenType":"DPoP","dpopKey":"k"},"clientInfo":{"clientId":"id","clientSecret":"cs","clientIdIssuedAt":1763000000,"clientSecretExpiresAt":0},"codeVerifier":"cv","oauthState":"st","serverUrl":"https://s/mcp","issuer":"https://i"}"#;
 
     /// What `edit` makes of `entry`, without the checksum.
     fn edited(entry: &str, edit: impl FnOnce(&mut Login)) -> String {
@@ -193,6 +204,8 @@ mod tests {
             refresh_token: None,
             expires_at: None,
             scope: None,
+            token_type: None,
+            dpop_key: None,
         };
         for entry in [
             "{}",

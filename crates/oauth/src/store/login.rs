@@ -20,14 +20,18 @@ pub struct Login {
 /// The tokens of a login.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tokens {
-    /// The bearer token.
+    /// What opens the server.
     pub access_token: Secret,
+    /// How it is shown, in the words of the authorization server; nothing means `Bearer`.
+    pub token_type: Option<String>,
     /// Buys the next tokens.
     pub refresh_token: Option<Secret>,
     /// When the access token ends, in Unix seconds.
     pub expires_at: Option<f64>,
     /// The scopes that were granted.
     pub scope: Option<String>,
+    /// The key that the tokens are bound to, as [`dpop::Key::stored`](crate::dpop::Key::stored) writes it.
+    pub dpop_key: Option<Secret>,
 }
 
 /// A registration at an authorization server.
@@ -93,6 +97,9 @@ impl Tokens {
         if self.scope.is_none() {
             self.scope.clone_from(&old.scope);
         }
+        if self.dpop_key.is_none() {
+            self.dpop_key.clone_from(&old.dpop_key);
+        }
         self
     }
 }
@@ -155,6 +162,8 @@ mod tests {
                 refresh_token: None,
                 expires_at: end,
                 scope: None,
+                token_type: None,
+                dpop_key: None,
             };
             let client = ClientInfo {
                 client_id: "a".to_owned(),

@@ -28,7 +28,7 @@ pub struct Ticket {
     store: Store,
     name: String,
     login: Login,
-    tokens: Tokens,
+    tokens: Box<Tokens>,
     _lock: Lock,
 }
 
@@ -51,7 +51,7 @@ impl Store {
                 store: self.clone(),
                 name: name.to_owned(),
                 login,
-                tokens,
+                tokens: Box::new(tokens),
                 _lock: lock,
             }),
         })

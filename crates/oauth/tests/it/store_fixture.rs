@@ -82,5 +82,7 @@ pub(crate) fn tokens(access_token: &str, refresh_token: Option<&str>) -> Tokens 
         refresh_token: refresh_token.map(Secret::new),
         expires_at: None,
         scope: None,
+        token_type: None,
+        dpop_key: None,
     }
 }

@@ -1,5 +1,5 @@
 use callgate_oauth::Secret;
-use callgate_oauth::store::{Login, Refresh, StoreError, Ticket};
+use callgate_oauth::store::{Login, Refresh, StoreError, Ticket, Tokens};
 
 use crate::store_fixture::{Place, login, tokens};
 
@@ -22,6 +22,23 @@ fn a_rotated_refresh_token_replaces_the_old_one() {
         .complete(tokens("at-2", Some("rt-2")))
         .expect("it saves");
     assert_eq!(outcome, Some(login("at-2", Some("rt-2"))));
+}
+
+#[test]
+fn the_key_of_a_bound_login_outlives_its_tokens() {
+    let bound = |access_token: &str, key: Option<&str>| Tokens {
+        token_type: Some("DPoP".to_owned()),
+        dpop_key: key.map(Secret::new),
+        ..tokens(access_token, Some("rt-1"))
+    };
+    let login = |tokens| Login {
+        tokens: Some(tokens),
+        ..Login::default()
+    };
+    let place = stored(login(bound("at-1", Some("key"))));
+    let outcome = ticket(&place).complete(bound("at-2", None));
+    let renewed = login(bound("at-2", Some("key")));
+    assert_eq!(outcome.expect("it saves"), Some(renewed));
 }
 
 #[test]

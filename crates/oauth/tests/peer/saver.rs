@@ -59,6 +59,8 @@ fn count(login: &mut Login) {
         refresh_token: Some(Secret::new("r".repeat(20_000))),
         expires_at: None,
         scope: None,
+        token_type: None,
+        dpop_key: None,
     };
     login.tokens = Some(next(login.tokens.as_ref().unwrap_or(&none)));
 }

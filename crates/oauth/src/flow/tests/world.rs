@@ -1,8 +1,10 @@
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
 
 use url::{Url, form_urlencoded};
 
 use crate::authorize::Nonces;
+use crate::device::Prompt;
 use crate::exchange::{Request, Response};
 use crate::flow::{Config, Flow, Goal, Login, Step};
 use crate::registration::{Client, ConfiguredClient, Options};
@@ -16,7 +18,8 @@ pub(super) const DOCUMENT: &str = "https://conformance-test.local/client-metadat
 
 /// Servers that answer from a table and people who agree to everything.
 pub(super) struct World {
-    documents: BTreeMap<String, (u16, String)>,
+    /// What each address answers: one after the other, and the last for ever.
+    answers: RefCell<BTreeMap<String, VecDeque<Response>>>,
     /// What the authorization server adds to the redirect.
     pub(super) redirect: String,
 }
@@ -26,13 +29,13 @@ pub(super) type Outcome = (Vec<String>, Result<Login, String>);
 
 impl World {
     pub(super) fn new(documents: &[(&str, String)]) -> Self {
-        let documents = documents
-            .iter()
-            .map(|(url, body)| ((*url).to_owned(), (200, body.clone())));
         let mut world = Self {
-            documents: documents.collect(),
+            answers: RefCell::default(),
             redirect: String::new(),
         };
+        for (url, body) in documents {
+            world.put(url, 200, body);
+        }
         for issuer in [AS, "https://new.example", "http://localhost:1"] {
             world.put(&format!("{issuer}/token"), 200, r#"{"access_token":"at"}"#);
             world.put(
@@ -45,14 +48,22 @@ impl World {
     }
 
     pub(super) fn put(&mut self, url: &str, status: u16, body: &str) {
-        self.documents
-            .insert(url.to_owned(), (status, body.to_owned()));
+        self.put_all(url, [Response::new(status, body)]);
+    }
+
+    pub(super) fn put_all(&mut self, url: &str, answers: impl Into<VecDeque<Response>>) {
+        self.answers
+            .get_mut()
+            .insert(url.to_owned(), answers.into());
     }
 
     pub(super) fn answer(&self, url: &Url) -> Response {
-        let found = self.documents.get(url.as_str()).cloned();
-        let (status, body) = found.unwrap_or((404, "<html>".to_owned()));
-        Response::new(status, body)
+        let mut answers = self.answers.borrow_mut();
+        match answers.get_mut(url.as_str()) {
+            None => Response::new(404, "<html>"),
+            Some(left) if left.len() > 1 => left.pop_front().unwrap(),
+            Some(last) => last[0].clone(),
+        }
     }
 
     pub(super) fn run(&self, config: Config) -> Outcome {
@@ -62,22 +73,37 @@ impl World {
     }
 
     pub(super) fn drive(&self, config: Config, trace: &mut Vec<String>) -> Result<Login, String> {
+        let mut now = config.now;
         let started = Flow::start(config, Nonces::new([1; 32], [2; 32]));
         let (mut flow, mut step) = started.map_err(|error| error.to_string())?;
         loop {
             let next = match step {
                 Step::Done(login) => return Ok(*login),
+                Step::Revoked => return Err("revoked".to_owned()),
                 Step::Fetch(request) => {
                     trace.push(line(&request));
-                    flow.response(&self.answer(&request.url))
+                    flow.response(&self.answer(&request.url), now)
                 }
                 Step::Open(url) => {
-                    trace.push(format!(
-                        "OPEN {}",
-                        shown_query(url.query().unwrap_or_default())
-                    ));
+                    let query = url.query().unwrap_or_default();
+                    trace.push(format!("OPEN {}", shown_query(query)));
                     let state = Nonces::new([1; 32], [2; 32]).state;
-                    flow.redirect(&format!("code=c&state={}{}", state.expose(), self.redirect))
+                    let redirect = format!("code=c&state={}{}", state.expose(), self.redirect);
+                    flow.redirect(&redirect, now)
+                }
+                Step::ShowCode(prompt) => {
+                    let Prompt {
+                        user_code,
+                        verification_uri,
+                        ..
+                    } = prompt;
+                    trace.push(format!("SHOW {user_code} {verification_uri}"));
+                    flow.resume(now)
+                }
+                Step::Wait(time) => {
+                    trace.push(format!("WAIT {}", time.as_secs()));
+                    now += time.as_secs();
+                    flow.resume(now)
                 }
             };
             step = next.map_err(|error| error.to_string())?;
@@ -86,11 +112,15 @@ impl World {
 }
 
 pub(super) fn line(request: &Request) -> String {
-    match &request.body {
-        None => format!("GET {}", request.url),
-        Some(body) if body.expose().starts_with('{') => format!("REGISTER {}", request.url),
-        Some(body) => format!("TOKEN {} {}", request.url, shown_query(body.expose())),
+    let Some(body) = &request.body else {
+        return format!("GET {}", request.url);
+    };
+    if body.expose().starts_with('{') {
+        return format!("REGISTER {}", request.url);
     }
+    let is_token = body.expose().contains("grant_type=");
+    let kind = if is_token { "TOKEN" } else { "POST" };
+    format!("{kind} {} {}", request.url, shown_query(body.expose()))
 }
 
 /// The parts that differ between the cases.
@@ -102,6 +132,11 @@ pub(super) fn shown_query(query: &str) -> String {
         "scope",
         "code",
         "refresh_token",
+        "assertion",
+        "audience",
+        "subject_token",
+        "device_code",
+        "token",
     ];
     let pairs = form_urlencoded::parse(query.as_bytes());
     let pairs = pairs.filter(|(name, _)| shown.contains(&&**name));
@@ -143,6 +178,7 @@ pub(super) fn config() -> Config {
         options: Options::default(),
         scopes: None,
         goal: Goal::Login,
+        dpop_key: None,
         now: 0,
     }
 }
@@ -197,6 +233,7 @@ pub(super) fn login() -> Login {
             refresh_token: None,
             scopes: None,
         },
+        dpop_key: None,
     }
 }
 
