@@ -85,8 +85,9 @@ impl Shared {
         match self.run(errand, urgency).await {
             Ok(login) => {
                 self.held().resume();
+                let renewal = self.keep_renewed(ticket, renewed(&login, asked_at)).await;
                 self.record_issuer(&ticket.login, &login.issuer).await;
-                self.keep_renewed(ticket, renewed(&login, asked_at)).await
+                renewal
             }
             Err(failure) => self.not_renewed(ticket, urgency, failure).await,
         }

@@ -109,24 +109,24 @@ impl Keeper {
         self.shared.log_out().await
     }
 
-    /// Waits until nobody is getting a token any more.
-    ///
-    /// A program waits for this before it ends: a token that is on its way may be the only one.
-    pub async fn settled(&self) {
-        loop {
-            let Some(flight) = under_way(&self.shared.held()) else {
-                return;
-            };
-            drop(flight.end().await);
-        }
-    }
-
     /// What is known about the login.
     ///
     /// # Errors
     /// The store cannot be read.
     pub async fn status(&self) -> Result<Status, KeeperError> {
         Ok(Status::of(&self.shared.vault.login().await?))
+    }
+
+    /// Waits until nobody is getting a token any more.
+    ///
+    /// A program that ends before loses what the authorization server gives only once.
+    pub async fn settle(&self) {
+        loop {
+            let flight = under_way(&self.shared.held());
+            let Some(flight) = flight else { return };
+            // Whoever wanted the token is told how it ended.
+            drop(flight.end().await);
+        }
     }
 
     /// What to send: the token, renewed if it is about time. Without one, the server says what it wants.

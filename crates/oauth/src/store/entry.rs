@@ -1,7 +1,7 @@
 use callgate_wire::{RawJson, Splice};
 
 use super::checksum;
-use super::login::{ClientInfo, Login, Tokens};
+use super::login::{ChosenClient, ClientInfo, Login, Tokens};
 use crate::registration::AuthMethod;
 use crate::secret::Secret;
 
@@ -29,6 +29,12 @@ pub(super) fn decode(entry: &RawJson) -> Login {
             auth_method: text(entry, AUTH_METHOD).and_then(|name| AuthMethod::parse(&name)),
             redirect_uri: text(entry, REDIRECT_URI),
         }),
+        chosen: text(entry, CHOSEN_ID).map(|client_id| ChosenClient {
+            client_id,
+            client_secret: secret(entry, CHOSEN_SECRET),
+            key_file: text(entry, CHOSEN_KEY_FILE),
+            is_itself: text(entry, CHOSEN_GRANT).as_deref() == Some(CLIENT_CREDENTIALS),
+        }),
         resource_metadata: text(entry, RESOURCE_METADATA),
         code_verifier: secret(entry, &["codeVerifier"]),
         oauth_state: secret(entry, &["oauthState"]),
@@ -44,6 +50,9 @@ pub(super) fn update(entry: &RawJson, old: &Login, new: &Login) -> RawJson {
     }
     if old.client.is_none() || new.client.is_none() {
         replaced = replaced.remove(&["clientInfo"]);
+    }
+    if old.chosen.is_none() || new.chosen.is_none() {
+        replaced = replaced.remove(&["chosenClient"]);
     }
     let replaced = replaced.finish().expect("an entry is an object");
 
@@ -78,6 +87,11 @@ const CLIENT_ISSUED_AT: Path = &["clientInfo", "clientIdIssuedAt"];
 const SECRET_EXPIRES_AT: Path = &["clientInfo", "clientSecretExpiresAt"];
 const AUTH_METHOD: Path = &["clientInfo", "tokenEndpointAuthMethod"];
 const REDIRECT_URI: Path = &["clientInfo", "redirectUri"];
+const CHOSEN_ID: Path = &["chosenClient", "clientId"];
+const CHOSEN_SECRET: Path = &["chosenClient", "clientSecret"];
+const CHOSEN_KEY_FILE: Path = &["chosenClient", "privateKeyFile"];
+const CHOSEN_GRANT: Path = &["chosenClient", "grantType"];
+const CLIENT_CREDENTIALS: &str = "client_credentials";
 const RESOURCE_METADATA: Path = &["resourceMetadata"];
 
 /// Every member that a login has in the file, always in this order.
@@ -97,7 +111,8 @@ fn members(login: &Login) -> impl Iterator<Item = (Path, Option<RawJson>)> {
     ];
     let tokens = members_of_tokens(login.tokens.as_ref());
     let client = members_of_client(login.client.as_ref());
-    tokens.into_iter().chain(client).chain(own)
+    let chosen = members_of_chosen(login.chosen.as_ref());
+    tokens.into_iter().chain(client).chain(chosen).chain(own)
 }
 
 fn members_of_tokens(tokens: Option<&Tokens>) -> [(Path, Option<RawJson>); 9] {
@@ -149,6 +164,22 @@ fn members_of_client(client: Option<&ClientInfo>) -> [(Path, Option<RawJson>); 6
     ]
 }
 
+fn members_of_chosen(chosen: Option<&ChosenClient>) -> [(Path, Option<RawJson>); 4] {
+    let grant = chosen.filter(|it| it.is_itself).map(|_| CLIENT_CREDENTIALS);
+    [
+        (CHOSEN_ID, string(chosen.map(|it| it.client_id.as_str()))),
+        (
+            CHOSEN_SECRET,
+            hidden(chosen.and_then(|it| it.client_secret.as_ref())),
+        ),
+        (
+            CHOSEN_KEY_FILE,
+            string(chosen.and_then(|it| it.key_file.as_deref())),
+        ),
+        (CHOSEN_GRANT, string(grant)),
+    ]
+}
+
 fn string(text: Option<&str>) -> Option<RawJson> {
     text.map(RawJson::string)
 }
@@ -183,7 +214,7 @@ mod tests {
     use super::{decode, update};
     use crate::registration::AuthMethod;
     use crate::secret::Secret;
-    use crate::store::login::{ClientInfo, Login, Tokens};
+    use crate::store::login::{ChosenClient, ClientInfo, Login, Tokens};
 
     fn json(text: &str) -> RawJson {
         RawJson::parse_strict(text.to_owned().into(), &Limits::default()).expect("JSON")
@@ -212,13 +243,19 @@ mod tests {
                 auth_method: Some(AuthMethod::ClientSecretPost),
                 redirect_uri: Some("http://127.0.0.1:9/cb".to_owned()),
             }),
+            chosen: Some(ChosenClient {
+                client_id: "chosen".to_owned(),
+                client_secret: Some(Secret::new("ccs")),
+                key_file: Some("/k.pem".to_owned()),
+                is_itself: true,
+            }),
             resource_metadata: Some("https://s/meta".to_owned()),
             code_verifier: Some(Secret::new("cv")),
             oauth_state: Some(Secret::new("st")),
         }
     }
 
-    const FULL: &str = r#"{"tokens":{"accessToken":"at","refreshToken":"rt","expiresAt":1763260000.25,"scope":"a b","issuedAt":1763256400,"clientId":"id","requestedScope":"a b c","tokenType":"DPoP","dpopKey":"k"},"clientInfo":{"clientId":"id","clientSecret":"cs","clientIdIssuedAt":1763000000,"clientSecretExpiresAt":0,"tokenEndpointAuthMethod":"client_secret_post","redirectUri":"http://127.0.0.1:9/cb"},"codeVerifier":"cv","oauthState":"st","serverUrl":"https://s/mcp","issuer":"https://i","resourceMetadata":"https://s/meta"}"#;
+    const FULL: &str = r#"{"tokens":{"accessToken":"at","refreshToken":"rt","expiresAt":1763260000.25,"scope":"a b","issuedAt":1763256400,"clientId":"id","requestedScope":"a b c","tokenType":"DPoP","dpopKey":"k"},"clientInfo":{"clientId":"id","clientSecret":"cs","clientIdIssuedAt":1763000000,"clientSecretExpiresAt":0,"tokenEndpointAuthMethod":"client_secret_post","redirectUri":"http://127.0.0.1:9/cb"},"chosenClient":{"clientId":"chosen","clientSecret":"ccs","privateKeyFile":"/k.pem","grantType":"client_credentials"},"codeVerifier":"cv","oauthState":"st","serverUrl":"https://s/mcp","issuer":"https://i","resourceMetadata":"https://s/meta"}"#;
 
     /// What `edit` makes of `entry`, without the checksum.
     fn edited(entry: &str, edit: impl FnOnce(&mut Login)) -> String {

@@ -12,6 +12,8 @@ pub struct Login {
     pub tokens: Option<Tokens>,
     /// How we are registered at the authorization server.
     pub client: Option<ClientInfo>,
+    /// The client that the user chose, if it is not one that registered itself.
+    pub chosen: Option<ChosenClient>,
     /// Where the server says that it describes itself, if it named a place of its own.
     pub resource_metadata: Option<String>,
     /// The PKCE verifier of a login that is under way.
@@ -58,6 +60,19 @@ pub struct ClientInfo {
     pub auth_method: Option<AuthMethod>,
     /// The redirect URI that was registered, if it is not the usual one.
     pub redirect_uri: Option<String>,
+}
+
+/// A client that the user chose, to be used again without being asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChosenClient {
+    /// Its id: the address of its description, or what somebody registered by hand.
+    pub client_id: String,
+    /// Its secret, if it has one.
+    pub client_secret: Option<Secret>,
+    /// The file with its private key, if it has one.
+    pub key_file: Option<String>,
+    /// Whether it logs in as itself, without a person.
+    pub is_itself: bool,
 }
 
 /// Whether a stored login may be used for a server and an authorization server.
