@@ -11,7 +11,7 @@ use super::vault::{Refresh, Ticket};
 use crate::flow::{self, FlowError, Goal};
 use crate::registration::{Client, Options};
 use crate::store::{Login, Tokens};
-use crate::token::TokenType;
+use crate::token::{TokenError, TokenType};
 use crate::{Challenge, Scopes, Secret, dpop};
 
 /// How an attempt to renew a token ended.
@@ -151,11 +151,18 @@ impl Shared {
                 };
                 self.rejected(ticket, left)
             }
-            KeeperError::Flow(FlowError::Token(error))
-                if error.is_invalid_client() && self.config.client.is_none() =>
-            {
+            KeeperError::Flow(FlowError::Token(error)) if error.is_invalid_client() => {
+                if self.config.client.is_some() {
+                    // A login would fail in the same way: the configuration is wrong.
+                    return Err(KeeperError::Flow(error.into()));
+                }
                 self.forget_client(&ticket.login).await?;
                 Ok(Renewal::NeedsLogin(Reason::ClientChanged))
+            }
+            KeeperError::Flow(FlowError::Token(TokenError::Refused(refusal)))
+                if self.config.grant.takes_person() =>
+            {
+                Ok(Renewal::NeedsLogin(Reason::NotRenewed(Box::new(refusal))))
             }
             KeeperError::Flow(FlowError::IssuerChanged { issuer }) => {
                 Ok(Renewal::NeedsLogin(Reason::IssuerChanged { issuer }))

@@ -47,11 +47,13 @@ impl Status {
             Some(tokens) if tokens.refresh_token.is_some() => State::Renewable,
             Some(_) => State::Ended,
         };
+        let issued_to = tokens.and_then(|it| it.client_id.as_ref());
+        let registered = login.client.as_ref().map(|client| &client.client_id);
         Self {
             state,
             server_url: login.server_url.clone(),
             issuer: login.issuer.clone(),
-            client_id: login.client.as_ref().map(|client| client.client_id.clone()),
+            client_id: issued_to.or(registered).cloned(),
             scopes: tokens.and_then(|it| it.scope.as_deref()).map(Scopes::parse),
             expires_at: tokens.and_then(|it| it.expires_at),
         }

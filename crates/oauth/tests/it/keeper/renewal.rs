@@ -3,9 +3,9 @@ use std::time::Duration;
 
 use callgate_mcp::client::Client;
 use callgate_mcp::{Kind, Retry};
-use callgate_oauth::Secret;
 use callgate_oauth::keeper::Reason;
 use callgate_oauth::store::{Login, Tokens};
+use callgate_oauth::{ProviderError, Secret};
 use futures_util::future::join_all;
 
 use super::provider::{Counts, Fault, Rotation, Traits};
@@ -114,6 +114,23 @@ async fn a_login_that_was_ended_is_forgotten_and_the_client_is_not() {
         ..Counts::default()
     };
     assert_eq!(scene.provider.counts(), expected);
+}
+
+#[tokio::test]
+async fn a_refusal_that_says_nothing_about_the_login_does_not_cost_it() {
+    let scene = Scene::logged_in(Traits::default()).await;
+    let before = scene.login();
+    scene.provider.ledger().end_access();
+    let fault = Fault::Refusal("invalid_target");
+    scene.provider.ledger().faults.push_back(fault);
+    let error = client(&scene.alone()).list_tools().await.unwrap_err();
+    let refusal = ProviderError {
+        error: "invalid_target".to_owned(),
+        error_description: None,
+    };
+    assert_eq!(needed(&error), &Reason::NotRenewed(Box::new(refusal)));
+    assert_eq!(scene.login(), before);
+    client(&scene.alone()).list_tools().await.unwrap();
 }
 
 #[tokio::test]
