@@ -6,13 +6,13 @@ use std::time::Duration;
 use callgate_mcp::{Error, Kind};
 use url::Url;
 
-use crate::Scopes;
 use crate::browser::PageUrlError;
 use crate::consent::ConsentError;
 use crate::fetch::FetchError;
 use crate::flow::FlowError;
 use crate::registration::{IdentityError, NeedsClientRegistration};
 use crate::store::StoreError;
+use crate::{ProviderError, Scopes};
 
 /// Why there is no token.
 #[derive(Debug, thiserror::Error)]
@@ -97,6 +97,9 @@ pub enum Reason {
     /// The authorization server does not renew the login any more.
     #[error("the authorization server does not renew the last one any more")]
     Revoked,
+    /// The authorization server refuses to renew the login, which stays in case it changes its mind.
+    #[error("the authorization server refuses to renew the last one: {0}")]
+    NotRenewed(Box<ProviderError>),
     /// The server has moved to another authorization server.
     #[error("the last one is from {issuer}, which the server does not name any more")]
     IssuerChanged {
@@ -135,8 +138,9 @@ impl KeeperError {
     /// Its source is [`NeedsLogin`] or [`NeedsClientRegistration`] where a person can help.
     pub(super) fn of_request(self: &Arc<Self>, name: &Arc<str>) -> Error {
         let kind = match **self {
-            Self::Store(_) | Self::Random(_) if !self.is_transient() => Kind::Internal,
             _ if self.is_transient() => Kind::Connect,
+            Self::Fetch(_) => Kind::Connect,
+            Self::Store(_) | Self::Random(_) | Self::Assertion { .. } => Kind::Internal,
             _ => Kind::Unauthorized,
         };
         let message = format!("no token for server `{name}`: {self}");

@@ -239,3 +239,156 @@ impl Token {
 
 /// How a token that is bound to a key is shown.
 pub(super) const DPOP: &str = "DPoP";
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use http::HeaderValue;
+
+    use super::{Held, Plan, Source};
+    use crate::keeper::error::KeeperError;
+    use crate::store::{Login, Tokens};
+    use crate::{Challenge, Scopes, Secret, dpop};
+
+    const NOW: f64 = 1000.0;
+
+    fn tokens(access_token: &str) -> Tokens {
+        Tokens {
+            expires_at: Some(NOW + 10.0),
+            requested_scope: Some("a".to_owned()),
+            ..Tokens::new(Secret::new(access_token))
+        }
+    }
+
+    fn held(tokens: Tokens, source: Source) -> Held {
+        let mut held = Held::default();
+        let login = Login {
+            tokens: Some(tokens),
+            ..Login::default()
+        };
+        held.adopt(login, source, 0.5, NOW).unwrap();
+        held
+    }
+
+    fn header(text: &'static str) -> HeaderValue {
+        HeaderValue::from_static(text)
+    }
+
+    #[test]
+    fn a_401_is_answered_by_what_may_help() {
+        let used = header("Bearer t");
+        let cases = [
+            // Where the token is from, whether it has worked, the time, the plan.
+            (Source::Vault, false, NOW, Plan::Recover),
+            (Source::Renewal, true, NOW, Plan::Recover),
+            (Source::Renewal, false, NOW + 10.0, Plan::Recover),
+            (
+                Source::Renewal,
+                false,
+                NOW,
+                Plan::LookAgain(Source::Renewal),
+            ),
+            (Source::Login, true, NOW, Plan::Recover),
+            (Source::Login, false, NOW, Plan::LookAgain(Source::Login)),
+        ];
+        for (source, has_worked, now, expected) in cases {
+            let mut held = held(tokens("t"), source);
+            if has_worked {
+                held.succeed();
+            }
+            let plan = held.unauthorized(Some(&used), false, now);
+            assert_eq!(plan, expected, "{source:?} {has_worked} {now}");
+            for other in [None, Some(&header("Bearer old"))] {
+                assert_eq!(held.unauthorized(other, false, now), Plan::SendAgain);
+            }
+        }
+        let nothing = Held::default();
+        assert_eq!(nothing.unauthorized(Some(&used), false, NOW), Plan::Recover);
+        assert_eq!(nothing.unauthorized(None, false, NOW), Plan::Recover);
+    }
+
+    #[test]
+    fn a_nonce_helps_only_where_there_are_proofs() {
+        let bound = Tokens {
+            token_type: Some("dpop".to_owned()),
+            dpop_key: Some(dpop::Key::generate().unwrap().stored().clone()),
+            ..tokens("t")
+        };
+        let held_bound = held(bound.clone(), Source::Login);
+        let plan = held_bound.unauthorized(Some(&header("DPoP t")), true, NOW);
+        assert_eq!(plan, Plan::SendAgain);
+        let plain = held(tokens("t"), Source::Vault);
+        let plan = plain.unauthorized(Some(&header("Bearer t")), true, NOW);
+        assert_eq!(plan, Plan::Recover);
+
+        for dpop_key in [None, Some(Secret::new("damaged"))] {
+            let login = Login {
+                tokens: Some(Tokens {
+                    dpop_key,
+                    ..bound.clone()
+                }),
+                ..Login::default()
+            };
+            let adopted = Held::default().adopt(login, Source::Vault, 0.5, NOW);
+            assert!(matches!(adopted, Err(KeeperError::NoKey)), "{adopted:?}");
+        }
+    }
+
+    #[test]
+    fn each_new_operation_has_its_attempts_and_none_has_more() {
+        let used = header("Bearer t");
+        let challenge = |scope: &str| Challenge {
+            scope: Some(Scopes::parse(scope)),
+            error: Some("insufficient_scope".to_owned()),
+            ..Challenge::default()
+        };
+        let mut held = held(tokens("t"), Source::Vault);
+        let plan = |held: &mut Held, scope| held.forbidden(Some(&used), &challenge(scope));
+        let expected = |scopes| Plan::StepUp(Scopes::parse(scopes));
+        assert_eq!(plan(&mut held, "b"), expected("a b"));
+        assert_eq!(plan(&mut held, "c"), expected("a b c"));
+        assert_eq!(plan(&mut held, "d"), Plan::GiveUp);
+        held.succeed();
+        assert_eq!(plan(&mut held, "a"), Plan::GiveUp);
+        assert_eq!(plan(&mut held, "b"), expected("a b"));
+        let other = held.forbidden(Some(&header("Bearer old")), &challenge("e"));
+        assert_eq!(other, Plan::SendAgain);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_authorization_server_is_left_alone_longer_and_longer() {
+        let mut held = Held::default();
+        let wait = |held: &Held| match held.pausing() {
+            Some(KeeperError::TooEarly { wait, .. }) => wait.as_secs(),
+            other => panic!("{other:?}"),
+        };
+        for expected in [1, 2, 4, 8, 16, 30, 30] {
+            held.pause(&KeeperError::Interrupted, None, 1.0);
+            assert_eq!(wait(&held), expected);
+        }
+        for (asked, expected) in [(2, 30), (60, 60), (100_000, 300)] {
+            let asked = Some(Duration::from_secs(asked));
+            held.pause(&KeeperError::Interrupted, asked, 1.0);
+            assert_eq!(wait(&held), expected);
+        }
+        tokio::time::advance(Duration::from_secs(300)).await;
+        assert!(held.pausing().is_none());
+        held.resume();
+        held.pause(&KeeperError::Interrupted, None, 0.0);
+        assert_eq!(wait(&held), 0);
+    }
+
+    #[test]
+    fn a_token_that_no_header_can_carry_is_not_used() {
+        let login = Login {
+            tokens: Some(tokens("a\nb")),
+            ..Login::default()
+        };
+        let adopted = Held::default().adopt(login, Source::Login, 0.5, NOW);
+        assert!(
+            matches!(adopted, Err(KeeperError::Unsendable)),
+            "{adopted:?}"
+        );
+    }
+}

@@ -34,6 +34,22 @@ impl Shared {
         self.obtain(Goal::Login, reason, circumstances).await
     }
 
+    /// Logs in because a person said so, for what the server asks for and the user too.
+    pub(super) async fn log_in(&self, circumstances: Circumstances) -> Result<(), KeeperError> {
+        let challenge = circumstances.challenge.as_ref();
+        let challenged = challenge.and_then(|challenge| challenge.scope.as_ref());
+        match (challenged, &self.config.scopes) {
+            (Some(challenged), Some(configured)) => {
+                let scopes = challenged.union(configured);
+                self.step_up(scopes, circumstances).await
+            }
+            _ => {
+                self.obtain(Goal::Login, Reason::NoLogin, circumstances)
+                    .await
+            }
+        }
+    }
+
     /// Replaces a token that nothing renews, because it was got just now and is refused all the same.
     pub(super) async fn look_again(
         &self,

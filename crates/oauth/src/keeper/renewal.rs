@@ -11,7 +11,7 @@ use super::vault::{Refresh, Ticket};
 use crate::flow::{self, FlowError, Goal};
 use crate::registration::{Client, Options};
 use crate::store::{Login, Tokens};
-use crate::token::TokenType;
+use crate::token::{TokenError, TokenType};
 use crate::{Challenge, Scopes, Secret, dpop};
 
 /// How an attempt to renew a token ended.
@@ -85,22 +85,27 @@ impl Shared {
         match self.run(errand, urgency).await {
             Ok(login) => {
                 self.held().resume();
-                let renewal = self.keep_renewed(ticket, renewed(&login, asked_at)).await?;
-                if ticket.login.issuer.is_none() {
-                    self.bind(login.issuer).await?;
-                }
-                Ok(renewal)
+                let renewal = self.keep_renewed(ticket, renewed(&login, asked_at)).await;
+                self.record_issuer(&ticket.login, &login.issuer).await;
+                renewal
             }
             Err(failure) => self.not_renewed(ticket, urgency, failure).await,
         }
     }
 
-    /// Binds a login that OpenCode made to whoever has renewed it: nobody else sees it from now on.
-    async fn bind(&self, issuer: String) -> Result<(), KeeperError> {
+    /// Binds a login that was taken over from OpenCode to whoever has renewed it.
+    async fn record_issuer(&self, login: &Login, issuer: &str) {
+        if login.issuer.is_some() {
+            return;
+        }
+        let issuer = issuer.to_owned();
         let bind = move |login: &mut Login| {
             login.issuer.get_or_insert_with(|| issuer.clone());
         };
-        self.vault.update(bind).await.map(drop)
+        if let Err(error) = self.vault.update(bind).await {
+            // The next renewal does it.
+            tracing::warn!(%error, server = %self.config.name, "cannot record who issued a login");
+        }
     }
 
     async fn keep_renewed(&self, ticket: &Ticket, tokens: Tokens) -> Result<Renewal, KeeperError> {
@@ -146,11 +151,18 @@ impl Shared {
                 };
                 self.rejected(ticket, left)
             }
-            KeeperError::Flow(FlowError::Token(error))
-                if error.is_invalid_client() && self.config.client.is_none() =>
-            {
+            KeeperError::Flow(FlowError::Token(error)) if error.is_invalid_client() => {
+                if self.config.client.is_some() {
+                    // A login would fail in the same way: the configuration is wrong.
+                    return Err(KeeperError::Flow(error.into()));
+                }
                 self.forget_client(&ticket.login).await?;
                 Ok(Renewal::NeedsLogin(Reason::ClientChanged))
+            }
+            KeeperError::Flow(FlowError::Token(TokenError::Refused(refusal)))
+                if self.config.grant.takes_person() =>
+            {
+                Ok(Renewal::NeedsLogin(Reason::NotRenewed(Box::new(refusal))))
             }
             KeeperError::Flow(FlowError::IssuerChanged { issuer }) => {
                 Ok(Renewal::NeedsLogin(Reason::IssuerChanged { issuer }))
@@ -232,8 +244,8 @@ impl Shared {
         let described = self.config.metadata_document.as_ref();
         let described = described.map(|url| Client::public(url.as_str()));
         let registered = login.client.as_ref().map(Client::from);
-        let known = configured.into_iter().chain(registered).chain(described);
-        // OpenCode does not record it: its logins are of the client that it registered.
+        // OpenCode does not record it: its logins are of the client that it registered, if it did.
+        let known = registered.into_iter().chain(configured).chain(described);
         let mut known = known.filter(|client| id.is_none_or(|id| client.id == *id));
         known.next()
     }

@@ -37,13 +37,13 @@ impl Shared {
         let Some(tokens) = login.tokens.as_ref().filter(|_| self.is_for_server(login)) else {
             return Ok(Revocation::NoLogin);
         };
-        let (Some(issuer), Some(client)) = (login.issuer.clone(), self.client_of(login)) else {
+        let Some(client) = self.client_of(login) else {
             return Ok(Revocation::Failed);
         };
         let token = tokens.refresh_token.as_ref();
         let errand = Errand {
             goal: Goal::Revoke {
-                issuer,
+                issuer: login.issuer.clone(),
                 client,
                 token: token.unwrap_or(&tokens.access_token).clone(),
             },

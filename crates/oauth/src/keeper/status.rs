@@ -52,12 +52,12 @@ impl Status {
             Some(_) => State::Ended,
         };
         let issued_to = tokens.and_then(|it| it.client_id.as_ref());
-        let client_id = issued_to.or(login.client.as_ref().map(|it| &it.client_id));
+        let registered = login.client.as_ref().map(|client| &client.client_id);
         Self {
             state,
             server_url: login.server_url.clone(),
             issuer: login.issuer.clone(),
-            client_id: client_id.cloned(),
+            client_id: issued_to.or(registered).cloned(),
             scopes: tokens.and_then(|it| it.scope.as_deref()).map(Scopes::parse),
             expires_at: tokens.and_then(|it| it.expires_at),
             renews,

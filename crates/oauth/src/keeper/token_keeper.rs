@@ -10,7 +10,7 @@ use url::Url;
 
 use super::clock::{unix_time, whole_seconds};
 use super::config::Config;
-use super::error::{KeeperError, Reason};
+use super::error::KeeperError;
 use super::flight::{Flight, Kind};
 use super::freshness::Freshness;
 use super::held::{Held, Plan};
@@ -20,7 +20,6 @@ use super::revocation::Revocation;
 use super::shared::{Circumstances, Shared};
 use super::status::{State, Status};
 use crate::Challenge;
-use crate::flow::Goal;
 
 /// Gets the tokens for one server, keeps them and renews them.
 ///
@@ -28,6 +27,21 @@ use crate::flow::Goal;
 /// A token is renewed before it ends; what goes wrong meanwhile does not concern the requests.
 /// Nothing is forgotten unless the authorization server said that it is worth nothing.
 /// Dropping any of its futures is safe: who gets a token goes on, and the next request finds it.
+///
+/// ```no_run
+/// use callgate_mcp::transport::http::client::{self, HttpClient};
+/// use callgate_oauth::fetch::{self, Fetcher};
+/// use callgate_oauth::keeper::{Config, Keeper};
+/// use callgate_oauth::store::{Limits, Store};
+///
+/// let url = "https://api.githubcopilot.com/mcp/";
+/// let mut config = Config::new("github", url.parse()?, Fetcher::new(fetch::Config::default())?);
+/// config.store = Some(Store::new("mcp-auth.json", Limits::default()));
+/// let mut http = client::Config::new("github");
+/// http.authorizer = Some(Keeper::new(config));
+/// let client = HttpClient::new(url, http)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Keeper {
     shared: Arc<Shared>,
@@ -81,11 +95,7 @@ impl Keeper {
         let circumstances = probe::circumstances(name, server, roots).await?;
         self.remember(&circumstances);
         let shared = self.shared.clone();
-        let work = async move {
-            shared
-                .obtain(Goal::Login, Reason::NoLogin, circumstances)
-                .await
-        };
+        let work = async move { shared.log_in(circumstances).await };
         let flight = loop {
             let other = {
                 let mut held = self.shared.held();
@@ -107,18 +117,6 @@ impl Keeper {
     /// The login could not be forgotten.
     pub async fn log_out(&self) -> Result<Revocation, KeeperError> {
         self.shared.log_out().await
-    }
-
-    /// Waits until nobody is getting a token any more.
-    ///
-    /// A program waits for this before it ends: a token that is on its way may be the only one.
-    pub async fn settled(&self) {
-        loop {
-            let Some(flight) = under_way(&self.shared.held()) else {
-                return;
-            };
-            drop(flight.end().await);
-        }
     }
 
     /// What is known about the login.

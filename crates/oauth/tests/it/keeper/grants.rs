@@ -55,3 +55,28 @@ async fn a_person_with_another_device_types_a_code() {
     client(&scene.alone()).list_tools().await.unwrap();
     assert_eq!(scene.provider.counts().refreshes, 1);
 }
+
+#[tokio::test]
+async fn tokens_that_are_bound_to_a_key_come_with_a_proof_for_each_request() {
+    let traits = Traits {
+        binds: true,
+        ..Traits::default()
+    };
+    let scene = Scene::logged_in(traits).await;
+    let tokens = scene.login().tokens.unwrap();
+    assert_eq!(tokens.token_type.as_deref(), Some("DPoP"));
+    let client = client(&scene.alone());
+    for nonce in 2..5 {
+        client.list_tools().await.unwrap();
+        client.list_tools().await.unwrap();
+        scene.provider.ledger().nonce = nonce;
+    }
+    assert_eq!(scene.provider.counts().refreshes, 0);
+
+    scene.provider.ledger().end_access();
+    client.list_tools().await.unwrap();
+    assert_eq!(scene.provider.counts().refreshes, 1);
+    let renewed = scene.login().tokens.unwrap();
+    assert_ne!(renewed.access_token, tokens.access_token);
+    assert_eq!(renewed.dpop_key, tokens.dpop_key);
+}

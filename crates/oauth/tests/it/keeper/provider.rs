@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Method, Request, Response};
+use http::{HeaderValue, Method, Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -15,8 +15,10 @@ use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 
 pub(super) use ledger::{Counts, Fault, Ledger, Rotation, Traits};
+use server::Credentials;
 
 mod ledger;
+mod server;
 
 /// A provider that runs until it is dropped.
 pub(crate) struct Provider {
@@ -83,8 +85,15 @@ async fn answer(
 ) -> Result<Answer, Hangup> {
     let (head, body) = request.into_parts();
     let body = body.collect().await.map_err(|_| Hangup)?.to_bytes();
-    let token = head.headers.get("authorization");
-    let token = token.and_then(|value| value.to_str().unwrap().strip_prefix("Bearer "));
+    let header = |name| {
+        head.headers
+            .get(name)
+            .map(|it: &HeaderValue| it.to_str().unwrap())
+    };
+    let credentials = Credentials {
+        authorization: header("authorization"),
+        proof: header("dpop"),
+    };
     let query = head.uri.query().unwrap_or_default();
     let fault = match (&head.method, head.uri.path()) {
         (&Method::POST, "/token") => ledger.lock().unwrap().faults.pop_front(),
@@ -95,6 +104,7 @@ async fn answer(
         Some(Fault::Hangup) => return Err(Hangup),
         Some(Fault::Slow(time)) => tokio::time::sleep(time).await,
         Some(Fault::Page(status)) => return Ok(page(status, &[])),
+        Some(Fault::Refusal(error)) => return Ok(refusal(error)),
         Some(Fault::Later(seconds)) => {
             return Ok(page(429, &[("retry-after", &seconds.to_string())]));
         }
@@ -117,7 +127,7 @@ async fn answer(
         (&Method::POST, "/device") => ledger.device(base),
         (&Method::POST, "/token") => ledger.token(&body),
         (&Method::POST, "/revoke") => ledger.revoke(&body),
-        (&Method::POST, "/mcp") => ledger.serve(token, &body, base),
+        (&Method::POST, "/mcp") => ledger.serve(credentials, &body, base),
         _ => page(404, &[]),
     })
 }

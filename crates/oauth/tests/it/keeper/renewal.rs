@@ -3,13 +3,13 @@ use std::time::Duration;
 
 use callgate_mcp::client::Client;
 use callgate_mcp::{Kind, Retry};
-use callgate_oauth::Secret;
 use callgate_oauth::keeper::Reason;
-use callgate_oauth::store::Tokens;
+use callgate_oauth::store::{Login, Tokens};
+use callgate_oauth::{ProviderError, Secret};
 use futures_util::future::join_all;
 
 use super::provider::{Counts, Fault, Rotation, Traits};
-use super::scene::{Scene, client, needed};
+use super::scene::{NAME, Scene, client, needed};
 
 /// So many refreshes, and nothing else.
 fn refreshes(refreshes: u32) -> Counts {
@@ -117,6 +117,23 @@ async fn a_login_that_was_ended_is_forgotten_and_the_client_is_not() {
 }
 
 #[tokio::test]
+async fn a_refusal_that_says_nothing_about_the_login_does_not_cost_it() {
+    let scene = Scene::logged_in(Traits::default()).await;
+    let before = scene.login();
+    scene.provider.ledger().end_access();
+    let fault = Fault::Refusal("invalid_target");
+    scene.provider.ledger().faults.push_back(fault);
+    let error = client(&scene.alone()).list_tools().await.unwrap_err();
+    let refusal = ProviderError {
+        error: "invalid_target".to_owned(),
+        error_description: None,
+    };
+    assert_eq!(needed(&error), &Reason::NotRenewed(Box::new(refusal)));
+    assert_eq!(scene.login(), before);
+    client(&scene.alone()).list_tools().await.unwrap();
+}
+
+#[tokio::test]
 async fn an_access_token_outlives_its_refresh_token() {
     let scene = Scene::logged_in(Traits::default()).await;
     scene.edit_tokens(|tokens| tokens.refresh_token = Some(Secret::new("worthless")));
@@ -139,6 +156,30 @@ async fn what_another_process_has_renewed_is_used() {
     first.list_tools().await.unwrap();
     second.list_tools().await.unwrap();
     assert_eq!(scene.provider.counts(), refreshes(1));
+}
+
+#[tokio::test]
+async fn a_login_that_was_taken_over_is_renewed_and_bound() {
+    let scene = Scene::logged_in(Traits::default()).await;
+    let as_imported = |login: &mut Login| {
+        let tokens = login.tokens.take().unwrap();
+        *login = Login {
+            server_url: login.server_url.take(),
+            client: login.client.take(),
+            tokens: Some(Tokens {
+                refresh_token: tokens.refresh_token,
+                expires_at: tokens.expires_at,
+                ..Tokens::new(tokens.access_token)
+            }),
+            ..Login::default()
+        };
+    };
+    scene.place.store().update(NAME, as_imported).unwrap();
+    client(&scene.alone()).list_tools().await.unwrap();
+    scene.provider.ledger().end_access();
+    client(&scene.alone()).list_tools().await.unwrap();
+    assert_eq!(scene.provider.counts(), refreshes(1));
+    assert_eq!(scene.login().issuer, Some(scene.provider.base.clone()));
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
 use callgate_oauth::Scopes;
-use callgate_oauth::keeper::Reason;
+use callgate_oauth::keeper::{Keeper, LogIn, Reason};
 use futures_util::future::join_all;
 
 use super::provider::Traits;
@@ -43,4 +43,14 @@ async fn without_a_person_the_caller_is_told_which_scopes_to_ask_for() {
     let error = client(&scene.alone()).list_tools().await.unwrap_err();
     let scopes = Scopes::parse("basic admin");
     assert_eq!(needed(&error), &Reason::Scopes { scopes });
+}
+
+#[tokio::test]
+async fn a_person_who_logs_in_gets_what_they_asked_for_and_what_the_server_needs() {
+    let scene = Scene::new(Traits::default()).await;
+    let mut config = scene.config();
+    config.consent = Some(scene.person.clone());
+    config.scopes = Some(Scopes::parse("admin"));
+    Keeper::new(config).log_in(LogIn::Again).await.unwrap();
+    assert_eq!(scene.provider.ledger().requested, ["basic admin"]);
 }

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
-use super::{Answer, HOUR, document, page, refusal, respond};
+use super::{Answer, HOUR, document, refusal, respond};
 
 /// What sort of provider it is.
 #[derive(Debug, Clone)]
@@ -19,6 +19,8 @@ pub(crate) struct Traits {
     pub(crate) registers: bool,
     /// The scope that every request needs.
     pub(crate) scope: &'static str,
+    /// Whether tokens are bound to keys.
+    pub(crate) binds: bool,
 }
 
 /// What becomes of a refresh token that is used.
@@ -37,6 +39,8 @@ pub(crate) enum Rotation {
 pub(crate) enum Fault {
     /// It answers with a page.
     Page(u16),
+    /// It refuses, in these words.
+    Refusal(&'static str),
     /// It wants to be left alone for so many seconds.
     Later(u64),
     /// It takes its time.
@@ -72,9 +76,13 @@ pub(crate) struct Ledger {
     pub(crate) requested: Vec<String>,
     /// How often a device is told to wait.
     pub(crate) pending: u32,
+    /// The nonce that proofs have to carry.
+    pub(crate) nonce: u32,
+    /// The names of the proofs so far.
+    pub(super) proofs: HashSet<String>,
     issued: u64,
     codes: HashMap<String, String>,
-    access: HashMap<String, (Instant, String)>,
+    pub(super) access: HashMap<String, (Instant, String)>,
     refresh: HashMap<String, String>,
     replaced: HashSet<String>,
     /// Who may ask, by id.
@@ -89,6 +97,7 @@ impl Default for Traits {
             rotation: Rotation::Strict,
             registers: true,
             scope: "basic",
+            binds: false,
         }
     }
 }
@@ -103,6 +112,8 @@ impl Ledger {
             grants_scopes: true,
             requested: Vec::new(),
             pending: 0,
+            nonce: 1,
+            proofs: HashSet::new(),
             issued: 0,
             codes: HashMap::new(),
             access: HashMap::new(),
@@ -132,6 +143,7 @@ impl Ledger {
             "resource": format!("{base}/mcp"),
             "authorization_servers": [self.issuer],
             "scopes_supported": [self.traits.scope],
+            "dpop_bound_access_tokens_required": self.traits.binds,
         })
     }
 
@@ -143,6 +155,7 @@ impl Ledger {
             "device_authorization_endpoint": format!("{base}/device"),
             "revocation_endpoint": format!("{base}/revoke"),
             "code_challenge_methods_supported": ["S256"],
+            "dpop_signing_alg_values_supported": ["ES256"],
             "token_endpoint_auth_methods_supported": ["none", "client_secret_basic"],
         });
         if self.traits.registers {
@@ -234,7 +247,8 @@ impl Ledger {
         let token = self.next("access");
         let end = Instant::now() + self.traits.life;
         self.access.insert(token.clone(), (end, scope.clone()));
-        let mut answer = json!({ "access_token": token, "token_type": "Bearer", "scope": scope });
+        let token_type = if self.traits.binds { "DPoP" } else { "Bearer" };
+        let mut answer = json!({ "access_token": token, "token_type": token_type, "scope": scope });
         if let Some(expires_in) = self.traits.expires_in {
             answer["expires_in"] = json!(expires_in);
         }
@@ -253,29 +267,6 @@ impl Ledger {
         assert!(self.refresh.remove(&fields["token"]).is_some());
         self.access.clear();
         respond(200, String::new(), &[])
-    }
-
-    /// The MCP server.
-    pub(super) fn serve(&mut self, token: Option<&str>, body: &Bytes, base: &str) -> Answer {
-        let now = Instant::now();
-        let access = token.and_then(|token| self.access.get(token));
-        let metadata = format!("{base}/.well-known/oauth-protected-resource/mcp");
-        let challenge = |error: &str, scope: &str| {
-            format!("Bearer resource_metadata=\"{metadata}\"{error}, scope=\"{scope}\"")
-        };
-        match access.filter(|(end, _)| now < *end) {
-            None => page(401, &[("www-authenticate", &challenge("", "basic"))]),
-            Some((_, granted)) if !granted.split(' ').any(|it| it == self.traits.scope) => {
-                let challenge = challenge(", error=\"insufficient_scope\"", self.traits.scope);
-                page(403, &[("www-authenticate", &challenge)])
-            }
-            Some(_) => {
-                let request: Value = serde_json::from_slice(body).unwrap();
-                let result = json!({ "resultType": "complete", "tools": [] });
-                let reply = json!({ "jsonrpc": "2.0", "id": request["id"], "result": result });
-                document(200, &reply)
-            }
-        }
     }
 
     fn next(&mut self, kind: &str) -> String {
