@@ -1,3 +1,5 @@
+use callgate_mcp::Caller;
+use callgate_mcp::transport::http::server::TokenVerifier;
 use callgate_oauth::resource::Verifier;
 use ring::hmac;
 use serde_json::{Value, json};
@@ -112,6 +114,17 @@ async fn good_tokens_are_accepted() {
         );
     }
     assert_eq!(scene.issuer.count(KEYS), 1);
+}
+
+#[tokio::test]
+async fn a_caller_is_a_subject_of_the_issuer() {
+    let scene = Scene::new().await;
+    for subject in ["alice", "operator", "a#b", "\u{e9}"] {
+        let token = scene.with_claims(json!({"sub": subject}));
+        let found = scene.verifier.verify(Some(token.as_bytes())).await;
+        let name = format!("{}#{subject}", scene.issuer.url);
+        assert_eq!(found, Ok(Caller::Principal(name.into())));
+    }
 }
 
 #[tokio::test]
@@ -385,6 +398,7 @@ fn subjects_and_scopes(scene: &Scene) -> Vec<Row> {
     vec![
         ("nobody's", with(json!({"sub": null})), CLAIMS),
         ("an empty subject", with(json!({"sub": ""})), CLAIMS),
+        ("two lines", with(json!({"sub": "a\nb"})), CLAIMS),
         ("a number as subject", with(json!({"sub": 0})), CLAIMS),
         (
             "bound to a proof",
