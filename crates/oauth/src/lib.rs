@@ -18,6 +18,7 @@
 //! - [`consent`]: asking a person.
 //! - [`store`]: the file that keeps logins.
 //! - [`resource`]: our own endpoint, which others log in to.
+//! - [`keeper`]: the tokens of one server, got once and kept.
 //!
 //! # Invariants
 //! - Decisions about logins do no I/O and read no clock: they say what to fetch or to open next.
@@ -38,6 +39,7 @@ pub mod flow;
 pub mod guard;
 pub mod id_jag;
 pub mod jwt;
+pub mod keeper;
 pub mod metadata;
 mod provider;
 pub mod registration;

@@ -3,11 +3,15 @@
 #![cfg(test)]
 
 #[cfg(unix)]
+mod auth;
+#[cfg(unix)]
 mod call;
 #[cfg(unix)]
 mod fixture;
 #[cfg(unix)]
 mod issuer;
+#[cfg(unix)]
+mod provider;
 #[cfg(unix)]
 mod serve;
 #[cfg(unix)]

@@ -45,8 +45,8 @@ pub enum Goal {
     DeviceCode,
     /// An earlier login.
     Refresh {
-        /// Who issued it; nobody else sees it.
-        issuer: String,
+        /// Who issued it; nobody else sees it. If nobody knows any more, the server says who issues for it.
+        issuer: Option<String>,
         /// Who we were then.
         client: Client,
         /// What it left us.
@@ -62,8 +62,8 @@ pub enum Goal {
     Enterprise(Box<IdentityProvider>),
     /// No token at all: the end of an earlier login.
     Revoke {
-        /// Who issued it; nobody else sees it.
-        issuer: String,
+        /// Who issued it; nobody else sees it. If nobody knows any more, the server says who issues for it.
+        issuer: Option<String>,
         /// Who we were then.
         client: Client,
         /// The refresh token, with which all others end, else the access token.
@@ -75,7 +75,7 @@ impl Goal {
     /// Who issued what the goal gives away.
     fn issuer(&self) -> Option<&String> {
         match self {
-            Self::Refresh { issuer, .. } | Self::Revoke { issuer, .. } => Some(issuer),
+            Self::Refresh { issuer, .. } | Self::Revoke { issuer, .. } => issuer.as_ref(),
             _ => None,
         }
     }

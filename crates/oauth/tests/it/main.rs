@@ -11,6 +11,7 @@ mod hostile_urls;
 mod import;
 mod issuer;
 mod issuer_keys;
+mod keeper;
 mod store;
 mod store_fixture;
 mod store_processes;

@@ -202,7 +202,7 @@ fn a_bad_moment_of_the_identity_provider_is_one_of_the_login() {
 fn a_login_ends_at_whoever_issued_it() {
     let revoke = |issuer: &str| Config {
         goal: Goal::Revoke {
-            issuer: issuer.into(),
+            issuer: Some(issuer.to_owned()),
             client: Client::public("earlier"),
             token: Secret::new("canary-refresh"),
         },

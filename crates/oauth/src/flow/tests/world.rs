@@ -213,7 +213,7 @@ pub(super) fn confidential() -> Client {
 
 pub(super) fn refresh(issuer: &str) -> Goal {
     Goal::Refresh {
-        issuer: issuer.into(),
+        issuer: Some(issuer.to_owned()),
         client: Client::public("earlier"),
         refresh_token: Secret::new("canary-refresh"),
     }
