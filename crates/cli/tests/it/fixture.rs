@@ -159,8 +159,9 @@ impl LoggingIn {
         self.end()
     }
 
-    /// Opens the page, and pastes the address that it leads to.
+    /// Opens the page, and pastes something else before the address that it leads to.
     pub(crate) fn paste(mut self) -> Ran {
+        writeln!(self.child.stdin.as_mut().unwrap(), "nonsense").unwrap();
         let (back, _) = provider::get(&self.page);
         let back = back.unwrap();
         assert!(

@@ -44,6 +44,8 @@ fn the_address_of_the_last_page_can_be_pasted() {
             stdout: logged_in(&provider, "read"),
             stderr: "to log in, open this page in a browser on any machine:\n\n  PAGE\n\n\
                 in the end the browser cannot load a page: that is how it should be.\n\
+                paste the whole address of that page here, within 5 minutes:\n\
+                that does not answer this login; the address begins with http://127.0.0.1:19876/mcp/oauth/callback?\n\
                 paste the whole address of that page here, within 5 minutes:\n"
                 .to_owned(),
             exit: Some(0),
