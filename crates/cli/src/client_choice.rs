@@ -34,9 +34,10 @@ pub(crate) fn from_args(args: &args::Client) -> Result<Option<ChosenClient>, Com
         client_id: id.clone(),
         client_secret: secret(args.client_secret_file.as_deref())?,
         key_file: args.private_key.as_deref().map(absolute).transpose()?,
-        kind: match args.client_credentials {
-            true => ChosenKind::Itself,
-            false => ChosenKind::Registered,
+        kind: if args.client_credentials {
+            ChosenKind::Itself
+        } else {
+            ChosenKind::Registered
         },
     };
     if args.client_credentials && chosen.client_secret.is_none() && chosen.key_file.is_none() {

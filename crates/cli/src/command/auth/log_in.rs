@@ -27,9 +27,11 @@ pub(super) async fn run(
     let keeper = Keeper::new(config);
     let known = keeper.status().await;
     let known = known.map_err(|error| CommandError::of_login(error, &account.server))?;
-    let when = match args.again || !is_enough(&known, wanted.as_ref(), chosen.as_ref()) {
-        true => When::Again,
-        false => When::IfNeeded,
+    let is_enough = !args.again && is_enough(&known, wanted.as_ref(), chosen.as_ref());
+    let when = if is_enough {
+        When::IfNeeded
+    } else {
+        When::Again
     };
     let status = keeper.log_in(when).await;
     let mut status = status.map_err(|error| CommandError::of_login(error, &account.server))?;

@@ -1,6 +1,11 @@
 use std::fs;
 use std::net::TcpListener;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use ring::rand::SystemRandom;
+use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
+
 use super::expected::logged_in;
 use crate::fixture::{Home, LoggingIn, Ran};
 use crate::provider::{Provider, Settings};
@@ -131,8 +136,7 @@ fn a_client_may_prove_itself_by_a_key() {
         "{ran:?}"
     );
 
-    let key = rcgen::KeyPair::generate().unwrap();
-    fs::write(&file, key.serialize_pem()).unwrap();
+    fs::write(&file, private_key()).unwrap();
     assert_eq!(
         home.run(&credentials),
         Ran::printed(&logged_in(&provider, "read"))
@@ -246,4 +250,12 @@ fn a_described_client_has_an_https_address() {
 fn free_port() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port().to_string()
+}
+
+/// A new private key in PEM.
+fn private_key() -> String {
+    let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
+    let key = EcdsaKeyPair::generate_pkcs8(algorithm, &SystemRandom::new()).unwrap();
+    let text = BASE64_STANDARD.encode(key.as_ref());
+    format!("-----BEGIN PRIVATE KEY-----\n{text}\n-----END PRIVATE KEY-----\n")
 }
