@@ -1,32 +1,25 @@
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use rustix::fs::OFlags;
 
+use super::access::{self, check_owner_only, for_owner, no_links, private_directories};
 use super::error::StoreError;
 
 /// Reads a file that only its owner, and that is us, has access to; `None` if there is none.
 pub(super) fn read_private(path: &Path, limit: usize) -> Result<Option<Bytes>, StoreError> {
-    let Some((file, mode, owner)) = open(path)? else {
+    let Some((file, metadata)) = open(path)? else {
         return Ok(None);
     };
-    let path = path.to_owned();
-    if mode & 0o077 != 0 {
-        return Err(StoreError::Exposed { path, mode });
-    }
-    if owner != rustix::process::geteuid().as_raw() {
-        return Err(StoreError::ForeignOwner { path });
-    }
-    read(file, &path, limit).map(Some)
+    check_owner_only(&metadata, path)?;
+    read(file, path, limit).map(Some)
 }
 
 /// Reads a file, whoever has access to it; `None` if there is none.
 pub(super) fn read_any(path: &Path, limit: usize) -> Result<Option<Bytes>, StoreError> {
     match open(path)? {
-        Some((file, _, _)) => read(file, path, limit).map(Some),
+        Some((file, _)) => read(file, path, limit).map(Some),
         None => Ok(None),
     }
 }
@@ -76,9 +69,7 @@ fn is_taken(error: &StoreError) -> bool {
 /// Creates the directory of `path`, for its owner alone, unless it is there.
 pub(super) fn create_directory(path: &Path) -> Result<(), StoreError> {
     let directory = directory(path);
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
+    private_directories(DirBuilder::new().recursive(true))
         .create(directory)
         .map_err(StoreError::io("create", directory))
 }
@@ -90,14 +81,9 @@ pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     name.into()
 }
 
-/// Opens a regular file that is not a symbolic link, and says its permissions and its owner.
-fn open(path: &Path) -> Result<Option<(File, u32, u32)>, StoreError> {
-    // Opening a pipe would wait for a writer.
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let opened = OpenOptions::new()
-        .read(true)
-        .custom_flags(i32::try_from(flags.bits()).expect("flags fit"))
-        .open(path);
+/// Opens a regular file that is not a symbolic link.
+fn open(path: &Path) -> Result<Option<(File, Metadata)>, StoreError> {
+    let opened = no_links(OpenOptions::new().read(true)).open(path);
     let file = match opened {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(StoreError::io("open", path))?,
@@ -107,7 +93,7 @@ fn open(path: &Path) -> Result<Option<(File, u32, u32)>, StoreError> {
         let path = path.to_owned();
         return Err(StoreError::NotAFile { path });
     }
-    Ok(Some((file, metadata.mode() & 0o7777, metadata.uid())))
+    Ok(Some((file, metadata)))
 }
 
 fn read(file: File, path: &Path, limit: usize) -> Result<Bytes, StoreError> {
@@ -125,10 +111,8 @@ fn read(file: File, path: &Path, limit: usize) -> Result<Bytes, StoreError> {
 
 /// Creates a file that nobody else could open at any time, and waits until it is on the disk.
 fn create_private(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
+    let mut options = OpenOptions::new();
+    let mut file = for_owner(options.write(true).create_new(true))
         .open(path)
         .map_err(StoreError::io("create", path))?;
     file.write_all(bytes)
@@ -139,9 +123,7 @@ fn create_private(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
 /// Makes the names in the directory of `path` last.
 fn sync_directory(path: &Path) -> Result<(), StoreError> {
     let directory = directory(path);
-    File::open(directory)
-        .and_then(|directory| directory.sync_all())
-        .map_err(StoreError::io("sync", directory))
+    access::sync_directory(directory).map_err(StoreError::io("sync", directory))
 }
 
 fn remove_if_there(path: &Path) -> Result<(), StoreError> {

@@ -1,11 +1,9 @@
 use std::fs::{File, OpenOptions, TryLockError};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::fs::OFlags;
-
+use super::access::{for_owner, no_links};
 use super::disk::create_directory;
 use super::error::StoreError;
 
@@ -20,12 +18,9 @@ impl Lock {
     /// Waits up to `patience` for the lock that the file at `path` stands for.
     pub(super) fn acquire(path: &Path, patience: Duration) -> Result<Self, StoreError> {
         create_directory(path)?;
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .custom_flags(i32::try_from(OFlags::NOFOLLOW.bits()).expect("flags fit"))
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false);
+        let file = for_owner(no_links(&mut options))
             .open(path)
             .map_err(StoreError::io("open", path))?;
         let start = Instant::now();

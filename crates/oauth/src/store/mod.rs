@@ -7,6 +7,7 @@
 //!
 //! All of it blocks on the file system: call it from a thread that may wait.
 
+mod access;
 mod checksum;
 mod disk;
 mod document;

@@ -3,6 +3,10 @@ use std::path::{Path, PathBuf};
 
 /// Why there is nothing to run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[cfg_attr(
+    not(unix),
+    expect(dead_code, reason = "elsewhere the system looks for programs")
+)]
 pub(super) enum NotFound {
     #[error("there is no program `{}`", .0.display())]
     Missing(PathBuf),
