@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use callgate_mcp::{Error, Kind};
 use serde::Serialize;
 
-use crate::login_error;
+use crate::login_error::{self, SEND_A_TOKEN};
 
 /// A failed command: what went wrong, what to do next, and the exit code.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ impl CommandError {
             let cause = cause.to_string();
             if message.is_empty() {
                 message = cause;
-            } else if !message.ends_with(&cause) {
+            } else if !message.contains(&cause) {
                 message = format!("{message}: {cause}");
             }
         }
@@ -122,10 +122,12 @@ impl From<anyhow::Error> for CommandError {
 impl From<Error> for CommandError {
     fn from(error: Error) -> Self {
         let kind = error.kind();
-        let hints = login_error::hints_for_request(&error);
+        if let Some(error) = login_error::of_request(&error) {
+            return error;
+        }
         let error = Self::new(Exit::of(kind), error);
         match kind {
-            Kind::Unauthorized => hints.into_iter().fold(error, Self::hint),
+            Kind::Unauthorized => error.hint(SEND_A_TOKEN),
             Kind::Connect => error.hint(CHECK_THE_SERVER),
             Kind::Timeout => error.hint("wait longer with --timeout SECONDS"),
             _ => error,

@@ -12,37 +12,32 @@ use url::Url;
 use crate::error::{CHECK_THE_SERVER, CommandError, Exit};
 use crate::output::argument;
 
-/// What to do next about a request that had no token, the most likely help first.
-pub(crate) fn hints_for_request(error: &Error) -> Vec<String> {
+/// A request that failed for want of a token, if that is why it failed.
+pub(crate) fn of_request(error: &Error) -> Option<CommandError> {
+    let source = error.source()?;
+    if let Some(needed) = source.downcast_ref::<NeedsLogin>() {
+        let error = CommandError::new(Exit::LoginRequired, needed.clone());
+        return Some(
+            error
+                .hint(log_in(needed))
+                .hint(format!("or {SEND_A_TOKEN}")),
+        );
+    }
     let server = match error.origin() {
         Origin::Upstream(name) => name,
         _ => "URL",
     };
-    let source = error.source();
-    if let Some(needed) = source.and_then(|it| it.downcast_ref::<NeedsLogin>()) {
-        return vec![log_in(needed), SEND_A_TOKEN.to_owned()];
+    if let Some(needed) = source.downcast_ref::<NeedsClientRegistration>() {
+        return Some(register(needed, server));
     }
-    if let Some(needed) = source.and_then(|it| it.downcast_ref::<NeedsClientRegistration>()) {
-        return register(needed, server);
-    }
-    if let Some(error) = source.and_then(|it| it.downcast_ref::<Arc<KeeperError>>()) {
-        return hints(error, server);
-    }
-    vec![SEND_A_TOKEN.to_owned()]
+    let error = source.downcast_ref::<Arc<KeeperError>>()?;
+    Some(failed(error.clone(), server))
 }
 
 impl CommandError {
     /// A login or a logout at `server` that failed.
     pub(crate) fn of_login(error: impl Into<Arc<KeeperError>>, server: &Url) -> Self {
-        let error = error.into();
-        let exit = match &*error {
-            KeeperError::Server(error) => Exit::of(error.kind()),
-            KeeperError::Store(_) | KeeperError::Random(_) => Exit::Unexpected,
-            error if error.is_transient() => Exit::Unreachable,
-            _ => Exit::LoginRequired,
-        };
-        let hints = hints(&error, server.as_str());
-        hints.into_iter().fold(Self::new(exit, error), Self::hint)
+        failed(error.into(), server.as_str())
     }
 }
 
@@ -54,26 +49,59 @@ impl From<StoreError> for CommandError {
     }
 }
 
-const SEND_A_TOKEN: &str =
-    "or send a token: put it in the variable CALLGATE_TOKEN or pass --token-file FILE";
+/// The next step where there is no login to be had.
+pub(crate) const SEND_A_TOKEN: &str =
+    "send a token: put it in the variable CALLGATE_TOKEN or pass --token-file FILE";
 
-fn hints(error: &KeeperError, server: &str) -> Vec<String> {
-    let server = argument(server);
-    let hint = match error {
-        KeeperError::NeedsLogin(needed) => log_in(needed),
-        KeeperError::NeedsClientRegistration(needed) => return register(needed, &server),
-        KeeperError::Flow(FlowError::NoMetadata(_)) => {
-            "the server offers no login; if it takes a token, put it in the variable CALLGATE_TOKEN or pass --token-file FILE".to_owned()
-        }
-        KeeperError::Consent(ConsentError::Wait(_) | ConsentError::TimedOut(_)) => {
-            format!("run `callgate auth {server}` again, with --no-browser if the browser is on another machine")
-        }
-        KeeperError::Server(_) => CHECK_THE_SERVER.to_owned(),
-        KeeperError::Store(error) => return store_hint(error).into_iter().collect(),
-        error if error.is_transient() => "nothing is lost; try again later".to_owned(),
-        _ => format!("to try again, run `callgate auth {server}`"),
+fn failed(error: Arc<KeeperError>, server: &str) -> CommandError {
+    let exit = match &*error {
+        KeeperError::Server(error) => Exit::of(error.kind()),
+        KeeperError::Store(_) | KeeperError::Random(_) => Exit::Unexpected,
+        error if error.is_transient() => Exit::Unreachable,
+        _ => Exit::LoginRequired,
     };
-    vec![hint]
+    let server = argument(server);
+    let hints = match &*error {
+        KeeperError::NeedsClientRegistration(needed) => return register(needed, &server),
+        KeeperError::NeedsLogin(needed) => vec![log_in(needed)],
+        KeeperError::Server(_) => vec![CHECK_THE_SERVER.to_owned()],
+        KeeperError::Store(error) => store_hint(error).into_iter().collect(),
+        error if error.is_transient() => vec!["no login is lost; try again later".to_owned()],
+        KeeperError::Consent(ConsentError::Wait(_) | ConsentError::TimedOut(_)) => vec![format!(
+            "run `callgate auth {server}` again, with --no-browser if the browser is on another machine"
+        )],
+        KeeperError::Flow(error) => flow_hints(error, &server),
+        _ => vec![try_again(&server)],
+    };
+    let error = CommandError::new(exit, error);
+    hints.into_iter().fold(error, CommandError::hint)
+}
+
+fn flow_hints(error: &FlowError, server: &str) -> Vec<String> {
+    let send_a_token = || format!("if the server has tokens but no logins, {SEND_A_TOKEN}");
+    match error {
+        FlowError::NoMetadata(_) => vec![send_a_token()],
+        FlowError::Registration(_) => vec![
+            format!(
+                "with a client that was registered by hand, run `callgate auth {server} --client-id ID`"
+            ),
+            send_a_token(),
+        ],
+        FlowError::Identity(_) => vec![format!(
+            "run `callgate logout {server}`, then log in as a client of the authorization server that it has now"
+        )],
+        FlowError::Token(error) if error.is_invalid_client() => vec![format!(
+            "check the id of the client and its secret or key, and run `callgate auth {server}` with them"
+        )],
+        FlowError::Device(_) => vec![format!(
+            "log in with a browser: run `callgate auth {server} --no-browser`"
+        )],
+        _ => vec![try_again(server)],
+    }
+}
+
+fn try_again(server: &str) -> String {
+    format!("to try again, run `callgate auth {server}`")
 }
 
 fn log_in(needed: &NeedsLogin) -> String {
@@ -87,17 +115,20 @@ fn log_in(needed: &NeedsLogin) -> String {
     format!("log in: run `{command}`")
 }
 
-fn register(needed: &NeedsClientRegistration, server: &str) -> Vec<String> {
+fn register(needed: &NeedsClientRegistration, server: &str) -> CommandError {
     let NeedsClientRegistration {
         issuer,
         redirect_uri,
     } = needed;
-    vec![
-        format!("register a client at {issuer} with the redirect URI {redirect_uri}"),
-        format!(
-            "then run `callgate auth {server} --client-id ID`, with its secret, if it has one, in the variable CALLGATE_CLIENT_SECRET"
-        ),
-    ]
+    let error = anyhow!("{issuer} does not register clients by itself");
+    CommandError::new(Exit::LoginRequired, error)
+        .hint(format!(
+            "register a client there, with the redirect URI {redirect_uri}"
+        ))
+        .hint(format!(
+            "then run `callgate auth {server} --client-id ID`, with the secret of the client, if it has one, \
+             in the variable CALLGATE_CLIENT_SECRET"
+        ))
 }
 
 fn store_hint(error: &StoreError) -> Option<String> {

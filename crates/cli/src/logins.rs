@@ -114,10 +114,9 @@ impl Logins {
         &self,
         account: &Account,
         chosen: &ChosenClient,
-    ) -> Result<(), CommandError> {
-        self.store
-            .update(&account.name, |login| login.chosen = Some(chosen.clone()))?;
-        Ok(())
+    ) -> Result<Login, CommandError> {
+        let remember = |login: &mut Login| login.chosen = Some(chosen.clone());
+        Ok(self.store.update(&account.name, remember)?)
     }
 }
 

@@ -27,8 +27,10 @@ pub(crate) async fn run(
     };
     let target = Target::connect(&args.reach, url, data_dir)?;
     let result = call(&target.client, tool, words).await;
+    // The user need not wait for the end of what was started.
+    let printed = result.and_then(|result| print(&result, json));
     target.close().await;
-    print(&result?, json)
+    printed
 }
 
 async fn call(

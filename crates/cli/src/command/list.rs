@@ -16,8 +16,15 @@ pub(crate) async fn run(
 ) -> Result<(), CommandError> {
     let target = Target::connect(&args.reach, args.url.as_deref(), data_dir)?;
     let tools = target.client.list_tools().await;
+    // The user need not wait for the end of what was started.
+    let printed = tools
+        .map_err(CommandError::from)
+        .and_then(|tools| print(&tools, json));
     target.close().await;
-    let tools = tools?;
+    printed
+}
+
+fn print(tools: &[Tool], json: bool) -> Result<(), CommandError> {
     if json {
         let tools = RawJson::encode(&tools).map_err(anyhow::Error::from)?;
         return Ok(output::json(&tools)?);

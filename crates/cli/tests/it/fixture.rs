@@ -1,7 +1,9 @@
+use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::provider;
@@ -29,7 +31,7 @@ pub(crate) struct Serving {
 impl Home {
     pub(crate) fn new() -> Self {
         let home = Self(tempfile::tempdir().unwrap());
-        std::fs::create_dir(home.workspace()).unwrap();
+        fs::create_dir(home.workspace()).unwrap();
         home
     }
 
@@ -104,10 +106,19 @@ impl Home {
 
     /// Logs in with a browser that does what it is told.
     pub(crate) fn log_in(&self, url: &str, args: &[&str]) -> Ran {
-        let login = self.start_login(url, args);
-        let (back, _) = provider::get(&login.page);
-        provider::get(&back.unwrap());
-        login.end()
+        self.start_login(url, args).consent()
+    }
+}
+
+impl Home {
+    /// Changes what is stored about a login.
+    pub(crate) fn edit_login(&self, name: &str, edit: impl FnOnce(&mut Value)) {
+        let path = self.path().join(".local/share/callgate/mcp-auth.json");
+        let mut logins: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        let login = &mut logins[name];
+        edit(login);
+        login.as_object_mut().unwrap().remove("checksum");
+        fs::write(&path, logins.to_string()).unwrap();
     }
 }
 
@@ -132,6 +143,14 @@ impl LoggingIn {
             said,
             page,
         }
+    }
+
+    /// Opens the page, and everything that it leads to.
+    pub(crate) fn consent(self) -> Ran {
+        if let (Some(back), _) = provider::get(&self.page) {
+            provider::get(&back);
+        }
+        self.end()
     }
 
     /// Tells it something on standard input.

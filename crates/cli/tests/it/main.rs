@@ -6,6 +6,8 @@
 mod auth;
 #[cfg(unix)]
 mod call;
+#[cfg(target_os = "linux")]
+mod canary;
 #[cfg(unix)]
 mod fixture;
 #[cfg(unix)]

@@ -17,6 +17,8 @@ pub struct Status {
     pub scopes: Option<Scopes>,
     /// When the access token ends, in Unix seconds.
     pub expires_at: Option<f64>,
+    /// Whether it is replaced by then without a person.
+    pub renews: bool,
 }
 
 /// Whether there is a login, and what it is worth.
@@ -41,10 +43,12 @@ impl Status {
 
     pub(super) fn at(login: &Login, now: f64) -> Self {
         let tokens = login.tokens.as_ref();
+        let is_itself = login.chosen.as_ref().is_some_and(|it| it.is_itself);
+        let renews = tokens.is_some_and(|it| is_itself || it.refresh_token.is_some());
         let state = match tokens {
             None => State::LoggedOut,
             Some(tokens) if !tokens.has_expired(now) => State::LoggedIn,
-            Some(tokens) if tokens.refresh_token.is_some() => State::Renewable,
+            Some(_) if renews => State::Renewable,
             Some(_) => State::Ended,
         };
         let issued_to = tokens.and_then(|it| it.client_id.as_ref());
@@ -56,6 +60,7 @@ impl Status {
             client_id: issued_to.or(registered).cloned(),
             scopes: tokens.and_then(|it| it.scope.as_deref()).map(Scopes::parse),
             expires_at: tokens.and_then(|it| it.expires_at),
+            renews,
         }
     }
 }

@@ -32,9 +32,9 @@ pub(super) async fn run(
         false => When::IfNeeded,
     };
     let status = keeper.log_in(when).await;
-    let status = status.map_err(|error| CommandError::of_login(error, &account.server))?;
+    let mut status = status.map_err(|error| CommandError::of_login(error, &account.server))?;
     if let Some(chosen) = &chosen {
-        logins.remember(&account, chosen)?;
+        status = Status::of(&logins.remember(&account, chosen)?);
     }
     status::print_one(&account.name, &status, json)
 }

@@ -50,6 +50,7 @@ struct Row<'a> {
     scopes: Option<Vec<String>>,
     /// In Unix seconds.
     expires_at: Option<u64>,
+    renews: bool,
 }
 
 impl<'a> Row<'a> {
@@ -68,6 +69,7 @@ impl<'a> Row<'a> {
             client_id: status.client_id.as_deref(),
             scopes: scopes.map(|it| it.split_whitespace().map(str::to_owned).collect()),
             expires_at: status.expires_at.map(whole_seconds),
+            renews: status.renews,
         }
     }
 }
@@ -90,15 +92,20 @@ fn describe(name: &str, status: &Status, now: u64) -> String {
 }
 
 fn state(status: &Status, now: u64) -> String {
-    let left = status
-        .expires_at
-        .map(|end| whole_seconds(end).saturating_sub(now));
+    let end = status.expires_at.map(whole_seconds);
+    let left = end.map(|end| span(end.saturating_sub(now)));
+    let log_in = || format!("run `callgate auth {}`", target(status));
     match (status.state, left) {
         (State::LoggedIn, None) => "logged in".to_owned(),
-        (State::LoggedIn, Some(left)) => format!("logged in; the token ends in {}", span(left)),
+        (State::LoggedIn, Some(left)) if status.renews => {
+            format!("logged in; the token ends in {left} and renews itself")
+        }
+        (State::LoggedIn, Some(left)) => {
+            format!("logged in; ends in {left}, as nothing renews the token")
+        }
         (State::Renewable, _) => "logged in; the next request renews the token".to_owned(),
-        (State::Ended, _) => format!("ended; run `callgate auth {}`", target(status)),
-        (State::LoggedOut, _) => format!("logged out; run `callgate auth {}`", target(status)),
+        (State::Ended, _) => format!("ended; {}", log_in()),
+        (State::LoggedOut, _) => format!("logged out; {}", log_in()),
     }
 }
 
@@ -135,7 +142,7 @@ fn unix_time() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{State, Status, describe, span};
+    use super::{State, Status, describe, span, state};
     use callgate_oauth::Scopes;
 
     fn status(state: State) -> Status {
@@ -146,6 +153,7 @@ mod tests {
             client_id: None,
             scopes: Some(Scopes::parse("read write")),
             expires_at: Some(1600.9),
+            renews: true,
         }
     }
 
@@ -154,8 +162,16 @@ mod tests {
         assert_eq!(
             describe("example", &status(State::LoggedIn), 1000),
             "example\n  url     https://mcp.example/mcp?a=1&b=2\n  \
-             state   logged in; the token ends in 10 minutes\n  \
+             state   logged in; the token ends in 10 minutes and renews itself\n  \
              issuer  https://as.example\n  scopes  read write\n"
+        );
+        let unrenewed = Status {
+            renews: false,
+            ..status(State::LoggedIn)
+        };
+        assert_eq!(
+            state(&unrenewed, 1000),
+            "logged in; ends in 10 minutes, as nothing renews the token"
         );
         let ended = Status {
             issuer: None,

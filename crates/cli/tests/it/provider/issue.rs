@@ -1,12 +1,14 @@
 use std::collections::HashMap;
 
 use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
+use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 use url::Url;
 
 use super::http::{Request, Response};
 use super::servers::{State, World};
+
+const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
 pub(super) fn metadata(world: &World) -> Response {
     let base = &world.base;
@@ -14,6 +16,8 @@ pub(super) fn metadata(world: &World) -> Response {
         "issuer": base,
         "authorization_endpoint": format!("{base}/authorize"),
         "token_endpoint": format!("{base}/token"),
+        "device_authorization_endpoint": format!("{base}/device"),
+        "token_endpoint_auth_methods_supported": ["client_secret_basic", "private_key_jwt", "none"],
         "response_types_supported": ["code"],
         "code_challenge_methods_supported": ["S256"],
         "authorization_response_iss_parameter_supported": true,
@@ -58,8 +62,31 @@ pub(super) fn authorize(world: &World, request: &Request) -> Response {
     Response::json(302, &Value::Null).with("location", back)
 }
 
-pub(super) fn token(world: &World, request: &Request) -> Response {
+/// Gives out a code that is good once somebody has opened the page `/activate`.
+pub(super) fn device(world: &World, request: &Request) -> Response {
     let mut state = world.state();
+    let code = state.issue("device-code");
+    let scope = request.form().get("scope").cloned().unwrap_or_default();
+    state.waiting = Some((code.clone(), scope));
+    let codes = json!({
+        "device_code": code,
+        "user_code": "ABCD-EFGH",
+        "verification_uri": format!("{}/activate", world.base),
+        "expires_in": 60,
+        "interval": 1,
+    });
+    Response::json(200, &codes)
+}
+
+pub(super) fn activate(world: &World) -> Response {
+    let mut state = world.state();
+    let waiting = state.waiting.take();
+    state.codes.extend(waiting);
+    Response::json(200, &Value::Null)
+}
+
+pub(super) fn token(world: &World, request: &Request) -> Response {
+    let mut state = world.state_of_tokens();
     let form = request.form();
     let grant = form.get("grant_type").cloned().unwrap_or_default();
     if state.is_unavailable {
@@ -76,6 +103,10 @@ pub(super) fn token(world: &World, request: &Request) -> Response {
         "authorization_code" => state.codes.remove(&given("code")),
         "refresh_token" => state.refresh_tokens.remove(&given("refresh_token")),
         "client_credentials" => Some(given("scope")),
+        DEVICE_CODE if state.waiting.is_some() => {
+            return Response::json(400, &json!({ "error": "authorization_pending" }));
+        }
+        DEVICE_CODE => state.codes.remove(&given("device_code")),
         _ => None,
     };
     let Some(scope) = scope else {
@@ -122,18 +153,21 @@ fn tokens(state: &mut State, scope: String, lifetime: u64, grant: &str) -> Value
     tokens
 }
 
-/// Who asks: `configured` has a secret, others have none.
+/// Who asks: `configured` has a secret and a key, others have neither.
 fn client(world: &World, request: &Request, form: &HashMap<String, String>) -> Option<String> {
-    let id = match &request.authorization {
-        None => form.get("client_id")?.clone(),
-        Some(header) => {
-            let pair = BASE64_STANDARD
-                .decode(header.strip_prefix("Basic ")?)
-                .ok()?;
-            let pair = String::from_utf8(pair).ok()?;
-            let (id, secret) = pair.split_once(':')?;
-            return (id == "configured" && secret == world.settings.secret).then(|| id.to_owned());
-        }
-    };
-    (id != "configured").then_some(id)
+    if let Some(assertion) = form.get("client_assertion") {
+        let claims = BASE64_URL_SAFE_NO_PAD.decode(assertion.split('.').nth(1)?);
+        let claims: Value = serde_json::from_slice(&claims.ok()?).ok()?;
+        let is_configured = claims["sub"] == "configured" && claims["aud"] == world.base;
+        return is_configured.then(|| "configured".to_owned());
+    }
+    if let Some(header) = &request.authorization {
+        let pair = BASE64_STANDARD.decode(header.strip_prefix("Basic ")?);
+        let is_configured =
+            pair.ok()? == format!("configured:{}", world.settings.secret).as_bytes();
+        return is_configured.then(|| "configured".to_owned());
+    }
+    form.get("client_id")
+        .filter(|id| *id != "configured")
+        .cloned()
 }

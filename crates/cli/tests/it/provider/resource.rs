@@ -15,7 +15,8 @@ pub(super) fn metadata(world: &World) -> Response {
     )
 }
 
-/// An MCP server with a tool for everybody who is logged in, and one that needs the scope `admin`.
+/// An MCP server with a tool for everybody who is logged in, one that needs the scope `admin`, and one
+/// that repeats what it should not.
 pub(super) fn call(world: &World, request: &Request) -> Response {
     let token = request
         .authorization
@@ -29,10 +30,14 @@ pub(super) fn call(world: &World, request: &Request) -> Response {
     let result = match message["method"].as_str() {
         Some("tools/list") => json!({ "tools": [
             { "name": "whoami", "description": "Tell who asks", "inputSchema": { "type": "object" } },
+            { "name": "fail", "description": "Goes wrong", "inputSchema": { "type": "object" } },
             { "name": "purge", "description": "Needs more scopes", "inputSchema": { "type": "object" } },
         ] }),
         Some("tools/call") if message["params"]["name"] == "purge" && !scope.contains("admin") => {
             return refuse(world, 403, r#", error="insufficient_scope", scope="admin""#);
+        }
+        Some("tools/call") if message["params"]["name"] == "fail" => {
+            return Response::json(500, &json!({ "sent": request.authorization }));
         }
         Some("tools/call") => json!({ "content": [
             { "type": "text", "text": format!("somebody who may {scope}") },

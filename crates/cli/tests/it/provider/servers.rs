@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 use std::net::TcpListener;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use super::http::{self, Request, Response};
 use super::{issue, resource};
@@ -30,6 +30,7 @@ pub(super) struct World {
     pub(super) base: String,
     pub(super) settings: Settings,
     pub(super) state: Mutex<State>,
+    changed: Condvar,
 }
 
 #[derive(Default)]
@@ -42,8 +43,11 @@ pub(super) struct State {
     pub(super) codes: HashMap<String, String>,
     pub(super) access_tokens: HashMap<String, String>,
     pub(super) refresh_tokens: HashMap<String, String>,
+    /// The code that nobody has entered yet, and its scopes.
+    pub(super) waiting: Option<(String, String)>,
     /// Whether the token endpoint has a bad moment.
     pub(super) is_unavailable: bool,
+    keeps_waiting: bool,
     issued: usize,
 }
 
@@ -66,6 +70,7 @@ impl Provider {
             base: base.clone(),
             settings,
             state: Mutex::default(),
+            changed: Condvar::new(),
         });
         let answering = world.clone();
         http::serve(listener, move |request| answer(&answering, request));
@@ -101,6 +106,12 @@ impl Provider {
         self.world.state().refresh_tokens.clear();
     }
 
+    /// Has the token endpoint answer nobody, until it may.
+    pub(crate) fn keep_waiting(&self, is_waiting: bool) {
+        self.world.state().keeps_waiting = is_waiting;
+        self.world.changed.notify_all();
+    }
+
     /// Gives the token endpoint a bad moment, or ends it.
     pub(crate) fn be_unavailable(&self, is_unavailable: bool) {
         self.world.state().is_unavailable = is_unavailable;
@@ -110,6 +121,13 @@ impl Provider {
 impl World {
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap()
+    }
+
+    /// The state, once the token endpoint may answer.
+    pub(super) fn state_of_tokens(&self) -> MutexGuard<'_, State> {
+        let state = self.state();
+        let may_answer = self.changed.wait_while(state, |state| state.keeps_waiting);
+        may_answer.unwrap()
     }
 }
 
@@ -130,6 +148,8 @@ fn answer(world: &World, request: &Request) -> Response {
         "/.well-known/oauth-authorization-server" => issue::metadata(world),
         "/register" => issue::register(world, request),
         "/authorize" => issue::authorize(world, request),
+        "/device" => issue::device(world, request),
+        "/activate" => issue::activate(world),
         "/token" => issue::token(world, request),
         "/revoke" => issue::revoke(world, request),
         _ => Response::json(404, &serde_json::Value::Null),

@@ -1,0 +1,207 @@
+use std::fs;
+use std::net::TcpListener;
+
+use super::expected::logged_in;
+use crate::fixture::{Home, LoggingIn, Ran};
+use crate::provider::{Provider, Settings};
+
+#[test]
+fn a_client_that_was_registered_by_hand_is_remembered() {
+    let (home, provider) = (
+        Home::new(),
+        Provider::start(Settings {
+            registers: false,
+            ..Settings::default()
+        }),
+    );
+    let url = &provider.url;
+    let port = free_port();
+    assert_eq!(
+        home.run(&["auth", url, "--callback-port", &port]),
+        Ran::failed(
+            3,
+            &format!(
+                "error: {} does not register clients by itself\n\
+                 hint: register a client there, with the redirect URI http://127.0.0.1:{port}/mcp/oauth/callback\n\
+                 hint: then run `callgate auth {url} --client-id ID`, with the secret of the client, \
+                 if it has one, in the variable CALLGATE_CLIENT_SECRET\n",
+                provider.issuer()
+            )
+        )
+    );
+
+    let file = home.path().join("secret");
+    fs::write(&file, Settings::default().secret).unwrap();
+    let file = file.to_str().unwrap();
+    let ran = home.log_in(
+        url,
+        &["--client-id", "configured", "--client-secret-file", file],
+    );
+    assert_eq!(ran.stdout, logged_in(&provider, "read"));
+    provider.end_access_tokens();
+    let ran = home.run(&["call", url, "whoami"]);
+    assert_eq!(ran, Ran::printed("somebody who may read\n"));
+    let ran = home.log_in(url, &["--again"]);
+    assert_eq!(ran.stdout, logged_in(&provider, "read"));
+    assert_eq!(
+        provider.events(),
+        [
+            "authorize configured for read",
+            "authorization_code of configured",
+            "refresh_token of configured",
+            "authorize configured for read",
+            "authorization_code of configured",
+        ]
+    );
+}
+
+#[test]
+fn a_program_logs_in_as_itself_and_again_when_its_token_ends() {
+    let (home, provider) = (Home::new(), Provider::start(Settings::default()));
+    let url = &provider.url;
+    let credentials = [
+        "auth",
+        url,
+        "--client-credentials",
+        "--client-id",
+        "configured",
+    ];
+    assert_eq!(
+        home.run(&credentials),
+        Ran::failed(
+            1,
+            "error: the client has nothing to prove itself with\n\
+             hint: put its secret in the variable CALLGATE_CLIENT_SECRET, \
+             or pass --client-secret-file FILE or --private-key FILE\n"
+        )
+    );
+    let mut command = home.command(&credentials);
+    command.env("CALLGATE_CLIENT_SECRET", Settings::default().secret);
+    let ran = Ran::from(command.output().unwrap());
+    assert_eq!(ran, Ran::printed(&logged_in(&provider, "read")));
+    provider.end_access_tokens();
+    let ran = home.run(&["call", url, "whoami"]);
+    assert_eq!(ran, Ran::printed("somebody who may read\n"));
+    assert_eq!(
+        provider.events(),
+        [
+            "client_credentials of configured",
+            "client_credentials of configured"
+        ]
+    );
+}
+
+#[test]
+fn a_client_may_prove_itself_by_a_key() {
+    let (home, provider) = (Home::new(), Provider::start(Settings::default()));
+    let url = &provider.url;
+    let file = home.path().join("key.pem");
+    fs::write(&file, "no key").unwrap();
+    let path = file.canonicalize().unwrap();
+    let credentials = [
+        "auth",
+        url,
+        "--client-credentials",
+        "--client-id",
+        "configured",
+        "--private-key",
+        path.to_str().unwrap(),
+    ];
+    let ran = home.run(&credentials);
+    assert_eq!(ran.exit, Some(1), "{ran:?}");
+    assert!(
+        ran.stderr.ends_with(
+            "\nhint: it must be a private key in PKCS#8 PEM, for ES256, RS256 or EdDSA\n"
+        ),
+        "{ran:?}"
+    );
+
+    let key = rcgen::KeyPair::generate().unwrap();
+    fs::write(&file, key.serialize_pem()).unwrap();
+    assert_eq!(
+        home.run(&credentials),
+        Ran::printed(&logged_in(&provider, "read"))
+    );
+    provider.end_access_tokens();
+    let ran = home.run(&["call", url, "whoami"]);
+    assert_eq!(ran, Ran::printed("somebody who may read\n"));
+    assert_eq!(
+        provider.events(),
+        [
+            "client_credentials of configured",
+            "client_credentials of configured"
+        ]
+    );
+}
+
+#[test]
+fn another_port_is_only_for_clients_that_register_themselves() {
+    let (home, provider) = (Home::new(), Provider::start(Settings::default()));
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = other.local_addr().unwrap();
+    let port = address.port().to_string();
+    let login = ["auth", &provider.url, "--callback-port", &port];
+    assert_eq!(
+        home.run(&[&login[..], &["--client-id", "configured"]].concat()),
+        Ran::failed(
+            1,
+            &format!(
+                "error: cannot listen on {address} for the login: another program has this port\n\
+                 hint: end the other program, or log in without the port: add --no-browser\n\
+                 hint: if the client is registered with another port, add --callback-port PORT\n"
+            )
+        )
+    );
+    let ran = LoggingIn::start(&mut home.command(&login)).consent();
+    assert_eq!(ran.stdout, logged_in(&provider, "read"));
+}
+
+#[test]
+fn a_wrong_secret_is_reported() {
+    let (home, provider) = (Home::new(), Provider::start(Settings::default()));
+    let url = &provider.url;
+    let mut command = home.command(&[
+        "auth",
+        url,
+        "--client-credentials",
+        "--client-id",
+        "configured",
+    ]);
+    let ran = command.env("CALLGATE_CLIENT_SECRET", "wrong").output();
+    assert_eq!(
+        Ran::from(ran.unwrap()),
+        Ran::failed(
+            3,
+            &format!(
+                "error: the authorization server gave no token: invalid_client\n\
+                 hint: check the id of the client and its secret or key, and run `callgate auth {url}` with them\n"
+            )
+        )
+    );
+    assert_eq!(provider.events(), ["client_credentials by a stranger"]);
+}
+
+#[test]
+fn a_described_client_has_an_https_address() {
+    let home = Home::new();
+    assert_eq!(
+        home.run(&[
+            "auth",
+            "http://127.0.0.1:1/mcp",
+            "--client-metadata-url",
+            "http://a.example/c"
+        ]),
+        Ran::failed(
+            1,
+            "error: `http://a.example/c` does not describe a client: the id of a client is an https URL \
+             with a path, and without credentials, dots or fragment\n\
+             hint: docs/login.md says what to put there\n"
+        )
+    );
+}
+
+/// A port that nobody has at the moment.
+fn free_port() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port().to_string()
+}

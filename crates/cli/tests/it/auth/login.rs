@@ -1,0 +1,207 @@
+use std::process::Stdio;
+
+use super::expected::{ASKED, logged_in};
+use crate::fixture::{Home, LoggingIn, Ran};
+use crate::provider::{self, Provider, Settings};
+
+#[test]
+fn one_login_is_enough_for_every_later_command() {
+    let (home, provider) = (Home::new(), Provider::start(Settings::default()));
+    assert_eq!(
+        home.log_in(&provider.url, &[]),
+        Ran {
+            stdout: logged_in(&provider, "read"),
+            stderr: ASKED.to_owned(),
+            exit: Some(0),
+        }
+    );
+    assert_eq!(
+        home.run(&["list", &provider.url]),
+        Ran::printed("whoami  Tell who asks\nfail    Goes wrong\npurge   Needs more scopes\n")
+    );
+    assert_eq!(
+        home.run(&["call", &provider.url, "whoami"]),
+        Ran::printed("somebody who may read\n")
+    );
+    assert_eq!(
+        home.run(&["auth", &provider.url]),
+        Ran::printed(&logged_in(&provider, "read"))
+    );
+    assert_eq!(
+        provider.events(),
+        [
+            "register",
+            "authorize registered for read",
+            "authorization_code of registered"
+        ]
+    );
+}
+
+#[test]
+fn the_address_of_the_last_page_can_be_pasted() {
+    let (home, provider) = (Home::new(), Provider::start(Settings::default()));
+    let mut command = home.command(&["auth", &provider.url, "--no-browser"]);
+    let mut login = LoggingIn::start(command.stdin(Stdio::piped()));
+    let (back, _) = provider::get(&login.page);
+    let back = back.unwrap();
+    assert!(
+        back.starts_with("http://127.0.0.1:19876/mcp/oauth/callback?"),
+        "{back}"
+    );
+    login.tell(&back);
+    assert_eq!(
+        login.end(),
+        Ran {
+            stdout: logged_in(&provider, "read"),
+            stderr: "to log in, open this page in a browser on any machine:\n\n  PAGE\n\n\
+                in the end the browser cannot load a page: that is how it should be.\n\
+                paste the whole address of that page here, within 5 minutes:\n"
+                .to_owned(),
+            exit: Some(0),
+        }
+    );
+}
+
+#[test]
+fn a_refusal_is_told_in_the_browser_and_on_the_terminal() {
+    let (home, provider) = (Home::new(), Provider::start(Settings::default()));
+    let url = &provider.url;
+    let login = home.start_login(url, &["--scope", "forbidden"]);
+    let (back, _) = provider::get(&login.page);
+    let (_, page) = provider::get(&back.unwrap());
+    assert!(
+        page.contains("access was not granted: access_denied"),
+        "{page}"
+    );
+    assert_eq!(
+        login.end(),
+        Ran::failed(
+            3,
+            &format!(
+                "{ASKED}error: access was not granted: access_denied\nhint: to try again, run `callgate auth {url}`\n"
+            )
+        )
+    );
+    assert_eq!(home.run(&["auth", "list"]).stdout, "");
+}
+
+#[test]
+fn whoever_needs_a_login_is_told_how_to_get_one() {
+    let (home, provider) = (Home::new(), Provider::start(Settings::default()));
+    let url = &provider.url;
+    let hints = format!(
+        "hint: log in: run `callgate auth {url}`\n\
+         hint: or send a token: put it in the variable CALLGATE_TOKEN or pass --token-file FILE\n"
+    );
+    assert_eq!(
+        home.run(&["list", url]),
+        Ran::failed(
+            3,
+            &format!("error: a login at {url} is needed: there is none\n{hints}")
+        )
+    );
+    home.log_in(url, &[]);
+    provider.end_logins();
+    assert_eq!(
+        home.run(&["list", url]),
+        Ran::failed(
+            3,
+            &format!(
+                "error: a login at {url} is needed: \
+                 the authorization server does not renew the last one any more\n{hints}"
+            )
+        )
+    );
+}
+
+#[test]
+fn missing_scopes_are_named_and_a_second_login_adds_them() {
+    let (home, provider) = (Home::new(), Provider::start(Settings::default()));
+    let url = &provider.url;
+    home.log_in(url, &[]);
+    assert_eq!(
+        home.run(&["call", url, "purge"]),
+        Ran::failed(
+            3,
+            &format!(
+                "error: a login at {url} is needed: the scopes read admin are missing\n\
+                 hint: log in: run `callgate auth {url} --scope read --scope admin`\n\
+                 hint: or send a token: put it in the variable CALLGATE_TOKEN or pass --token-file FILE\n"
+            )
+        )
+    );
+    let ran = home.log_in(url, &["--scope", "read", "--scope", "admin"]);
+    assert_eq!(ran.stdout, logged_in(&provider, "read admin"));
+    assert_eq!(
+        home.run(&["call", url, "purge"]),
+        Ran::printed("somebody who may read admin\n")
+    );
+}
+
+#[test]
+fn what_is_no_server_is_named() {
+    let home = Home::new();
+    assert_eq!(
+        home.run(&["auth", "example"]),
+        Ran::failed(
+            1,
+            "error: `example` is neither an http(s) URL nor the name of a login\n\
+             hint: run `callgate auth list` to see the names of the logins there are\n"
+        )
+    );
+    assert_eq!(
+        home.run(&["list", "ftp://127.0.0.1/mcp"]),
+        Ran::failed(
+            1,
+            "error: `ftp://127.0.0.1/mcp` is not an http(s) URL\n\
+             hint: for a server that is a command, use --stdio COMMAND\n"
+        )
+    );
+    assert_eq!(
+        home.run(&["auth", "http://127.0.0.1:1/mcp", "--scope", "a\"b"]),
+        Ran::failed(
+            1,
+            "error: `a\"b` cannot be a scope\nhint: write each scope as the server names it, without quotes\n"
+        )
+    );
+}
+
+#[test]
+fn a_code_can_be_entered_on_another_device() {
+    let (home, provider) = (Home::new(), Provider::start(Settings::default()));
+    let login = home.start_login(&provider.url, &["--device"]);
+    assert_eq!(login.page, format!("{}/activate", provider.issuer()));
+    provider::get(&login.page);
+    assert_eq!(
+        login.end(),
+        Ran {
+            stdout: logged_in(&provider, "read"),
+            stderr: "to log in, open this page in a browser on any device:\n\n  PAGE\n\n\
+                and enter this code: ABCD-EFGH\n"
+                .to_owned(),
+            exit: Some(0),
+        }
+    );
+    provider.end_access_tokens();
+    let ran = home.run(&["call", &provider.url, "whoami"]);
+    assert_eq!(ran, Ran::printed("somebody who may read\n"));
+}
+
+#[test]
+fn a_server_without_logins_is_told_from_one_with() {
+    let home = Home::new();
+    let serving = home.serve(&[]);
+    let url = &serving.url;
+    assert_eq!(
+        home.run(&["auth", url, "--callback-port", "0"]),
+        Ran::failed(
+            3,
+            &format!(
+                "error: the authorization server answered the registration with HTTP 404 and no client\n\
+                 hint: with a client that was registered by hand, run `callgate auth {url} --client-id ID`\n\
+                 hint: if the server has tokens but no logins, send a token: \
+                 put it in the variable CALLGATE_TOKEN or pass --token-file FILE\n"
+            )
+        )
+    );
+}
