@@ -27,6 +27,11 @@ pub(crate) enum Command {
     List(List),
     /// Call a tool of a server
     Call(Call),
+    /// Log in to a server, or see the logins there are
+    #[command(visible_alias = "login")]
+    Auth(Auth),
+    /// Log out of a server
+    Logout(Logout),
     /// Print the token that clients of `serve` must send
     Token,
 }
@@ -92,4 +97,87 @@ pub(crate) struct Reach {
     /// Give up when nothing is heard for this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) timeout: u64,
+}
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct Auth {
+    #[command(subcommand)]
+    pub(crate) command: Option<AuthCommand>,
+
+    #[command(flatten)]
+    pub(crate) login: LogIn,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuthCommand {
+    /// List the logins there are
+    List,
+    /// Take over the logins of OpenCode
+    Import {
+        /// The file mcp-auth.json of OpenCode, unless it is where OpenCode keeps it
+        #[arg(value_name = "FILE")]
+        file: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LogIn {
+    /// The server: its http(s) URL, or the name of a login
+    #[arg(value_name = "URL", required = true)]
+    pub(crate) server: Option<String>,
+
+    /// Log in again although there is a login that works
+    #[arg(long)]
+    pub(crate) again: bool,
+
+    /// Ask for this scope; may be repeated
+    #[arg(long, value_name = "SCOPE")]
+    pub(crate) scope: Vec<String>,
+
+    /// Print the page to open, and read the address that it leads to from standard input
+    #[arg(long)]
+    pub(crate) no_browser: bool,
+
+    /// Print a code to enter in a browser on another device
+    #[arg(long, conflicts_with = "no_browser")]
+    pub(crate) device: bool,
+
+    #[command(flatten)]
+    pub(crate) client: Client,
+
+    /// Have the browser come back to this port
+    #[arg(long, value_name = "PORT", default_value_t = 19876)]
+    pub(crate) callback_port: u16,
+}
+
+/// Who we are to the authorization server, unless we register there by ourselves.
+#[derive(Debug, Args)]
+pub(crate) struct Client {
+    /// Be the client that somebody registered with this id
+    #[arg(long, value_name = "ID", conflicts_with = "client_metadata_url")]
+    pub(crate) client_id: Option<String>,
+
+    /// Read the secret of the client from this file; the variable CALLGATE_CLIENT_SECRET does the same
+    #[arg(long, value_name = "FILE", requires = "client_id")]
+    pub(crate) client_secret_file: Option<PathBuf>,
+
+    /// Prove to be the client by the private key in this file, in PEM
+    #[arg(long, value_name = "FILE", requires = "client_id")]
+    pub(crate) private_key: Option<PathBuf>,
+
+    /// Log in as the client itself, without a person
+    #[arg(long, requires = "client_id", conflicts_with_all = ["no_browser", "device"])]
+    pub(crate) client_credentials: bool,
+
+    /// Be the client that is described at this https URL
+    #[arg(long, value_name = "URL")]
+    pub(crate) client_metadata_url: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Logout {
+    /// The server: its http(s) URL, or the name of a login
+    #[arg(value_name = "URL")]
+    pub(crate) server: String,
 }

@@ -14,14 +14,7 @@ impl DataDir {
         if let Some(path) = flag {
             return Ok(Self(path.to_owned()));
         }
-        let absolute = |name: &str| {
-            env::var_os(name)
-                .map(PathBuf::from)
-                .filter(|p| p.is_absolute())
-        };
-        let base = absolute("XDG_DATA_HOME")
-            .or_else(|| absolute("HOME").map(|home| home.join(".local/share")))
-            .context("there is no HOME to keep state in; pass --data-dir DIR")?;
+        let base = base().context("there is nowhere to keep state; pass --data-dir DIR")?;
         Ok(Self(base.join("callgate")))
     }
 
@@ -40,4 +33,16 @@ impl DataDir {
             .create(&self.0)
             .with_context(|| format!("cannot create {}", self.0.display()))
     }
+}
+
+/// The directory in which every program keeps the state of this user.
+pub(crate) fn base() -> Result<PathBuf> {
+    let absolute = |name: &str| {
+        env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|p| p.is_absolute())
+    };
+    absolute("XDG_DATA_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local/share")))
+        .context("there is no HOME")
 }

@@ -4,6 +4,8 @@ use std::process::ExitCode;
 use callgate_mcp::{Error, Kind};
 use serde::Serialize;
 
+use crate::login_error;
+
 /// A failed command: what went wrong, what to do next, and the exit code.
 #[derive(Debug)]
 pub(crate) struct CommandError {
@@ -24,6 +26,22 @@ pub(crate) enum Exit {
     Unreachable = 4,
     /// The tool failed or does not exist.
     ToolFailed = 5,
+}
+
+/// The next step when a server cannot be reached.
+pub(crate) const CHECK_THE_SERVER: &str =
+    "check that the server is running and the address is right";
+
+impl Exit {
+    /// What the failure of a request comes to.
+    pub(crate) fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Unauthorized => Self::LoginRequired,
+            Kind::Connect | Kind::Closed | Kind::Timeout => Self::Unreachable,
+            Kind::InvalidParams | Kind::Rpc => Self::ToolFailed,
+            _ => Self::Unexpected,
+        }
+    }
 }
 
 impl CommandError {
@@ -50,23 +68,36 @@ impl CommandError {
     /// Prints the error on standard error and returns the exit code.
     pub(crate) fn report(&self, json: bool) -> ExitCode {
         if json {
-            let message = format!("{:#}", self.source);
             let report = Report {
                 error: Body {
                     kind: self.exit,
-                    message,
+                    message: self.message(),
                     hints: &self.hints,
                 },
             };
             let line = serde_json::to_string(&report).expect("a report is plain JSON");
             eprintln!("{line}");
         } else {
-            eprintln!("error: {:#}", self.source);
+            eprintln!("error: {}", self.message());
             for hint in &self.hints {
                 eprintln!("hint: {hint}");
             }
         }
         ExitCode::from(self.exit as u8)
+    }
+
+    /// The error and its causes, without those that are told already.
+    fn message(&self) -> String {
+        let mut message = String::new();
+        for cause in self.source.chain() {
+            let cause = cause.to_string();
+            if message.is_empty() {
+                message = cause;
+            } else if !message.ends_with(&cause) {
+                message = format!("{message}: {cause}");
+            }
+        }
+        message
     }
 }
 
@@ -91,20 +122,11 @@ impl From<anyhow::Error> for CommandError {
 impl From<Error> for CommandError {
     fn from(error: Error) -> Self {
         let kind = error.kind();
-        let exit = match kind {
-            Kind::Unauthorized => Exit::LoginRequired,
-            Kind::Connect | Kind::Closed | Kind::Timeout => Exit::Unreachable,
-            Kind::InvalidParams | Kind::Rpc => Exit::ToolFailed,
-            _ => Exit::Unexpected,
-        };
-        let error = Self::new(exit, error);
+        let hints = login_error::hints_for_request(&error);
+        let error = Self::new(Exit::of(kind), error);
         match kind {
-            Kind::Unauthorized => error.hint(
-                "send a token: put it in the variable CALLGATE_TOKEN or pass --token-file FILE",
-            ),
-            Kind::Connect => {
-                error.hint("check that the server is running and the address is right")
-            }
+            Kind::Unauthorized => hints.into_iter().fold(error, Self::hint),
+            Kind::Connect => error.hint(CHECK_THE_SERVER),
             Kind::Timeout => error.hint("wait longer with --timeout SECONDS"),
             _ => error,
         }

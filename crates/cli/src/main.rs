@@ -2,24 +2,33 @@
 //!
 //! # Layout
 //! - `args`: what can be typed. `command`: one file per command.
-//! - `target`: a server that is given on the command line. `arguments`: those of a tool call.
+//! - `target`: a server that is given on the command line, reached with `credentials`.
+//! - `arguments`: those of a tool call.
+//! - `logins`: the logins of the user. `consent`, `client_choice`: how to get one, and as which client.
 //! - `data_dir`, `token`: state on disk.
-//! - `error`, `output`: what the user sees.
+//! - `error`, `login_error`, `output`: what the user sees.
 
 mod args;
 mod arguments;
+mod client_choice;
 mod command;
+mod consent;
+mod credentials;
 mod data_dir;
 mod error;
+mod login_error;
+mod logins;
 mod output;
 mod target;
 mod token;
 
 use std::io;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use callgate_mcp::transport::child::supervisor;
 use clap::Parser;
+use tokio::runtime::Runtime;
 use tracing_subscriber::EnvFilter;
 
 use crate::args::{Cli, Command};
@@ -43,19 +52,30 @@ fn main() -> ExitCode {
         }
     };
     log_to_stderr();
-    match run(&cli) {
+    let runtime = match Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => return CommandError::from(error).report(cli.json),
+    };
+    let exit = match runtime.block_on(run(&cli)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => error.report(cli.json),
-    }
+    };
+    // A thread that waits for the terminal cannot be stopped and must not keep us.
+    runtime.shutdown_timeout(GRACE);
+    exit
 }
 
-#[tokio::main]
+/// How long whatever was begun may take to end.
+const GRACE: Duration = Duration::from_secs(2);
+
 async fn run(cli: &Cli) -> Result<(), CommandError> {
     let data_dir = cli.data_dir.as_deref();
     match &cli.command {
         Command::Serve(args) => command::serve::run(args, data_dir).await,
-        Command::List(args) => command::list::run(args, cli.json).await,
-        Command::Call(args) => command::call::run(args, cli.json).await,
+        Command::List(args) => command::list::run(args, data_dir, cli.json).await,
+        Command::Call(args) => command::call::run(args, data_dir, cli.json).await,
+        Command::Auth(args) => command::auth::run(args, data_dir, cli.json).await,
+        Command::Logout(args) => command::logout::run(args, data_dir, cli.json).await,
         Command::Token => command::token::run(data_dir),
     }
 }

@@ -41,6 +41,11 @@ pub(crate) fn visible(text: &str) -> String {
         .collect()
 }
 
+/// The text as one argument that a shell leaves as it is.
+pub(crate) fn argument(text: &str) -> String {
+    shlex::try_quote(text).map_or_else(|_| visible(text), Into::into)
+}
+
 fn line(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     out.write_all(bytes)?;

@@ -1,20 +1,21 @@
 use std::env;
-use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use callgate_mcp::Service;
 use callgate_mcp::client::{CallOptions, Client};
 use callgate_mcp::transport::child::{ChildConfig, Environment, Supervisor};
-use callgate_mcp::transport::http::client::{Config, Headers};
+use callgate_mcp::transport::http::client::Config;
 use callgate_mcp::upstream::{self, Process, Remote};
 use callgate_mcp::wire::implementation::Implementation;
+use callgate_oauth::keeper::Keeper;
 
 use crate::args::Reach;
+use crate::credentials::Credentials;
 use crate::error::CommandError;
-
-const TOKEN_VARIABLE: &str = "CALLGATE_TOKEN";
+use crate::logins::http_url;
 
 /// A server that is given on the command line, for as long as one command needs it.
 pub(crate) struct Target {
@@ -25,15 +26,22 @@ pub(crate) struct Target {
 /// Whatever revision it speaks.
 enum Server {
     Process(Arc<Process>),
-    Remote(Arc<Remote>),
+    Remote {
+        remote: Arc<Remote>,
+        keeper: Option<Arc<Keeper>>,
+    },
 }
 
 impl Target {
     /// Starts the command, or prepares to speak with the URL, which is not contacted yet.
-    pub(crate) fn connect(reach: &Reach, url: Option<&str>) -> Result<Self, CommandError> {
+    pub(crate) fn connect(
+        reach: &Reach,
+        url: Option<&str>,
+        data_dir: Option<&Path>,
+    ) -> Result<Self, CommandError> {
         let server = match (&reach.stdio, url) {
             (Some(command), _) => Server::Process(Arc::new(spawn(command)?)),
-            (None, Some(url)) => Server::Remote(Arc::new(remote(reach, url)?)),
+            (None, Some(url)) => remote(reach, url, data_dir)?,
             (None, None) => {
                 return Err(CommandError::usage("no server is given")
                     .hint("name a URL, or a command with --stdio"));
@@ -51,7 +59,12 @@ impl Target {
     pub(crate) async fn close(self) {
         match self.server {
             Server::Process(process) => process.close().await,
-            Server::Remote(remote) => remote.close().await,
+            Server::Remote { remote, keeper } => {
+                remote.close().await;
+                if let Some(keeper) = keeper {
+                    keeper.settle().await;
+                }
+            }
         }
     }
 }
@@ -60,7 +73,7 @@ impl Server {
     fn service(&self) -> Arc<dyn Service> {
         match self {
             Self::Process(process) => process.clone(),
-            Self::Remote(remote) => remote.clone(),
+            Self::Remote { remote, .. } => remote.clone(),
         }
     }
 }
@@ -84,37 +97,35 @@ fn spawn(command: &str) -> Result<Process, CommandError> {
     Ok(Process::spawn(&config, upstream::Config::default())?)
 }
 
-fn remote(reach: &Reach, url: &str) -> Result<Remote, CommandError> {
-    let mut headers = Headers::default();
+fn remote(reach: &Reach, url: &str, data_dir: Option<&Path>) -> Result<Server, CommandError> {
+    let server = http_url(url).ok_or_else(|| {
+        CommandError::usage(format!("`{url}` is not an http(s) URL"))
+            .hint("for a server that is a command, use --stdio COMMAND")
+    })?;
+    let mut config = Config::new(url);
     for header in &reach.header {
         let (name, value) = header.split_once(':').ok_or_else(|| {
             CommandError::usage(format!("`{header}` is not a header"))
                 .hint("write it as NAME: VALUE")
         })?;
-        headers = headers
-            .with(name.trim(), value.trim())
-            .map_err(anyhow::Error::from)?;
+        let headers = config.headers.with(name.trim(), value.trim());
+        config.headers = headers.map_err(anyhow::Error::from)?;
     }
-    if let Some(token) = bearer_token(reach)? {
-        headers = headers
-            .with("authorization", &format!("Bearer {token}"))
-            .map_err(|_| anyhow!("the token holds characters that cannot stand in a header"))?;
+    let mut keeper = None;
+    match Credentials::find(reach, &server, data_dir)? {
+        Credentials::Header => {}
+        Credentials::Token(token) => {
+            let headers = config
+                .headers
+                .with("authorization", &format!("Bearer {token}"));
+            config.headers = headers
+                .map_err(|_| anyhow!("the token holds characters that cannot stand in a header"))?;
+        }
+        Credentials::Login(login) => {
+            config.authorizer = Some(login.clone());
+            keeper = Some(login);
+        }
     }
-    let config = Config {
-        headers,
-        ..Config::new(url)
-    };
-    Ok(Remote::new(url, config)?)
-}
-
-fn bearer_token(reach: &Reach) -> Result<Option<String>, CommandError> {
-    let token = match &reach.token_file {
-        Some(path) => Some(
-            fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?,
-        ),
-        None => env::var(TOKEN_VARIABLE).ok(),
-    };
-    Ok(token
-        .map(|token| token.trim().to_owned())
-        .filter(|token| !token.is_empty()))
+    let remote = Arc::new(Remote::new(url, config)?);
+    Ok(Server::Remote { remote, keeper })
 }

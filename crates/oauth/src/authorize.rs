@@ -33,6 +33,8 @@ pub struct AuthorizationRequest<'a> {
     pub resource: &'a str,
     /// What the token is for; empty leaves it to the authorization server.
     pub scopes: &'a Scopes,
+    /// The name of the key that the token will be bound to, if it will be.
+    pub dpop_jkt: Option<&'a str>,
     /// What makes this request unique.
     pub nonces: &'a Nonces,
 }
@@ -74,6 +76,9 @@ impl AuthorizationRequest<'_> {
             .append_pair("resource", self.resource);
         if !self.scopes.is_empty() {
             query.append_pair("scope", &self.scopes.to_string());
+        }
+        if let Some(thumbprint) = self.dpop_jkt {
+            query.append_pair("dpop_jkt", thumbprint);
         }
         if self.scopes.contains(OFFLINE_ACCESS) {
             // OpenID Connect ignores the scope of whoever does not ask for consent.
@@ -168,6 +173,7 @@ mod tests {
                 redirect_uri: "http://127.0.0.1:1/cb",
                 resource: "https://a.example/mcp",
                 scopes: &Scopes::parse(scopes),
+                dpop_jkt: None,
                 nonces: &Nonces::new([1; 32], [2; 32]),
             };
             String::from(request.url().unwrap())
@@ -227,6 +233,7 @@ mod tests {
                 resource: String::new(),
                 authorization_servers: Vec::new(),
                 scopes_supported: Scopes::parse(listed),
+                dpop_bound_access_tokens_required: false,
             });
             let configured = configured.map(Scopes::parse);
             let selected = select_scopes(

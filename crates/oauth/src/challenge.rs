@@ -1,6 +1,7 @@
-//! The `WWW-Authenticate` header (RFC 9110, section 11.6.1; RFC 6750, section 3; RFC 9728, section 5.1).
+//! The `WWW-Authenticate` header (RFC 9110, section 11.6.1; RFC 6750, section 3; RFC 9728, section 5.1; RFC 9449, section 7.1).
 
 use crate::Scopes;
+use crate::dpop::USE_DPOP_NONCE;
 
 /// What a server said when it refused a request for want of a token or of a scope.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,6 +12,8 @@ pub struct Challenge {
     pub scope: Option<Scopes>,
     /// What was wrong with the token.
     pub error: Option<String>,
+    /// Whether one of the challenges asks for a proof, of a kind that we can make, that the token is ours.
+    pub dpop: bool,
 }
 
 /// The longest header that is read.
@@ -23,15 +26,22 @@ impl Challenge {
     /// What follows a syntax error is ignored.
     pub fn find<'a>(headers: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         let mut best: Option<Self> = None;
+        let mut dpop = false;
         let challenges = headers.into_iter().flat_map(parse);
         for challenge in challenges.filter(RawChallenge::asks_for_token) {
             let challenge = challenge.read();
+            dpop |= challenge.dpop;
             let better = |best: &Self| challenge.rank() > best.rank();
             if best.as_ref().is_none_or(better) {
                 best = Some(challenge);
             }
         }
-        best
+        best.map(|best| Self { dpop, ..best })
+    }
+
+    /// Whether the same token would do, with the server's nonce in the proof.
+    pub fn is_use_dpop_nonce(&self) -> bool {
+        self.error.as_deref() == Some(USE_DPOP_NONCE)
     }
 
     /// Whether a token with more scopes would do.
@@ -51,10 +61,17 @@ struct RawChallenge<'a> {
 
 impl RawChallenge<'_> {
     fn asks_for_token(&self) -> bool {
-        let schemes = ["bearer", "dpop"];
-        schemes
-            .iter()
-            .any(|it| self.scheme.eq_ignore_ascii_case(it))
+        self.is("bearer") || self.is("dpop")
+    }
+
+    fn is(&self, scheme: &str) -> bool {
+        self.scheme.eq_ignore_ascii_case(scheme)
+    }
+
+    /// Whoever lists no signatures takes those that the authorization server took.
+    fn takes_our_proofs(&self) -> bool {
+        let algorithms = self.parameter("algs");
+        self.is("dpop") && algorithms.is_none_or(|list| list.split(' ').any(|it| it == "ES256"))
     }
 
     fn read(&self) -> Challenge {
@@ -65,6 +82,7 @@ impl RawChallenge<'_> {
                 .map(Scopes::parse)
                 .filter(|scopes| !scopes.is_empty()),
             error: self.parameter("error").map(str::to_owned),
+            dpop: self.takes_our_proofs(),
         }
     }
 
@@ -193,7 +211,28 @@ mod tests {
             resource_metadata: url.map(str::to_owned),
             scope: scope.map(Scopes::parse),
             error: error.map(str::to_owned),
+            dpop: false,
         }
+    }
+
+    #[test]
+    fn a_proof_is_asked_for_by_any_challenge_that_takes_ours() {
+        let cases = [
+            ("Bearer", false),
+            ("DPoP", true),
+            ("dpop error=x", true),
+            ("DPoP algs=\"ES384 ES256\"", true),
+            ("DPoP algs=\"ES384\"", false),
+            ("DPoP algs=\"ES256K\"", false),
+            ("Bearer resource_metadata=x, DPoP", true),
+            ("Bearer algs=\"ES256\"", false),
+        ];
+        for (header, expected) in cases {
+            let found = Challenge::find([header]).unwrap();
+            assert_eq!(found.dpop, expected, "{header}");
+        }
+        let nonce = Challenge::find(["DPoP error=\"use_dpop_nonce\""]).unwrap();
+        assert!(nonce.is_use_dpop_nonce());
     }
 
     #[test]
@@ -235,7 +274,10 @@ mod tests {
             ),
             (
                 format!("DPoP algs=\"ES256\", resource_metadata=\"{URL}\""),
-                challenge(Some(URL), None, None),
+                Challenge {
+                    dpop: true,
+                    ..challenge(Some(URL), None, None)
+                },
             ),
             (
                 url(", scope=\"unterminated"),

@@ -34,7 +34,7 @@ fn shown(text: &str) -> String {
 }
 
 /// Whether a terminal would do something other than to show the character, such as to write backward.
-fn is_hidden(c: char) -> bool {
+pub(crate) fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }

@@ -59,6 +59,7 @@ mod tests {
             resource_metadata: None,
             scope: scope.map(Scopes::parse),
             error: error.map(str::to_owned),
+            dpop: false,
         }
     }
 

@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use anyhow::anyhow;
 use callgate_mcp::client::Client;
 use callgate_mcp::wire::RawJson;
@@ -10,7 +12,11 @@ use crate::target::Target;
 use crate::{arguments, output};
 
 /// Calls a tool of a server and prints what it says.
-pub(crate) async fn run(args: &Call, json: bool) -> Result<(), CommandError> {
+pub(crate) async fn run(
+    args: &Call,
+    data_dir: Option<&Path>,
+    json: bool,
+) -> Result<(), CommandError> {
     let (url, rest) = match args.words.split_first() {
         Some((url, rest)) if args.reach.stdio.is_none() => (Some(url.as_str()), rest),
         _ => (None, args.words.as_slice()),
@@ -19,7 +25,7 @@ pub(crate) async fn run(args: &Call, json: bool) -> Result<(), CommandError> {
         return Err(CommandError::usage("no tool is given")
             .hint("run `callgate list` with the same server to see its tools"));
     };
-    let target = Target::connect(&args.reach, url)?;
+    let target = Target::connect(&args.reach, url, data_dir)?;
     let result = call(&target.client, tool, words).await;
     target.close().await;
     print(&result?, json)

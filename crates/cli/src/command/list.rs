@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use callgate_mcp::wire::RawJson;
 use callgate_mcp::wire::tool::Tool;
 
@@ -7,8 +9,12 @@ use crate::output;
 use crate::target::Target;
 
 /// Lists the tools of a server.
-pub(crate) async fn run(args: &List, json: bool) -> Result<(), CommandError> {
-    let target = Target::connect(&args.reach, args.url.as_deref())?;
+pub(crate) async fn run(
+    args: &List,
+    data_dir: Option<&Path>,
+    json: bool,
+) -> Result<(), CommandError> {
+    let target = Target::connect(&args.reach, args.url.as_deref(), data_dir)?;
     let tools = target.client.list_tools().await;
     target.close().await;
     let tools = tools?;

@@ -1,6 +1,8 @@
 //! One file per command.
 
+pub(crate) mod auth;
 pub(crate) mod call;
 pub(crate) mod list;
+pub(crate) mod logout;
 pub(crate) mod serve;
 pub(crate) mod token;

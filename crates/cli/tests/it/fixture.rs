@@ -1,8 +1,10 @@
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
 use tempfile::TempDir;
+
+use crate::provider;
 
 /// The binary under test.
 pub(crate) const CALLGATE: &str = env!("CARGO_BIN_EXE_callgate");
@@ -80,6 +82,73 @@ impl Home {
             .unwrap()
             .to_owned();
         Serving { child, url }
+    }
+}
+
+/// An `auth` that waits for a browser.
+pub(crate) struct LoggingIn {
+    child: Child,
+    stderr: BufReader<ChildStderr>,
+    said: String,
+    /// The page to open.
+    pub(crate) page: String,
+}
+
+impl Home {
+    /// Starts to log in, up to where a page has to be opened.
+    pub(crate) fn start_login(&self, url: &str, args: &[&str]) -> LoggingIn {
+        let mut command = self.command(&["auth", url, "--callback-port", "0"]);
+        command.args(args);
+        LoggingIn::start(&mut command)
+    }
+
+    /// Logs in with a browser that does what it is told.
+    pub(crate) fn log_in(&self, url: &str, args: &[&str]) -> Ran {
+        let login = self.start_login(url, args);
+        let (back, _) = provider::get(&login.page);
+        provider::get(&back.unwrap());
+        login.end()
+    }
+}
+
+impl LoggingIn {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let (mut said, mut page) = (String::new(), String::new());
+        while page.is_empty() {
+            let before = said.len();
+            let read = stderr.read_line(&mut said).unwrap();
+            assert_ne!(read, 0, "no page: {said}");
+            let line = said[before..].trim();
+            if line.starts_with("http") {
+                page = line.to_owned();
+            }
+        }
+        Self {
+            child,
+            stderr,
+            said,
+            page,
+        }
+    }
+
+    /// Tells it something on standard input.
+    pub(crate) fn tell(&mut self, line: &str) {
+        let stdin = self.child.stdin.as_mut().unwrap();
+        writeln!(stdin, "{line}").unwrap();
+    }
+
+    /// What it says in all, with the page left out.
+    pub(crate) fn end(mut self) -> Ran {
+        self.stderr.read_to_string(&mut self.said).unwrap();
+        let output = self.child.wait_with_output().unwrap();
+        let ran = Ran::from(output);
+        Ran {
+            stderr: self.said.replace(&self.page, "PAGE"),
+            ..ran
+        }
     }
 }
 

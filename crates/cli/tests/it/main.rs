@@ -3,8 +3,12 @@
 #![cfg(test)]
 
 #[cfg(unix)]
+mod auth;
+#[cfg(unix)]
 mod call;
 #[cfg(unix)]
 mod fixture;
+#[cfg(unix)]
+mod provider;
 #[cfg(unix)]
 mod serve;

@@ -9,7 +9,7 @@ fn clients_must_send_the_token() {
     let serving = home.serve(&[]);
     let ran = home.run(&["list", &serving.url]);
     assert_eq!(ran.exit, Some(3), "{ran:?}");
-    assert!(ran.stderr.contains("hint: send a token"), "{ran:?}");
+    assert!(ran.stderr.contains("hint: or send a token"), "{ran:?}");
 
     let token = home.run(&["token"]).stdout;
     let call = ["call", &serving.url, "workspace_list"];

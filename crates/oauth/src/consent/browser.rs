@@ -13,25 +13,25 @@ use crate::callback_listener::{CallbackListener, Page, Redirect};
 /// Opens the page in the browser of this machine, and waits for the browser to come back.
 pub struct BrowserConsent {
     listener: CallbackListener,
-    browser: Browser,
+    browser: Option<Browser>,
     notice: Box<dyn Fn(&str) + Send + Sync>,
     /// The browsers that came back and wait for their page.
     waiting: Mutex<Vec<(Secret, Redirect)>>,
 }
 
 impl BrowserConsent {
-    /// Opens pages with `browser`, which comes back to `listener`.
+    /// Opens pages with `browser`, which comes back to `listener`; without one, a person opens them.
     ///
     /// `notice` is told the URL of each page before it is opened: whoever sees no browser can open it
     /// by hand.
     pub fn new(
         listener: CallbackListener,
-        browser: Browser,
+        browser: impl Into<Option<Browser>>,
         notice: impl Fn(&str) + Send + Sync + 'static,
     ) -> Self {
         Self {
             listener,
-            browser,
+            browser: browser.into(),
             notice: Box::new(notice),
             waiting: Mutex::default(),
         }
@@ -77,7 +77,9 @@ impl Consent for BrowserConsent {
         Box::pin(async move {
             let waiter = self.listener.wait_for(state)?;
             (self.notice)(page.as_str());
-            if let Err(error) = self.browser.open(page.as_str()).await {
+            if let Some(browser) = &self.browser
+                && let Err(error) = browser.open(page.as_str()).await
+            {
                 tracing::warn!(%error, "the page has to be opened by hand");
             }
             let redirect = waiter.redirect().await?;

@@ -1,10 +1,13 @@
 use url::Url;
 
 use super::error::FlowError;
+use super::state::Binding;
 use crate::authorize::{select_scopes, with_offline_access};
+use crate::id_jag::IdentityProvider;
+use crate::jwt::Algorithm;
 use crate::metadata::{AuthorizationServer, Issuer, MetadataError, ProtectedResource};
 use crate::registration::{self, Client, Identity, Options};
-use crate::{Challenge, Scopes, Secret};
+use crate::{Challenge, Scopes, Secret, dpop};
 
 /// What a login needs to know.
 #[derive(Clone, Debug)]
@@ -25,6 +28,8 @@ pub struct Config {
     pub scopes: Option<Scopes>,
     /// What to get a token with.
     pub goal: Goal,
+    /// The key that the login has been bound to so far; a new one is made if the server asks for one and there is none.
+    pub dpop_key: Option<dpop::Key>,
     /// The time, in seconds of Unix time.
     pub now: u64,
 }
@@ -36,10 +41,12 @@ pub enum Goal {
     Login,
     /// A person's consent to these scopes.
     StepUp(Scopes),
+    /// A person's consent on another device.
+    DeviceCode,
     /// An earlier login.
     Refresh {
-        /// Who issued it; nobody else sees it.
-        issuer: String,
+        /// Who issued it, if that was recorded; nobody else sees it then.
+        issuer: Option<String>,
         /// Who we were then.
         client: Client,
         /// What it left us.
@@ -47,6 +54,32 @@ pub enum Goal {
     },
     /// Nothing but who we are.
     ClientCredentials,
+    /// A token by which the platform that we run on says who we are (workload identity).
+    ///
+    /// A refusal is final: whoever made the token has to make another one.
+    JwtBearer(Secret),
+    /// A login at an employer's identity provider, which decides who may use the server.
+    Enterprise(Box<IdentityProvider>),
+    /// No token at all: the end of an earlier login.
+    Revoke {
+        /// Who issued it; nobody else sees it.
+        issuer: String,
+        /// Who we were then.
+        client: Client,
+        /// The refresh token, with which all others end, else the access token.
+        token: Secret,
+    },
+}
+
+impl Goal {
+    /// Who issued what the goal gives away.
+    fn issuer(&self) -> Option<&String> {
+        match self {
+            Self::Refresh { issuer, .. } => issuer.as_ref(),
+            Self::Revoke { issuer, .. } => Some(issuer),
+            _ => None,
+        }
+    }
 }
 
 impl Config {
@@ -59,18 +92,18 @@ impl Config {
     pub(super) fn choose_issuer(&self, listed: &[String]) -> Result<String, MetadataError> {
         let configured = self.options.configured.as_ref();
         let configured = configured.and_then(|configured| configured.issuer.as_ref());
-        let knows_us = |issuer: &&String| match &self.goal {
-            Goal::Refresh { issuer: old, .. } => *issuer == old,
-            _ => configured == Some(issuer) || self.options.registrations.knows(issuer),
+        let knows_us = |issuer: &&String| match self.goal.issuer() {
+            Some(old) => *issuer == old,
+            None => configured == Some(issuer) || self.options.registrations.knows(issuer),
         };
         let chosen = listed.iter().find(knows_us).or(listed.first());
         chosen.cloned().ok_or(MetadataError::NoAuthorizationServer)
     }
 
-    /// A refresh token goes back to where it came from, or nowhere.
+    /// A token goes back to where it came from, or nowhere.
     pub(super) fn check_issuer(&self, found: &Issuer) -> Result<(), FlowError> {
-        match &self.goal {
-            Goal::Refresh { issuer, .. } if !found.is(issuer) => Err(FlowError::IssuerChanged {
+        match self.goal.issuer() {
+            Some(issuer) if !found.is(issuer) => Err(FlowError::IssuerChanged {
                 issuer: issuer.clone(),
             }),
             _ => Ok(()),
@@ -92,15 +125,52 @@ impl Config {
         }
     }
 
-    /// Who we are where no person is asked.
+    /// What to bind the token to: if the server asks for it and the authorization server can, or if the login is bound.
+    pub(super) fn binding(
+        &self,
+        resource: Option<&ProtectedResource>,
+        server: &AuthorizationServer,
+    ) -> Result<Option<Binding>, FlowError> {
+        let is_required = resource.is_some_and(|it| it.dpop_bound_access_tokens_required);
+        let is_asked = is_required || self.challenge.as_ref().is_some_and(|it| it.dpop);
+        let mut listed = server.dpop_signing_alg_values_supported.iter().flatten();
+        let is_possible = listed.any(|name| name == Algorithm::Es256.name());
+        let is_bound = matches!(self.goal, Goal::Refresh { .. }) && self.dpop_key.is_some();
+        if is_required && !is_possible && !is_bound {
+            return Err(FlowError::NoDpop {
+                issuer: server.issuer.clone(),
+            });
+        }
+        if !(is_bound || is_asked && is_possible) {
+            return Ok(None);
+        }
+        let key = match &self.dpop_key {
+            Some(key) => key.clone(),
+            None => dpop::Key::generate()?,
+        };
+        Ok(Some(Binding {
+            key,
+            is_required,
+            nonce: None,
+        }))
+    }
+
+    /// Who we are where nothing else counts.
     pub(super) fn credentials(&self, server: &AuthorizationServer) -> Result<Client, FlowError> {
         let configured = self.options.configured.as_ref();
-        if configured.is_none_or(|configured| configured.client.secret.is_none()) {
+        if !configured.is_some_and(|configured| configured.client.is_confidential()) {
             return Err(FlowError::NoCredentials);
         }
+        self.known_client(server)
+    }
+
+    /// Who we are where no person is asked.
+    pub(super) fn known_client(&self, server: &AuthorizationServer) -> Result<Client, FlowError> {
         match registration::choose(&self.options, server, &self.redirect_uri, self.now)? {
             Identity::Known(client) => Ok(client),
-            Identity::Register(_) => Err(FlowError::NoCredentials),
+            Identity::Register(_) => Err(FlowError::NoClient {
+                issuer: server.issuer.clone(),
+            }),
         }
     }
 }

@@ -1,6 +1,8 @@
 use url::Url;
 
 use crate::callback::CallbackError;
+use crate::device::DeviceError;
+use crate::jwt::{KeyError, SignError};
 use crate::metadata::MetadataError;
 use crate::registration::{IdentityError, RegistrationError};
 use crate::token::TokenError;
@@ -41,8 +43,43 @@ pub enum FlowError {
         issuer: String,
     },
     /// Only a configured client can prove who it is without a person.
-    #[error("client credentials need a configured client with a secret")]
+    #[error("client credentials need a configured client with a secret or a private key")]
     NoCredentials,
+    /// Without a person nobody becomes a client.
+    #[error("{issuer} does not know us, and a login without a person needs a configured client")]
+    NoClient {
+        /// Who does not.
+        issuer: String,
+    },
+    /// The identity provider did not say that we may use the server.
+    #[error("the identity provider did not vouch for us")]
+    IdentityProvider(#[source] TokenError),
+    /// Nobody consented on another device.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// The server takes bound tokens only, and its authorization server does not bind them to keys like ours.
+    #[error(
+        "the server takes no token that is not bound to a key, and {issuer} does not say that it binds tokens with ES256"
+    )]
+    NoDpop {
+        /// Who does not say so.
+        issuer: String,
+    },
+    /// A key to bind tokens to could not be made.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// A proof could not be made.
+    #[error(transparent)]
+    Sign(#[from] SignError),
+    /// The authorization server forgets tokens only when they end.
+    #[error("{issuer} revokes no tokens")]
+    NoRevocation {
+        /// Who does not.
+        issuer: String,
+    },
+    /// The authorization server did not forget the token.
+    #[error("the authorization server did not revoke the token (HTTP {0})")]
+    NotRevoked(u16),
     /// The caller did something other than what the last step said.
     #[error("the login expected something else")]
     OutOfOrder,
@@ -55,7 +92,8 @@ impl FlowError {
             Self::Unavailable { .. } | Self::Registration(RegistrationError::Unavailable(_)) => {
                 true
             }
-            Self::Token(error) => error.is_transient(),
+            Self::Token(error) | Self::IdentityProvider(error) => error.is_transient(),
+            Self::Device(DeviceError::Unavailable(_)) => true,
             _ => false,
         }
     }

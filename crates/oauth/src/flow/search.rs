@@ -4,7 +4,7 @@ use url::Url;
 
 use super::config::Config;
 use super::error::FlowError;
-use super::machine::Step;
+use super::step::Step;
 use crate::exchange::{Request, Response};
 use crate::metadata::MetadataError;
 

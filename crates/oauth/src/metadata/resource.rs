@@ -17,6 +17,8 @@ pub struct ProtectedResource {
     pub authorization_servers: Vec<String>,
     /// The scopes to ask for if a challenge names none.
     pub scopes_supported: Scopes,
+    /// Whether a token alone does not open the server: each request has to prove that the token is ours.
+    pub dpop_bound_access_tokens_required: bool,
 }
 
 impl ProtectedResource {
@@ -56,6 +58,9 @@ impl ProtectedResource {
             resource: document.resource,
             authorization_servers: document.authorization_servers,
             scopes_supported: document.scopes_supported.iter().collect(),
+            dpop_bound_access_tokens_required: document
+                .dpop_bound_access_tokens_required
+                .unwrap_or(false),
         })
     }
 
@@ -79,6 +84,7 @@ struct Document {
     authorization_servers: Vec<String>,
     #[serde(default)]
     scopes_supported: Vec<String>,
+    dpop_bound_access_tokens_required: Option<bool>,
 }
 
 /// A server on plain http in a private network may at least point to itself.
@@ -253,11 +259,12 @@ mod tests {
     #[test]
     fn documents_are_read() {
         let body = br#"{"resource":"https://a.example","authorization_servers":["b","c"],
-            "scopes_supported":["x","y"],"bearer_methods_supported":["header"],"other":1}"#;
+            "scopes_supported":["x","y"],"dpop_bound_access_tokens_required":true,"other":1}"#;
         let expected = ProtectedResource {
             resource: "https://a.example".into(),
             authorization_servers: vec!["b".into(), "c".into()],
             scopes_supported: Scopes::parse("x y"),
+            dpop_bound_access_tokens_required: true,
         };
         let found = ProtectedResource::parse(body, &url("https://a.example/mcp"));
         assert_eq!(found.unwrap(), expected);

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use url::Url;
 
-use super::document::{MetadataError, endpoint, read, well_known};
-use crate::Scopes;
+use super::document::{MetadataError, endpoint as required, read, well_known};
+use crate::{Scopes, endpoint};
 
 /// Who issues the tokens for a server, as far as the server says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +26,10 @@ pub struct AuthorizationServer {
     pub token_endpoint: Url,
     /// Where a client introduces itself.
     pub registration_endpoint: Option<Url>,
+    /// Where a machine without a browser asks for a code to show.
+    pub device_authorization_endpoint: Option<Url>,
+    /// Where tokens are given back.
+    pub revocation_endpoint: Option<Url>,
     /// The scopes that it knows, if it says so.
     pub scopes_supported: Scopes,
     /// The grants that it accepts, if it says so.
@@ -34,6 +38,8 @@ pub struct AuthorizationServer {
     pub token_endpoint_auth_methods_supported: Option<Vec<String>>,
     /// How a code is bound to whoever asked for it, if it says so.
     pub code_challenge_methods_supported: Option<Vec<String>>,
+    /// The signatures by which it binds tokens to keys, if it does.
+    pub dpop_signing_alg_values_supported: Option<Vec<String>>,
     /// Whether an address can be the id of a client.
     pub client_id_metadata_document_supported: bool,
     /// Whether it puts its name into every redirect.
@@ -53,7 +59,7 @@ impl Issuer {
     /// Lists where the metadata may be, in the order of the specification.
     pub fn candidates(&self) -> Result<Vec<Url>, MetadataError> {
         let base = match self {
-            Self::Named(issuer) => endpoint("authorization_servers", issuer)?,
+            Self::Named(issuer) => required("authorization_servers", issuer)?,
             Self::Origin(origin) => origin.clone(),
         };
         let path = base.path().trim_end_matches('/');
@@ -98,23 +104,26 @@ impl AuthorizationServer {
         }
         let token_endpoint = document.token_endpoint.as_deref();
         let token_endpoint = token_endpoint.ok_or(MetadataError::NoEndpoint("token_endpoint"))?;
-        let optional = |name, url: Option<&str>| url.map(|url| endpoint(name, url)).transpose();
+        let optional = |name, url: Option<&str>| url.map(|url| required(name, url)).transpose();
         Ok(Self {
             authorization_endpoint: optional(
                 "authorization_endpoint",
                 document.authorization_endpoint.as_deref(),
             )?,
-            token_endpoint: endpoint("token_endpoint", token_endpoint)?,
+            token_endpoint: required("token_endpoint", token_endpoint)?,
             registration_endpoint: optional(
                 "registration_endpoint",
                 document.registration_endpoint.as_deref(),
             )?,
+            device_authorization_endpoint: dispensable(document.device_authorization_endpoint),
+            revocation_endpoint: dispensable(document.revocation_endpoint),
             scopes_supported: document.scopes_supported.iter().flatten().collect(),
             grant_types_supported: document.grant_types_supported,
             token_endpoint_auth_methods_supported: document.token_endpoint_auth_methods_supported,
             code_challenge_methods_supported: document
                 .code_challenge_methods_supported
                 .or_else(|| issuer.promised_methods()),
+            dpop_signing_alg_values_supported: document.dpop_signing_alg_values_supported,
             client_id_metadata_document_supported: document
                 .client_id_metadata_document_supported
                 .unwrap_or(false),
@@ -140,10 +149,13 @@ impl AuthorizationServer {
             authorization_endpoint: Some(at("/authorize")),
             token_endpoint: at("/token"),
             registration_endpoint: Some(at("/register")),
+            device_authorization_endpoint: None,
+            revocation_endpoint: None,
             scopes_supported: Scopes::default(),
             grant_types_supported: None,
             token_endpoint_auth_methods_supported: None,
             code_challenge_methods_supported: issuer.promised_methods(),
+            dpop_signing_alg_values_supported: None,
             client_id_metadata_document_supported: false,
             authorization_response_iss_parameter_supported: false,
         }
@@ -160,6 +172,17 @@ impl AuthorizationServer {
         let endpoint = self.authorization_endpoint.as_ref();
         endpoint.ok_or(MetadataError::NoEndpoint("authorization_endpoint"))
     }
+
+    /// Where a machine without a browser asks for a code to show.
+    pub fn device_authorization_endpoint(&self) -> Result<&Url, MetadataError> {
+        let endpoint = self.device_authorization_endpoint.as_ref();
+        endpoint.ok_or(MetadataError::NoEndpoint("device_authorization_endpoint"))
+    }
+}
+
+/// Most logins do without it, so an address that is not used is as good as none.
+fn dispensable(url: Option<String>) -> Option<Url> {
+    endpoint::parse(&url?).ok()
 }
 
 impl Issuer {
@@ -175,10 +198,13 @@ struct Document {
     authorization_endpoint: Option<String>,
     token_endpoint: Option<String>,
     registration_endpoint: Option<String>,
+    device_authorization_endpoint: Option<String>,
+    revocation_endpoint: Option<String>,
     scopes_supported: Option<Vec<String>>,
     grant_types_supported: Option<Vec<String>>,
     token_endpoint_auth_methods_supported: Option<Vec<String>>,
     code_challenge_methods_supported: Option<Vec<String>>,
+    dpop_signing_alg_values_supported: Option<Vec<String>>,
     client_id_metadata_document_supported: Option<bool>,
     authorization_response_iss_parameter_supported: Option<bool>,
 }
@@ -289,17 +315,22 @@ mod tests {
         let rest = r#","registration_endpoint":"https://as.example/r","scopes_supported":["a","b"],
             "grant_types_supported":["authorization_code"],"token_endpoint_auth_methods_supported":["none"],
             "code_challenge_methods_supported":["S256"],"client_id_metadata_document_supported":true,
-            "authorization_response_iss_parameter_supported":true,"jwks_uri":"x""#;
+            "authorization_response_iss_parameter_supported":true,"jwks_uri":"x",
+            "device_authorization_endpoint":"https://as.example/d","revocation_endpoint":"http://as.example/not-used",
+            "dpop_signing_alg_values_supported":["ES256"]"#;
         let url = |path: &str| format!("{ISSUER}{path}").parse::<Url>().unwrap();
         let expected = AuthorizationServer {
             issuer: ISSUER.into(),
             authorization_endpoint: Some(url("/a")),
             token_endpoint: url("/t"),
             registration_endpoint: Some(url("/r")),
+            device_authorization_endpoint: Some(url("/d")),
+            revocation_endpoint: None,
             scopes_supported: Scopes::parse("a b"),
             grant_types_supported: Some(vec!["authorization_code".into()]),
             token_endpoint_auth_methods_supported: Some(vec!["none".into()]),
             code_challenge_methods_supported: Some(vec!["S256".into()]),
+            dpop_signing_alg_values_supported: Some(vec!["ES256".into()]),
             client_id_metadata_document_supported: true,
             authorization_response_iss_parameter_supported: true,
         };

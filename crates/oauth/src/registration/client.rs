@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use crate::Secret;
+use crate::jwt::SigningKey;
 use crate::metadata::AuthorizationServer;
 
 /// A client as one authorization server knows it.
@@ -10,6 +11,8 @@ pub struct Client {
     pub id: String,
     /// Its secret, if it has one.
     pub secret: Option<Secret>,
+    /// Its private key, if it has one.
+    pub key: Option<SigningKey>,
     /// How it proves itself, if that was agreed.
     pub auth_method: Option<AuthMethod>,
     /// When the secret ends, in seconds of Unix time; it may never.
@@ -25,6 +28,8 @@ pub enum AuthMethod {
     ClientSecretBasic,
     /// By a field of the form.
     ClientSecretPost,
+    /// By a token that it signs with its private key (RFC 7523).
+    PrivateKeyJwt,
 }
 
 /// The clients that were registered on the spot, each known to one issuer alone.
@@ -37,6 +42,7 @@ impl Client {
         Self {
             id: id.into(),
             secret: None,
+            key: None,
             auth_method: None,
             secret_expires_at: None,
         }
@@ -44,19 +50,31 @@ impl Client {
 
     /// How to prove this client to `server`: as agreed, else as the server can, else as every server must.
     pub fn auth_method(&self, server: &AuthorizationServer) -> AuthMethod {
-        if self.secret.is_none() {
-            return AuthMethod::None;
+        self.auth_method_among(server.token_endpoint_auth_methods_supported.as_deref())
+    }
+
+    /// How to prove this client to a server that supports those methods, if it says which.
+    pub(crate) fn auth_method_among(&self, supported: Option<&[String]>) -> AuthMethod {
+        // In the order in which they are preferred.
+        let mut able = Vec::new();
+        if self.key.is_some() {
+            able.push(AuthMethod::PrivateKeyJwt);
         }
-        let supported = server.token_endpoint_auth_methods_supported.as_deref();
-        let listed = |method: AuthMethod| supported.is_some_and(|list| method.is_in(list));
-        self.auth_method.unwrap_or_else(|| {
-            let basic = listed(AuthMethod::ClientSecretBasic);
-            if !basic && listed(AuthMethod::ClientSecretPost) {
-                AuthMethod::ClientSecretPost
-            } else {
-                AuthMethod::ClientSecretBasic
-            }
-        })
+        if self.secret.is_some() {
+            able.extend([AuthMethod::ClientSecretBasic, AuthMethod::ClientSecretPost]);
+        }
+        let agreed = self.auth_method;
+        if let Some(agreed) = agreed.filter(|it| *it == AuthMethod::None || able.contains(it)) {
+            return agreed;
+        }
+        let listed = |method: &&AuthMethod| supported.is_some_and(|list| method.is_in(list));
+        let chosen = able.iter().find(listed).or(able.first());
+        chosen.copied().unwrap_or(AuthMethod::None)
+    }
+
+    /// Whether it can prove itself at all.
+    pub(crate) fn is_confidential(&self) -> bool {
+        self.secret.is_some() || self.key.is_some()
     }
 }
 
@@ -67,12 +85,18 @@ impl AuthMethod {
             Self::None => "none",
             Self::ClientSecretBasic => "client_secret_basic",
             Self::ClientSecretPost => "client_secret_post",
+            Self::PrivateKeyJwt => "private_key_jwt",
         }
     }
 
     /// The method of that name, if it is one of ours.
     pub fn parse(name: &str) -> Option<Self> {
-        let methods = [Self::None, Self::ClientSecretBasic, Self::ClientSecretPost];
+        let methods = [
+            Self::None,
+            Self::ClientSecretBasic,
+            Self::ClientSecretPost,
+            Self::PrivateKeyJwt,
+        ];
         methods.into_iter().find(|method| method.name() == name)
     }
 

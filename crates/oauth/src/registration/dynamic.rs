@@ -6,6 +6,7 @@ use url::Url;
 use super::client::{AuthMethod, Client};
 use crate::exchange::{Request, Response};
 use crate::metadata::AuthorizationServer;
+use crate::token::DEVICE_CODE;
 use crate::{ProviderError, Scopes, Secret};
 
 /// Says why an authorization server did not register us.
@@ -22,18 +23,28 @@ pub enum RegistrationError {
     Malformed(u16),
 }
 
-/// Introduces a program on this machine that a person uses.
-pub fn registration_request(
-    endpoint: Url,
-    server: &AuthorizationServer,
-    client_name: &str,
-    redirect_uri: &str,
-    scopes: &Scopes,
-) -> Request {
+/// How a program on this machine that a person uses introduces itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Introduction<'a> {
+    /// To whom.
+    pub server: &'a AuthorizationServer,
+    /// Its name, where a person reads it.
+    pub client_name: &'a str,
+    /// Where the browser comes back to.
+    pub redirect_uri: &'a str,
+    /// What it will ask for.
+    pub scopes: &'a Scopes,
+    /// Whether it shows codes for a browser on another device.
+    pub shows_codes: bool,
+}
+
+/// Introduces the program at the registration endpoint.
+pub fn registration_request(endpoint: Url, introduction: &Introduction<'_>) -> Request {
+    let Introduction { server, scopes, .. } = introduction;
     let metadata = Metadata {
-        client_name,
-        redirect_uris: [redirect_uri],
-        grant_types: grant_types(server),
+        client_name: introduction.client_name,
+        redirect_uris: [introduction.redirect_uri],
+        grant_types: grant_types(server, introduction.shows_codes),
         response_types: ["code"],
         token_endpoint_auth_method: auth_method(server).name(),
         application_type: "native",
@@ -59,14 +70,17 @@ pub fn registration_response(response: &Response) -> Result<Client, Registration
 }
 
 /// Refresh tokens are wanted, unless the server says that it has none.
-fn grant_types(server: &AuthorizationServer) -> Vec<&'static str> {
+fn grant_types(server: &AuthorizationServer, shows_codes: bool) -> Vec<&'static str> {
     let supported = server.grant_types_supported.as_deref();
     let refuses = |list: &[String]| !list.iter().any(|grant| grant == "refresh_token");
-    if supported.is_some_and(refuses) {
-        vec!["authorization_code"]
-    } else {
-        vec!["authorization_code", "refresh_token"]
+    let mut grants = vec!["authorization_code"];
+    if !supported.is_some_and(refuses) {
+        grants.push("refresh_token");
     }
+    if shows_codes {
+        grants.push(DEVICE_CODE);
+    }
+    grants
 }
 
 /// A program on a person's machine keeps no secret from them, so none is wanted if the server can do without.
@@ -111,6 +125,7 @@ impl Registered {
         Client {
             id: self.client_id,
             secret: self.client_secret,
+            key: None,
             auth_method: agreed.and_then(AuthMethod::parse),
             // Zero is how RFC 7591 writes never.
             secret_expires_at: self.client_secret_expires_at.filter(|end| *end != 0),
@@ -123,7 +138,7 @@ mod tests {
     use serde_json::{Value, json};
     use url::Url;
 
-    use super::{RegistrationError, registration_request, registration_response};
+    use super::{Introduction, RegistrationError, registration_request, registration_response};
     use crate::exchange::Response;
     use crate::metadata::AuthorizationServer;
     use crate::registration::{AuthMethod, Client};
@@ -137,7 +152,14 @@ mod tests {
         let endpoint: Url = "https://as.example/r".parse().unwrap();
         let uri = "http://127.0.0.1:1/cb";
         let scopes = Scopes::parse(scopes);
-        let request = registration_request(endpoint, server, "Callgate", uri, &scopes);
+        let introduction = Introduction {
+            server,
+            client_name: "Callgate",
+            redirect_uri: uri,
+            scopes: &scopes,
+            shows_codes: false,
+        };
+        let request = registration_request(endpoint, &introduction);
         serde_json::from_str(request.body.unwrap().expose()).unwrap()
     }
 

@@ -6,7 +6,7 @@ mod metadata_document;
 mod order;
 
 pub use client::{AuthMethod, Client, Registrations};
-pub use dynamic::{RegistrationError, registration_request, registration_response};
+pub use dynamic::{Introduction, RegistrationError, registration_request, registration_response};
 pub use metadata_document::{ClientIdUrl, ClientIdUrlError};
 pub use order::{
     ConfiguredClient, Identity, IdentityError, NeedsClientRegistration, Options, choose,

@@ -1,7 +1,8 @@
 use callgate_wire::{RawJson, Splice};
 
 use super::checksum;
-use super::login::{ClientInfo, Login, Tokens};
+use super::login::{ChosenClient, ClientInfo, Login, Tokens};
+use crate::registration::AuthMethod;
 use crate::secret::Secret;
 
 /// Reads an entry of the file. What is missing or of the wrong type is not there.
@@ -14,13 +15,27 @@ pub(super) fn decode(entry: &RawJson) -> Login {
             refresh_token: secret(entry, REFRESH_TOKEN),
             expires_at: number(entry, EXPIRES_AT),
             scope: text(entry, SCOPE),
+            issued_at: number(entry, ISSUED_AT),
+            client_id: text(entry, ISSUED_TO),
+            requested_scope: text(entry, REQUESTED_SCOPE),
+            token_type: text(entry, TOKEN_TYPE),
+            dpop_key: secret(entry, DPOP_KEY),
         }),
         client: text(entry, CLIENT_ID).map(|client_id| ClientInfo {
             client_id,
             client_secret: secret(entry, CLIENT_SECRET),
-            client_id_issued_at: number(entry, ISSUED_AT),
+            client_id_issued_at: number(entry, CLIENT_ISSUED_AT),
             client_secret_expires_at: number(entry, SECRET_EXPIRES_AT),
+            auth_method: text(entry, AUTH_METHOD).and_then(|name| AuthMethod::parse(&name)),
+            redirect_uri: text(entry, REDIRECT_URI),
         }),
+        chosen: text(entry, CHOSEN_ID).map(|client_id| ChosenClient {
+            client_id,
+            client_secret: secret(entry, CHOSEN_SECRET),
+            key_file: text(entry, CHOSEN_KEY_FILE),
+            is_itself: text(entry, CHOSEN_GRANT).as_deref() == Some(CLIENT_CREDENTIALS),
+        }),
+        resource_metadata: text(entry, RESOURCE_METADATA),
         code_verifier: secret(entry, &["codeVerifier"]),
         oauth_state: secret(entry, &["oauthState"]),
     }
@@ -36,10 +51,13 @@ pub(super) fn update(entry: &RawJson, old: &Login, new: &Login) -> RawJson {
     if old.client.is_none() || new.client.is_none() {
         replaced = replaced.remove(&["clientInfo"]);
     }
+    if old.chosen.is_none() || new.chosen.is_none() {
+        replaced = replaced.remove(&["chosenClient"]);
+    }
     let replaced = replaced.finish().expect("an entry is an object");
 
     let mut edit = Splice::new(&replaced);
-    for ((path, before), (_, after)) in members(old).into_iter().zip(members(new)) {
+    for ((path, before), (_, after)) in members(old).zip(members(new)) {
         match after {
             Some(value) if before.as_ref() != Some(&value) => edit = edit.set(path, &value),
             None if before.is_some() && replaced.at(path).is_some() => edit = edit.remove(path),
@@ -58,46 +76,116 @@ const ACCESS_TOKEN: Path = &["tokens", "accessToken"];
 const REFRESH_TOKEN: Path = &["tokens", "refreshToken"];
 const EXPIRES_AT: Path = &["tokens", "expiresAt"];
 const SCOPE: Path = &["tokens", "scope"];
+const ISSUED_AT: Path = &["tokens", "issuedAt"];
+const ISSUED_TO: Path = &["tokens", "clientId"];
+const TOKEN_TYPE: Path = &["tokens", "tokenType"];
+const DPOP_KEY: Path = &["tokens", "dpopKey"];
+const REQUESTED_SCOPE: Path = &["tokens", "requestedScope"];
 const CLIENT_ID: Path = &["clientInfo", "clientId"];
 const CLIENT_SECRET: Path = &["clientInfo", "clientSecret"];
-const ISSUED_AT: Path = &["clientInfo", "clientIdIssuedAt"];
+const CLIENT_ISSUED_AT: Path = &["clientInfo", "clientIdIssuedAt"];
 const SECRET_EXPIRES_AT: Path = &["clientInfo", "clientSecretExpiresAt"];
+const AUTH_METHOD: Path = &["clientInfo", "tokenEndpointAuthMethod"];
+const REDIRECT_URI: Path = &["clientInfo", "redirectUri"];
+const CHOSEN_ID: Path = &["chosenClient", "clientId"];
+const CHOSEN_SECRET: Path = &["chosenClient", "clientSecret"];
+const CHOSEN_KEY_FILE: Path = &["chosenClient", "privateKeyFile"];
+const CHOSEN_GRANT: Path = &["chosenClient", "grantType"];
+const CLIENT_CREDENTIALS: &str = "client_credentials";
+const RESOURCE_METADATA: Path = &["resourceMetadata"];
 
 /// Every member that a login has in the file, always in this order.
-fn members(login: &Login) -> [(Path, Option<RawJson>); 12] {
-    let tokens = login.tokens.as_ref();
-    let client = login.client.as_ref();
-    let string = |text: Option<&String>| text.map(|text| RawJson::string(text));
-    let secret = |secret: Option<&Secret>| secret.map(|secret| RawJson::string(secret.expose()));
+fn members(login: &Login) -> impl Iterator<Item = (Path, Option<RawJson>)> {
+    let own = [
+        (
+            &["codeVerifier"] as Path,
+            hidden(login.code_verifier.as_ref()),
+        ),
+        (&["oauthState"], hidden(login.oauth_state.as_ref())),
+        (&["serverUrl"], string(login.server_url.as_deref())),
+        (&["issuer"], string(login.issuer.as_deref())),
+        (
+            RESOURCE_METADATA,
+            string(login.resource_metadata.as_deref()),
+        ),
+    ];
+    let tokens = members_of_tokens(login.tokens.as_ref());
+    let client = members_of_client(login.client.as_ref());
+    let chosen = members_of_chosen(login.chosen.as_ref());
+    tokens.into_iter().chain(client).chain(chosen).chain(own)
+}
+
+fn members_of_tokens(tokens: Option<&Tokens>) -> [(Path, Option<RawJson>); 9] {
+    let text = |member: fn(&Tokens) -> Option<&String>| {
+        string(tokens.and_then(member).map(String::as_str))
+    };
     [
-        (ACCESS_TOKEN, secret(tokens.map(|it| &it.access_token))),
+        (ACCESS_TOKEN, hidden(tokens.map(|it| &it.access_token))),
         (
             REFRESH_TOKEN,
-            secret(tokens.and_then(|it| it.refresh_token.as_ref())),
+            hidden(tokens.and_then(|it| it.refresh_token.as_ref())),
         ),
         (
             EXPIRES_AT,
             encode_number(tokens.and_then(|it| it.expires_at)),
         ),
-        (SCOPE, string(tokens.and_then(|it| it.scope.as_ref()))),
-        (CLIENT_ID, string(client.map(|it| &it.client_id))),
+        (SCOPE, text(|it| it.scope.as_ref())),
+        (ISSUED_AT, encode_number(tokens.and_then(|it| it.issued_at))),
+        (ISSUED_TO, text(|it| it.client_id.as_ref())),
+        (REQUESTED_SCOPE, text(|it| it.requested_scope.as_ref())),
+        (TOKEN_TYPE, text(|it| it.token_type.as_ref())),
+        (DPOP_KEY, hidden(tokens.and_then(|it| it.dpop_key.as_ref()))),
+    ]
+}
+
+fn members_of_client(client: Option<&ClientInfo>) -> [(Path, Option<RawJson>); 6] {
+    [
+        (CLIENT_ID, string(client.map(|it| it.client_id.as_str()))),
         (
             CLIENT_SECRET,
-            secret(client.and_then(|it| it.client_secret.as_ref())),
+            hidden(client.and_then(|it| it.client_secret.as_ref())),
         ),
         (
-            ISSUED_AT,
+            CLIENT_ISSUED_AT,
             encode_number(client.and_then(|it| it.client_id_issued_at)),
         ),
         (
             SECRET_EXPIRES_AT,
             encode_number(client.and_then(|it| it.client_secret_expires_at)),
         ),
-        (&["codeVerifier"], secret(login.code_verifier.as_ref())),
-        (&["oauthState"], secret(login.oauth_state.as_ref())),
-        (&["serverUrl"], string(login.server_url.as_ref())),
-        (&["issuer"], string(login.issuer.as_ref())),
+        (
+            AUTH_METHOD,
+            string(client.and_then(|it| it.auth_method).map(AuthMethod::name)),
+        ),
+        (
+            REDIRECT_URI,
+            string(client.and_then(|it| it.redirect_uri.as_deref())),
+        ),
     ]
+}
+
+fn members_of_chosen(chosen: Option<&ChosenClient>) -> [(Path, Option<RawJson>); 4] {
+    let grant = chosen.filter(|it| it.is_itself).map(|_| CLIENT_CREDENTIALS);
+    [
+        (CHOSEN_ID, string(chosen.map(|it| it.client_id.as_str()))),
+        (
+            CHOSEN_SECRET,
+            hidden(chosen.and_then(|it| it.client_secret.as_ref())),
+        ),
+        (
+            CHOSEN_KEY_FILE,
+            string(chosen.and_then(|it| it.key_file.as_deref())),
+        ),
+        (CHOSEN_GRANT, string(grant)),
+    ]
+}
+
+fn string(text: Option<&str>) -> Option<RawJson> {
+    text.map(RawJson::string)
+}
+
+fn hidden(secret: Option<&Secret>) -> Option<RawJson> {
+    string(secret.map(Secret::expose))
 }
 
 fn text(entry: &RawJson, path: Path) -> Option<String> {
@@ -124,8 +212,9 @@ mod tests {
     use callgate_wire::{Limits, RawJson, Splice};
 
     use super::{decode, update};
+    use crate::registration::AuthMethod;
     use crate::secret::Secret;
-    use crate::store::login::{ClientInfo, Login, Tokens};
+    use crate::store::login::{ChosenClient, ClientInfo, Login, Tokens};
 
     fn json(text: &str) -> RawJson {
         RawJson::parse_strict(text.to_owned().into(), &Limits::default()).expect("JSON")
@@ -140,19 +229,33 @@ mod tests {
                 refresh_token: Some(Secret::new("rt")),
                 expires_at: Some(1_763_260_000.25),
                 scope: Some("a b".to_owned()),
+                issued_at: Some(1_763_256_400.0),
+                client_id: Some("id".to_owned()),
+                requested_scope: Some("a b c".to_owned()),
+                token_type: Some("DPoP".to_owned()),
+                dpop_key: Some(Secret::new("k")),
             }),
             client: Some(ClientInfo {
                 client_id: "id".to_owned(),
                 client_secret: Some(Secret::new("cs")),
                 client_id_issued_at: Some(1_763_000_000.0),
                 client_secret_expires_at: Some(0.0),
+                auth_method: Some(AuthMethod::ClientSecretPost),
+                redirect_uri: Some("http://127.0.0.1:9/cb".to_owned()),
             }),
+            chosen: Some(ChosenClient {
+                client_id: "chosen".to_owned(),
+                client_secret: Some(Secret::new("ccs")),
+                key_file: Some("/k.pem".to_owned()),
+                is_itself: true,
+            }),
+            resource_metadata: Some("https://s/meta".to_owned()),
             code_verifier: Some(Secret::new("cv")),
             oauth_state: Some(Secret::new("st")),
         }
     }
 
-    const FULL: &str = r#"{"tokens":{"accessToken":"at","refreshToken":"rt","expiresAt":1763260000.25,"scope":"a b"},"clientInfo":{"clientId":"id","clientSecret":"cs","clientIdIssuedAt":1763000000,"clientSecretExpiresAt":0},"codeVerifier":"cv","oauthState":"st","serverUrl":"https://s/mcp","issuer":"https://i"}"#;
+    const FULL: &str = r#"{"tokens":{"accessToken":"at","refreshToken":"rt","expiresAt":1763260000.25,"scope":"a b","issuedAt":1763256400,"clientId":"id","requestedScope":"a b c","tokenType":"DPoP","dpopKey":"k"},"clientInfo":{"clientId":"id","clientSecret":"cs","clientIdIssuedAt":1763000000,"clientSecretExpiresAt":0,"tokenEndpointAuthMethod":"client_secret_post","redirectUri":"http://127.0.0.1:9/cb"},"chosenClient":{"clientId":"chosen","clientSecret":"ccs","privateKeyFile":"/k.pem","grantType":"client_credentials"},"codeVerifier":"cv","oauthState":"st","serverUrl":"https://s/mcp","issuer":"https://i","resourceMetadata":"https://s/meta"}"#;
 
     /// What `edit` makes of `entry`, without the checksum.
     fn edited(entry: &str, edit: impl FnOnce(&mut Login)) -> String {
@@ -188,12 +291,7 @@ mod tests {
 
     #[test]
     fn what_has_the_wrong_type_is_not_there_and_can_be_replaced() {
-        let tokens = Tokens {
-            access_token: Secret::new("b"),
-            refresh_token: None,
-            expires_at: None,
-            scope: None,
-        };
+        let tokens = Tokens::new(Secret::new("b"));
         for entry in [
             "{}",
             r#"{"tokens":3}"#,

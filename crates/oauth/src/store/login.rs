@@ -1,3 +1,4 @@
+use crate::registration::AuthMethod;
 use crate::secret::Secret;
 
 /// What is known about the login at one server.
@@ -11,6 +12,10 @@ pub struct Login {
     pub tokens: Option<Tokens>,
     /// How we are registered at the authorization server.
     pub client: Option<ClientInfo>,
+    /// The client that the user chose, if it is not one that registered itself.
+    pub chosen: Option<ChosenClient>,
+    /// Where the server says that it describes itself, if it named a place of its own.
+    pub resource_metadata: Option<String>,
     /// The PKCE verifier of a login that is under way.
     pub code_verifier: Option<Secret>,
     /// The state of a login that is under way.
@@ -20,7 +25,7 @@ pub struct Login {
 /// The tokens of a login.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tokens {
-    /// The bearer token.
+    /// What opens the server.
     pub access_token: Secret,
     /// Buys the next tokens.
     pub refresh_token: Option<Secret>,
@@ -28,6 +33,16 @@ pub struct Tokens {
     pub expires_at: Option<f64>,
     /// The scopes that were granted.
     pub scope: Option<String>,
+    /// When the tokens were asked for, in Unix seconds. OpenCode does not record this and what follows.
+    pub issued_at: Option<f64>,
+    /// The client that the tokens were issued to, whichever way it is known to the authorization server.
+    pub client_id: Option<String>,
+    /// The scopes that were asked for.
+    pub requested_scope: Option<String>,
+    /// How the access token is shown, in the words of the authorization server; nothing means `Bearer`.
+    pub token_type: Option<String>,
+    /// The key that the tokens are bound to, as [`dpop::Key::stored`](crate::dpop::Key::stored) writes it.
+    pub dpop_key: Option<Secret>,
 }
 
 /// A registration at an authorization server.
@@ -41,6 +56,23 @@ pub struct ClientInfo {
     pub client_id_issued_at: Option<f64>,
     /// When the secret ends, in Unix seconds.
     pub client_secret_expires_at: Option<f64>,
+    /// How the client proves itself, if that was agreed.
+    pub auth_method: Option<AuthMethod>,
+    /// The redirect URI that was registered, if it is not the usual one.
+    pub redirect_uri: Option<String>,
+}
+
+/// A client that the user chose, to be used again without being asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChosenClient {
+    /// Its id: the address of its description, or what somebody registered by hand.
+    pub client_id: String,
+    /// Its secret, if it has one.
+    pub client_secret: Option<Secret>,
+    /// The file with its private key, if it has one.
+    pub key_file: Option<String>,
+    /// Whether it logs in as itself, without a person.
+    pub is_itself: bool,
 }
 
 /// Whether a stored login may be used for a server and an authorization server.
@@ -79,6 +111,22 @@ impl Login {
 }
 
 impl Tokens {
+    /// An access token and nothing that is known about it.
+    #[must_use]
+    pub fn new(access_token: Secret) -> Self {
+        Self {
+            access_token,
+            refresh_token: None,
+            expires_at: None,
+            scope: None,
+            issued_at: None,
+            client_id: None,
+            requested_scope: None,
+            token_type: None,
+            dpop_key: None,
+        }
+    }
+
     /// Whether the access token ends before `now`, in Unix seconds; never, if nobody said when.
     #[must_use]
     pub fn has_expired(&self, now: f64) -> bool {
@@ -86,18 +134,40 @@ impl Tokens {
     }
 
     /// These tokens, with what a refresh leaves out taken from the ones before.
-    pub(super) fn renewing(mut self, old: &Self) -> Self {
+    pub(crate) fn renewing(mut self, old: &Self) -> Self {
         if self.refresh_token.is_none() {
             self.refresh_token.clone_from(&old.refresh_token);
         }
         if self.scope.is_none() {
             self.scope.clone_from(&old.scope);
         }
+        if self.client_id.is_none() {
+            self.client_id.clone_from(&old.client_id);
+        }
+        if self.requested_scope.is_none() {
+            self.requested_scope.clone_from(&old.requested_scope);
+        }
+        if self.dpop_key.is_none() {
+            self.dpop_key.clone_from(&old.dpop_key);
+        }
         self
     }
 }
 
 impl ClientInfo {
+    /// A client without a secret.
+    #[must_use]
+    pub fn public(client_id: impl Into<String>) -> Self {
+        Self {
+            client_id: client_id.into(),
+            client_secret: None,
+            client_id_issued_at: None,
+            client_secret_expires_at: None,
+            auth_method: None,
+            redirect_uri: None,
+        }
+    }
+
     /// Whether the secret ends before `now`, in Unix seconds; zero means never.
     #[must_use]
     pub fn has_expired(&self, now: f64) -> bool {
@@ -151,16 +221,12 @@ mod tests {
             (Some(100.1), false, false),
         ] {
             let tokens = Tokens {
-                access_token: Secret::new("a"),
-                refresh_token: None,
                 expires_at: end,
-                scope: None,
+                ..Tokens::new(Secret::new("a"))
             };
             let client = ClientInfo {
-                client_id: "a".to_owned(),
-                client_secret: None,
-                client_id_issued_at: None,
                 client_secret_expires_at: end,
+                ..ClientInfo::public("a")
             };
             let expired = (tokens.has_expired(100.0), client.has_expired(100.0));
             assert_eq!(expired, (tokens_expired, client_expired));

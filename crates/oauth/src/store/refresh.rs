@@ -28,7 +28,7 @@ pub struct Ticket {
     store: Store,
     name: String,
     login: Login,
-    tokens: Tokens,
+    tokens: Box<Tokens>,
     _lock: Lock,
 }
 
@@ -51,7 +51,7 @@ impl Store {
                 store: self.clone(),
                 name: name.to_owned(),
                 login,
-                tokens,
+                tokens: Box::new(tokens),
                 _lock: lock,
             }),
         })
@@ -83,11 +83,11 @@ impl Ticket {
     /// Stores what the authorization server gave; what it left out stays. Returns the login to use.
     ///
     /// If the user has logged in or out meanwhile, that stays instead: without a login to use, log
-    /// in.
+    /// in. After an error it can be tried again, while everybody else still waits.
     ///
     /// # Errors
     /// The file cannot be read or written.
-    pub fn complete(self, tokens: Tokens) -> Result<Option<Login>, StoreError> {
+    pub fn complete(&self, tokens: Tokens) -> Result<Option<Login>, StoreError> {
         let tokens = tokens.renewing(&self.tokens);
         self.settle(Some(tokens))
     }
@@ -98,12 +98,25 @@ impl Ticket {
     ///
     /// # Errors
     /// The file cannot be read or written.
-    pub fn reject(self) -> Result<Option<Login>, StoreError> {
+    pub fn reject(&self) -> Result<Option<Login>, StoreError> {
         self.settle(None)
     }
 
+    /// Forgets the refresh token because the authorization server said that it is worth nothing; the
+    /// access token stays until it ends.
+    ///
+    /// If others are there by now, they stay and are returned.
+    ///
+    /// # Errors
+    /// The file cannot be read or written.
+    pub fn reject_refresh_token(&self) -> Result<Option<Login>, StoreError> {
+        let mut tokens = Tokens::clone(&self.tokens);
+        tokens.refresh_token = None;
+        self.settle(Some(tokens))
+    }
+
     /// Replaces the tokens, if they are still the ones that this ticket is for.
-    fn settle(self, tokens: Option<Tokens>) -> Result<Option<Login>, StoreError> {
+    fn settle(&self, tokens: Option<Tokens>) -> Result<Option<Login>, StoreError> {
         self.store.edit(|document| {
             let has_tokens = |login: &Login| login.tokens.is_some();
             let Some(mut login) = document.login(&self.name).filter(has_tokens) else {

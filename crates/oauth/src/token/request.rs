@@ -1,11 +1,16 @@
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use url::form_urlencoded;
-
 use crate::exchange::Request;
+use crate::jwt::SignError;
 use crate::metadata::AuthorizationServer;
-use crate::registration::{AuthMethod, Client};
+use crate::registration::Client;
 use crate::{Scopes, Secret};
+
+use super::authentication::Authentication;
+
+/// The name of the grant that a code on another device leads to (RFC 8628).
+pub(crate) const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
+
+/// The name of the grant of a token that somebody else signed (RFC 7523).
+const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
 
 /// What is given for a token.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +28,10 @@ pub enum Grant<'a> {
     RefreshToken(&'a Secret),
     /// Nothing but who we are.
     ClientCredentials,
+    /// A token by which somebody whom the authorization server trusts says who we are.
+    JwtBearer(&'a Secret),
+    /// A code that a person consents to on another device.
+    DeviceCode(&'a Secret),
 }
 
 /// A request for a token.
@@ -41,32 +50,16 @@ pub struct TokenRequest<'a> {
 }
 
 impl TokenRequest<'_> {
-    /// The request to make.
-    pub fn request(&self) -> Request {
+    /// The request to make at the time `now`, in seconds of Unix time.
+    pub fn request(&self, now: u64) -> Result<Request, SignError> {
         let mut fields = self.grant.fields();
         fields.push(("resource", self.resource));
         let scope = self.scopes.to_string();
-        if matches!(self.grant, Grant::ClientCredentials) && !scope.is_empty() {
+        if self.grant.needs_scope() && !scope.is_empty() {
             fields.push(("scope", &scope));
         }
-        let id = self.client.id.as_str();
-        let secret = self.client.secret.as_ref().map_or("", Secret::expose);
         let endpoint = self.server.token_endpoint.clone();
-        match self.client.auth_method(self.server) {
-            AuthMethod::None => {
-                fields.push(("client_id", id));
-                Request::form(endpoint, &fields)
-            }
-            AuthMethod::ClientSecretPost => {
-                fields.extend([("client_id", id), ("client_secret", secret)]);
-                Request::form(endpoint, &fields)
-            }
-            AuthMethod::ClientSecretBasic => {
-                let mut request = Request::form(endpoint, &fields);
-                request.headers.push(("authorization", basic(id, secret)));
-                request
-            }
-        }
+        Authentication::at(self.server, self.client).form(endpoint, &fields, now)
     }
 }
 
@@ -88,15 +81,20 @@ impl<'a> Grant<'a> {
                 ("refresh_token", token.expose()),
             ],
             Self::ClientCredentials => vec![("grant_type", "client_credentials")],
+            Self::JwtBearer(assertion) => vec![
+                ("grant_type", JWT_BEARER),
+                ("assertion", assertion.expose()),
+            ],
+            Self::DeviceCode(code) => {
+                vec![("grant_type", DEVICE_CODE), ("device_code", code.expose())]
+            }
         }
     }
-}
 
-/// Both halves are encoded as in a form before they are joined (RFC 6749, section 2.3.1).
-fn basic(id: &str, secret: &str) -> Secret {
-    let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
-    let pair = format!("{}:{}", encode(id), encode(secret));
-    Secret::new(format!("Basic {}", STANDARD.encode(pair)))
+    /// Whether no request before this one said what the token is for.
+    fn needs_scope(&self) -> bool {
+        matches!(self, Self::ClientCredentials | Self::JwtBearer(_))
+    }
 }
 
 #[cfg(test)]
@@ -122,7 +120,8 @@ mod tests {
             resource: "https://a.example/mcp",
             scopes: &Scopes::parse("x y"),
         }
-        .request();
+        .request(7)
+        .unwrap();
         assert_eq!(request.url.as_str(), "https://as.example/token");
         assert_eq!(request.body.as_ref().map(Secret::expose), Some(body));
         let headers: Vec<_> = request

@@ -1,6 +1,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::dpop::USE_DPOP_NONCE;
 use crate::exchange::Response;
 use crate::{ProviderError, Scopes, Secret};
 
@@ -45,6 +46,12 @@ pub enum TokenError {
     /// The token is to be shown in a way that we do not know.
     #[error("the authorization server gave a token of an unknown type")]
     Type,
+    /// The token is bound to a key although no key was shown.
+    #[error("the authorization server gave a token for a key that is not ours")]
+    ForeignKey,
+    /// The token is not bound to our key, so the server would not take it.
+    #[error("the authorization server did not bind the token to our key")]
+    Unbound,
 }
 
 impl Tokens {
@@ -79,6 +86,11 @@ impl TokenError {
     /// Whether the same request may succeed later.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Unavailable(_) | Self::Malformed(_))
+    }
+
+    /// Whether the same request would do, with the server's nonce in the proof.
+    pub(crate) fn is_use_dpop_nonce(&self) -> bool {
+        matches!(self, Self::Refused(refusal) if refusal.error == USE_DPOP_NONCE)
     }
 
     /// Whether what was given for a token is worth nothing any more.
@@ -134,7 +146,7 @@ fn token_type(name: Option<&str>) -> Result<TokenType, TokenError> {
 }
 
 /// Some servers write the number as text, or with a fraction.
-fn seconds(value: &Value) -> Option<u64> {
+pub(crate) fn seconds(value: &Value) -> Option<u64> {
     let text = match value {
         Value::Number(number) => number.to_string(),
         Value::String(text) => text.clone(),

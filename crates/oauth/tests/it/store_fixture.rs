@@ -78,9 +78,7 @@ pub(crate) fn login(access_token: &str, refresh_token: Option<&str>) -> Login {
 
 pub(crate) fn tokens(access_token: &str, refresh_token: Option<&str>) -> Tokens {
     Tokens {
-        access_token: Secret::new(access_token),
         refresh_token: refresh_token.map(Secret::new),
-        expires_at: None,
-        scope: None,
+        ..Tokens::new(Secret::new(access_token))
     }
 }

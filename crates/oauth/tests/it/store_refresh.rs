@@ -57,6 +57,14 @@ fn tokens_that_are_rejected_are_forgotten_and_the_registration_stays() {
 }
 
 #[test]
+fn a_refresh_token_that_is_rejected_is_forgotten_alone() {
+    let place = stored(login("at-1", Some("rt-1")));
+    let outcome = ticket(&place).reject_refresh_token().expect("it saves");
+    assert_eq!(outcome, Some(login("at-1", None)));
+    assert_eq!(current(&place), Some(login("at-1", None)));
+}
+
+#[test]
 fn a_login_that_was_made_meanwhile_wins() {
     let meanwhile = login("at-9", Some("rt-9"));
     for reject in [false, true] {
@@ -84,6 +92,7 @@ fn a_logout_is_not_undone() {
     let outcome = ticket.complete(tokens("at-2", None)).expect("it reads");
     assert_eq!(outcome, None);
     assert_eq!(current(&place), None);
+    drop(ticket);
     let refresh = place
         .store()
         .begin_refresh("a", &Secret::new("at-1"))

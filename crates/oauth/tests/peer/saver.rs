@@ -55,10 +55,8 @@ pub(crate) fn refresh(path: &str, seen: &str) {
 
 fn count(login: &mut Login) {
     let none = Tokens {
-        access_token: Secret::new("0"),
         refresh_token: Some(Secret::new("r".repeat(20_000))),
-        expires_at: None,
-        scope: None,
+        ..Tokens::new(Secret::new("0"))
     };
     login.tokens = Some(next(login.tokens.as_ref().unwrap_or(&none)));
 }

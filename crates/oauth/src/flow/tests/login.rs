@@ -218,7 +218,7 @@ fn client_credentials_need_no_person() {
     assert_eq!(trace, [format!("GET {PRM}"), format!("GET {ASM}"), basic]);
     assert_eq!(end.unwrap().client, confidential());
 
-    let error = "client credentials need a configured client with a secret";
+    let error = "client credentials need a configured client with a secret or a private key";
     for options in [
         Options::default(),
         configured(Client::public("configured"), None),
@@ -251,7 +251,7 @@ fn a_stranger_does_not_end_a_login_and_a_code_is_used_once() {
     let world = world("");
     let (mut flow, mut step) = Flow::start(config, Nonces::new([1; 32], [2; 32])).unwrap();
     while let Step::Fetch(request) = &step {
-        step = flow.response(&world.answer(&request.url)).unwrap();
+        step = flow.response(&world.answer(&request.url), 0).unwrap();
     }
     for redirect in [
         "",
@@ -259,7 +259,7 @@ fn a_stranger_does_not_end_a_login_and_a_code_is_used_once() {
         "code=evil&state=x",
         "error=access_denied&state=x",
     ] {
-        let error = flow.redirect(redirect).unwrap_err();
+        let error = flow.redirect(redirect, 0).unwrap_err();
         assert_eq!(
             error.to_string(),
             "the redirect answers no request of this login"
@@ -267,16 +267,16 @@ fn a_stranger_does_not_end_a_login_and_a_code_is_used_once() {
     }
     let state = Nonces::new([1; 32], [2; 32]).state;
     let good = format!("code=canary-code&state={}", state.expose());
-    assert!(matches!(flow.redirect(&good), Ok(Step::Fetch(_))));
+    assert!(matches!(flow.redirect(&good, 0), Ok(Step::Fetch(_))));
     let shown = format!("{flow:?}");
     assert!(
         !shown.contains("canary") && !shown.contains(state.expose()),
         "{shown}"
     );
-    let again = flow.redirect(&good).unwrap_err();
+    let again = flow.redirect(&good, 0).unwrap_err();
     assert_eq!(again.to_string(), "the login expected something else");
     let token = world.answer(&format!("{AS}/token").parse().unwrap());
-    assert!(matches!(flow.response(&token), Ok(Step::Done(_))));
-    let over = flow.response(&token).unwrap_err();
+    assert!(matches!(flow.response(&token, 0), Ok(Step::Done(_))));
+    let over = flow.response(&token, 0).unwrap_err();
     assert_eq!(over.to_string(), "the login expected something else");
 }

@@ -69,7 +69,7 @@ impl World {
                 Step::Done(login) => return Ok(*login),
                 Step::Fetch(request) => {
                     trace.push(line(&request));
-                    flow.response(&self.answer(&request.url))
+                    flow.response(&self.answer(&request.url), 0)
                 }
                 Step::Open(url) => {
                     trace.push(format!(
@@ -77,8 +77,10 @@ impl World {
                         shown_query(url.query().unwrap_or_default())
                     ));
                     let state = Nonces::new([1; 32], [2; 32]).state;
-                    flow.redirect(&format!("code=c&state={}{}", state.expose(), self.redirect))
+                    let redirect = format!("code=c&state={}{}", state.expose(), self.redirect);
+                    flow.redirect(&redirect, 0)
                 }
+                other => return Err(format!("{other:?}")),
             };
             step = next.map_err(|error| error.to_string())?;
         }
@@ -143,6 +145,7 @@ pub(super) fn config() -> Config {
         options: Options::default(),
         scopes: None,
         goal: Goal::Login,
+        dpop_key: None,
         now: 0,
     }
 }
@@ -177,7 +180,7 @@ pub(super) fn confidential() -> Client {
 
 pub(super) fn refresh(issuer: &str) -> Goal {
     Goal::Refresh {
-        issuer: issuer.into(),
+        issuer: Some(issuer.into()),
         client: Client::public("earlier"),
         refresh_token: Secret::new("canary-refresh"),
     }
@@ -197,6 +200,7 @@ pub(super) fn login() -> Login {
             refresh_token: None,
             scopes: None,
         },
+        dpop_key: None,
     }
 }
 

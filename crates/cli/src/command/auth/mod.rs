@@ -1,0 +1,9 @@
+//! Logins: getting one, seeing them, and taking over those of another program.
+
+mod import;
+mod list;
+mod log_in;
+mod route;
+mod status;
+
+pub(crate) use route::run;

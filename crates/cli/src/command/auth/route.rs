@@ -1,0 +1,18 @@
+use std::path::Path;
+
+use super::{import, list, log_in};
+use crate::args::{Auth, AuthCommand};
+use crate::error::CommandError;
+
+/// Logs in to a server, or does what the subcommand says.
+pub(crate) async fn run(
+    args: &Auth,
+    data_dir: Option<&Path>,
+    json: bool,
+) -> Result<(), CommandError> {
+    match &args.command {
+        None => log_in::run(&args.login, data_dir, json).await,
+        Some(AuthCommand::List) => list::run(data_dir, json),
+        Some(AuthCommand::Import { file }) => import::run(file.as_deref(), data_dir, json),
+    }
+}

@@ -1,0 +1,63 @@
+use std::path::Path;
+
+use callgate_mcp::wire::RawJson;
+use callgate_oauth::keeper::{Keeper, Revocation};
+use serde::Serialize;
+
+use crate::args::Logout;
+use crate::error::CommandError;
+use crate::logins::Logins;
+use crate::output;
+
+/// Tells the authorization server that the login is over, and forgets it.
+pub(crate) async fn run(
+    args: &Logout,
+    data_dir: Option<&Path>,
+    json: bool,
+) -> Result<(), CommandError> {
+    let logins = Logins::open(data_dir)?;
+    let account = logins.account(&args.server)?;
+    let keeper = Keeper::new(logins.keeper(&account, None)?);
+    let revocation = keeper
+        .log_out()
+        .await
+        .map_err(|error| CommandError::of_login(error, &account.server))?;
+    if json {
+        let report = Report {
+            name: &account.name,
+            revocation: word(revocation),
+        };
+        return Ok(output::json(
+            &RawJson::encode(&report).map_err(anyhow::Error::from)?,
+        )?);
+    }
+    Ok(output::text(&sentence(&account.name, revocation))?)
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    name: &'a str,
+    revocation: &'static str,
+}
+
+fn word(revocation: Revocation) -> &'static str {
+    match revocation {
+        Revocation::Revoked => "revoked",
+        Revocation::Unsupported => "unsupported",
+        Revocation::Failed => "failed",
+        Revocation::NoLogin => "no_login",
+    }
+}
+
+fn sentence(name: &str, revocation: Revocation) -> String {
+    match revocation {
+        Revocation::Revoked => format!("logged out of {name}; its tokens are revoked"),
+        Revocation::Unsupported => format!(
+            "logged out of {name}; its authorization server revokes no tokens, so they end by themselves"
+        ),
+        Revocation::Failed => format!(
+            "logged out of {name}; its authorization server could not be told, so the tokens end by themselves"
+        ),
+        Revocation::NoLogin => format!("there was no login at {name}"),
+    }
+}

@@ -1,0 +1,128 @@
+use std::path::Path;
+
+use callgate_oauth::fetch::{self, Fetcher};
+use callgate_oauth::keeper;
+use callgate_oauth::store::{ChosenClient, Limits, Login, Store};
+use url::Url;
+
+use crate::client_choice;
+use crate::data_dir::DataDir;
+use crate::error::CommandError;
+
+/// The logins of this user.
+#[derive(Debug, Clone)]
+pub(crate) struct Logins {
+    store: Store,
+}
+
+/// A server, and the name that its login has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Account {
+    pub(crate) name: String,
+    pub(crate) server: Url,
+}
+
+impl Logins {
+    /// The logins in the data directory; nothing is read yet.
+    pub(crate) fn open(data_dir: Option<&Path>) -> Result<Self, CommandError> {
+        let path = DataDir::locate(data_dir)?.file("mcp-auth.json");
+        Ok(Self {
+            store: Store::new(path, Limits::default()),
+        })
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// All logins by name.
+    pub(crate) fn all(&self) -> Result<Vec<(String, Login)>, CommandError> {
+        let mut logins = Vec::new();
+        for name in self.store.names()? {
+            if let Some(login) = self.store.login(&name)? {
+                logins.push((name, login));
+            }
+        }
+        Ok(logins)
+    }
+
+    /// The account that is meant by a URL, or by the name of a login.
+    pub(crate) fn account(&self, text: &str) -> Result<Account, CommandError> {
+        if let Some(url) = http_url(text) {
+            return self.account_at(&url);
+        }
+        let login = self.store.login(text)?;
+        let server = login.and_then(|login| http_url(&login.server_url?));
+        match server {
+            Some(server) => Ok(Account {
+                name: text.to_owned(),
+                server,
+            }),
+            None => Err(CommandError::usage(format!(
+                "`{text}` is neither an http(s) URL nor the name of a login"
+            ))
+            .hint("run `callgate auth list` to see the names of the logins there are")),
+        }
+    }
+
+    /// The account at a URL. Its login is called as the URL, unless it was imported under another name.
+    pub(crate) fn account_at(&self, server: &Url) -> Result<Account, CommandError> {
+        let is_for_server =
+            |login: &Login| login.server_url.as_deref().and_then(http_url).as_ref() == Some(server);
+        let logins = self.all()?;
+        let found = logins
+            .into_iter()
+            .filter(|(_, login)| is_for_server(login))
+            .max_by_key(|(name, _)| name == server.as_str());
+        let name = found.map_or_else(|| server.to_string(), |(name, _)| name);
+        Ok(Account {
+            name,
+            server: server.clone(),
+        })
+    }
+
+    /// Whether there are tokens for an account.
+    pub(crate) fn has_tokens(&self, account: &Account) -> Result<bool, CommandError> {
+        let login = self.store.login(&account.name)?;
+        Ok(login.is_some_and(|login| login.tokens.is_some()))
+    }
+
+    /// How the tokens of an account are kept, by the client that was chosen now or at an earlier
+    /// login; nobody is asked for consent.
+    pub(crate) fn keeper(
+        &self,
+        account: &Account,
+        chosen: Option<&ChosenClient>,
+    ) -> Result<keeper::Config, CommandError> {
+        let fetcher = Fetcher::new(fetch::Config::default()).map_err(anyhow::Error::from)?;
+        let name = account.name.as_str();
+        let mut config = keeper::Config::new(name, account.server.clone(), fetcher);
+        config.store = Some(self.store.clone());
+        let login = self.store.login(name)?.unwrap_or_default();
+        match (chosen, &login.chosen) {
+            (Some(chosen), _) => client_choice::apply(chosen, None, &mut config)?,
+            (None, Some(chosen)) => {
+                client_choice::apply(chosen, login.issuer.as_deref(), &mut config)?;
+            }
+            (None, None) => {}
+        }
+        Ok(config)
+    }
+
+    /// Uses the client that was chosen for an account from now on.
+    pub(crate) fn remember(
+        &self,
+        account: &Account,
+        chosen: &ChosenClient,
+    ) -> Result<(), CommandError> {
+        self.store
+            .update(&account.name, |login| login.chosen = Some(chosen.clone()))?;
+        Ok(())
+    }
+}
+
+/// The text as a URL that a server can have.
+pub(crate) fn http_url(text: &str) -> Option<Url> {
+    let url = Url::parse(text).ok()?;
+    (matches!(url.scheme(), "http" | "https") && url.has_host()).then_some(url)
+}

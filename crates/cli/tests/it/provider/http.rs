@@ -1,0 +1,133 @@
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+
+use url::{Url, form_urlencoded};
+
+/// A request as far as it matters here.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) path: String,
+    pub(super) query: HashMap<String, String>,
+    pub(super) authorization: Option<String>,
+    pub(super) body: String,
+}
+
+/// A response: status, further headers, and a body of JSON.
+#[derive(Debug)]
+pub(super) struct Response {
+    pub(super) status: u16,
+    pub(super) headers: Vec<(&'static str, String)>,
+    pub(super) body: String,
+}
+
+impl Request {
+    /// The fields of a form.
+    pub(super) fn form(&self) -> HashMap<String, String> {
+        fields(&self.body)
+    }
+}
+
+impl Response {
+    pub(super) fn json(status: u16, body: &serde_json::Value) -> Self {
+        Self {
+            status,
+            headers: Vec::new(),
+            body: body.to_string(),
+        }
+    }
+
+    pub(super) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+}
+
+/// Answers every request to `listener`, one for each connection, until the process ends.
+pub(super) fn serve(
+    listener: TcpListener,
+    answer: impl Fn(&Request) -> Response + Clone + Send + 'static,
+) {
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let answer = answer.clone();
+            thread::spawn(move || exchange(stream, answer));
+        }
+    });
+}
+
+/// Gets a page as a browser would, and returns where it redirects to, and its text.
+pub(crate) fn get(url: &str) -> (Option<String>, String) {
+    let url = Url::parse(url).unwrap();
+    let address = url.socket_addrs(|| None).unwrap();
+    let mut stream = TcpStream::connect(address.as_slice()).unwrap();
+    let target = &url[url::Position::BeforePath..];
+    let host = &url[url::Position::BeforeHost..url::Position::AfterPort];
+    write!(
+        stream,
+        "GET {target} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    let location = head
+        .lines()
+        .find_map(|line| line.strip_prefix("location: "));
+    (location.map(str::to_owned), body.to_owned())
+}
+
+fn exchange(stream: TcpStream, answer: impl Fn(&Request) -> Response) -> Option<()> {
+    let mut reader = BufReader::new(stream);
+    let request = read(&mut reader)?;
+    let Response {
+        status,
+        headers,
+        body,
+    } = answer(&request);
+    let mut head = format!("HTTP/1.1 {status} As Said\r\ncontent-type: application/json\r\n");
+    for (name, value) in headers {
+        head += &format!("{name}: {value}\r\n");
+    }
+    head += &format!(
+        "content-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    reader.get_mut().write_all(head.as_bytes()).ok()
+}
+
+fn read(reader: &mut BufReader<TcpStream>) -> Option<Request> {
+    let mut line = String::new();
+    reader.read_line(&mut line).ok()?;
+    let target = line.split(' ').nth(1)?;
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let (path, query) = (path.to_owned(), fields(query));
+    let (mut length, mut authorization) = (0, None);
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        let Some((name, value)) = line.trim_end().split_once(": ") else {
+            break;
+        };
+        match name.to_ascii_lowercase().as_str() {
+            "content-length" => length = value.parse().ok()?,
+            "authorization" => authorization = Some(value.to_owned()),
+            _ => {}
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    Some(Request {
+        path,
+        query,
+        authorization,
+        body: String::from_utf8(body).ok()?,
+    })
+}
+
+fn fields(text: &str) -> HashMap<String, String> {
+    form_urlencoded::parse(text.as_bytes())
+        .into_owned()
+        .collect()
+}

@@ -1,0 +1,139 @@
+use std::collections::HashMap;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Value, json};
+use url::Url;
+
+use super::http::{Request, Response};
+use super::servers::{State, World};
+
+pub(super) fn metadata(world: &World) -> Response {
+    let base = &world.base;
+    let mut metadata = json!({
+        "issuer": base,
+        "authorization_endpoint": format!("{base}/authorize"),
+        "token_endpoint": format!("{base}/token"),
+        "response_types_supported": ["code"],
+        "code_challenge_methods_supported": ["S256"],
+        "authorization_response_iss_parameter_supported": true,
+    });
+    if world.settings.registers {
+        metadata["registration_endpoint"] = json!(format!("{base}/register"));
+    }
+    if world.settings.revokes {
+        metadata["revocation_endpoint"] = json!(format!("{base}/revoke"));
+    }
+    Response::json(200, &metadata)
+}
+
+pub(super) fn register(world: &World, request: &Request) -> Response {
+    world.state().events.push("register".to_owned());
+    let mut client: Value = serde_json::from_str(&request.body).unwrap();
+    client["client_id"] = json!("registered");
+    Response::json(201, &client)
+}
+
+/// A person who consents to everything but the scope `forbidden`.
+pub(super) fn authorize(world: &World, request: &Request) -> Response {
+    let mut state = world.state();
+    let of = |name: &str| request.query.get(name).cloned().unwrap_or_default();
+    let scope = of("scope");
+    state
+        .events
+        .push(format!("authorize {} for {scope}", of("client_id")));
+    let mut back = Url::parse(&of("redirect_uri")).unwrap();
+    let mut query = back.query_pairs_mut();
+    query
+        .append_pair("state", &of("state"))
+        .append_pair("iss", &world.base);
+    if scope.contains("forbidden") {
+        query.append_pair("error", "access_denied");
+    } else {
+        let code = state.issue("code");
+        query.append_pair("code", &code);
+        state.codes.insert(code, scope);
+    }
+    drop(query);
+    Response::json(302, &Value::Null).with("location", back)
+}
+
+pub(super) fn token(world: &World, request: &Request) -> Response {
+    let mut state = world.state();
+    let form = request.form();
+    let grant = form.get("grant_type").cloned().unwrap_or_default();
+    if state.is_unavailable {
+        state.events.push(format!("{grant} is unavailable"));
+        return Response::json(503, &Value::Null);
+    }
+    let Some(client) = client(world, request, &form) else {
+        state.events.push(format!("{grant} by a stranger"));
+        return Response::json(401, &json!({ "error": "invalid_client" }));
+    };
+    state.secrets.extend(form.get("code_verifier").cloned());
+    let given = |name: &str| form.get(name).cloned().unwrap_or_default();
+    let scope = match grant.as_str() {
+        "authorization_code" => state.codes.remove(&given("code")),
+        "refresh_token" => state.refresh_tokens.remove(&given("refresh_token")),
+        "client_credentials" => Some(given("scope")),
+        _ => None,
+    };
+    let Some(scope) = scope else {
+        state.events.push(format!("{grant} of {client} refused"));
+        return Response::json(400, &json!({ "error": "invalid_grant" }));
+    };
+    state.events.push(format!("{grant} of {client}"));
+    Response::json(
+        200,
+        &tokens(&mut state, scope, world.settings.lifetime, &grant),
+    )
+}
+
+pub(super) fn revoke(world: &World, request: &Request) -> Response {
+    let mut state = world.state();
+    let token = request.form().get("token").cloned().unwrap_or_default();
+    let kind = if state.refresh_tokens.remove(&token).is_some() {
+        "refresh token"
+    } else if state.access_tokens.remove(&token).is_some() {
+        "access token"
+    } else {
+        "unknown token"
+    };
+    state.events.push(format!("revoke {kind}"));
+    Response::json(200, &Value::Null)
+}
+
+fn tokens(state: &mut State, scope: String, lifetime: u64, grant: &str) -> Value {
+    let access_token = state.issue("access-token");
+    state
+        .access_tokens
+        .insert(access_token.clone(), scope.clone());
+    let mut tokens = json!({
+        "access_token": access_token,
+        "token_type": "Bearer",
+        "expires_in": lifetime,
+        "scope": scope,
+    });
+    if grant != "client_credentials" {
+        let refresh_token = state.issue("refresh-token");
+        state.refresh_tokens.insert(refresh_token.clone(), scope);
+        tokens["refresh_token"] = json!(refresh_token);
+    }
+    tokens
+}
+
+/// Who asks: `configured` has a secret, others have none.
+fn client(world: &World, request: &Request, form: &HashMap<String, String>) -> Option<String> {
+    let id = match &request.authorization {
+        None => form.get("client_id")?.clone(),
+        Some(header) => {
+            let pair = BASE64_STANDARD
+                .decode(header.strip_prefix("Basic ")?)
+                .ok()?;
+            let pair = String::from_utf8(pair).ok()?;
+            let (id, secret) = pair.split_once(':')?;
+            return (id == "configured" && secret == world.settings.secret).then(|| id.to_owned());
+        }
+    };
+    (id != "configured").then_some(id)
+}

@@ -1,0 +1,57 @@
+use serde_json::{Value, json};
+
+use super::http::{Request, Response};
+use super::servers::World;
+
+pub(super) fn metadata(world: &World) -> Response {
+    let base = &world.base;
+    Response::json(
+        200,
+        &json!({
+            "resource": format!("{base}/mcp"),
+            "authorization_servers": [base],
+            "scopes_supported": ["read"],
+        }),
+    )
+}
+
+/// An MCP server with a tool for everybody who is logged in, and one that needs the scope `admin`.
+pub(super) fn call(world: &World, request: &Request) -> Response {
+    let token = request
+        .authorization
+        .as_deref()
+        .and_then(|it| it.strip_prefix("Bearer "));
+    let scope = token.and_then(|token| world.state().access_tokens.get(token).cloned());
+    let Some(scope) = scope else {
+        return refuse(world, 401, "");
+    };
+    let message: Value = serde_json::from_str(&request.body).unwrap();
+    let result = match message["method"].as_str() {
+        Some("tools/list") => json!({ "tools": [
+            { "name": "whoami", "description": "Tell who asks", "inputSchema": { "type": "object" } },
+            { "name": "purge", "description": "Needs more scopes", "inputSchema": { "type": "object" } },
+        ] }),
+        Some("tools/call") if message["params"]["name"] == "purge" && !scope.contains("admin") => {
+            return refuse(world, 403, r#", error="insufficient_scope", scope="admin""#);
+        }
+        Some("tools/call") => json!({ "content": [
+            { "type": "text", "text": format!("somebody who may {scope}") },
+        ] }),
+        _ => json!({
+            "supportedVersions": ["2026-07-28"],
+            "capabilities": { "tools": {} },
+        }),
+    };
+    let mut result = result;
+    result["resultType"] = json!("complete");
+    Response::json(
+        200,
+        &json!({ "jsonrpc": "2.0", "id": message["id"], "result": result }),
+    )
+}
+
+fn refuse(world: &World, status: u16, more: &str) -> Response {
+    let metadata = format!("{}/.well-known/oauth-protected-resource/mcp", world.base);
+    let challenge = format!(r#"Bearer resource_metadata="{metadata}"{more}"#);
+    Response::json(status, &Value::Null).with("www-authenticate", challenge)
+}

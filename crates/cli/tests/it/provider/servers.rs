@@ -1,0 +1,137 @@
+use std::collections::HashMap;
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::http::{self, Request, Response};
+use super::{issue, resource};
+
+/// Both servers, until the test ends.
+pub(crate) struct Provider {
+    /// The URL of the MCP server.
+    pub(crate) url: String,
+    world: Arc<World>,
+}
+
+/// How the servers differ from the usual ones.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    /// Whether clients may register themselves.
+    pub(crate) registers: bool,
+    /// How long access tokens live, in seconds.
+    pub(crate) lifetime: u64,
+    /// Whether tokens can be revoked.
+    pub(crate) revokes: bool,
+    /// The secret of the client that is called `configured`.
+    pub(crate) secret: &'static str,
+}
+
+/// What both servers share.
+pub(super) struct World {
+    pub(super) base: String,
+    pub(super) settings: Settings,
+    pub(super) state: Mutex<State>,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    /// What happened at the authorization server, in words.
+    pub(super) events: Vec<String>,
+    /// Everything that nobody else may see.
+    pub(super) secrets: Vec<String>,
+    /// The scopes of codes, of access tokens and of refresh tokens.
+    pub(super) codes: HashMap<String, String>,
+    pub(super) access_tokens: HashMap<String, String>,
+    pub(super) refresh_tokens: HashMap<String, String>,
+    /// Whether the token endpoint has a bad moment.
+    pub(super) is_unavailable: bool,
+    issued: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            registers: true,
+            lifetime: 3630,
+            revokes: true,
+            secret: "canary-secret-of-the-client",
+        }
+    }
+}
+
+impl Provider {
+    pub(crate) fn start(settings: Settings) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let world = Arc::new(World {
+            base: base.clone(),
+            settings,
+            state: Mutex::default(),
+        });
+        let answering = world.clone();
+        http::serve(listener, move |request| answer(&answering, request));
+        Self {
+            url: format!("{base}/mcp"),
+            world,
+        }
+    }
+
+    /// The name of the authorization server.
+    pub(crate) fn issuer(&self) -> &str {
+        &self.world.base
+    }
+
+    /// What has happened at the authorization server since this was last asked.
+    pub(crate) fn events(&self) -> Vec<String> {
+        std::mem::take(&mut self.world.state().events)
+    }
+
+    /// Everything that nobody else may see.
+    pub(crate) fn secrets(&self) -> Vec<String> {
+        self.world.state().secrets.clone()
+    }
+
+    /// Ends all access tokens before their time.
+    pub(crate) fn end_access_tokens(&self) {
+        self.world.state().access_tokens.clear();
+    }
+
+    /// Ends the login of everybody.
+    pub(crate) fn end_logins(&self) {
+        self.end_access_tokens();
+        self.world.state().refresh_tokens.clear();
+    }
+
+    /// Gives the token endpoint a bad moment, or ends it.
+    pub(crate) fn be_unavailable(&self, is_unavailable: bool) {
+        self.world.state().is_unavailable = is_unavailable;
+    }
+}
+
+impl World {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+}
+
+impl State {
+    /// A new secret of this kind.
+    pub(super) fn issue(&mut self, kind: &str) -> String {
+        self.issued += 1;
+        let secret = format!("canary-{kind}-{}", self.issued);
+        self.secrets.push(secret.clone());
+        secret
+    }
+}
+
+fn answer(world: &World, request: &Request) -> Response {
+    match request.path.as_str() {
+        "/mcp" => resource::call(world, request),
+        "/.well-known/oauth-protected-resource/mcp" => resource::metadata(world),
+        "/.well-known/oauth-authorization-server" => issue::metadata(world),
+        "/register" => issue::register(world, request),
+        "/authorize" => issue::authorize(world, request),
+        "/token" => issue::token(world, request),
+        "/revoke" => issue::revoke(world, request),
+        _ => Response::json(404, &serde_json::Value::Null),
+    }
+}

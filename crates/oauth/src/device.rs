@@ -1,0 +1,162 @@
+//! A person's consent on another device, for machines without a browser (RFC 8628).
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+use url::Url;
+
+use crate::exchange::Response;
+use crate::provider::is_hidden;
+use crate::token::seconds;
+use crate::{ProviderError, Secret, endpoint};
+
+/// What to show to a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prompt {
+    /// What to type there.
+    pub user_code: String,
+    /// Where to go with a browser, on any device.
+    pub verification_uri: Url,
+    /// Where nothing has to be typed, if there is such a place.
+    pub verification_uri_complete: Option<Url>,
+    /// When the code ends, in seconds of Unix time.
+    pub expires_at: u64,
+}
+
+/// Says why a person cannot consent on another device.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DeviceError {
+    /// It refused, and says why.
+    #[error("the authorization server gave no code to show: {0}")]
+    Refused(#[source] ProviderError),
+    /// It cannot give one at the moment.
+    #[error("the authorization server can give no code to show now (HTTP {0})")]
+    Unavailable(u16),
+    /// It said something else, or something that is not shown to a person.
+    #[error("the authorization server answered with HTTP {0} and no code to show")]
+    Malformed(u16),
+    /// Nobody consented in time.
+    #[error("nobody consented before the code ended")]
+    Expired,
+}
+
+/// A code on its way to consent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pending {
+    pub(crate) device_code: Secret,
+    pub(crate) prompt: Prompt,
+    pub(crate) interval: Duration,
+}
+
+/// How long to wait between two questions, in seconds, if the server does not say.
+const DEFAULT_INTERVAL: u64 = 5;
+
+/// How much longer to wait if the server asks for it.
+const SLOW_DOWN: Duration = Duration::from_secs(5);
+
+/// How long a wait may get because of a server that has a bad moment.
+const MAX_BACKOFF: Duration = Duration::from_secs(60);
+
+/// The longest life of a code that is believed, in seconds.
+const MAX_LIFETIME: u64 = 60 * 60;
+
+/// The longest code that a person is asked to type, in characters.
+const MAX_USER_CODE: usize = 64;
+
+/// The fields of the request for a code to show.
+pub(crate) fn fields<'a>(resource: &'a str, scope: &'a str) -> Vec<(&'static str, &'a str)> {
+    let mut fields = vec![("resource", resource)];
+    if !scope.is_empty() {
+        fields.push(("scope", scope));
+    }
+    fields
+}
+
+impl Pending {
+    /// Reads the code to show.
+    pub(crate) fn parse(response: &Response, now: u64) -> Result<Self, DeviceError> {
+        if response.is_transient() {
+            return Err(DeviceError::Unavailable(response.status));
+        }
+        if let Ok(error) = serde_json::from_slice(&response.body) {
+            return Err(DeviceError::Refused(error));
+        }
+        let document = response.success().and_then(read);
+        document
+            .and_then(|document: Document| document.pending(now))
+            .ok_or(DeviceError::Malformed(response.status))
+    }
+
+    /// Decides after an answer of the token endpoint whether to ask again, and after what time.
+    pub(crate) fn wait_after(
+        &mut self,
+        response: &Response,
+    ) -> Result<Option<Duration>, DeviceError> {
+        let error = read::<ProviderError>(&response.body);
+        match error.as_ref().map(|error| error.error.as_str()) {
+            Some("authorization_pending") => {}
+            Some("slow_down") => self.interval = self.interval.saturating_add(SLOW_DOWN),
+            Some("expired_token") => return Err(DeviceError::Expired),
+            _ if response.is_transient() => self.back_off(),
+            _ => return Ok(None),
+        }
+        let asked = response.retry_after.map(Duration::from_secs);
+        Ok(Some(self.interval.max(asked.unwrap_or_default())))
+    }
+
+    /// Asks half as often, since the server did not answer.
+    pub(crate) fn back_off(&mut self) {
+        let doubled = self.interval.saturating_mul(2).min(MAX_BACKOFF);
+        self.interval = self.interval.max(doubled);
+    }
+
+    /// Whether the code has ended.
+    pub(crate) fn check(&self, now: u64) -> Result<(), DeviceError> {
+        if now < self.prompt.expires_at {
+            Ok(())
+        } else {
+            Err(DeviceError::Expired)
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Document {
+    device_code: Secret,
+    user_code: String,
+    // The name before the RFC, which at least one large provider still uses.
+    #[serde(alias = "verification_url")]
+    verification_uri: String,
+    verification_uri_complete: Option<String>,
+    expires_in: Value,
+    interval: Option<Value>,
+}
+
+impl Document {
+    /// A stranger's words go to a terminal, and a stranger's address to a browser: only plain ones do.
+    fn pending(self, now: u64) -> Option<Pending> {
+        let length = self.user_code.chars().count();
+        let is_plain = (1..=MAX_USER_CODE).contains(&length) && !self.user_code.contains(is_hidden);
+        if !is_plain || self.device_code.expose().is_empty() {
+            return None;
+        }
+        let lifetime = seconds(&self.expires_in)?.min(MAX_LIFETIME);
+        let interval = self.interval.as_ref().and_then(seconds);
+        let complete = self.verification_uri_complete;
+        Some(Pending {
+            device_code: self.device_code,
+            prompt: Prompt {
+                user_code: self.user_code,
+                verification_uri: endpoint::parse(&self.verification_uri).ok()?,
+                verification_uri_complete: complete.and_then(|url| endpoint::parse(&url).ok()),
+                expires_at: now.saturating_add(lifetime),
+            },
+            interval: Duration::from_secs(interval.unwrap_or(DEFAULT_INTERVAL).max(1)),
+        })
+    }
+}
+
+fn read<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Option<T> {
+    serde_json::from_slice(body).ok()
+}

@@ -1,0 +1,320 @@
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::clock::{seconds, unix_time};
+use super::errand::{Errand, Failure, Person};
+use super::error::{KeeperError, Reason};
+use super::held::{DPOP, Source};
+use super::shared::{Circumstances, Shared, luck};
+use super::vault::{Refresh, Ticket};
+use crate::flow::{self, FlowError, Goal};
+use crate::registration::{Client, Options};
+use crate::store::{Login, Tokens};
+use crate::token::TokenType;
+use crate::{Challenge, Scopes, Secret, dpop};
+
+/// How an attempt to renew a token ended.
+#[derive(Debug)]
+pub(super) enum Renewal {
+    /// There is another token.
+    Done,
+    /// Only a login helps.
+    NeedsLogin(Reason),
+}
+
+/// Whether the token that is to be renewed still works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Urgency {
+    /// It does: what goes wrong can wait.
+    Early,
+    /// It does not: what goes wrong is tried again.
+    Late,
+}
+
+/// How long to wait before each further attempt of a late renewal.
+const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(1)];
+
+impl Shared {
+    /// Replaces the token `seen`, or finds that another process has done so.
+    pub(super) async fn renew(
+        &self,
+        seen: &Secret,
+        urgency: Urgency,
+        circumstances: &Circumstances,
+    ) -> Result<Renewal, KeeperError> {
+        self.save_pending().await?;
+        match self.vault.begin_refresh(seen).await? {
+            Refresh::Changed(login) if self.is_for_server(&login) => {
+                self.adopt(*login, Source::Vault)?;
+                Ok(Renewal::Done)
+            }
+            Refresh::Changed(_) | Refresh::Gone => {
+                self.forget();
+                Ok(Renewal::NeedsLogin(Reason::NoLogin))
+            }
+            Refresh::Ours(ticket) => self.replace(&ticket, urgency, circumstances).await,
+        }
+    }
+
+    /// Gets new tokens in the place of those that the ticket is for.
+    async fn replace(
+        &self,
+        ticket: &Ticket,
+        urgency: Urgency,
+        circumstances: &Circumstances,
+    ) -> Result<Renewal, KeeperError> {
+        let goal = match self.renewal_goal(&ticket.login).await? {
+            Ok(goal) => goal,
+            Err(reason) => return Ok(Renewal::NeedsLogin(reason)),
+        };
+        if let Some(error) = self.held().pausing() {
+            return Err(error);
+        }
+        let asked_at = unix_time();
+        let errand = || Errand {
+            goal: goal.clone(),
+            circumstances: circumstances.clone(),
+            options: self.own_options(),
+            dpop_key: self.dpop_key(&ticket.login),
+        };
+        match self.run(errand, urgency).await {
+            Ok(login) => {
+                self.held().resume();
+                let renewal = self.keep_renewed(ticket, renewed(&login, asked_at)).await?;
+                if ticket.login.issuer.is_none() {
+                    self.bind(login.issuer).await?;
+                }
+                Ok(renewal)
+            }
+            Err(failure) => self.not_renewed(ticket, urgency, failure).await,
+        }
+    }
+
+    /// Binds a login that OpenCode made to whoever has renewed it: nobody else sees it from now on.
+    async fn bind(&self, issuer: String) -> Result<(), KeeperError> {
+        let bind = move |login: &mut Login| {
+            login.issuer.get_or_insert_with(|| issuer.clone());
+        };
+        self.vault.update(bind).await.map(drop)
+    }
+
+    async fn keep_renewed(&self, ticket: &Ticket, tokens: Tokens) -> Result<Renewal, KeeperError> {
+        match ticket.complete(&tokens).await {
+            Ok(Some(login)) => self.adopt(login, Source::Renewal)?,
+            Ok(None) => {
+                self.forget();
+                return Ok(Renewal::NeedsLogin(Reason::NoLogin));
+            }
+            Err(error) => {
+                tracing::warn!(%error, server = %self.config.name,
+                    "a renewed token could not be saved; it is kept in memory until it can be");
+                let mut login = ticket.login.clone();
+                let old = login.tokens.take();
+                let unsaved = old.as_ref().map(|old| old.access_token.clone());
+                login.tokens = Some(match &old {
+                    Some(old) => tokens.renewing(old),
+                    None => tokens,
+                });
+                self.adopt(login, Source::Renewal)?;
+                self.held().unsaved = unsaved;
+            }
+        }
+        Ok(Renewal::Done)
+    }
+
+    async fn not_renewed(
+        &self,
+        ticket: &Ticket,
+        urgency: Urgency,
+        failure: Failure,
+    ) -> Result<Renewal, KeeperError> {
+        if failure.error.is_transient() {
+            self.held()
+                .pause(&failure.error, failure.retry_after, luck());
+            return Err(failure.error);
+        }
+        match failure.error {
+            KeeperError::Flow(FlowError::Token(error)) if error.is_invalid_grant() => {
+                let left = match urgency {
+                    Urgency::Late => ticket.reject().await?,
+                    Urgency::Early => ticket.reject_refresh_token().await?,
+                };
+                self.rejected(ticket, left)
+            }
+            KeeperError::Flow(FlowError::Token(error))
+                if error.is_invalid_client() && self.config.client.is_none() =>
+            {
+                self.forget_client(&ticket.login).await?;
+                Ok(Renewal::NeedsLogin(Reason::ClientChanged))
+            }
+            KeeperError::Flow(FlowError::IssuerChanged { issuer }) => {
+                Ok(Renewal::NeedsLogin(Reason::IssuerChanged { issuer }))
+            }
+            error => Err(error),
+        }
+    }
+
+    /// Goes on with what is `left` after the authorization server has refused to renew a login.
+    fn rejected(&self, ticket: &Ticket, left: Option<Login>) -> Result<Renewal, KeeperError> {
+        let access_token = |login: &Login| Some(login.tokens.as_ref()?.access_token.clone());
+        let Some(left) = left.filter(|left| self.is_for_server(left)) else {
+            self.forget();
+            return Ok(Renewal::NeedsLogin(Reason::Revoked));
+        };
+        let is_other = access_token(&left) != access_token(&ticket.login);
+        self.adopt(left, Source::Vault)?;
+        Ok(if is_other {
+            Renewal::Done
+        } else {
+            Renewal::NeedsLogin(Reason::Revoked)
+        })
+    }
+
+    /// Goes to the authorization server, more than once if the token does not work any more.
+    async fn run(
+        &self,
+        errand: impl Fn() -> Errand,
+        urgency: Urgency,
+    ) -> Result<flow::Login, Failure> {
+        for pause in PAUSES.iter().filter(|_| urgency == Urgency::Late) {
+            match errand().run(&self.config, Person::Nobody).await {
+                Err(failure) if failure.may_be_tried_after(*pause) => sleep(*pause).await,
+                outcome => return outcome,
+            }
+        }
+        errand().run(&self.config, Person::Nobody).await
+    }
+
+    /// What renews `login`: the grant itself if it takes no person, else what the login left us.
+    async fn renewal_goal(&self, login: &Login) -> Result<Result<Goal, Reason>, KeeperError> {
+        if let Some(goal) = self.goal_without_person().await? {
+            return Ok(Ok(goal));
+        }
+        let tokens = login.tokens.as_ref();
+        let Some(refresh_token) = tokens.and_then(|tokens| tokens.refresh_token.clone()) else {
+            return Ok(Err(Reason::Ended));
+        };
+        Ok(match self.client_of(login) {
+            None => Err(Reason::ClientChanged),
+            Some(client) => Ok(Goal::Refresh {
+                issuer: login.issuer.clone(),
+                client,
+                refresh_token,
+            }),
+        })
+    }
+
+    /// The key that `login` is bound to; one that cannot be read is as good as none.
+    pub(super) fn dpop_key(&self, login: &Login) -> Option<dpop::Key> {
+        let stored = login.tokens.as_ref()?.dpop_key.as_ref()?;
+        dpop::Key::from_stored(stored).ok()
+    }
+
+    /// Who we are to anybody, as far as the user said.
+    pub(super) fn own_options(&self) -> Options {
+        Options {
+            configured: self.config.client.clone(),
+            metadata_document: self.config.metadata_document.clone(),
+            ..Options::default()
+        }
+    }
+
+    /// Who `login` was issued to, if we still are.
+    pub(super) fn client_of(&self, login: &Login) -> Option<Client> {
+        let id = login.tokens.as_ref().and_then(|it| it.client_id.as_ref());
+        let configured = self.config.client.as_ref().map(|it| it.client.clone());
+        let described = self.config.metadata_document.as_ref();
+        let described = described.map(|url| Client::public(url.as_str()));
+        let registered = login.client.as_ref().map(Client::from);
+        let known = configured.into_iter().chain(registered).chain(described);
+        // OpenCode does not record it: its logins are of the client that it registered.
+        let mut known = known.filter(|client| id.is_none_or(|id| client.id == *id));
+        known.next()
+    }
+
+    /// Saves what could not be saved before.
+    async fn save_pending(&self) -> Result<(), KeeperError> {
+        let pending = {
+            let held = self.held();
+            let tokens = held.token.as_ref().map(|token| token.tokens.clone());
+            held.unsaved.clone().zip(tokens)
+        };
+        let Some((old, tokens)) = pending else {
+            return Ok(());
+        };
+        let is_old = move |login: &Login| {
+            let stored = login.tokens.as_ref();
+            stored.is_some_and(|stored| stored.access_token == old)
+        };
+        let save = move |login: &mut Login| {
+            if is_old(login) {
+                login.tokens = Some(tokens.clone());
+            }
+        };
+        self.vault.update(save).await?;
+        self.held().unsaved = None;
+        Ok(())
+    }
+
+    /// There is no login any more.
+    pub(super) fn forget(&self) {
+        let mut held = self.held();
+        held.token = None;
+        held.unsaved = None;
+    }
+
+    /// The authorization server does not know the client any more; the tokens stay while they work.
+    pub(super) async fn forget_client(&self, login: &Login) -> Result<(), KeeperError> {
+        let id = login.client.as_ref().map(|client| client.client_id.clone());
+        let forget = move |login: &mut Login| {
+            if login.client.as_ref().map(|client| &client.client_id) == id.as_ref() {
+                login.client = None;
+            }
+        };
+        self.vault.update(forget).await.map(drop)
+    }
+}
+
+impl Failure {
+    fn may_be_tried_after(&self, pause: Duration) -> bool {
+        self.error.is_transient() && self.retry_after.is_none_or(|least| least <= pause)
+    }
+}
+
+/// The tokens of `login`, which were asked for at `asked_at`, to keep.
+pub(super) fn tokens(login: &flow::Login, asked_at: f64) -> Tokens {
+    let given = &login.tokens;
+    // A token that ends at once would be renewed for every request: use it until it is refused.
+    let life = given.expires_in.filter(|lifetime| *lifetime > 0);
+    Tokens {
+        access_token: given.access_token.clone(),
+        refresh_token: given.refresh_token.clone(),
+        expires_at: life.map(|lifetime| asked_at + seconds(lifetime)),
+        scope: given.scopes.as_ref().map(ToString::to_string),
+        issued_at: Some(asked_at),
+        client_id: Some(login.client.id.clone()),
+        requested_scope: Some(login.requested.to_string()).filter(|text| !text.is_empty()),
+        token_type: match given.token_type {
+            TokenType::Bearer => None,
+            TokenType::Dpop => Some(DPOP.to_owned()),
+        },
+        dpop_key: login.dpop_key.as_ref().map(|key| key.stored().clone()),
+    }
+}
+
+/// The same for a renewal, which asks for nothing new.
+fn renewed(login: &flow::Login, asked_at: f64) -> Tokens {
+    Tokens {
+        requested_scope: None,
+        ..tokens(login, asked_at)
+    }
+}
+
+/// A challenge that names more scopes than the one before.
+pub(super) fn with_scopes(challenge: Option<&Challenge>, scopes: Scopes) -> Challenge {
+    Challenge {
+        scope: Some(scopes),
+        ..challenge.cloned().unwrap_or_default()
+    }
+}

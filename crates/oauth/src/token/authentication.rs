@@ -1,0 +1,121 @@
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+use url::{Url, form_urlencoded};
+
+use crate::Secret;
+use crate::exchange::Request;
+use crate::jwt::{self, SignError, SigningKey};
+use crate::metadata::AuthorizationServer;
+use crate::registration::{AuthMethod, Client};
+
+/// The kind of proof that a token of our own is (RFC 7523, section 2.2).
+const JWT_BEARER: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
+
+/// How long such a proof is good, in seconds: one request, and clocks that differ a little.
+const ASSERTION_LIFETIME: u64 = 120;
+
+/// How a client proves itself to one server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Authentication<'a> {
+    /// Who it is.
+    pub(crate) client: &'a Client,
+    /// In which way.
+    pub(crate) method: AuthMethod,
+    /// To whom.
+    pub(crate) issuer: &'a str,
+}
+
+impl<'a> Authentication<'a> {
+    /// In the way that suits both.
+    pub(crate) fn at(server: &'a AuthorizationServer, client: &'a Client) -> Self {
+        Self {
+            client,
+            method: client.auth_method(server),
+            issuer: &server.issuer,
+        }
+    }
+
+    /// Posts a form, with what proves the client.
+    pub(crate) fn form(
+        &self,
+        endpoint: Url,
+        fields: &[(&str, &str)],
+        now: u64,
+    ) -> Result<Request, SignError> {
+        let mut fields = fields.to_vec();
+        let id = self.client.id.as_str();
+        let secret = self.client.secret.as_ref().map_or("", Secret::expose);
+        let assertion = self.assertion(now)?;
+        match self.method {
+            AuthMethod::ClientSecretBasic => {
+                let mut request = Request::form(endpoint, &fields);
+                request.headers.push(("authorization", basic(id, secret)));
+                return Ok(request);
+            }
+            AuthMethod::None | AuthMethod::PrivateKeyJwt => fields.push(("client_id", id)),
+            AuthMethod::ClientSecretPost => {
+                fields.extend([("client_id", id), ("client_secret", secret)]);
+            }
+        }
+        if let Some(assertion) = &assertion {
+            fields.extend([
+                ("client_assertion_type", JWT_BEARER),
+                ("client_assertion", assertion.expose()),
+            ]);
+        }
+        Ok(Request::form(endpoint, &fields))
+    }
+
+    /// A token of our own for the issuer, which is its whole audience: no other server can use it.
+    fn assertion(&self, now: u64) -> Result<Option<Secret>, SignError> {
+        let key = self.client.key.as_ref();
+        let Some(key) = key.filter(|_| self.method == AuthMethod::PrivateKeyJwt) else {
+            return Ok(None);
+        };
+        let claims = Claims {
+            iss: &self.client.id,
+            sub: &self.client.id,
+            aud: self.issuer,
+            jti: jwt::unique_id()?,
+            iat: now,
+            exp: now.saturating_add(ASSERTION_LIFETIME),
+        };
+        jwt::sign(&Header::of(key), &claims, key).map(Some)
+    }
+}
+
+/// Both halves are encoded as in a form before they are joined (RFC 6749, section 2.3.1).
+fn basic(id: &str, secret: &str) -> Secret {
+    let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+    let pair = format!("{}:{}", encode(id), encode(secret));
+    Secret::new(format!("Basic {}", STANDARD.encode(pair)))
+}
+
+#[derive(Serialize)]
+struct Header<'a> {
+    typ: &'static str,
+    alg: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kid: Option<&'a str>,
+}
+
+impl<'a> Header<'a> {
+    fn of(key: &'a SigningKey) -> Self {
+        Self {
+            typ: "JWT",
+            alg: key.algorithm().name(),
+            kid: key.id(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Claims<'a> {
+    iss: &'a str,
+    sub: &'a str,
+    aud: &'a str,
+    jti: String,
+    iat: u64,
+    exp: u64,
+}
