@@ -63,8 +63,8 @@ pub(super) enum Plan {
     SendAgain,
     /// Renew the token, or log in.
     Recover,
-    /// A token that was renewed just now is refused: log in.
-    LogIn,
+    /// A token that was got just now is refused: see whether there is another one by now.
+    LookAgain(Source),
     /// Log in for these scopes.
     StepUp(Scopes),
     /// Nothing helps.
@@ -137,8 +137,7 @@ impl Held {
         }
         match token.source {
             Source::Vault => Plan::Recover,
-            Source::Renewal => Plan::LogIn,
-            Source::Login => Plan::GiveUp,
+            source => Plan::LookAgain(source),
         }
     }
 

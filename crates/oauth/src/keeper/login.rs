@@ -26,12 +26,37 @@ impl Shared {
                 }
                 Reason::NoLogin
             }
-            Some(seen) => match self.renew(&seen, Urgency::Late, &circumstances).await? {
+            Some(seen) => match self.renew(&seen, Urgency::Refused, &circumstances).await? {
                 Renewal::Done => return Ok(()),
                 Renewal::NeedsLogin(reason) => reason,
             },
         };
         self.obtain(Goal::Login, reason, circumstances).await
+    }
+
+    /// Replaces a token that nothing renews, because it was got just now and is refused all the same.
+    pub(super) async fn look_again(
+        &self,
+        source: Source,
+        circumstances: Circumstances,
+    ) -> Result<(), KeeperError> {
+        let held = self
+            .held()
+            .token
+            .as_ref()
+            .map(|it| it.tokens.access_token.clone());
+        let login = self.vault.login().await?;
+        let stored = login.tokens.as_ref().map(|it| it.access_token.clone());
+        if stored.is_some() && stored != held && self.is_for_server(&login) {
+            return self.adopt(login, Source::Vault);
+        }
+        match source {
+            Source::Login => Err(self.needs_login(Reason::Refused)),
+            _ => {
+                self.obtain(Goal::Login, Reason::Refused, circumstances)
+                    .await
+            }
+        }
     }
 
     /// Gets a token for `scopes`.

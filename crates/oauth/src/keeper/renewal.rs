@@ -28,12 +28,16 @@ pub(super) enum Renewal {
 pub(super) enum Urgency {
     /// It does: what goes wrong can wait.
     Early,
-    /// It does not: what goes wrong is tried again.
-    Late,
+    /// It does not by our clock, so what goes wrong is tried again; but that clock may be wrong.
+    Ended,
+    /// It does not: the server said so.
+    Refused,
 }
 
-/// How long to wait before each further attempt of a late renewal.
+/// How long to wait before each further attempt of a renewal that cannot wait.
 const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(1)];
+/// How long an authorization server may ask us to wait, for us to wait right away.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 impl Shared {
     /// Replaces the token `seen`, or finds that another process has done so.
@@ -137,8 +141,8 @@ impl Shared {
         match failure.error {
             KeeperError::Flow(FlowError::Token(error)) if error.is_invalid_grant() => {
                 let left = match urgency {
-                    Urgency::Late => ticket.reject().await?,
-                    Urgency::Early => ticket.reject_refresh_token().await?,
+                    Urgency::Refused => ticket.reject().await?,
+                    Urgency::Early | Urgency::Ended => ticket.reject_refresh_token().await?,
                 };
                 self.rejected(ticket, left)
             }
@@ -171,16 +175,17 @@ impl Shared {
         })
     }
 
-    /// Goes to the authorization server, more than once if the token does not work any more.
+    /// Goes to the authorization server, more than once if it cannot wait.
     async fn run(
         &self,
         errand: impl Fn() -> Errand,
         urgency: Urgency,
     ) -> Result<flow::Login, Failure> {
-        for pause in PAUSES.iter().filter(|_| urgency == Urgency::Late) {
-            match errand().run(&self.config, Person::Nobody).await {
-                Err(failure) if failure.may_be_tried_after(*pause) => sleep(*pause).await,
-                outcome => return outcome,
+        for pause in PAUSES.iter().filter(|_| urgency != Urgency::Early) {
+            let outcome = errand().run(&self.config, Person::Nobody).await;
+            match outcome.as_ref().err().and_then(|it| it.pause(*pause)) {
+                Some(pause) => sleep(pause).await,
+                None => return outcome,
             }
         }
         errand().run(&self.config, Person::Nobody).await
@@ -277,8 +282,10 @@ impl Shared {
 }
 
 impl Failure {
-    fn may_be_tried_after(&self, pause: Duration) -> bool {
-        self.error.is_transient() && self.retry_after.is_none_or(|least| least <= pause)
+    /// How long to wait for another attempt, if that may help soon.
+    fn pause(&self, usual: Duration) -> Option<Duration> {
+        let pause = self.retry_after.unwrap_or(usual).max(usual);
+        (self.error.is_transient() && pause <= LONGEST_PAUSE).then_some(pause)
     }
 }
 

@@ -54,6 +54,12 @@ impl Keeper {
         })
     }
 
+    /// The server that the tokens are for.
+    #[must_use]
+    pub fn server(&self) -> &Url {
+        &self.shared.config.server
+    }
+
     /// Makes sure that there is a login, through the consent of a person if need be.
     ///
     /// # Errors
@@ -103,6 +109,18 @@ impl Keeper {
         self.shared.log_out().await
     }
 
+    /// Waits until nobody is getting a token any more.
+    ///
+    /// A program waits for this before it ends: a token that is on its way may be the only one.
+    pub async fn settled(&self) {
+        loop {
+            let Some(flight) = under_way(&self.shared.held()) else {
+                return;
+            };
+            drop(flight.end().await);
+        }
+    }
+
     /// What is known about the login.
     ///
     /// # Errors
@@ -140,7 +158,10 @@ impl Keeper {
             match under_way(&held) {
                 Some(flight) => (Some(flight), false, freshness),
                 None if held.pausing().is_some() => (None, false, freshness),
-                None => (Some(self.start_renewal(&mut held)), true, freshness),
+                None => {
+                    let flight = self.start_renewal(&mut held, freshness);
+                    (Some(flight), true, freshness)
+                }
             }
         };
         match renewal {
@@ -152,13 +173,17 @@ impl Keeper {
         credentials(&self.shared.held(), request)
     }
 
-    fn start_renewal(&self, held: &mut Held) -> Flight {
+    fn start_renewal(&self, held: &mut Held, freshness: Freshness) -> Flight {
+        let urgency = match freshness {
+            Freshness::Ended => Urgency::Ended,
+            Freshness::Fresh | Freshness::Due => Urgency::Early,
+        };
         let shared = self.shared.clone();
         let seen = held.token.as_ref().map(|it| it.tokens.access_token.clone());
         self.shared.start(held, Kind::Renew, async move {
             let Some(seen) = seen else { return Ok(()) };
             let circumstances = shared.remembered();
-            match shared.renew(&seen, Urgency::Early, &circumstances).await {
+            match shared.renew(&seen, urgency, &circumstances).await {
                 Ok(Renewal::Done) => Ok(()),
                 Ok(Renewal::NeedsLogin(reason)) => Err(shared.needs_login(reason)),
                 Err(error) => {
@@ -231,10 +256,9 @@ impl Keeper {
                     async move { shared.recover(circumstances).await },
                 ))
             }
-            Plan::LogIn => Ok(self.shared.start(held, kind, async move {
-                shared
-                    .obtain(Goal::Login, Reason::Refused, circumstances)
-                    .await
+            Plan::LookAgain(_) if !self.shared.config.grant.takes_person() => Err(Verdict::GiveUp),
+            Plan::LookAgain(source) => Ok(self.shared.start(held, kind, async move {
+                shared.look_again(source, circumstances).await
             })),
             Plan::StepUp(scopes) => Ok(self.shared.start(held, kind, async move {
                 shared.step_up(scopes, circumstances).await

@@ -8,6 +8,7 @@ mod consent;
 mod fetch;
 mod hostile_urls;
 mod import;
+mod keeper;
 mod store;
 mod store_fixture;
 mod store_processes;

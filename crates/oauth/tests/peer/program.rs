@@ -5,6 +5,7 @@
 use std::path::Path;
 
 mod browser;
+mod caller;
 mod saver;
 
 fn main() {
@@ -21,6 +22,7 @@ fn main() {
         (_, ["save-for-ever", path]) => saver::save_for_ever(path),
         (_, ["save", path, name, times]) => saver::save(path, name, times),
         (_, ["refresh", path, seen]) => saver::refresh(path, seen),
+        (_, ["call", store, server, tasks, seconds]) => caller::call(store, server, tasks, seconds),
         _ => panic!("nobody asks for {args:?}"),
     }
 }

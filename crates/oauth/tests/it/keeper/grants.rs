@@ -1,0 +1,57 @@
+use std::sync::{Arc, Mutex};
+
+use callgate_oauth::Secret;
+use callgate_oauth::keeper::{Grant, Keeper, LogIn, ShowCode, State};
+use callgate_oauth::registration::{Client, ConfiguredClient};
+
+use super::provider::{Rotation, Traits};
+use super::scene::{Scene, client};
+
+#[tokio::test]
+async fn a_client_with_credentials_needs_no_person_and_no_refresh_token() {
+    let traits = Traits {
+        rotation: Rotation::None,
+        registers: false,
+        ..Traits::default()
+    };
+    let scene = Scene::new(traits).await;
+    let mut config = scene.config();
+    config.grant = Grant::ClientCredentials;
+    config.client = Some(ConfiguredClient {
+        client: Client {
+            secret: Some(Secret::new("machine-secret")),
+            ..Client::public("machine")
+        },
+        issuer: None,
+    });
+    let keeper = Keeper::new(config);
+    let client = client(&keeper);
+    for logins in 1..=3 {
+        client.list_tools().await.unwrap();
+        assert_eq!(scene.provider.counts().logins, logins);
+        scene.provider.ledger().end_access();
+    }
+    // The secret is the user's, not the store's.
+    assert!(!scene.place.read().contains("machine-secret"));
+}
+
+#[tokio::test]
+async fn a_person_with_another_device_types_a_code() {
+    let scene = Scene::new(Traits::default()).await;
+    scene.provider.ledger().pending = 1;
+    let shown = Arc::new(Mutex::new(Vec::new()));
+    let mut config = scene.config();
+    config.grant = Grant::DeviceCode(ShowCode::new({
+        let shown = shown.clone();
+        move |prompt| shown.lock().unwrap().push(prompt.user_code.clone())
+    }));
+    let keeper = Keeper::new(config);
+    let status = keeper.log_in(LogIn::IfNeeded).await.unwrap();
+    assert_eq!(status.state, State::LoggedIn);
+    assert_eq!(*shown.lock().unwrap(), ["ABCD-EFGH"]);
+
+    // From then on nobody needs to know how it was made.
+    scene.provider.ledger().end_access();
+    client(&scene.alone()).list_tools().await.unwrap();
+    assert_eq!(scene.provider.counts().refreshes, 1);
+}

@@ -1,0 +1,46 @@
+use callgate_oauth::Scopes;
+use callgate_oauth::keeper::Reason;
+use futures_util::future::join_all;
+
+use super::provider::Traits;
+use super::scene::{Scene, client, needed};
+
+#[tokio::test]
+async fn more_is_asked_for_when_it_is_needed_and_what_was_granted_stays() {
+    let scene = Scene::logged_in(Traits::default()).await;
+    let client = client(&scene.with_person());
+    client.list_tools().await.unwrap();
+    for scope in ["write", "admin"] {
+        scene.provider.ledger().traits.scope = scope;
+        let replies = join_all((0..20).map(|_| client.list_tools())).await;
+        for reply in replies {
+            reply.unwrap();
+        }
+    }
+    let requested = scene.provider.ledger().requested.clone();
+    assert_eq!(requested, ["basic", "basic write", "basic write admin"]);
+    let tokens = scene.login().tokens.unwrap();
+    assert_eq!(tokens.requested_scope.as_deref(), Some("basic write admin"));
+}
+
+#[tokio::test]
+async fn access_is_asked_for_three_times_at_most() {
+    let scene = Scene::new(Traits::default()).await;
+    scene.provider.ledger().grants_scopes = false;
+    scene.provider.ledger().traits.scope = "admin";
+    let client = client(&scene.with_person());
+    for _ in 0..3 {
+        let error = client.list_tools().await.unwrap_err();
+        assert!(error.to_string().contains("403"), "{error}");
+        assert_eq!(scene.person.asked(), 3);
+    }
+}
+
+#[tokio::test]
+async fn without_a_person_the_caller_is_told_which_scopes_to_ask_for() {
+    let scene = Scene::logged_in(Traits::default()).await;
+    scene.provider.ledger().traits.scope = "admin";
+    let error = client(&scene.alone()).list_tools().await.unwrap_err();
+    let scopes = Scopes::parse("basic admin");
+    assert_eq!(needed(&error), &Reason::Scopes { scopes });
+}
