@@ -15,6 +15,7 @@
 //! - [`fetch`]: carrying out the requests of a login.
 //! - [`consent`]: asking a person.
 //! - [`store`]: the file that keeps logins.
+//! - [`resource`]: our own endpoint, which others log in to.
 //!
 //! # Invariants
 //! - Decisions about logins do no I/O and read no clock: they say what to fetch or to open next.
@@ -34,6 +35,7 @@ pub mod guard;
 pub mod metadata;
 mod provider;
 pub mod registration;
+pub mod resource;
 mod scope;
 mod secret;
 pub mod step_up;
