@@ -7,7 +7,7 @@ use tokio::time::timeout;
 use url::{Host, Url};
 
 use super::key_set::KeySet;
-use crate::exchange::{Request, Response};
+use crate::exchange::{MAX_BODY, Request, Response};
 use crate::fetch::{self, FetchError, Fetcher, Resolve};
 use crate::guard::{Guard, Network};
 use crate::metadata::{Issuer, MetadataError, jwks_uri};
@@ -47,6 +47,12 @@ pub enum KeysError {
         #[source]
         source: serde_json::Error,
     },
+    /// The document has more bytes than are read.
+    #[error("the document at {url} is too long")]
+    TooLong {
+        /// Where it is.
+        url: Url,
+    },
     /// None of the keys is of a kind that is trusted.
     #[error("none of the keys at {url} is one for signatures that are accepted")]
     NoKey {
@@ -67,7 +73,7 @@ impl KeysError {
             Self::Status { status, .. } => Response::new(*status, "").is_transient(),
             Self::TimedOut(_) => true,
             Self::NoMetadata(_) | Self::Metadata(_) => false,
-            Self::Malformed { .. } | Self::NoKey { .. } => false,
+            Self::Malformed { .. } | Self::TooLong { .. } | Self::NoKey { .. } => false,
         }
     }
 }
@@ -148,11 +154,13 @@ impl Source {
             url: url.clone(),
             source,
         })?;
+        let url = url.clone();
+        let status = response.status;
         if response.is_transient() {
-            return Err(KeysError::Status {
-                url: url.clone(),
-                status: response.status,
-            });
+            return Err(KeysError::Status { url, status });
+        }
+        if response.body.len() > MAX_BODY {
+            return Err(KeysError::TooLong { url });
         }
         Ok(response)
     }
