@@ -1,5 +1,6 @@
 //! What whoever has no good token is told (RFC 6750, section 3; RFC 9728, section 5.1).
 
+use callgate_mcp::transport::http::server::Unproven;
 use http::HeaderValue;
 use url::Url;
 
@@ -36,18 +37,25 @@ impl Challenges {
         Self { common }
     }
 
-    /// The `WWW-Authenticate` header for `refusal`.
-    pub(super) fn header(&self, refusal: Refusal) -> HeaderValue {
-        let common = &self.common;
-        let text = match refusal {
-            Refusal::NoToken | Refusal::Unavailable => format!("Bearer {common}"),
+    /// What the sender of a refused request is told.
+    pub(super) fn answer(&self, refusal: Refusal) -> Unproven {
+        match refusal {
+            Refusal::NoToken => Unproven::Unauthorized(self.header("")),
             Refusal::Invalid(flaw) => {
-                format!("Bearer error=\"invalid_token\", error_description=\"{flaw}\", {common}")
+                let error = format!("error=\"invalid_token\", error_description=\"{flaw}\", ");
+                Unproven::Unauthorized(self.header(&error))
             }
-            Refusal::InsufficientScope => format!(
-                "Bearer error=\"insufficient_scope\", error_description=\"the token lacks a scope\", {common}"
-            ),
-        };
+            Refusal::InsufficientScope => {
+                let error =
+                    "error=\"insufficient_scope\", error_description=\"the token lacks a scope\", ";
+                Unproven::Forbidden(self.header(error))
+            }
+            Refusal::Unavailable => Unproven::Unavailable,
+        }
+    }
+
+    fn header(&self, error: &str) -> HeaderValue {
+        let text = format!("Bearer {error}{}", self.common);
         // URLs and scopes are printable ASCII without quotes, whatever they were parsed from.
         HeaderValue::try_from(text).expect("challenges are printable")
     }
@@ -61,15 +69,22 @@ impl From<Flaw> for Refusal {
 
 #[cfg(test)]
 mod tests {
+    use callgate_mcp::transport::http::server::Unproven;
+    use http::HeaderValue;
+
     use super::{Challenges, Flaw, Refusal};
     use crate::{Challenge, Scopes};
 
     const URL: &str = "https://gate.example/.well-known/oauth-protected-resource/mcp";
 
-    fn header(refusal: Refusal, scopes: &str) -> String {
+    fn answer(refusal: Refusal, scopes: &str) -> Unproven {
         let challenges = Challenges::new(&URL.parse().unwrap(), &Scopes::parse(scopes));
-        let header = challenges.header(refusal);
-        header.to_str().unwrap().to_owned()
+        challenges.answer(refusal)
+    }
+
+    fn bearer(parameters: &str) -> HeaderValue {
+        let parameters = parameters.replace('\'', "\"").replace("URL", URL);
+        HeaderValue::try_from(format!("Bearer {parameters}")).unwrap()
     }
 
     #[test]
@@ -78,41 +93,44 @@ mod tests {
             (
                 Refusal::NoToken,
                 "",
-                format!("Bearer resource_metadata=\"{URL}\""),
+                Unproven::Unauthorized(bearer("resource_metadata='URL'")),
             ),
             (
                 Refusal::NoToken,
                 "read write",
-                format!("Bearer resource_metadata=\"{URL}\", scope=\"read write\""),
+                Unproven::Unauthorized(bearer("resource_metadata='URL', scope='read write'")),
             ),
             (
                 Refusal::Invalid(Flaw::Expired),
                 "",
-                format!(
-                    "Bearer error=\"invalid_token\", error_description=\"the token has expired\", resource_metadata=\"{URL}\""
-                ),
+                Unproven::Unauthorized(bearer(
+                    "error='invalid_token', error_description='the token has expired', resource_metadata='URL'",
+                )),
             ),
             (
                 Refusal::InsufficientScope,
                 "read",
-                format!(
-                    "Bearer error=\"insufficient_scope\", error_description=\"the token lacks a scope\", resource_metadata=\"{URL}\", scope=\"read\""
-                ),
+                Unproven::Forbidden(bearer(
+                    "error='insufficient_scope', error_description='the token lacks a scope', resource_metadata='URL', scope='read'",
+                )),
             ),
+            (Refusal::Unavailable, "read", Unproven::Unavailable),
         ];
         for (refusal, scopes, expected) in cases {
-            assert_eq!(header(refusal, scopes), expected);
+            assert_eq!(answer(refusal, scopes), expected);
         }
     }
 
     #[test]
     fn our_own_client_understands_them() {
-        let header = header(Refusal::InsufficientScope, "read write");
+        let Unproven::Forbidden(header) = answer(Refusal::InsufficientScope, "read write") else {
+            panic!("the token is good");
+        };
         let expected = Challenge {
             resource_metadata: Some(URL.to_owned()),
             scope: Some(Scopes::parse("read write")),
             error: Some("insufficient_scope".to_owned()),
         };
-        assert_eq!(Challenge::find([header.as_str()]), Some(expected));
+        assert_eq!(Challenge::find(header.to_str().ok()), Some(expected));
     }
 }

@@ -106,11 +106,8 @@ impl TokenVerifier for Verifier {
             match self.judge(presented, now()).await {
                 Ok(subject) => Ok(Caller::Principal(Arc::from(subject))),
                 Err(refusal) => {
-                    tracing::debug!(?refusal, "refused a token");
-                    Err(Unproven {
-                        forbidden: refusal == Refusal::InsufficientScope,
-                        challenge: self.challenges.header(refusal),
-                    })
+                    tracing::debug!(?refusal, "nobody is let in");
+                    Err(self.challenges.answer(refusal))
                 }
             }
         })

@@ -200,41 +200,70 @@ async fn an_issuer_that_hangs_is_given_up() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_an_issuer_is_said() {
-    let key = Key::new("a");
+async fn what_is_wrong_with_the_metadata_is_said() {
+    const NOT_USED: &str = "is not used: it is neither https nor on this machine";
+    let issuer = Issuer::start(&[]).await;
+    let url = &issuer.url;
+    let at = |keys: &str| json!({"issuer": url, "jwks_uri": keys}).to_string();
     let other = r#"{"issuer":"https://other.example","jwks_uri":"https://other.example/keys"}"#;
-    let huge = format!("{{\"keys\":[]}}{}", " ".repeat(1 << 20));
-    let at = |jwks_uri: &str, issuer: &Issuer| {
-        json!({"issuer": issuer.url, "jwks_uri": jwks_uri}).to_string()
-    };
-    let issuer = Issuer::start(&[&key]).await;
-    let url = issuer.url.clone();
-    let keys = format!("{url}{KEYS}");
+    let status = |status| format!("{url}{METADATA} answered with the status {status}");
+    let none = format!("there is no metadata of the issuer {url}");
+    let refused = |keys| format!("jwks_uri \"{keys}\" {NOT_USED}");
     let cases = [
-        (METADATA, 500, String::new(), true, format!("{url}{METADATA} answered with the status 500")),
-        (METADATA, 429, String::new(), true, format!("{url}{METADATA} answered with the status 429")),
-        (METADATA, 404, String::new(), false, format!("there is no metadata of the issuer {url}")),
-        (METADATA, 200, "<html>".to_owned(), false, format!("there is no metadata of the issuer {url}")),
-        (METADATA, 200, other.to_owned(), false, format!("the metadata is of the issuer https://other.example, not of {url}")),
-        (METADATA, 200, json!({"issuer": url}).to_string(), false, "the metadata has no jwks_uri".to_owned()),
-        (METADATA, 200, at("http://169.254.169.254/keys", &issuer), false, "jwks_uri \"http://169.254.169.254/keys\" is not used: it is neither https nor on this machine".to_owned()),
-        (METADATA, 200, at("https://169.254.169.254/keys", &issuer), false, "cannot fetch https://169.254.169.254/keys".to_owned()),
-        (METADATA, 200, at("https://10.0.0.1/keys", &issuer), false, "cannot fetch https://10.0.0.1/keys".to_owned()),
-        (METADATA, 200, at("file:///etc/passwd", &issuer), false, "jwks_uri \"file:///etc/passwd\" is not used: it is neither https nor on this machine".to_owned()),
-        (KEYS, 503, String::new(), true, format!("{keys} answered with the status 503")),
-        (KEYS, 404, String::new(), false, format!("{keys} answered with the status 404")),
-        (KEYS, 200, "<html>".to_owned(), false, format!("the keys at {keys} are malformed")),
-        (KEYS, 200, huge, false, format!("the document at {keys} is too long")),
-        (KEYS, 200, r#"{"keys":[{"kty":"oct","k":"AAAA"}]}"#.to_owned(), false, format!("none of the keys at {keys} is one for signatures that are accepted")),
+        (500, String::new(), status(500)),
+        (429, String::new(), status(429)),
+        (404, String::new(), none.clone()),
+        (200, "<html>".to_owned(), none),
+        (
+            200,
+            other.to_owned(),
+            format!("the metadata is of the issuer https://other.example, not of {url}"),
+        ),
+        (
+            200,
+            json!({"issuer": url}).to_string(),
+            "the metadata has no jwks_uri".to_owned(),
+        ),
+        (200, at("http://a.example/"), refused("http://a.example/")),
+        (200, at("file:///etc/passwd"), refused("file:///etc/passwd")),
+        (
+            200,
+            at("https://169.254.169.254/"),
+            "cannot fetch https://169.254.169.254/".to_owned(),
+        ),
+        (
+            200,
+            at("https://10.0.0.1/"),
+            "cannot fetch https://10.0.0.1/".to_owned(),
+        ),
     ];
-    for (path, status, body, transient, expected) in cases {
-        issuer.restore(&[&key]);
-        issuer.publish(path, status, &body);
+    for (status, body, expected) in cases {
+        issuer.publish(METADATA, status, &body);
         let error = verifier(&issuer).load().await.unwrap_err();
-        assert_eq!(
-            (error.to_string(), error.is_transient()),
-            (expected, transient)
-        );
+        assert_eq!(error.to_string(), expected);
+        assert_eq!(error.is_transient(), status != 200 && status != 404);
+    }
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_the_keys_is_said() {
+    let issuer = Issuer::start(&[]).await;
+    let url = format!("{}{KEYS}", issuer.url);
+    let huge = format!(r#"{{"keys":[]}}{}"#, " ".repeat(1 << 20));
+    let symmetric = r#"{"keys":[{"kty":"oct","k":"AAAA"}]}"#;
+    let none = format!("none of the keys at {url} is one for signatures that are accepted");
+    let cases = [
+        (503, "", format!("{url} answered with the status 503")),
+        (404, "", format!("{url} answered with the status 404")),
+        (200, "<html>", format!("the keys at {url} are malformed")),
+        (200, &huge, format!("the document at {url} is too long")),
+        (200, symmetric, none),
+    ];
+    for (status, body, expected) in cases {
+        issuer.publish(KEYS, status, body);
+        let error = verifier(&issuer).load().await.unwrap_err();
+        assert_eq!(error.to_string(), expected);
+        assert_eq!(error.is_transient(), status == 503);
     }
 }
 

@@ -57,11 +57,12 @@ pub(crate) fn now() -> u64 {
     elapsed.unwrap().as_secs()
 }
 
-/// The description in a challenge, or the kind of refusal if there is none.
+/// The description in a challenge, if there is one.
 fn told(unproven: &Unproven) -> String {
-    let header = unproven.challenge.to_str().unwrap();
-    match header.split_once("error_description=\"") {
-        Some((_, rest)) => rest.split('"').next().unwrap().to_owned(),
-        None => "unavailable".to_owned(),
-    }
+    let (Unproven::Unauthorized(challenge) | Unproven::Forbidden(challenge)) = unproven else {
+        return "unavailable".to_owned();
+    };
+    let challenge = challenge.to_str().unwrap();
+    let (_, description) = challenge.split_once("error_description=\"").unwrap();
+    description.split('"').next().unwrap().to_owned()
 }
