@@ -7,6 +7,7 @@ use tokio::time::timeout;
 use url::{Host, Url};
 
 use super::key_set::KeySet;
+use crate::endpoint::{self, EndpointError};
 use crate::exchange::{MAX_BODY, Request, Response};
 use crate::fetch::{self, FetchError, Fetcher, Resolve};
 use crate::guard::{Guard, Network};
@@ -92,9 +93,11 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 impl Source {
     pub(super) fn new(issuer: &str, config: fetch::Config) -> Result<Self, SourceError> {
+        endpoint::parse(issuer)?;
         let issuer = Issuer::Named(issuer.to_owned());
+        let candidates = issuer.candidates();
         Ok(Self {
-            candidates: issuer.candidates()?,
+            candidates: candidates.expect("the name is an address"),
             issuer,
             resolver: config.resolver.clone(),
             fetcher: Fetcher::new(config)?,
@@ -185,7 +188,7 @@ impl Source {
 pub enum SourceError {
     /// Its name is not an address that may be used.
     #[error(transparent)]
-    Issuer(#[from] MetadataError),
+    Issuer(#[from] EndpointError),
     /// Nothing can be fetched.
     #[error(transparent)]
     Fetch(#[from] FetchError),
