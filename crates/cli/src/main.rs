@@ -3,9 +3,10 @@
 //! # Layout
 //! - `args`: what can be typed. `command`: one file per command.
 //! - `target`: a server that is given on the command line. `arguments`: those of a tool call.
-//! - `data_dir`, `token`: state on disk.
+//! - `access`: who may ask a server. `data_dir`, `token`: state on disk.
 //! - `error`, `output`: what the user sees.
 
+mod access;
 mod args;
 mod arguments;
 mod command;

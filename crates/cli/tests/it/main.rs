@@ -7,4 +7,8 @@ mod call;
 #[cfg(unix)]
 mod fixture;
 #[cfg(unix)]
+mod issuer;
+#[cfg(unix)]
 mod serve;
+#[cfg(unix)]
+mod serve_issuer;
