@@ -20,6 +20,11 @@ impl Scopes {
         self.0.iter().any(|known| known == scope)
     }
 
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
     /// These and then those of `other` that are new.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {

@@ -9,6 +9,10 @@ mod call;
 #[cfg(unix)]
 mod fixture;
 #[cfg(unix)]
+mod issuer;
+#[cfg(unix)]
 mod provider;
 #[cfg(unix)]
 mod serve;
+#[cfg(unix)]
+mod serve_issuer;
