@@ -102,6 +102,7 @@ mod tests {
             resource: "https://gate.example/mcp".to_owned(),
             authorization_servers: vec![ISSUER.to_owned()],
             scopes_supported: Scopes::parse("read"),
+            dpop_bound_access_tokens_required: false,
         };
         let found = ProtectedResource::parse(&description.json, &server);
         assert_eq!(found.unwrap(), expected);

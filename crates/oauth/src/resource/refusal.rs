@@ -130,6 +130,7 @@ mod tests {
             resource_metadata: Some(URL.to_owned()),
             scope: Some(Scopes::parse("read write")),
             error: Some("insufficient_scope".to_owned()),
+            dpop: false,
         };
         assert_eq!(Challenge::find(header.to_str().ok()), Some(expected));
     }
