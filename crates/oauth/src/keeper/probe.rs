@@ -19,27 +19,31 @@ pub(super) async fn circumstances(
     extra_roots: &[Bytes],
 ) -> Result<Circumstances, KeeperError> {
     let probe = Arc::new(Probe::default());
-    request(name, server, extra_roots, probe.clone()).await?;
+    if let Err(error) = request(name, server, extra_roots, probe.clone()).await
+        && error.kind() != Kind::Unauthorized
+    {
+        return Err(KeeperError::Server(error));
+    }
     let refusal = probe.refusal.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(refusal.clone().unwrap_or_default())
 }
 
 /// Makes a request that every server answers or refuses.
 ///
-/// What a server says that it cannot answer does not matter here, only that it can be reached.
+/// What a server says that it cannot answer does not matter here, only that it can be reached and lets us in.
 pub(super) async fn request(
     name: &Arc<str>,
     server: &Url,
     extra_roots: &[Bytes],
     authorizer: Arc<dyn Authorizer>,
-) -> Result<(), KeeperError> {
+) -> Result<(), Error> {
     let mut config = client::Config::new(name.clone());
     config.extra_roots = extra_roots.to_vec();
     config.authorizer = Some(authorizer);
-    let http = HttpClient::new(server.as_str(), config).map_err(KeeperError::Server)?;
+    let http = HttpClient::new(server.as_str(), config)?;
     let client = Client::builder(Arc::new(http)).server_name(name).build();
     match client.discover().await {
-        Err(error) if error.kind() == Kind::Connect => Err(KeeperError::Server(error)),
+        Err(error) if matches!(error.kind(), Kind::Connect | Kind::Unauthorized) => Err(error),
         _ => Ok(()),
     }
 }

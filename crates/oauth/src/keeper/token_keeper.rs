@@ -71,7 +71,8 @@ impl Keeper {
             self.shared.load().await?;
             if self.shared.held().token.is_some() {
                 // The refusals that this leads to are dealt with on the way.
-                probe::request(name, server, roots, self.clone()).await?;
+                let outcome = probe::request(name, server, roots, self.clone()).await;
+                outcome.map_err(KeeperError::behind)?;
                 let status = self.status().await?;
                 if status.state == State::LoggedIn {
                     return Ok(status);

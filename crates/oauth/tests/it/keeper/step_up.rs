@@ -1,5 +1,5 @@
 use callgate_oauth::Scopes;
-use callgate_oauth::keeper::Reason;
+use callgate_oauth::keeper::{KeeperError, LogIn, Reason};
 use futures_util::future::join_all;
 
 use super::provider::Traits;
@@ -43,4 +43,21 @@ async fn without_a_person_the_caller_is_told_which_scopes_to_ask_for() {
     let error = client(&scene.alone()).list_tools().await.unwrap_err();
     let scopes = Scopes::parse("basic admin");
     assert_eq!(needed(&error), &Reason::Scopes { scopes });
+}
+
+#[tokio::test]
+async fn a_login_that_does_not_open_the_server_is_not_taken_for_one_that_does() {
+    let scene = Scene::logged_in(Traits::default()).await;
+    scene.provider.ledger().grants_scopes = false;
+    scene.provider.ledger().traits.scope = "admin";
+    let error = scene.alone().log_in(LogIn::IfNeeded).await.unwrap_err();
+    let scopes = Scopes::parse("basic admin");
+    let KeeperError::NeedsLogin(needed) = &*error else {
+        panic!("{error:?}");
+    };
+    assert_eq!(needed.reason, Reason::Scopes { scopes });
+
+    let with_person = scene.with_person();
+    let error = with_person.log_in(LogIn::IfNeeded).await.unwrap_err();
+    assert!(error.to_string().contains("403"), "{error}");
 }
