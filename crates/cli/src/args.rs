@@ -39,7 +39,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
     /// Speak over standard input and output instead of HTTP
-    #[arg(long, conflicts_with_all = ["listen", "no_auth"])]
+    #[arg(long, conflicts_with_all = ["listen", "no_auth", "issuer"])]
     pub(crate) stdio: bool,
 
     /// Listen on this loopback address
@@ -49,6 +49,18 @@ pub(crate) struct Serve {
     /// Answer without a token
     #[arg(long)]
     pub(crate) no_auth: bool,
+
+    /// Accept the access tokens of this OAuth issuer instead of the one that `token` prints
+    #[arg(long, value_name = "URL", conflicts_with = "no_auth")]
+    pub(crate) issuer: Option<String>,
+
+    /// Demand this scope of every token; may be repeated
+    #[arg(long, value_name = "SCOPE", requires = "issuer")]
+    pub(crate) scope: Vec<String>,
+
+    /// The URL by which clients and tokens name this server, if a proxy is in front of it
+    #[arg(long, value_name = "URL", requires = "issuer")]
+    pub(crate) resource: Option<String>,
 
     /// The directory that the workspace tools may use
     #[arg(long, value_name = "DIR", default_value = ".")]

@@ -18,6 +18,7 @@
 //! - [`consent`]: asking a person.
 //! - [`store`]: the file that keeps logins.
 //! - [`keeper`]: the tokens of one server, got once and kept.
+//! - [`resource`]: our own endpoint, which others log in to.
 //!
 //! # Invariants
 //! - Decisions about logins do no I/O and read no clock: they say what to fetch or to open next.
@@ -42,6 +43,7 @@ pub mod keeper;
 pub mod metadata;
 mod provider;
 pub mod registration;
+pub mod resource;
 mod scope;
 mod secret;
 pub mod step_up;

@@ -20,6 +20,16 @@ impl Scopes {
         self.0.iter().any(|known| known == scope)
     }
 
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(String::as_str)
+    }
+
+    /// Whether all of `others` are among them.
+    pub fn include(&self, others: &Self) -> bool {
+        others.0.iter().all(|scope| self.contains(scope))
+    }
+
     /// These and then those of `other` that are new.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
@@ -66,6 +76,14 @@ mod tests {
         ];
         for (text, expected) in cases {
             assert_eq!(Scopes::parse(text).to_string(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_set_includes_its_parts() {
+        let set = Scopes::parse("a b");
+        for (others, expected) in [("", true), ("b a", true), ("a c", false)] {
+            assert_eq!(set.include(&Scopes::parse(others)), expected, "{others}");
         }
     }
 

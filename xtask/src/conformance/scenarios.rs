@@ -27,14 +27,21 @@ pub(super) fn unscored(revision: &str, side: Side) -> &'static [&'static str] {
             "server-sse-polling",
             "server-session-lifecycle",
         ],
-        (_, Side::Client) => &["json-schema-2020-12-preservation"],
+        ("2025-03-26", Side::Client) => &[
+            "auth/2025-03-26-oauth-metadata-backcompat",
+            "auth/2025-03-26-oauth-endpoint-fallback",
+        ],
+        (_, Side::Client) => &[
+            "json-schema-2020-12-preservation",
+            "auth/client-credentials-basic",
+            "auth/client-credentials-jwt",
+            "auth/enterprise-managed-authorization",
+            "auth/dpop",
+            "auth/dpop-nonce",
+            "auth/wif-jwt-bearer",
+        ],
         _ => &[],
     }
-}
-
-/// Whether a scenario tests a login, which Callgate does not have yet.
-pub(super) fn needs_oauth(scenario: &str) -> bool {
-    scenario.starts_with("auth/")
 }
 
 /// The scenarios that the suite's `list --requirements` names for `side`.

@@ -17,7 +17,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "crates/cli",
         &["gateway", "hub", "mcp", "oauth", "script", "tools", "wire"],
     ),
-    ("conformance", &["mcp", "wire"]),
+    ("conformance", &["mcp", "oauth", "wire"]),
     ("bench", &["mcp", "wire"]),
     ("xtask", &[]),
 ];

@@ -2,6 +2,8 @@
 //!
 //! The suite appends the URL of its server to the command and names the scenario in the environment.
 
+mod consent;
+mod login;
 mod scenario;
 
 use std::env;
@@ -29,24 +31,29 @@ async fn main() -> Result<()> {
         Ok(text) => RawJson::parse(text.into(), &Limits::default())?,
         Err(_) => RawJson::empty_object(),
     };
-    let server = Arc::new(server(&url)?);
+    let server = Arc::new(server(&scenario, &url, &context)?);
     let outcome = scenario::run(&scenario, &client(server.clone()), &context).await;
     server.close().await;
     outcome
 }
 
-/// The server of the suite, which speaks the revision that the environment names.
-fn server(url: &str) -> Result<Remote> {
-    let server = Remote::new(url, Config::new("suite"))?;
-    let Ok(name) = env::var("MCP_CONFORMANCE_PROTOCOL_VERSION") else {
-        return Ok(server);
-    };
-    let version = Version::parse(&name);
-    let version = version.with_context(|| format!("there is no revision `{name}`"))?;
-    Ok(server.assume(match version.is_modern() {
+/// The server of the suite, which speaks the revision that the environment names and may want a login.
+fn server(scenario: &str, url: &str, context: &RawJson) -> Result<Remote> {
+    let version = version()?;
+    let mut config = Config::new("suite");
+    if scenario.starts_with("auth/") {
+        config.authorizer = Some(login::keeper(scenario, url, version, context)?);
+    }
+    Ok(Remote::new(url, config)?.assume(match version.is_modern() {
         true => Era::Modern,
         false => Era::Old(version),
     }))
+}
+
+fn version() -> Result<Version> {
+    let name = env::var("MCP_CONFORMANCE_PROTOCOL_VERSION")
+        .context("the suite must name the revision in MCP_CONFORMANCE_PROTOCOL_VERSION")?;
+    Version::parse(&name).with_context(|| format!("there is no revision `{name}`"))
 }
 
 /// A client that answers whatever a server may ask.

@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use callgate_mcp::router::Router;
-use callgate_mcp::transport::http::server::{Auth, BearerToken, Config, Server};
+use callgate_mcp::transport::http::server::{Config, Server};
 use callgate_mcp::transport::stdio;
 use callgate_mcp::wire::implementation::Implementation;
 use callgate_tools::workspace::{self, Workspace};
 
+use crate::access::Access;
 use crate::args::Serve;
-use crate::data_dir::DataDir;
 use crate::error::{CommandError, Exit};
-use crate::token;
 
 /// Serves the built-in tools until the client leaves or the user stops it.
 pub(crate) async fn run(args: &Serve, data_dir: Option<&Path>) -> Result<(), CommandError> {
@@ -42,17 +41,11 @@ async fn serve_http(
         return Err(CommandError::usage(message)
             .hint("other machines may only connect over TLS, which is not there yet"));
     }
-    let auth = if args.no_auth {
-        Auth::Open
-    } else {
-        let data_dir = DataDir::locate(data_dir)?;
-        Auth::Bearer(BearerToken::new(
-            &token::load_or_create(&data_dir)?,
-            "operator",
-        ))
-    };
+    let access = Access::new(args, data_dir).await?;
     let config = Config {
-        auth,
+        guard: access.guard,
+        auth: access.auth,
+        documents: access.documents,
         header_params: Some(router.header_params()),
         ..Config::default()
     };
@@ -68,8 +61,8 @@ async fn serve_http(
     // Before anybody is told that we listen, so that no signal finds us unprepared.
     let stop = stop_signal().context("cannot listen for signals")?;
     println!("listening on http://{}/mcp", server.local_addr());
-    if !args.no_auth {
-        eprintln!("clients must send the token that `callgate token` prints");
+    if let Some(notice) = access.notice {
+        eprintln!("{notice}");
     }
     let shutdown = server.shutdown_handle();
     tokio::spawn(async move {

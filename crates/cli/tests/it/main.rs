@@ -11,6 +11,10 @@ mod canary;
 #[cfg(unix)]
 mod fixture;
 #[cfg(unix)]
+mod issuer;
+#[cfg(unix)]
 mod provider;
 #[cfg(unix)]
 mod serve;
+#[cfg(unix)]
+mod serve_issuer;

@@ -88,7 +88,7 @@ impl Flow {
         } else {
             server.authorization_endpoint()?;
         }
-        match registration::choose(options, server, redirect_uri, *now)? {
+        match registration::choose(&options.covering(scopes), server, redirect_uri, *now)? {
             Identity::Known(client) => self.ask_person(discovered.agreed(client)),
             Identity::Register(endpoint) => {
                 let introduction = Introduction {

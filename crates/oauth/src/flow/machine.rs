@@ -44,7 +44,9 @@ impl Flow {
                 search,
             } => self.server(resource, issuer, search, response),
             State::Registering(discovered) => {
-                let client = registration_response(response)?;
+                let mut client = registration_response(response)?;
+                // What it was not given although it asked, it would not be given the next time either.
+                client.scopes = client.scopes.map(|it| it.union(&discovered.scopes));
                 self.ask_person(Agreed {
                     discovered,
                     client,

@@ -159,6 +159,23 @@ impl KeeperError {
             _ => error.with_source(self.clone()),
         }
     }
+
+    /// What [`of_request`](Self::of_request) made `error` of, or `error` itself.
+    pub(super) fn behind(error: Error) -> Arc<Self> {
+        let source = std::error::Error::source(&error);
+        if let Some(source) = source {
+            if let Some(known) = source.downcast_ref::<Arc<Self>>() {
+                return known.clone();
+            }
+            if let Some(needed) = source.downcast_ref::<NeedsLogin>() {
+                return Arc::new(Self::NeedsLogin(needed.clone()));
+            }
+            if let Some(needed) = source.downcast_ref::<NeedsClientRegistration>() {
+                return Arc::new(Self::NeedsClientRegistration(needed.clone()));
+            }
+        }
+        Arc::new(Self::Server(error))
+    }
 }
 
 impl From<FlowError> for KeeperError {

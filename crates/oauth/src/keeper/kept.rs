@@ -2,6 +2,7 @@
 
 use super::clock::{seconds, whole_seconds};
 use super::held::DPOP;
+use crate::Scopes;
 use crate::flow;
 use crate::registration::Client;
 use crate::store::{ClientInfo, Tokens};
@@ -48,6 +49,7 @@ impl From<&ClientInfo> for Client {
             key: None,
             auth_method: info.auth_method,
             secret_expires_at: end.map(whole_seconds),
+            scopes: info.scope.as_deref().map(Scopes::parse),
         }
     }
 }
@@ -58,6 +60,7 @@ impl From<&Client> for ClientInfo {
             client_secret: client.secret.clone(),
             client_secret_expires_at: client.secret_expires_at.map(seconds),
             auth_method: client.auth_method,
+            scope: client.scopes.as_ref().map(ToString::to_string),
             ..Self::public(client.id.clone())
         }
     }

@@ -33,17 +33,6 @@ impl Shared {
         Ok(Renewal::NeedsLogin(Reason::NoLogin))
     }
 
-    /// Does what a person said: logs in if what there is was refused and cannot be renewed.
-    pub(super) async fn log_in_if_needed(
-        &self,
-        circumstances: Circumstances,
-    ) -> Result<(), KeeperError> {
-        match self.recover_alone(&circumstances).await? {
-            Renewal::Done => Ok(()),
-            Renewal::NeedsLogin(_) => self.log_in(circumstances).await,
-        }
-    }
-
     /// Logs in because a person said so, for what the server asks for and the user too.
     pub(super) async fn log_in(&self, circumstances: Circumstances) -> Result<(), KeeperError> {
         let challenge = circumstances.challenge.as_ref();

@@ -19,7 +19,7 @@ use super::probe;
 use super::renewal::{Renewal, Urgency};
 use super::revocation::Revocation;
 use super::shared::{Circumstances, Shared};
-use super::status::Status;
+use super::status::{State, Status};
 use crate::Challenge;
 
 /// Gets the tokens for one server, keeps them and renews them.
@@ -82,27 +82,23 @@ impl Keeper {
     /// # Errors
     /// There is none.
     pub async fn log_in(self: &Arc<Self>, when: LogIn) -> Result<Status, Arc<KeeperError>> {
-        let refusal = match when {
-            LogIn::Again => probe::refusal(&self.shared.config, None).await?,
-            LogIn::IfNeeded => {
-                self.shared.load().await?;
-                let has_token = self.shared.held().token.is_some();
-                let refusal = probe::refusal(&self.shared.config, Some(self)).await?;
-                if has_token && refusal.is_none() {
-                    return Ok(self.status().await?);
+        let config = &self.shared.config;
+        if when == LogIn::IfNeeded {
+            self.shared.load().await?;
+            if self.shared.held().token.is_some() {
+                // The refusals that this leads to are dealt with on the way.
+                let outcome = probe::request(config, self.clone()).await;
+                outcome.map_err(KeeperError::behind)?;
+                let status = self.status().await?;
+                if status.state == State::LoggedIn {
+                    return Ok(status);
                 }
-                refusal
             }
-        };
-        let refusal = refusal.unwrap_or_default();
+        }
+        let refusal = probe::refusal(config).await?.unwrap_or_default();
         self.remember(&refusal);
         let shared = self.shared.clone();
-        let work = Box::pin(async move {
-            match when {
-                LogIn::Again => shared.log_in(refusal).await,
-                LogIn::IfNeeded => shared.log_in_if_needed(refusal).await,
-            }
-        });
+        let work = Box::pin(async move { shared.log_in(refusal).await });
         self.do_alone(work).await?;
         Ok(self.status().await?)
     }
@@ -113,7 +109,7 @@ impl Keeper {
     /// The login could not be forgotten.
     pub async fn log_out(&self) -> Result<Revocation, KeeperError> {
         // Where the server is decides where the tokens may be sent.
-        let probe = probe::refusal(&self.shared.config, None);
+        let probe = probe::refusal(&self.shared.config);
         if let Ok(Ok(Some(refusal))) = timeout(PROBE_PATIENCE, probe).await {
             self.remember(&refusal);
         }

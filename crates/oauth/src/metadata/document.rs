@@ -29,14 +29,14 @@ pub enum MetadataError {
         expected: String,
     },
     /// It names an address that is not used.
-    #[error("{name} {url:?} is not used: {source}")]
+    #[error("{name} {url:?} is not used: {reason}")]
     Endpoint {
         /// The member of the document or of the challenge.
         name: &'static str,
         /// The address.
         url: String,
         /// What is wrong with it.
-        source: EndpointError,
+        reason: EndpointError,
     },
     /// A login needs an endpoint that it does not name.
     #[error("the metadata has no {0}")]
@@ -56,10 +56,10 @@ pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, MetadataError>
 
 /// Parses the address that a member names.
 pub(super) fn endpoint(name: &'static str, url: &str) -> Result<Url, MetadataError> {
-    endpoint::parse(url).map_err(|source| MetadataError::Endpoint {
+    endpoint::parse(url).map_err(|reason| MetadataError::Endpoint {
         name,
         url: url.to_owned(),
-        source,
+        reason,
     })
 }
 

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
-use crate::Secret;
 use crate::jwt::SigningKey;
 use crate::metadata::AuthorizationServer;
+use crate::{Scopes, Secret};
 
 /// A client as one authorization server knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct Client {
     pub auth_method: Option<AuthMethod>,
     /// When the secret ends, in seconds of Unix time; it may never.
     pub secret_expires_at: Option<u64>,
+    /// The scopes that it may ask for, if they are limited.
+    pub scopes: Option<Scopes>,
 }
 
 /// How a client proves itself at the token endpoint.
@@ -45,6 +47,7 @@ impl Client {
             key: None,
             auth_method: None,
             secret_expires_at: None,
+            scopes: None,
         }
     }
 
@@ -118,6 +121,17 @@ impl Registrations {
         (!ended).then_some(client)
     }
 
+    /// Those of the clients that may ask for `scopes`.
+    pub(super) fn covering(&self, scopes: &Scopes) -> Self {
+        let covers = |client: &Client| client.scopes.as_ref().is_none_or(|it| it.include(scopes));
+        let clients = self.0.iter().filter(|(_, client)| covers(client));
+        Self(
+            clients
+                .map(|(issuer, it)| (issuer.clone(), it.clone()))
+                .collect(),
+        )
+    }
+
     /// Whether `issuer` knows us.
     pub(crate) fn knows(&self, issuer: &str) -> bool {
         self.0.contains_key(issuer)
@@ -129,10 +143,10 @@ mod tests {
     use url::Url;
 
     use super::{AuthMethod, Client, Registrations};
-    use crate::Secret;
     use crate::jwt::SigningKey;
     use crate::jwt::test_tokens::p256;
     use crate::metadata::AuthorizationServer;
+    use crate::{Scopes, Secret};
 
     #[test]
     fn a_client_proves_itself_as_agreed_or_as_the_server_can() {
@@ -215,5 +229,29 @@ mod tests {
         assert_eq!(registrations.usable("a", 9), Some(&client));
         assert_eq!(registrations.usable("a", 10), None);
         assert_eq!(registrations.usable("a/", 9), None);
+    }
+
+    #[test]
+    fn a_registration_may_be_limited_to_scopes() {
+        let cases = [
+            (None, "x", true),
+            (Some("x y"), "", true),
+            (Some("x y"), "y", true),
+            (Some("x y"), "y z", false),
+        ];
+        for (limits, asked_for, expected) in cases {
+            let client = Client {
+                scopes: limits.map(Scopes::parse),
+                ..Client::public("id")
+            };
+            let mut registrations = Registrations::default();
+            registrations.insert("a", client);
+            let covering = registrations.covering(&Scopes::parse(asked_for));
+            assert_eq!(
+                covering.usable("a", 0).is_some(),
+                expected,
+                "{limits:?} {asked_for}"
+            );
+        }
     }
 }

@@ -117,6 +117,7 @@ struct Registered {
     client_secret: Option<Secret>,
     client_secret_expires_at: Option<u64>,
     token_endpoint_auth_method: Option<String>,
+    scope: Option<String>,
 }
 
 impl Registered {
@@ -129,6 +130,7 @@ impl Registered {
             auth_method: agreed.and_then(AuthMethod::parse),
             // Zero is how RFC 7591 writes never.
             secret_expires_at: self.client_secret_expires_at.filter(|end| *end != 0),
+            scopes: self.scope.as_deref().map(Scopes::parse),
         }
     }
 }
@@ -226,6 +228,7 @@ mod tests {
             secret: Some(Secret::new("s")),
             auth_method: Some(AuthMethod::ClientSecretPost),
             secret_expires_at: Some(7),
+            scopes: Some(Scopes::parse("a b")),
             ..Client::public("id")
         };
         let cases = [
@@ -237,7 +240,7 @@ mod tests {
             ),
             (
                 201,
-                r#"{"client_id":"id","client_secret":"s","client_secret_expires_at":7,"token_endpoint_auth_method":"client_secret_post"}"#,
+                r#"{"client_id":"id","client_secret":"s","client_secret_expires_at":7,"token_endpoint_auth_method":"client_secret_post","scope":"a b"}"#,
                 Ok(secret),
             ),
             (

@@ -4,6 +4,7 @@ use url::Url;
 
 use super::client::{Client, Registrations};
 use super::metadata_document::ClientIdUrl;
+use crate::Scopes;
 use crate::callback_listener::WhenBusy;
 use crate::metadata::AuthorizationServer;
 
@@ -27,6 +28,15 @@ impl Options {
         Self {
             configured: self.configured,
             ..Self::default()
+        }
+    }
+
+    /// The same without the registered clients that may not ask for `scopes`.
+    #[must_use]
+    pub fn covering(&self, scopes: &Scopes) -> Self {
+        Self {
+            registrations: self.registrations.covering(scopes),
+            ..self.clone()
         }
     }
 

@@ -28,6 +28,7 @@ pub(super) fn decode(entry: &RawJson) -> Login {
             client_secret_expires_at: number(entry, SECRET_EXPIRES_AT),
             auth_method: text(entry, AUTH_METHOD).and_then(|name| AuthMethod::parse(&name)),
             redirect_uri: text(entry, REDIRECT_URI),
+            scope: text(entry, CLIENT_SCOPE),
         }),
         chosen: text(entry, CHOSEN_ID).map(|client_id| ChosenClient {
             client_id,
@@ -87,6 +88,7 @@ const CLIENT_ISSUED_AT: Path = &["clientInfo", "clientIdIssuedAt"];
 const SECRET_EXPIRES_AT: Path = &["clientInfo", "clientSecretExpiresAt"];
 const AUTH_METHOD: Path = &["clientInfo", "tokenEndpointAuthMethod"];
 const REDIRECT_URI: Path = &["clientInfo", "redirectUri"];
+const CLIENT_SCOPE: Path = &["clientInfo", "scope"];
 const CHOSEN_ID: Path = &["chosenClient", "clientId"];
 const CHOSEN_SECRET: Path = &["chosenClient", "clientSecret"];
 const CHOSEN_KEY_FILE: Path = &["chosenClient", "privateKeyFile"];
@@ -138,7 +140,7 @@ fn members_of_tokens(tokens: Option<&Tokens>) -> [(Path, Option<RawJson>); 9] {
     ]
 }
 
-fn members_of_client(client: Option<&ClientInfo>) -> [(Path, Option<RawJson>); 6] {
+fn members_of_client(client: Option<&ClientInfo>) -> [(Path, Option<RawJson>); 7] {
     [
         (CLIENT_ID, string(client.map(|it| it.client_id.as_str()))),
         (
@@ -160,6 +162,10 @@ fn members_of_client(client: Option<&ClientInfo>) -> [(Path, Option<RawJson>); 6
         (
             REDIRECT_URI,
             string(client.and_then(|it| it.redirect_uri.as_deref())),
+        ),
+        (
+            CLIENT_SCOPE,
+            string(client.and_then(|it| it.scope.as_deref())),
         ),
     ]
 }
@@ -242,6 +248,7 @@ mod tests {
                 client_secret_expires_at: Some(0.0),
                 auth_method: Some(AuthMethod::ClientSecretPost),
                 redirect_uri: Some("http://127.0.0.1:9/cb".to_owned()),
+                scope: Some("a b c".to_owned()),
             }),
             chosen: Some(ChosenClient {
                 client_id: "chosen".to_owned(),
@@ -255,7 +262,7 @@ mod tests {
         }
     }
 
-    const FULL: &str = r#"{"tokens":{"accessToken":"at","refreshToken":"rt","expiresAt":1763260000.25,"scope":"a b","issuedAt":1763256400,"clientId":"id","requestedScope":"a b c","tokenType":"DPoP","dpopKey":"k"},"clientInfo":{"clientId":"id","clientSecret":"cs","clientIdIssuedAt":1763000000,"clientSecretExpiresAt":0,"tokenEndpointAuthMethod":"client_secret_post","redirectUri":"http://127.0.0.1:9/cb"},"chosenClient":{"clientId":"chosen","clientSecret":"ccs","privateKeyFile":"/k.pem","grantType":"client_credentials"},"codeVerifier":"cv","oauthState":"st","serverUrl":"https://s/mcp","issuer":"https://i","resourceMetadata":"https://s/meta"}"#;
+    const FULL: &str = r#"{"tokens":{"accessToken":"at","refreshToken":"rt","expiresAt":1763260000.25,"scope":"a b","issuedAt":1763256400,"clientId":"id","requestedScope":"a b c","tokenType":"DPoP","dpopKey":"k"},"clientInfo":{"clientId":"id","clientSecret":"cs","clientIdIssuedAt":1763000000,"clientSecretExpiresAt":0,"tokenEndpointAuthMethod":"client_secret_post","redirectUri":"http://127.0.0.1:9/cb","scope":"a b c"},"chosenClient":{"clientId":"chosen","clientSecret":"ccs","privateKeyFile":"/k.pem","grantType":"client_credentials"},"codeVerifier":"cv","oauthState":"st","serverUrl":"https://s/mcp","issuer":"https://i","resourceMetadata":"https://s/meta"}"#;
 
     /// What `edit` makes of `entry`, without the checksum.
     fn edited(entry: &str, edit: impl FnOnce(&mut Login)) -> String {

@@ -60,6 +60,8 @@ pub struct ClientInfo {
     pub auth_method: Option<AuthMethod>,
     /// The redirect URI that was registered, if it is not the usual one.
     pub redirect_uri: Option<String>,
+    /// The scopes that the client may ask for, if they are limited.
+    pub scope: Option<String>,
 }
 
 /// A client that the user chose, to be used again without being asked.
@@ -165,6 +167,7 @@ impl ClientInfo {
             client_secret_expires_at: None,
             auth_method: None,
             redirect_uri: None,
+            scope: None,
         }
     }
 

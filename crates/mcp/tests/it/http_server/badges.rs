@@ -6,7 +6,8 @@ use callgate_mcp::transport::http::server::{Auth, Config, Document, TokenVerifie
 use callgate_mcp::{BoxFuture, Caller};
 use http::HeaderValue;
 
-/// Takes `ann-…` for Ann and `bob-…` for Bob. Those that end in `-narrow` are good for nothing.
+/// Takes `ann-…` for Ann and `bob-…` for Bob. Those that end in
+/// `-narrow` are good for nothing, and of those that end in `-unknown` nobody knows.
 #[derive(Debug)]
 struct Badges;
 
@@ -49,18 +50,14 @@ impl TokenVerifier for Badges {
         Box::pin(async move {
             // Verifying may take a while.
             tokio::task::yield_now().await;
-            let refused = |challenge, forbidden| Unproven {
-                forbidden,
-                challenge: HeaderValue::from_static(challenge),
-            };
-            let token = presented.ok_or_else(|| refused(WHERE, false))?;
+            let unauthorized = |text| Unproven::Unauthorized(HeaderValue::from_static(text));
+            let token = presented.ok_or_else(|| unauthorized(WHERE))?;
             let token = std::str::from_utf8(token).unwrap_or_default();
-            if token.ends_with("-narrow") {
-                return Err(refused(NARROW, true));
-            }
             match token.split_once('-') {
+                Some((_, "narrow")) => Err(Unproven::Forbidden(HeaderValue::from_static(NARROW))),
+                Some((_, "unknown")) => Err(Unproven::Unavailable),
                 Some((name @ ("ann" | "bob"), _)) => Ok(Caller::Principal(name.into())),
-                _ => Err(refused(INVALID, false)),
+                _ => Err(unauthorized(INVALID)),
             }
         })
     }

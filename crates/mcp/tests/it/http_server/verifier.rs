@@ -57,6 +57,22 @@ async fn nobody_else_is_let_in_and_all_are_told_why() {
 }
 
 #[tokio::test]
+async fn nobody_loses_a_token_that_cannot_be_verified_now() {
+    let subject = Subject::start(guarded()).await;
+    let answer = subject.ask(&bearing("ann-unknown")).await;
+    let message = r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"tokens cannot be verified at the moment"}}"#;
+    assert_eq!(
+        (
+            answer.status,
+            answer.header("www-authenticate"),
+            answer.body.as_str()
+        ),
+        (503, None, message)
+    );
+    assert_eq!(subject.seen.calls(), 0);
+}
+
+#[tokio::test]
 async fn everybody_may_read_the_documents_from_any_page() {
     let subject = Subject::start(guarded()).await;
     let plain = Post::message("").without("content-type");

@@ -126,6 +126,36 @@ fn whoever_is_known_does_not_register() {
 }
 
 #[test]
+fn whoever_is_registered_for_less_registers_again() {
+    let mut options = Options::default();
+    let earlier = Client {
+        scopes: Some(Scopes::parse("a")),
+        ..Client::public("earlier")
+    };
+    options.registrations.insert(AS, earlier);
+    let register = format!("{AS}/register");
+    // The goal, the answer to the registration, who asks, what they may ask for from then on.
+    let cases = [
+        ("a", "", "earlier", Some("a")),
+        ("a b", r#","scope":"b c""#, "registered", Some("b c a")),
+        ("a b", "", "registered", None),
+    ];
+    for (wanted, answered, id, limits) in cases {
+        let mut world = world("");
+        let answer = format!(r#"{{"client_id":"registered"{answered}}}"#);
+        world.put(&register, 201, &answer);
+        let (trace, end) = world.run(Config {
+            goal: Goal::StepUp(Scopes::parse(wanted)),
+            options: options.clone(),
+            ..config()
+        });
+        let open = format!("OPEN client_id={id} resource={MCP} scope={wanted}");
+        assert!(trace.contains(&open), "{trace:?}");
+        assert_eq!(end.unwrap().client.scopes, limits.map(Scopes::parse));
+    }
+}
+
+#[test]
 fn authorization_server_migration() {
     let new = "https://new.example";
     let metadata = "https://new.example/.well-known/oauth-authorization-server";

@@ -1,5 +1,5 @@
 use callgate_oauth::Scopes;
-use callgate_oauth::keeper::{Keeper, LogIn, Reason};
+use callgate_oauth::keeper::{Keeper, KeeperError, LogIn, Reason};
 use futures_util::future::join_all;
 
 use super::provider::Traits;
@@ -53,4 +53,21 @@ async fn a_person_who_logs_in_gets_what_they_asked_for_and_what_the_server_needs
     config.scopes = Some(Scopes::parse("admin"));
     Keeper::new(config).log_in(LogIn::Again).await.unwrap();
     assert_eq!(scene.provider.ledger().requested, ["basic admin"]);
+}
+
+#[tokio::test]
+async fn a_login_that_does_not_open_the_server_is_not_taken_for_one_that_does() {
+    let scene = Scene::logged_in(Traits::default()).await;
+    scene.provider.ledger().grants_scopes = false;
+    scene.provider.ledger().traits.scope = "admin";
+    let error = scene.alone().log_in(LogIn::IfNeeded).await.unwrap_err();
+    let scopes = Scopes::parse("basic admin");
+    let KeeperError::NeedsLogin(needed) = &*error else {
+        panic!("{error:?}");
+    };
+    assert_eq!(needed.reason, Reason::Scopes { scopes });
+
+    let with_person = scene.with_person();
+    let error = with_person.log_in(LogIn::IfNeeded).await.unwrap_err();
+    assert!(error.to_string().contains("403"), "{error}");
 }

@@ -61,8 +61,11 @@ pub(super) fn refuse(refusal: Refusal) -> Response<Body> {
         Refusal::NotFound => (404, ""),
         Refusal::MethodNotAllowed { .. } => (405, ""),
         Refusal::Unauthorized => (401, ""),
-        Refusal::Unproven(unproven) if unproven.forbidden => (403, ""),
-        Refusal::Unproven(_) => (401, ""),
+        Refusal::Unproven(unproven) => match **unproven {
+            Unproven::Unauthorized(_) => (401, ""),
+            Unproven::Forbidden(_) => (403, ""),
+            Unproven::Unavailable => (503, message!("tokens cannot be verified at the moment")),
+        },
         Refusal::UnsupportedMediaType => (415, message!("Content-Type must be application/json")),
         Refusal::NotAcceptable => (
             406,
@@ -86,9 +89,12 @@ pub(super) fn refuse(refusal: Refusal) -> Response<Body> {
         Refusal::Unauthorized => {
             headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
-        Refusal::Unproven(unproven) => {
-            headers.insert(WWW_AUTHENTICATE, unproven.challenge);
-        }
+        Refusal::Unproven(unproven) => match *unproven {
+            Unproven::Unauthorized(challenge) | Unproven::Forbidden(challenge) => {
+                headers.insert(WWW_AUTHENTICATE, challenge);
+            }
+            Unproven::Unavailable => {}
+        },
         Refusal::Ambiguous | Refusal::BodyTooSlow => close_after(&mut response),
         _ => {}
     }

@@ -18,11 +18,13 @@ pub trait TokenVerifier: fmt::Debug + Send + Sync + 'static {
     -> BoxFuture<'a, Result<Caller, Unproven>>;
 }
 
-/// Why a request is refused, in words that its sender can act on.
+/// Why a request is refused; a challenge goes with the refusal as its `WWW-Authenticate` header.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unproven {
-    /// Whether the token is good, but not for this: 403 instead of 401.
-    pub forbidden: bool,
-    /// The `WWW-Authenticate` header that goes with the refusal.
-    pub challenge: HeaderValue,
+pub enum Unproven {
+    /// There is no token, or none that is good: 401.
+    Unauthorized(HeaderValue),
+    /// The token is good, but not for this: 403.
+    Forbidden(HeaderValue),
+    /// Nobody can tell now whether the token is good: 503, so that its bearer keeps it.
+    Unavailable,
 }

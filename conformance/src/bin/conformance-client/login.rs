@@ -1,0 +1,76 @@
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use callgate_mcp::wire::{RawJson, Version};
+use callgate_oauth::Secret;
+use callgate_oauth::fetch::{self, Fetcher};
+use callgate_oauth::id_jag::IdentityProvider;
+use callgate_oauth::jwt::{Algorithm, SigningKey};
+use callgate_oauth::keeper::{Assertion, Config, Grant, Keeper};
+use callgate_oauth::registration::{Client, ClientIdUrl, ConfiguredClient};
+
+use crate::consent::Agreement;
+
+/// The address that the suite knows the description of a client by; nobody ever fetches it.
+const CLIENT_DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
+
+/// Logs in at `url`, with what the suite gives away in `context`.
+pub(crate) fn keeper(
+    scenario: &str,
+    url: &str,
+    version: Version,
+    context: &RawJson,
+) -> Result<Arc<Keeper>> {
+    let fetcher = Fetcher::new(fetch::Config::default())?;
+    let mut config = Config::new("suite", url.parse()?, fetcher);
+    config.protocol_version = version.as_str().to_owned();
+    config.consent = Some(Arc::new(Agreement));
+    config.metadata_document = Some(ClientIdUrl::parse(CLIENT_DOCUMENT)?);
+    if context.get("client_id").is_some() {
+        config.client = Some(registered_client(context)?);
+    }
+    config.grant = grant(scenario, context)?;
+    Ok(Keeper::new(config))
+}
+
+/// The client that the suite has registered for us.
+fn registered_client(context: &RawJson) -> Result<ConfiguredClient> {
+    let mut client = Client::public(given(context, "client_id")?);
+    client.secret = given(context, "client_secret").map(Secret::new).ok();
+    if let Ok(pem) = given(context, "private_key_pem") {
+        let algorithm = Algorithm::parse(&given(context, "signing_algorithm")?);
+        client.key = Some(SigningKey::from_pem(&Secret::new(pem), algorithm)?);
+    }
+    let issuer = given(context, "issuer").ok();
+    Ok(ConfiguredClient { client, issuer })
+}
+
+fn grant(scenario: &str, context: &RawJson) -> Result<Grant> {
+    Ok(match scenario {
+        "auth/client-credentials-basic" | "auth/client-credentials-jwt" => Grant::ClientCredentials,
+        "auth/enterprise-managed-authorization" => {
+            Grant::Enterprise(Box::new(identity_provider(context)?))
+        }
+        "auth/wif-jwt-bearer" => {
+            let jwt = Secret::new(given(context, "valid_jwt")?);
+            Grant::WorkloadIdentity(Assertion::Text(jwt))
+        }
+        _ => Grant::AuthorizationCode,
+    })
+}
+
+fn identity_provider(context: &RawJson) -> Result<IdentityProvider> {
+    Ok(IdentityProvider {
+        issuer: given(context, "idp_issuer")?,
+        token_endpoint: given(context, "idp_token_endpoint")?.parse()?,
+        client: Client::public(given(context, "idp_client_id")?),
+        id_token: Secret::new(given(context, "idp_id_token")?),
+    })
+}
+
+fn given(context: &RawJson, name: &str) -> Result<String> {
+    let value = context.get(name);
+    let text = value.as_ref().and_then(RawJson::text);
+    let text = text.with_context(|| format!("the context has no `{name}`"))?;
+    Ok(text.into_owned())
+}

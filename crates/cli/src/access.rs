@@ -1,0 +1,131 @@
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow};
+use callgate_mcp::transport::http::server::{Auth, BearerToken, Document, Guard};
+use callgate_oauth::resource::{Config, ResourceName, Verifier};
+use callgate_oauth::{Scopes, fetch};
+
+use crate::args::Serve;
+use crate::data_dir::DataDir;
+use crate::error::{CommandError, Exit};
+use crate::token;
+
+/// Who may ask a server, and what everybody else may know.
+pub(crate) struct Access {
+    pub(crate) auth: Auth,
+    pub(crate) documents: Vec<Document>,
+    pub(crate) guard: Guard,
+    /// What the user has to know about it.
+    pub(crate) notice: Option<String>,
+}
+
+/// The path of the endpoint.
+const PATH: &str = "/mcp";
+
+impl Access {
+    /// What the arguments ask for; the token in the data directory is needed if they say nothing.
+    pub(crate) async fn new(args: &Serve, data_dir: Option<&Path>) -> Result<Self, CommandError> {
+        match &args.issuer {
+            Some(issuer) => Self::of_issuer(issuer, args).await,
+            None if args.no_auth => Ok(Self::plain(Auth::Open, None)),
+            None => {
+                let token = token::load_or_create(&DataDir::locate(data_dir)?)?;
+                let notice = "clients must send the token that `callgate token` prints";
+                let auth = Auth::Bearer(BearerToken::new(&token, "operator"));
+                Ok(Self::plain(auth, Some(notice.to_owned())))
+            }
+        }
+    }
+
+    fn plain(auth: Auth, notice: Option<String>) -> Self {
+        Self {
+            auth,
+            documents: Vec::new(),
+            guard: Guard::default(),
+            notice,
+        }
+    }
+
+    /// Lets in whoever has a token of `issuer`.
+    async fn of_issuer(issuer: &str, args: &Serve) -> Result<Self, CommandError> {
+        let resource = resource(args)?;
+        let mut guard = Guard::default();
+        guard.hosts.extend(host(&resource));
+        let notice = format!("clients must send a token of {issuer} for {resource}");
+        let verifier = Verifier::new(Config {
+            issuer: issuer.to_owned(),
+            resource,
+            path: PATH.to_owned(),
+            scopes: scopes(&args.scope)?,
+            fetch: fetch::Config::default(),
+        })
+        .with_context(|| format!("cannot trust the issuer {issuer}"))?;
+        load(&verifier, issuer).await?;
+        let documents = verifier.documents().map(|(path, json)| Document {
+            path: path.to_owned(),
+            json,
+        });
+        Ok(Self {
+            documents: documents.collect(),
+            auth: Auth::Verifier(Arc::new(verifier)),
+            guard,
+            notice: Some(notice),
+        })
+    }
+}
+
+/// The name of the server in tokens.
+fn resource(args: &Serve) -> Result<ResourceName, CommandError> {
+    let name = match &args.resource {
+        Some(name) => name.clone(),
+        None if args.listen.port() == 0 => {
+            let message = "tokens cannot be for a port that is not known yet";
+            return Err(CommandError::usage(message)
+                .hint("name the server with --resource URL, or pick a port with --listen"));
+        }
+        None => format!("http://{}{PATH}", args.listen),
+    };
+    ResourceName::parse(&name)
+        .with_context(|| format!("`{name}` cannot be the name of a server"))
+        .map_err(|error| {
+            CommandError::from(error)
+                .hint("pass --resource with the URL that clients use, for example https://gate.example/mcp")
+        })
+}
+
+/// How requests through a proxy name the server.
+fn host(resource: &ResourceName) -> Option<String> {
+    let url = resource.url();
+    let host = url.host_str()?;
+    Some(match url.port() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
+    })
+}
+
+fn scopes(words: &[String]) -> Result<Scopes, CommandError> {
+    let scopes: Scopes = words.iter().collect();
+    match words.iter().find(|word| !scopes.contains(word)) {
+        Some(word) => Err(CommandError::usage(format!("`{word}` is not a scope"))
+            .hint("pass --scope once for each scope")),
+        None => Ok(scopes),
+    }
+}
+
+/// Fetches the keys, so that a mistake shows now and not when the first client is refused.
+async fn load(verifier: &Verifier, issuer: &str) -> Result<(), CommandError> {
+    match verifier.load().await {
+        Ok(()) => Ok(()),
+        Err(error) if error.is_transient() => {
+            let error = anyhow!(error);
+            eprintln!("warning: the keys of {issuer} cannot be fetched yet: {error:#}");
+            Ok(())
+        }
+        Err(error) => {
+            let error = anyhow!(error).context(format!("cannot fetch the keys of {issuer}"));
+            Err(CommandError::new(Exit::Unexpected, error)
+                .hint("pass --issuer exactly as the issuer writes itself in its metadata"))
+        }
+    }
+}

@@ -1,0 +1,117 @@
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use crate::fixture::{Home, Ran, Serving};
+use crate::issuer::Issuer;
+
+/// What a server behind a proxy is called.
+const OWN: &str = "https://gate.example/mcp";
+
+fn serve(home: &Home, issuer: &Issuer) -> Serving {
+    home.serve(&["--issuer", &issuer.url, "--resource", OWN, "--scope", "use"])
+}
+
+fn list(home: &Home, serving: &Serving, token: &str) -> Option<i32> {
+    let mut command = home.command(&["list", &serving.url]);
+    let output = command.env("CALLGATE_TOKEN", token).output().unwrap();
+    Ran::from(output).exit
+}
+
+/// Sends a request to `host`, and returns the whole response.
+fn ask(serving: &Serving, request: &str, host: &str) -> String {
+    let address = serving.url.trim_start_matches("http://");
+    let mut stream = TcpStream::connect(address.trim_end_matches("/mcp")).unwrap();
+    let rest = "content-type: application/json\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
+    write!(stream, "{request} HTTP/1.1\r\nhost: {host}\r\n{rest}").unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    response
+}
+
+#[test]
+fn tokens_of_the_issuer_open_the_server() {
+    let (home, issuer) = (Home::new(), Issuer::start());
+    let serving = serve(&home, &issuer);
+    let cases = [
+        (issuer.token(OWN, "use more"), 0),
+        (issuer.token(OWN, "more"), 3),
+        (issuer.token(&serving.url, "use"), 3),
+        (Issuer::start().token(OWN, "use"), 3),
+        (home.run(&["token"]).stdout.trim().to_owned(), 3),
+    ];
+    for (token, exit) in cases {
+        assert_eq!(list(&home, &serving, &token), Some(exit), "{token}");
+    }
+}
+
+#[test]
+fn a_client_learns_where_to_get_a_token() {
+    let (home, issuer) = (Home::new(), Issuer::start());
+    let serving = serve(&home, &issuer);
+    let well_known = "/.well-known/oauth-protected-resource";
+    let response = ask(&serving, "POST /mcp", "gate.example");
+    assert!(response.starts_with("HTTP/1.1 401 "), "{response}");
+    let challenge = format!(
+        "\r\nwww-authenticate: Bearer resource_metadata=\"https://gate.example{well_known}/mcp\", scope=\"use\"\r\n"
+    );
+    assert!(response.contains(&challenge), "{response}");
+
+    let document = format!(
+        r#"{{"resource":"{OWN}","authorization_servers":["{}"],"scopes_supported":["use"],"bearer_methods_supported":["header"]}}"#,
+        issuer.url
+    );
+    for path in [well_known.to_owned(), format!("{well_known}/mcp")] {
+        let response = ask(&serving, &format!("GET {path}"), "gate.example");
+        assert!(response.starts_with("HTTP/1.1 200 "), "{response}");
+        assert!(response.ends_with(&document), "{response}");
+    }
+    let response = ask(&serving, &format!("GET {well_known}"), "evil.example");
+    assert!(response.starts_with("HTTP/1.1 403 "), "{response}");
+}
+
+#[test]
+fn nobody_is_sent_to_log_in_again_while_the_issuer_is_away() {
+    let (home, issuer) = (Home::new(), Issuer::start_overloaded());
+    let serving = serve(&home, &issuer);
+    let token = issuer.token(OWN, "use");
+    assert_eq!(list(&home, &serving, &token), Some(4));
+}
+
+#[test]
+fn mistakes_show_before_anybody_is_let_in() {
+    let home = Home::new();
+    let issuer = Issuer::start();
+    let wrong = format!("{}/", issuer.url);
+    let unknown = "error: tokens cannot be for a port that is not known yet\n\
+         hint: name the server with --resource URL, or pick a port with --listen\n";
+    let cases: [(&[&str], String); 5] = [
+        (&["--issuer", &issuer.url], unknown.to_owned()),
+        (
+            &["--issuer", &wrong, "--resource", OWN],
+            format!(
+                "error: cannot fetch the keys of {wrong}: the metadata is of the issuer {}, not of {wrong}\n\
+                 hint: pass --issuer exactly as the issuer writes itself in its metadata\n",
+                issuer.url
+            ),
+        ),
+        (
+            &["--issuer", "http://as.example", "--resource", OWN],
+            "error: cannot trust the issuer http://as.example: it is neither https nor on this machine\n".to_owned(),
+        ),
+        (
+            &["--issuer", &issuer.url, "--resource", "http://gate.example"],
+            "error: `http://gate.example` cannot be the name of a server: it is neither https nor on this machine\n\
+             hint: pass --resource with the URL that clients use, for example https://gate.example/mcp\n"
+                .to_owned(),
+        ),
+        (
+            &["--issuer", &issuer.url, "--resource", OWN, "--scope", "a b"],
+            "error: `a b` is not a scope\nhint: pass --scope once for each scope\n".to_owned(),
+        ),
+    ];
+    for (args, expected) in cases {
+        let serve = ["serve", "--listen", "127.0.0.1:0"];
+        let ran = home.run(&[&serve[..], args].concat());
+        assert_eq!(ran, Ran::failed(1, &expected));
+    }
+}

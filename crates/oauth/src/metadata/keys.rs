@@ -1,0 +1,67 @@
+//! Where an issuer publishes its keys.
+
+use serde::Deserialize;
+use url::Url;
+
+use super::document::{MetadataError, endpoint, read};
+use super::server::Issuer;
+
+/// Reads where the keys of `issuer` are, out of a document that must be its own.
+pub(crate) fn jwks_uri(body: &[u8], issuer: &Issuer) -> Result<Url, MetadataError> {
+    let document: Document = read(body)?;
+    if !issuer.is(&document.issuer) {
+        return Err(MetadataError::Issuer {
+            found: document.issuer,
+            expected: issuer.name().to_owned(),
+        });
+    }
+    let named = document.jwks_uri.as_deref();
+    endpoint(
+        "jwks_uri",
+        named.ok_or(MetadataError::NoEndpoint("jwks_uri"))?,
+    )
+}
+
+#[derive(Deserialize)]
+struct Document {
+    issuer: String,
+    jwks_uri: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::jwks_uri;
+    use crate::metadata::Issuer;
+
+    #[test]
+    fn keys_are_where_the_issuer_itself_says() {
+        let cases = [
+            (
+                r#"{"issuer":"https://as.example","jwks_uri":"https://keys.example/k"}"#,
+                Ok("https://keys.example/k"),
+            ),
+            (
+                r#"{"issuer":"https://as.example"}"#,
+                Err("the metadata has no jwks_uri"),
+            ),
+            (
+                r#"{"issuer":"https://as.example/","jwks_uri":"https://keys.example/k"}"#,
+                Err("the metadata is of the issuer https://as.example/, not of https://as.example"),
+            ),
+            (
+                r#"{"issuer":"https://as.example","jwks_uri":"http://keys.example/k"}"#,
+                Err(
+                    r#"jwks_uri "http://keys.example/k" is not used: it is neither https nor on this machine"#,
+                ),
+            ),
+            ("<html>", Err("the metadata is malformed")),
+        ];
+        let issuer = Issuer::Named("https://as.example".to_owned());
+        for (body, expected) in cases {
+            let found = jwks_uri(body.as_bytes(), &issuer);
+            let found = found.map(String::from).map_err(|error| error.to_string());
+            let expected = expected.map(str::to_owned).map_err(str::to_owned);
+            assert_eq!(found, expected, "{body}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::key_set::KeySet;
+use super::refusal::Refusal;
+use super::schedule::{Schedule, Supply};
+use super::source::{KeysError, Source};
+use super::token::Token;
+
+/// The keys of an issuer, fetched when they are needed and kept for a while.
+#[derive(Debug)]
+pub(super) struct Keys(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    source: Source,
+    state: Mutex<State>,
+    /// Told whenever an attempt to fetch keys ends.
+    ended: watch::Sender<()>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    schedule: Schedule,
+    keys: Option<Arc<KeySet>>,
+}
+
+impl Keys {
+    pub(super) fn new(source: Source) -> Self {
+        Self(Arc::new(Shared {
+            source,
+            state: Mutex::default(),
+            ended: watch::Sender::new(()),
+        }))
+    }
+
+    /// Fetches the keys now, unless that is being done or has just been done.
+    pub(super) async fn load(&self) -> Result<(), KeysError> {
+        if !self.0.state().schedule.begin(Instant::now()) {
+            return Ok(());
+        }
+        self.0.attempt().await
+    }
+
+    /// Checks the signature of `token`.
+    ///
+    /// A signature that no known key explains may be one of a new key, so the issuer is asked for newer ones, but not
+    /// more often than [`Schedule`] lets strangers make us ask.
+    /// Dropping the future ends the wait; a fetch goes on for whoever comes next.
+    pub(super) async fn prove(&self, token: &Token<'_>) -> Result<(), Refusal> {
+        let keys = self.current().await.ok_or(Refusal::Unavailable)?;
+        let Err(flaw) = keys.prove(token) else {
+            return Ok(());
+        };
+        match self.newer_than(&keys).await {
+            Newer::Keys(keys) => Ok(keys.prove(token)?),
+            Newer::None => Err(flaw.into()),
+            Newer::Unknown => Err(Refusal::Unavailable),
+        }
+    }
+
+    async fn current(&self) -> Option<Arc<KeySet>> {
+        let supply = self.0.state().schedule.supply(Instant::now());
+        if supply != Supply::Fresh {
+            self.0.refresh();
+        }
+        if supply == Supply::Gone {
+            self.0.settled().await;
+        }
+        let state = self.0.state();
+        let usable = state.schedule.supply(Instant::now()) != Supply::Gone;
+        state.keys.clone().filter(|_| usable)
+    }
+
+    async fn newer_than(&self, known: &Arc<KeySet>) -> Newer {
+        let is_newer = |keys: &Arc<KeySet>| !Arc::ptr_eq(keys, known);
+        if let Some(keys) = self.0.state().keys.clone().filter(is_newer) {
+            return Newer::Keys(keys);
+        }
+        self.0.refresh();
+        self.0.settled().await;
+        let state = self.0.state();
+        match state.keys.clone().filter(is_newer) {
+            Some(keys) => Newer::Keys(keys),
+            None if state.schedule.has_failed() => Newer::Unknown,
+            None => Newer::None,
+        }
+    }
+}
+
+enum Newer {
+    Keys(Arc<KeySet>),
+    None,
+    /// The issuer could not be asked.
+    Unknown,
+}
+
+impl Shared {
+    /// Fetches the keys in a task of their own, if it is time for that.
+    fn refresh(self: &Arc<Self>) {
+        if !self.state().schedule.begin(Instant::now()) {
+            return;
+        }
+        let shared = self.clone();
+        tokio::spawn(async move {
+            if let Err(error) = shared.attempt().await {
+                let issuer = shared.source.issuer();
+                let error: &(dyn std::error::Error + 'static) = &error;
+                tracing::warn!(issuer, error, "cannot fetch the keys of the issuer");
+            }
+        });
+    }
+
+    /// Carries out an attempt that has begun; if it is dropped, it has failed.
+    async fn attempt(&self) -> Result<(), KeysError> {
+        let mut outcome = Outcome {
+            shared: self,
+            keys: None,
+        };
+        outcome.keys = Some(Arc::new(self.source.load().await?));
+        Ok(())
+    }
+
+    /// Waits until no attempt is running, which is not long: an attempt has a time limit.
+    async fn settled(&self) {
+        let mut ended = self.ended.subscribe();
+        while self.state().schedule.is_running() {
+            if ended.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends an attempt when it is dropped.
+struct Outcome<'a> {
+    shared: &'a Shared,
+    keys: Option<Arc<KeySet>>,
+}
+
+impl Drop for Outcome<'_> {
+    fn drop(&mut self) {
+        let now = Instant::now();
+        let mut state = self.shared.state();
+        match self.keys.take() {
+            Some(keys) => {
+                state.keys = Some(keys);
+                state.schedule.succeed(now);
+            }
+            None => state.schedule.fail(now),
+        }
+        drop(state);
+        self.shared.ended.send_replace(());
+    }
+}

@@ -1,0 +1,3 @@
+mod key_sets;
+mod signatures;
+mod vectors;

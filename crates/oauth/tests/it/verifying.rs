@@ -1,0 +1,68 @@
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use callgate_mcp::Caller;
+use callgate_mcp::transport::http::server::{TokenVerifier, Unproven};
+use callgate_oauth::Scopes;
+use callgate_oauth::fetch;
+use callgate_oauth::resource::{Config, ResourceName, Verifier};
+use serde_json::{Value, json};
+
+use crate::issuer::Issuer;
+
+/// The name of the server that verifies tokens.
+pub(crate) const OWN: &str = "https://gate.example/mcp";
+
+/// A server that lets in whoever has a token of `issuer` with the scope `read`.
+pub(crate) fn verifier(issuer: &Issuer) -> Verifier {
+    verifier_with(issuer, fetch::Config::default())
+}
+
+pub(crate) fn verifier_with(issuer: &Issuer, fetch: fetch::Config) -> Verifier {
+    let config = Config {
+        issuer: issuer.url.clone(),
+        resource: ResourceName::parse(OWN).unwrap(),
+        path: "/mcp".to_owned(),
+        scopes: Scopes::parse("read"),
+        fetch,
+    };
+    Verifier::new(config).unwrap()
+}
+
+/// Claims that let alice in, with some changed; `null` removes one.
+pub(crate) fn claims(issuer: &Issuer, changes: Value) -> Value {
+    let mut claims = json!({
+        "iss": issuer.url, "aud": OWN, "exp": now() + 600, "iat": now(), "sub": "alice",
+        "client_id": "robot", "scope": "read write", "jti": "1",
+    });
+    let members = claims.as_object_mut().unwrap();
+    let Value::Object(changes) = changes else {
+        panic!("changes are an object");
+    };
+    members.extend(changes);
+    members.retain(|_, value| !value.is_null());
+    claims
+}
+
+/// Who is let in, or what they are told instead.
+pub(crate) async fn verify(verifier: &Verifier, token: impl AsRef<[u8]>) -> Result<String, String> {
+    match verifier.verify(Some(token.as_ref())).await {
+        Ok(Caller::Principal(name)) => Ok(name.to_string()),
+        Ok(other) => panic!("a token stands for somebody, not for {other:?}"),
+        Err(unproven) => Err(told(&unproven)),
+    }
+}
+
+pub(crate) fn now() -> u64 {
+    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH);
+    elapsed.unwrap().as_secs()
+}
+
+/// The description in a challenge, if there is one.
+fn told(unproven: &Unproven) -> String {
+    let (Unproven::Unauthorized(challenge) | Unproven::Forbidden(challenge)) = unproven else {
+        return "unavailable".to_owned();
+    };
+    let challenge = challenge.to_str().unwrap();
+    let (_, description) = challenge.split_once("error_description=\"").unwrap();
+    description.split('"').next().unwrap().to_owned()
+}
