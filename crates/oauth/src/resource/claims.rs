@@ -55,7 +55,8 @@ impl Claims {
         if self.nbf.is_some_and(|nbf| nbf > now + LEEWAY) {
             return Err(Flaw::NotYetValid);
         }
-        if self.sub.is_empty() {
+        // The subject is written to logs.
+        if self.sub.is_empty() || self.sub.contains(char::is_control) {
             return Err(Flaw::Claims);
         }
         let scopes = match self.scope.or(self.scp) {
@@ -145,6 +146,7 @@ mod tests {
             (json!({"nbf": NOW + 61}), Some(Flaw::NotYetValid)),
             (json!({"nbf": "0"}), Some(Flaw::Claims)),
             (json!({"sub": ""}), Some(Flaw::Claims)),
+            (json!({"sub": "alice\nroot"}), Some(Flaw::Claims)),
             (json!({"sub": 1}), Some(Flaw::Claims)),
             (
                 json!({"sub": null, "client_id": "robot"}),

@@ -36,7 +36,7 @@ impl Keys {
         }))
     }
 
-    /// Fetches the keys now, unless that is being done or has just been done.
+    /// Fetches the keys now, unless that is being done or was done a while ago.
     pub(super) async fn load(&self) -> Result<(), KeysError> {
         if !self.0.state().schedule.begin(Instant::now()) {
             return Ok(());
@@ -62,16 +62,11 @@ impl Keys {
     }
 
     async fn current(&self) -> Option<Arc<KeySet>> {
-        let supply = self.0.state().schedule.supply(Instant::now());
-        if supply != Supply::Fresh {
-            self.0.refresh();
-        }
-        if supply == Supply::Gone {
+        self.0.refresh(Schedule::begin);
+        if self.0.usable().is_none() {
             self.0.settled().await;
         }
-        let state = self.0.state();
-        let usable = state.schedule.supply(Instant::now()) != Supply::Gone;
-        state.keys.clone().filter(|_| usable)
+        self.0.usable()
     }
 
     async fn newer_than(&self, known: &Arc<KeySet>) -> Newer {
@@ -79,7 +74,7 @@ impl Keys {
         if let Some(keys) = self.0.state().keys.clone().filter(is_newer) {
             return Newer::Keys(keys);
         }
-        self.0.refresh();
+        self.0.refresh(Schedule::begin_for_stranger);
         self.0.settled().await;
         let state = self.0.state();
         match state.keys.clone().filter(is_newer) {
@@ -98,9 +93,18 @@ enum Newer {
 }
 
 impl Shared {
-    /// Fetches the keys in a task of their own, if it is time for that.
-    fn refresh(self: &Arc<Self>) {
-        if !self.state().schedule.begin(Instant::now()) {
+    /// The keys, unless they are too old.
+    fn usable(&self) -> Option<Arc<KeySet>> {
+        let state = self.state();
+        match state.schedule.supply(Instant::now()) {
+            Supply::Fresh | Supply::Stale => state.keys.clone(),
+            Supply::Gone => None,
+        }
+    }
+
+    /// Fetches the keys in a task of their own, if `begin` says that it is time for that.
+    fn refresh(self: &Arc<Self>, begin: fn(&mut Schedule, Instant) -> bool) {
+        if !begin(&mut self.state().schedule, Instant::now()) {
             return;
         }
         let shared = self.clone();

@@ -7,6 +7,8 @@ use tokio::time::Instant;
 pub(super) struct Schedule {
     loaded: Option<Instant>,
     attempt: Attempt,
+    /// When a stranger last made us ask.
+    asked: Option<Instant>,
 }
 
 /// What the age of the keys means.
@@ -26,7 +28,7 @@ enum Attempt {
     #[default]
     None,
     Running,
-    Succeeded(Instant),
+    Succeeded,
     Failed(Instant),
 }
 
@@ -35,8 +37,8 @@ impl Schedule {
     pub(super) const FRESH: Duration = Duration::from_secs(10 * 60);
     /// How long keys are used while the issuer cannot be asked.
     pub(super) const USABLE: Duration = Duration::from_secs(60 * 60);
-    /// How long the next attempt waits after one that went well, whatever strangers send.
-    pub(super) const PAUSE: Duration = Duration::from_secs(30);
+    /// How often strangers can make us ask.
+    pub(super) const PAUSE: Duration = Duration::from_secs(10);
     /// How long the next attempt waits after one that failed.
     pub(super) const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(5);
 
@@ -48,23 +50,36 @@ impl Schedule {
         }
     }
 
-    /// Begins an attempt, unless there is one or the last one has just ended.
+    /// Begins an attempt if the keys are old, unless there is one or the last one has just failed.
     pub(super) fn begin(&mut self, now: Instant) -> bool {
-        let due = match self.attempt {
-            Attempt::None => true,
+        self.supply(now) != Supply::Fresh && self.begin_now(now)
+    }
+
+    /// Begins an attempt because of a signature that no key explains, which any stranger can send.
+    pub(super) fn begin_for_stranger(&mut self, now: Instant) -> bool {
+        let since = self.asked.map(|asked| now.duration_since(asked));
+        let begins = since.is_none_or(|since| since >= Self::PAUSE) && self.begin_now(now);
+        if begins {
+            self.asked = Some(now);
+        }
+        begins
+    }
+
+    fn begin_now(&mut self, now: Instant) -> bool {
+        let begins = match self.attempt {
+            Attempt::None | Attempt::Succeeded => true,
             Attempt::Running => false,
-            Attempt::Succeeded(at) => now.duration_since(at) >= Self::PAUSE,
             Attempt::Failed(at) => now.duration_since(at) >= Self::PAUSE_AFTER_FAILURE,
         };
-        if due {
+        if begins {
             self.attempt = Attempt::Running;
         }
-        due
+        begins
     }
 
     pub(super) fn succeed(&mut self, now: Instant) {
         self.loaded = Some(now);
-        self.attempt = Attempt::Succeeded(now);
+        self.attempt = Attempt::Succeeded;
     }
 
     pub(super) fn fail(&mut self, now: Instant) {
@@ -109,20 +124,34 @@ mod tests {
     }
 
     #[test]
-    fn one_attempt_runs_at_a_time_and_the_next_one_waits() {
+    fn one_attempt_runs_at_a_time_and_waits_after_a_failure() {
         let start = Instant::now();
         let mut schedule = Schedule::default();
         assert!(schedule.begin(start));
         assert!(!schedule.begin(start + Schedule::USABLE));
+        assert!(!schedule.begin_for_stranger(start + Schedule::USABLE));
 
         schedule.fail(start);
         let pause = Schedule::PAUSE_AFTER_FAILURE;
         assert!(!schedule.begin(start + pause - INSTANT));
+        assert!(!schedule.begin_for_stranger(start + pause - INSTANT));
         assert!(schedule.begin(start + pause));
 
         schedule.succeed(start);
-        assert!(!schedule.begin(start + Schedule::PAUSE - INSTANT));
-        assert!(schedule.begin(start + Schedule::PAUSE));
+        assert!(!schedule.begin(start + Schedule::FRESH - INSTANT));
+        assert!(schedule.begin(start + Schedule::FRESH));
+    }
+
+    #[test]
+    fn strangers_wait_for_each_other_but_not_for_us() {
+        let start = Instant::now();
+        let mut schedule = Schedule::default();
+        assert!(schedule.begin(start));
+        schedule.succeed(start);
+        assert!(schedule.begin_for_stranger(start));
+        schedule.succeed(start);
+        assert!(!schedule.begin_for_stranger(start + Schedule::PAUSE - INSTANT));
+        assert!(schedule.begin_for_stranger(start + Schedule::PAUSE));
     }
 
     #[test]

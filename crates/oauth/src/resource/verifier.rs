@@ -31,7 +31,8 @@ pub struct Config {
 
 /// Lets in whoever has a token that the issuer signed for this server (RFC 9068).
 ///
-/// A caller is known by the subject of the token.
+/// A caller is known by the issuer, `#` and the subject of the token: two issuers may mean two people by one name, and
+/// nobody gets the name of a caller who has no token.
 #[derive(Debug)]
 pub struct Verifier {
     issuer: String,
@@ -93,7 +94,7 @@ impl Verifier {
         if !self.scopes.iter().all(|scope| grant.scopes.contains(scope)) {
             return Err(Refusal::InsufficientScope);
         }
-        Ok(grant.subject)
+        Ok(format!("{}#{}", self.issuer, grant.subject))
     }
 }
 
@@ -104,7 +105,7 @@ impl TokenVerifier for Verifier {
     ) -> BoxFuture<'a, Result<Caller, Unproven>> {
         Box::pin(async move {
             match self.judge(presented, now()).await {
-                Ok(subject) => Ok(Caller::Principal(Arc::from(subject))),
+                Ok(principal) => Ok(Caller::Principal(Arc::from(principal))),
                 Err(refusal) => {
                     tracing::debug!(?refusal, "nobody is let in");
                     Err(self.challenges.answer(refusal))

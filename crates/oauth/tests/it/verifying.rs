@@ -14,12 +14,12 @@ pub(crate) const OWN: &str = "https://gate.example/mcp";
 
 /// A server that lets in whoever has a token of `issuer` with the scope `read`.
 pub(crate) fn verifier(issuer: &Issuer) -> Verifier {
-    verifier_with(issuer, fetch::Config::default())
+    verifier_of(&issuer.url, fetch::Config::default())
 }
 
-pub(crate) fn verifier_with(issuer: &Issuer, fetch: fetch::Config) -> Verifier {
+pub(crate) fn verifier_of(issuer: &str, fetch: fetch::Config) -> Verifier {
     let config = Config {
-        issuer: issuer.url.clone(),
+        issuer: issuer.to_owned(),
         resource: ResourceName::parse(OWN).unwrap(),
         path: "/mcp".to_owned(),
         scopes: Scopes::parse("read"),
@@ -43,10 +43,10 @@ pub(crate) fn claims(issuer: &Issuer, changes: Value) -> Value {
     claims
 }
 
-/// Who is let in, or what they are told instead.
+/// Whose token it is if they are let in, or what they are told instead.
 pub(crate) async fn verify(verifier: &Verifier, token: impl AsRef<[u8]>) -> Result<String, String> {
     match verifier.verify(Some(token.as_ref())).await {
-        Ok(Caller::Principal(name)) => Ok(name.to_string()),
+        Ok(Caller::Principal(name)) => Ok(name.split_once('#').unwrap().1.to_owned()),
         Ok(other) => panic!("a token stands for somebody, not for {other:?}"),
         Err(unproven) => Err(told(&unproven)),
     }

@@ -1,3 +1,5 @@
+use proptest::proptest;
+
 use super::vectors::{ED25519, P256, P384, P521, RSA, WEAK_RSA};
 use crate::resource::key_set::{KeySet, MAX_KEYS};
 
@@ -73,4 +75,17 @@ fn so_many_keys_are_kept() {
     let keys = |count| vec![P256; count].join(",");
     assert_eq!(count(&keys(MAX_KEYS)), Some(MAX_KEYS));
     assert_eq!(count(&keys(MAX_KEYS + 1)), Some(MAX_KEYS));
+}
+
+proptest! {
+    #[test]
+    fn any_document_is_read_without_panic(bytes: Vec<u8>) {
+        let _ = KeySet::parse(&bytes);
+    }
+
+    #[test]
+    fn any_key_is_read_without_panic(kty in "RSA|EC|OKP", crv in "P-256|P-384|Ed25519", x: String, y in "[A-Za-z0-9_-]{0,90}") {
+        let key = serde_json::json!({"kty": kty, "crv": crv, "n": y, "e": x, "x": x, "y": y});
+        assert!(count(&key.to_string()).is_some());
+    }
 }
