@@ -1,12 +1,14 @@
+use std::error::Error as StdError;
+use std::sync::Arc;
+
 use anyhow::anyhow;
 use callgate_mcp::{Error, Origin};
 use callgate_oauth::consent::ConsentError;
 use callgate_oauth::flow::FlowError;
 use callgate_oauth::keeper::{KeeperError, NeedsLogin, Reason};
+use callgate_oauth::metadata::MetadataError;
 use callgate_oauth::registration::NeedsClientRegistration;
 use callgate_oauth::store::StoreError;
-use std::error::Error as StdError;
-use std::sync::Arc;
 use url::Url;
 
 use crate::error::{CHECK_THE_SERVER, CommandError, Exit};
@@ -93,9 +95,12 @@ fn flow_hints(error: &FlowError, server: &str) -> Vec<String> {
         FlowError::Token(error) if error.is_invalid_client() => vec![format!(
             "check the id of the client and its secret or key, and run `callgate auth {server}` with them"
         )],
-        FlowError::Device(_) => vec![format!(
-            "log in with a browser: run `callgate auth {server} --no-browser`"
-        )],
+        FlowError::Device(_)
+        | FlowError::Metadata(MetadataError::NoEndpoint("device_authorization_endpoint")) => {
+            vec![format!(
+                "log in without a code: run `callgate auth {server} --no-browser`"
+            )]
+        }
         _ => vec![try_again(server)],
     }
 }

@@ -5,7 +5,7 @@
 //! - `target`: a server that is given on the command line, reached with `credentials`.
 //! - `arguments`: those of a tool call.
 //! - `logins`: the logins of the user. `consent`, `client_choice`: how to get one, and as which client.
-//! - `access`: who may ask a server. `data_dir`, `token`: state on disk.
+//! - `access`: who may ask a server of ours. `data_dir`, `token`: state on disk.
 //! - `error`, `login_error`, `output`: what the user sees.
 
 mod access;

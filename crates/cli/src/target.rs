@@ -113,7 +113,7 @@ fn remote(reach: &Reach, url: &str, data_dir: Option<&Path>) -> Result<Server, C
     }
     let mut keeper = None;
     match Credentials::find(reach, &server, data_dir)? {
-        Credentials::Header => {}
+        Credentials::Given => {}
         Credentials::Token(token) => {
             let headers = config
                 .headers

@@ -205,3 +205,23 @@ fn a_server_without_logins_is_told_from_one_with() {
         )
     );
 }
+
+#[test]
+fn an_authorization_server_without_codes_is_logged_in_to_in_another_way() {
+    let home = Home::new();
+    let provider = Provider::start(Settings {
+        shows_codes: false,
+        ..Settings::default()
+    });
+    let url = &provider.url;
+    assert_eq!(
+        home.run(&["auth", url, "--device"]),
+        Ran::failed(
+            3,
+            &format!(
+                "error: the metadata has no device_authorization_endpoint\n\
+                 hint: log in without a code: run `callgate auth {url} --no-browser`\n"
+            )
+        )
+    );
+}

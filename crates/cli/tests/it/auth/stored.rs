@@ -20,6 +20,22 @@ fn a_token_that_has_ended_is_renewed_by_whoever_needs_it() {
 }
 
 #[test]
+fn many_processes_renew_a_token_once() {
+    let (home, provider) = (Home::new(), Provider::start(Settings::default()));
+    home.log_in(&provider.url, &[]);
+    provider.events();
+    provider.end_access_tokens();
+    let mut command = home.command(&["call", &provider.url, "whoami"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let children: Vec<_> = (0..16).map(|_| command.spawn().unwrap()).collect();
+    for child in children {
+        let ran = Ran::from(child.wait_with_output().unwrap());
+        assert_eq!(ran, Ran::printed("somebody who may read\n"));
+    }
+    assert_eq!(provider.events(), ["refresh_token of registered"]);
+}
+
+#[test]
 fn no_command_ends_before_the_renewal_that_it_began() {
     let (home, provider) = (Home::new(), Provider::start(Settings::default()));
     let url = &provider.url;
@@ -74,6 +90,24 @@ fn a_token_on_the_command_line_comes_before_the_login() {
     let mut command = home.command(&["list", url]);
     let ran = command.env("CALLGATE_TOKEN", "wrong").output().unwrap();
     assert_eq!(Ran::from(ran).exit, Some(0));
+}
+
+#[test]
+fn without_a_place_for_logins_there_are_none() {
+    let (home, serving) = (Home::new(), Home::new());
+    let serving = serving.serve(&["--no-auth"]);
+    let mut command = home.command(&["list", &serving.url]);
+    let ran = Ran::from(command.env_remove("HOME").output().unwrap());
+    assert_eq!(ran.exit, Some(0), "{ran:?}");
+    let mut command = home.command(&["auth", "list"]);
+    let ran = Ran::from(command.env_remove("HOME").output().unwrap());
+    assert_eq!(
+        ran,
+        Ran::failed(
+            1,
+            "error: there is nowhere to keep state; pass --data-dir DIR: there is no HOME\n"
+        )
+    );
 }
 
 #[test]

@@ -16,7 +16,6 @@ pub(super) fn metadata(world: &World) -> Response {
         "issuer": base,
         "authorization_endpoint": format!("{base}/authorize"),
         "token_endpoint": format!("{base}/token"),
-        "device_authorization_endpoint": format!("{base}/device"),
         "token_endpoint_auth_methods_supported": ["client_secret_basic", "private_key_jwt", "none"],
         "response_types_supported": ["code"],
         "code_challenge_methods_supported": ["S256"],
@@ -24,6 +23,9 @@ pub(super) fn metadata(world: &World) -> Response {
     });
     if world.settings.registers {
         metadata["registration_endpoint"] = json!(format!("{base}/register"));
+    }
+    if world.settings.shows_codes {
+        metadata["device_authorization_endpoint"] = json!(format!("{base}/device"));
     }
     if world.settings.revokes {
         metadata["revocation_endpoint"] = json!(format!("{base}/revoke"));
