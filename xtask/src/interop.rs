@@ -9,17 +9,13 @@ use crate::repo::Repo;
 pub(crate) fn run(repo: &Repo) -> Result<()> {
     let venv = python::install(repo)?;
     let node = Node::install(repo)?;
-    let mut test = repo.cargo(&[
-        "test",
-        "-p",
-        "callgate-mcp",
-        "--test",
-        "interop",
-        "--",
-        "--nocapture",
-    ]);
-    test.env("CALLGATE_PEERS_PY", venv)
-        .env("CALLGATE_PEERS_NODE", node.program())
-        .env("CALLGATE_PEERS_NPM", node.dir());
-    process::run(&mut test)
+    for package in ["callgate-mcp", "callgate"] {
+        let mut test = repo.cargo(&["test", "-p", package, "--test", "interop"]);
+        test.args(["--", "--nocapture"])
+            .env("CALLGATE_PEERS_PY", &venv)
+            .env("CALLGATE_PEERS_NODE", node.program())
+            .env("CALLGATE_PEERS_NPM", node.dir());
+        process::run(&mut test)?;
+    }
+    Ok(())
 }

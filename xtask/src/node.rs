@@ -23,6 +23,7 @@ const PACKAGES: &[&str] = &[
     "@modelcontextprotocol/server-everything@2026.8.31",
     "@modelcontextprotocol/server-filesystem@2026.8.31",
     "@modelcontextprotocol/server-memory@2026.8.31",
+    "oidc-provider@9.13.3",
     // What our own server there describes its arguments with.
     "zod@4.6.7",
 ];

@@ -57,10 +57,14 @@ const PATIENCE: Duration = Duration::from_secs(45);
 const MAX_ANSWERS: u32 = 3;
 
 impl Errand {
-    /// Goes for a token.
-    pub(super) async fn run(self, config: &Config, person: Person<'_>) -> Result<Login, Failure> {
+    /// Goes for a token, and says when it was asked for.
+    pub(super) async fn run(
+        self,
+        config: &Config,
+        person: Person<'_>,
+    ) -> Result<(Login, f64), Failure> {
         match self.finish(config, person).await? {
-            Step::Done(login) => Ok(*login),
+            (Step::Done(login), asked_at) => Ok((*login, asked_at)),
             _ => Err(KeeperError::Flow(FlowError::OutOfOrder).into()),
         }
     }
@@ -70,7 +74,7 @@ impl Errand {
         self.finish(config, Person::Nobody).await.map(drop)
     }
 
-    async fn finish(self, config: &Config, person: Person<'_>) -> Result<Step, Failure> {
+    async fn finish(self, config: &Config, person: Person<'_>) -> Result<(Step, f64), Failure> {
         if !matches!(person, Person::Nobody) {
             return self.go(config, person).await;
         }
@@ -80,7 +84,7 @@ impl Errand {
         }
     }
 
-    async fn go(self, config: &Config, person: Person<'_>) -> Result<Step, Failure> {
+    async fn go(self, config: &Config, person: Person<'_>) -> Result<(Step, f64), Failure> {
         let nonces = Nonces::random().map_err(KeeperError::Random)?;
         let state = nonces.state.clone();
         let guard = guard(&config.server, self.circumstances.peer);
@@ -93,6 +97,7 @@ impl Errand {
             person,
             state,
             is_asked: false,
+            asked_at: unix_time(),
         };
         let outcome = way.walk(step).await;
         if let Person::Browser(consent) = person
@@ -100,7 +105,7 @@ impl Errand {
         {
             consent.conclude(&way.state, page(&outcome)).await;
         }
-        outcome
+        Ok((outcome?, way.asked_at))
     }
 
     fn flow_config(self, config: &Config, person: Person<'_>) -> flow::Config {
@@ -134,6 +139,8 @@ struct Way<'a> {
     state: Secret,
     /// Whether somebody has been sent to a page and expects another one.
     is_asked: bool,
+    /// When the last request was made.
+    asked_at: f64,
 }
 
 impl Way<'_> {
@@ -160,6 +167,7 @@ impl Way<'_> {
     }
 
     async fn fetch(&mut self, request: &Request) -> Result<Step, Failure> {
+        self.asked_at = unix_time();
         match self.fetcher.fetch(self.guard, request).await {
             Ok(response) => {
                 let next = self.flow.response(&response, now());

@@ -56,6 +56,11 @@ pub enum KeeperError {
         #[source]
         source: io::Error,
     },
+    /// The token that stands for a workload was refused before.
+    #[error(
+        "the authorization server has refused the identity token; the platform has to issue another one"
+    )]
+    AssertionRefused,
     /// The server cannot be asked what it wants.
     #[error(transparent)]
     Server(Error),

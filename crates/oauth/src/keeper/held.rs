@@ -28,6 +28,8 @@ pub(super) struct Held {
     pub(super) resource_metadata: Option<String>,
     /// The access token in the vault, if it could not be replaced by the one here.
     pub(super) unsaved: Option<Secret>,
+    /// The identity token that the authorization server refused; only another one may help.
+    pub(super) refused_assertion: Option<Secret>,
     step_up: Option<StepUp>,
     pause: Option<Pause>,
 }
@@ -104,6 +106,13 @@ impl Held {
         }
         self.token = Some(token);
         Ok(())
+    }
+
+    /// Leaves the token alone until it ends: to renew it earlier did not work, and would not later.
+    pub(super) fn stop_renewing_early(&mut self) {
+        if let Some(token) = &mut self.token {
+            token.renewal_time = None;
+        }
     }
 
     /// Hears that the server has answered a request well.

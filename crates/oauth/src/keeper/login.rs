@@ -3,35 +3,34 @@ use super::config::Grant;
 use super::errand::{Errand, Person};
 use super::error::{KeeperError, Reason};
 use super::held::Source;
-use super::renewal::{Renewal, Urgency, tokens, with_scopes};
+use super::kept;
+use super::renewal::{Renewal, Urgency};
 use super::shared::{Circumstances, Shared, luck};
-use crate::Scopes;
 use crate::flow::{self, FlowError, Goal};
 use crate::registration::{Client, Options};
 use crate::store::{ClientInfo, Login};
+use crate::{Challenge, Scopes, Secret};
 
 impl Shared {
     /// Replaces a token that does not work, by whatever helps.
     pub(super) async fn recover(&self, circumstances: Circumstances) -> Result<(), KeeperError> {
-        let held = self
-            .held()
-            .token
-            .as_ref()
-            .map(|it| it.tokens.access_token.clone());
-        let reason = match held {
-            None => {
-                let login = self.vault.login().await?;
-                if login.tokens.is_some() && self.is_for_server(&login) {
-                    return self.adopt(login, Source::Vault);
-                }
-                Reason::NoLogin
-            }
-            Some(seen) => match self.renew(&seen, Urgency::Refused, &circumstances).await? {
-                Renewal::Done => return Ok(()),
-                Renewal::NeedsLogin(reason) => reason,
-            },
-        };
-        self.obtain(Goal::Login, reason, circumstances).await
+        match self.recover_alone(&circumstances).await? {
+            Renewal::Done => Ok(()),
+            Renewal::NeedsLogin(reason) => self.obtain(Goal::Login, reason, circumstances).await,
+        }
+    }
+
+    /// Replaces a token that does not work, as far as that takes no login.
+    async fn recover_alone(&self, circumstances: &Circumstances) -> Result<Renewal, KeeperError> {
+        if let Some(seen) = self.access_token() {
+            return self.renew(&seen, Urgency::Refused, circumstances).await;
+        }
+        let login = self.vault.login().await?;
+        if login.tokens.is_some() && self.is_for_server(&login) {
+            self.adopt(login, Source::Vault)?;
+            return Ok(Renewal::Done);
+        }
+        Ok(Renewal::NeedsLogin(Reason::NoLogin))
     }
 
     /// Logs in because a person said so, for what the server asks for and the user too.
@@ -56,11 +55,7 @@ impl Shared {
         source: Source,
         circumstances: Circumstances,
     ) -> Result<(), KeeperError> {
-        let held = self
-            .held()
-            .token
-            .as_ref()
-            .map(|it| it.tokens.access_token.clone());
+        let held = self.access_token();
         let login = self.vault.login().await?;
         let stored = login.tokens.as_ref().map(|it| it.access_token.clone());
         if stored.is_some() && stored != held && self.is_for_server(&login) {
@@ -85,10 +80,10 @@ impl Shared {
             scopes: scopes.clone(),
         };
         let circumstances = Circumstances {
-            challenge: Some(with_scopes(
-                circumstances.challenge.as_ref(),
-                scopes.clone(),
-            )),
+            challenge: Some(Challenge {
+                scope: Some(scopes.clone()),
+                ..circumstances.challenge.unwrap_or_default()
+            }),
             ..circumstances
         };
         self.obtain(Goal::StepUp(scopes), reason, circumstances)
@@ -106,7 +101,9 @@ impl Shared {
         let first = self.log_in_once(&login, goal.clone(), &reason, &circumstances);
         match first.await {
             Err(KeeperError::Flow(FlowError::Token(error)))
-                if error.is_invalid_client() && login.client.is_some() =>
+                if error.is_invalid_client()
+                    && login.client.is_some()
+                    && self.config.client.is_none() =>
             {
                 tracing::info!(server = %self.config.name,
                     "the authorization server has forgotten this client; registering again");
@@ -139,17 +136,15 @@ impl Shared {
             return Err(error);
         }
         let errand = Errand {
-            goal,
+            goal: goal.clone(),
             circumstances: circumstances.clone(),
             options: self.options(stored, person),
             dpop_key: None,
         };
-        let outcome = errand.run(&self.config, person).await;
-        // A person takes their time; the answer of the token endpoint is what counts.
-        let asked_at = unix_time();
-        match outcome {
-            Ok(login) => self.keep(login, asked_at, circumstances).await,
+        match errand.run(&self.config, person).await {
+            Ok((login, asked_at)) => self.keep(login, asked_at, circumstances).await,
             Err(failure) => {
+                self.note_refusal(&goal, &failure.error);
                 if failure.error.is_transient() {
                     self.held()
                         .pause(&failure.error, failure.retry_after, luck());
@@ -166,7 +161,7 @@ impl Shared {
         asked_at: f64,
         circumstances: &Circumstances,
     ) -> Result<(), KeeperError> {
-        let tokens = tokens(&login, asked_at);
+        let tokens = kept::tokens(&login, asked_at, unix_time());
         let client = login
             .is_new_client
             .then(|| self.registered(&login, asked_at));
@@ -196,6 +191,11 @@ impl Shared {
         }
     }
 
+    fn access_token(&self) -> Option<Secret> {
+        let held = self.held();
+        held.token.as_ref().map(|it| it.tokens.access_token.clone())
+    }
+
     fn registered(&self, login: &flow::Login, now: f64) -> ClientInfo {
         let consent = self.config.consent.as_ref();
         let unusual = consent.filter(|consent| !consent.has_usual_redirect_uri());
@@ -222,7 +222,13 @@ impl Shared {
             Grant::AuthorizationCode | Grant::DeviceCode(_) => None,
             Grant::ClientCredentials => Some(Goal::ClientCredentials),
             Grant::Enterprise(provider) => Some(Goal::Enterprise(provider.clone())),
-            Grant::WorkloadIdentity(assertion) => Some(Goal::JwtBearer(assertion.read().await?)),
+            Grant::WorkloadIdentity(assertion) => {
+                let token = assertion.read().await?;
+                if self.held().refused_assertion.as_ref() == Some(&token) {
+                    return Err(KeeperError::AssertionRefused);
+                }
+                Some(Goal::JwtBearer(token))
+            }
         })
     }
 

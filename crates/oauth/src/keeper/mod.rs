@@ -7,17 +7,18 @@
 //! - `held`: what is known in this process, and what to do about a refusal; `freshness`: when to renew.
 //! - `flight`: one task that gets a token, which everybody waits for; `shared` is what it works on.
 //! - `renewal`, `login`: what such a task does; `errand`: one way to the authorization server and back.
-//! - `vault`: where the login is kept; `probe`, `revocation`: asking the server what it wants, logging out.
+//! - `vault`, `kept`: where the login is kept, and what of it; `probe`, `revocation`: asking the server what it wants, logging out.
 
 mod assertion;
-mod client_info;
 mod clock;
 mod config;
+mod credentials;
 mod errand;
 mod error;
 mod flight;
 mod freshness;
 mod held;
+mod kept;
 mod login;
 mod probe;
 mod renewal;

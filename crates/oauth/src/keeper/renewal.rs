@@ -2,17 +2,18 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::clock::{seconds, unix_time};
+use super::clock::unix_time;
 use super::errand::{Errand, Failure, Person};
 use super::error::{KeeperError, Reason};
-use super::held::{DPOP, Source};
+use super::held::Source;
+use super::kept;
 use super::shared::{Circumstances, Shared, luck};
 use super::vault::{Refresh, Ticket};
 use crate::flow::{self, FlowError, Goal};
 use crate::registration::{Client, Options};
 use crate::store::{Login, Tokens};
-use crate::token::{TokenError, TokenType};
-use crate::{Challenge, Scopes, Secret, dpop};
+use crate::token::TokenError;
+use crate::{Secret, dpop};
 
 /// How an attempt to renew a token ended.
 #[derive(Debug)]
@@ -75,7 +76,6 @@ impl Shared {
         if let Some(error) = self.held().pausing() {
             return Err(error);
         }
-        let asked_at = unix_time();
         let errand = || Errand {
             goal: goal.clone(),
             circumstances: circumstances.clone(),
@@ -83,25 +83,37 @@ impl Shared {
             dpop_key: self.dpop_key(&ticket.login),
         };
         match self.run(errand, urgency).await {
-            Ok(login) => {
+            Ok((login, asked_at)) => {
                 self.held().resume();
-                let renewal = self.keep_renewed(ticket, renewed(&login, asked_at)).await;
+                let tokens = kept::renewed(&login, asked_at, unix_time());
+                let renewal = self.keep_renewed(ticket, tokens).await;
                 self.record_issuer(&ticket.login, &login.issuer).await;
                 renewal
             }
-            Err(failure) => self.not_renewed(ticket, urgency, failure).await,
+            Err(failure) => {
+                self.note_refusal(&goal, &failure.error);
+                self.not_renewed(ticket, urgency, failure).await
+            }
         }
     }
 
-    /// Binds a login that was taken over from OpenCode to whoever has renewed it.
+    /// Remembers an identity token that was refused: to send it again would be of no use.
+    pub(super) fn note_refusal(&self, goal: &Goal, error: &KeeperError) {
+        if let (Goal::JwtBearer(token), KeeperError::Flow(FlowError::Token(error))) = (goal, error)
+            && error.is_invalid_grant()
+        {
+            self.held().refused_assertion = Some(token.clone());
+        }
+    }
+
+    /// Binds a login to whoever has renewed it: one that was taken over from OpenCode, which does not
+    /// record it, or one that takes no person and so may come from anybody whom the server names.
     async fn record_issuer(&self, login: &Login, issuer: &str) {
-        if login.issuer.is_some() {
+        if login.issuer.as_deref() == Some(issuer) {
             return;
         }
         let issuer = issuer.to_owned();
-        let bind = move |login: &mut Login| {
-            login.issuer.get_or_insert_with(|| issuer.clone());
-        };
+        let bind = move |login: &mut Login| login.issuer = Some(issuer.clone());
         if let Err(error) = self.vault.update(bind).await {
             // The next renewal does it.
             tracing::warn!(%error, server = %self.config.name, "cannot record who issued a login");
@@ -143,6 +155,9 @@ impl Shared {
                 .pause(&failure.error, failure.retry_after, luck());
             return Err(failure.error);
         }
+        if !self.config.grant.takes_person() {
+            return Err(failure.error);
+        }
         match failure.error {
             KeeperError::Flow(FlowError::Token(error)) if error.is_invalid_grant() => {
                 let left = match urgency {
@@ -159,9 +174,7 @@ impl Shared {
                 self.forget_client(&ticket.login).await?;
                 Ok(Renewal::NeedsLogin(Reason::ClientChanged))
             }
-            KeeperError::Flow(FlowError::Token(TokenError::Refused(refusal)))
-                if self.config.grant.takes_person() =>
-            {
+            KeeperError::Flow(FlowError::Token(TokenError::Refused(refusal))) => {
                 Ok(Renewal::NeedsLogin(Reason::NotRenewed(Box::new(refusal))))
             }
             KeeperError::Flow(FlowError::IssuerChanged { issuer }) => {
@@ -192,7 +205,7 @@ impl Shared {
         &self,
         errand: impl Fn() -> Errand,
         urgency: Urgency,
-    ) -> Result<flow::Login, Failure> {
+    ) -> Result<(flow::Login, f64), Failure> {
         for pause in PAUSES.iter().filter(|_| urgency != Urgency::Early) {
             let outcome = errand().run(&self.config, Person::Nobody).await;
             match outcome.as_ref().err().and_then(|it| it.pause(*pause)) {
@@ -298,42 +311,5 @@ impl Failure {
     fn pause(&self, usual: Duration) -> Option<Duration> {
         let pause = self.retry_after.unwrap_or(usual).max(usual);
         (self.error.is_transient() && pause <= LONGEST_PAUSE).then_some(pause)
-    }
-}
-
-/// The tokens of `login`, which were asked for at `asked_at`, to keep.
-pub(super) fn tokens(login: &flow::Login, asked_at: f64) -> Tokens {
-    let given = &login.tokens;
-    // A token that ends at once would be renewed for every request: use it until it is refused.
-    let life = given.expires_in.filter(|lifetime| *lifetime > 0);
-    Tokens {
-        access_token: given.access_token.clone(),
-        refresh_token: given.refresh_token.clone(),
-        expires_at: life.map(|lifetime| asked_at + seconds(lifetime)),
-        scope: given.scopes.as_ref().map(ToString::to_string),
-        issued_at: Some(asked_at),
-        client_id: Some(login.client.id.clone()),
-        requested_scope: Some(login.requested.to_string()).filter(|text| !text.is_empty()),
-        token_type: match given.token_type {
-            TokenType::Bearer => None,
-            TokenType::Dpop => Some(DPOP.to_owned()),
-        },
-        dpop_key: login.dpop_key.as_ref().map(|key| key.stored().clone()),
-    }
-}
-
-/// The same for a renewal, which asks for nothing new.
-fn renewed(login: &flow::Login, asked_at: f64) -> Tokens {
-    Tokens {
-        requested_scope: None,
-        ..tokens(login, asked_at)
-    }
-}
-
-/// A challenge that names more scopes than the one before.
-pub(super) fn with_scopes(challenge: Option<&Challenge>, scopes: Scopes) -> Challenge {
-    Challenge {
-        scope: Some(scopes),
-        ..challenge.cloned().unwrap_or_default()
     }
 }

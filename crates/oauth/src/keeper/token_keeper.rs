@@ -3,15 +3,16 @@ use std::time::Duration;
 
 use callgate_mcp::transport::http::client::{Authorizer, Credentials, Outgoing, Refused, Verdict};
 use callgate_mcp::{BoxFuture, Error};
-use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue, StatusCode};
 use tokio::time::timeout;
 use url::Url;
 
-use super::clock::{unix_time, whole_seconds};
+use super::clock::unix_time;
 use super::config::Config;
+use super::credentials::challenge;
 use super::error::KeeperError;
-use super::flight::{Flight, Kind};
+use super::flight::{Flight, Kind, Outcome};
 use super::freshness::Freshness;
 use super::held::{Held, Plan};
 use super::probe;
@@ -58,6 +59,8 @@ pub enum LogIn {
 
 /// How long a request waits for the renewal of a token that still works.
 const EARLY_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a server may take to say what it wants from somebody who logs out.
+const PROBE_PATIENCE: Duration = Duration::from_secs(5);
 
 impl Keeper {
     /// Keeps the tokens for one server. Nothing is read or sent yet.
@@ -80,12 +83,11 @@ impl Keeper {
     /// There is none.
     pub async fn log_in(self: &Arc<Self>, when: LogIn) -> Result<Status, Arc<KeeperError>> {
         let config = &self.shared.config;
-        let (name, server, roots) = (&config.name, &config.server, &config.extra_roots);
         if when == LogIn::IfNeeded {
             self.shared.load().await?;
             if self.shared.held().token.is_some() {
                 // The refusals that this leads to are dealt with on the way.
-                let outcome = probe::request(name, server, roots, self.clone()).await;
+                let outcome = probe::request(config, self.clone()).await;
                 outcome.map_err(KeeperError::behind)?;
                 let status = self.status().await?;
                 if status.state == State::LoggedIn {
@@ -93,22 +95,11 @@ impl Keeper {
                 }
             }
         }
-        let circumstances = probe::circumstances(name, server, roots).await?;
-        self.remember(&circumstances);
+        let refusal = probe::refusal(config).await?.unwrap_or_default();
+        self.remember(&refusal);
         let shared = self.shared.clone();
-        let work = async move { shared.log_in(circumstances).await };
-        let flight = loop {
-            let other = {
-                let mut held = self.shared.held();
-                match under_way(&held) {
-                    Some(other) => other,
-                    None => break self.shared.start(&mut held, Kind::LogIn, work),
-                }
-            };
-            // What it is for, and how it ends, does not matter.
-            drop(other.end().await);
-        };
-        flight.end().await?;
+        let work = Box::pin(async move { shared.log_in(refusal).await });
+        self.do_alone(work).await?;
         Ok(self.status().await?)
     }
 
@@ -117,6 +108,11 @@ impl Keeper {
     /// # Errors
     /// The login could not be forgotten.
     pub async fn log_out(&self) -> Result<Revocation, KeeperError> {
+        // Where the server is decides where the tokens may be sent.
+        let probe = probe::refusal(&self.shared.config);
+        if let Ok(Ok(Some(refusal))) = timeout(PROBE_PATIENCE, probe).await {
+            self.remember(&refusal);
+        }
         self.shared.log_out().await
     }
 
@@ -140,6 +136,22 @@ impl Keeper {
         }
     }
 
+    /// Does `work` once nobody else is getting a token.
+    async fn do_alone(&self, work: BoxFuture<'static, Result<(), KeeperError>>) -> Outcome {
+        let flight = loop {
+            let other = {
+                let mut held = self.shared.held();
+                match under_way(&held) {
+                    Some(other) => other,
+                    None => break self.shared.start(&mut held, Kind::LogIn, work),
+                }
+            };
+            // What it is for, and how it ends, does not matter.
+            drop(other.end().await);
+        };
+        flight.end().await
+    }
+
     /// What to send: the token, renewed if it is about time. Without one, the server says what it wants.
     async fn current(&self, request: Outgoing<'_>) -> Result<Credentials, KeeperError> {
         self.shared.load().await?;
@@ -152,7 +164,7 @@ impl Keeper {
             let has_refresh_token = token.tokens.refresh_token.is_some();
             let is_renewable = has_refresh_token || !self.shared.config.grant.takes_person();
             if freshness == Freshness::Fresh || !is_renewable {
-                return credentials(&held, request);
+                return held.credentials(request);
             }
             match under_way(&held) {
                 Some(flight) => (Some(flight), false, freshness),
@@ -169,7 +181,7 @@ impl Keeper {
             _ => {}
         }
         // If it failed, the server decides what the old token is worth: its clock may not be ours.
-        credentials(&self.shared.held(), request)
+        self.shared.held().credentials(request)
     }
 
     fn start_renewal(&self, held: &mut Held, freshness: Freshness) -> Flight {
@@ -182,15 +194,16 @@ impl Keeper {
         self.shared.start(held, Kind::Renew, async move {
             let Some(seen) = seen else { return Ok(()) };
             let circumstances = shared.remembered();
-            match shared.renew(&seen, urgency, &circumstances).await {
-                Ok(Renewal::Done) => Ok(()),
-                Ok(Renewal::NeedsLogin(reason)) => Err(shared.needs_login(reason)),
-                Err(error) => {
-                    tracing::warn!(%error, server = %shared.config.name,
-                        "a token could not be renewed yet");
-                    Err(error)
-                }
+            let error = match shared.renew(&seen, urgency, &circumstances).await {
+                Ok(Renewal::Done) => return Ok(()),
+                Ok(Renewal::NeedsLogin(reason)) => shared.needs_login(reason),
+                Err(error) => error,
+            };
+            tracing::warn!(%error, server = %shared.config.name, "a token could not be renewed");
+            if !error.is_transient() {
+                shared.held().stop_renewing_early();
             }
+            Err(error)
         })
     }
 
@@ -291,11 +304,7 @@ impl Authorizer for Keeper {
         if status.is_success() {
             held.succeed();
         }
-        let prover = held.token.as_ref().and_then(|token| token.prover.as_ref());
-        let nonce = headers.get(DPOP_NONCE).and_then(|it| it.to_str().ok());
-        if let (Some(prover), Some(nonce)) = (prover, nonce) {
-            prover.learn(nonce);
-        }
+        held.learn(headers);
     }
 
     fn refused<'a>(&'a self, refusal: Refused<'a>) -> BoxFuture<'a, Result<Verdict, Error>> {
@@ -310,37 +319,6 @@ impl Authorizer for Keeper {
             verdict.map_err(|error| error.of_request(&self.shared.config.name))
         })
     }
-}
-
-/// What the headers of a refusal ask for.
-pub(super) fn challenge(headers: &HeaderMap) -> Option<Challenge> {
-    let values = headers.get_all(WWW_AUTHENTICATE).iter();
-    Challenge::find(values.filter_map(|value| value.to_str().ok()))
-}
-
-const DPOP_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
-const DPOP: HeaderName = HeaderName::from_static("dpop");
-
-fn credentials(held: &Held, request: Outgoing<'_>) -> Result<Credentials, KeeperError> {
-    let Some(token) = &held.token else {
-        return Ok(Credentials::none());
-    };
-    let credentials = Credentials::none().with(AUTHORIZATION, token.header.clone());
-    let Some(prover) = &token.prover else {
-        return Ok(credentials);
-    };
-    let url = Url::parse(&request.url.to_string()).map_err(|_| KeeperError::Unsendable)?;
-    let now = whole_seconds(unix_time());
-    let proof = prover
-        .proof(
-            request.method.as_str(),
-            &url,
-            &token.tokens.access_token,
-            now,
-        )
-        .map_err(|error| KeeperError::Flow(error.into()))?;
-    let proof = HeaderValue::from_str(proof.expose()).map_err(|_| KeeperError::Unsendable)?;
-    Ok(credentials.with(DPOP, proof))
 }
 
 fn under_way(held: &Held) -> Option<Flight> {

@@ -1,7 +1,7 @@
 use std::sync::{Arc, Mutex};
 
 use callgate_oauth::Secret;
-use callgate_oauth::keeper::{Grant, Keeper, LogIn, ShowCode, State};
+use callgate_oauth::keeper::{Assertion, Grant, Keeper, LogIn, ShowCode, State};
 use callgate_oauth::registration::{Client, ConfiguredClient};
 
 use super::provider::{Rotation, Traits};
@@ -79,4 +79,37 @@ async fn tokens_that_are_bound_to_a_key_come_with_a_proof_for_each_request() {
     let renewed = scene.login().tokens.unwrap();
     assert_ne!(renewed.access_token, tokens.access_token);
     assert_eq!(renewed.dpop_key, tokens.dpop_key);
+}
+
+#[tokio::test]
+async fn an_identity_token_that_was_refused_is_not_sent_again() {
+    let scene = Scene::new(Traits::default()).await;
+    let file = scene.place.path("identity");
+    std::fs::write(&file, "first\n").unwrap();
+    let mut config = scene.config();
+    config.client = Some(ConfiguredClient {
+        client: Client::public("machine"),
+        issuer: None,
+    });
+    config.grant = Grant::WorkloadIdentity(Assertion::File(file.clone()));
+    let keeper = Keeper::new(config);
+    let client = client(&keeper);
+    for expected in [
+        "invalid_grant",
+        "has refused the identity token",
+        "has refused the identity token",
+    ] {
+        let error = client.list_tools().await.unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+    assert_eq!(scene.provider.ledger().assertions, ["first"]);
+
+    std::fs::write(&file, "good").unwrap();
+    client.list_tools().await.unwrap();
+    scene.provider.ledger().end_access();
+    client.list_tools().await.unwrap();
+    assert_eq!(
+        scene.provider.ledger().assertions,
+        ["first", "good", "good"]
+    );
 }

@@ -187,6 +187,20 @@ async fn a_person_can_log_in_and_out_at_will() {
 }
 
 #[tokio::test]
+async fn a_person_who_says_no_is_asked_once() {
+    let scene = Scene::logged_in(Traits::default()).await;
+    scene.provider.ledger().end_logins();
+    scene.provider.ledger().is_denied = true;
+    let asked = scene.person.asked();
+    let error = scene.with_person().log_in(LogIn::IfNeeded).await;
+    assert_eq!(
+        error.unwrap_err().to_string(),
+        "access was not granted: access_denied"
+    );
+    assert_eq!(scene.person.asked(), asked + 1);
+}
+
+#[tokio::test]
 async fn a_client_of_an_unusual_redirect_is_not_used_for_the_usual_one() {
     let scene = Scene::logged_in(Traits::default()).await;
     scene.provider.ledger().end_logins();

@@ -72,8 +72,12 @@ pub(crate) struct Ledger {
     pub(crate) issuer: String,
     /// Whether the scopes that are asked for are granted.
     pub(crate) grants_scopes: bool,
+    /// Whether the person says no.
+    pub(crate) is_denied: bool,
     /// What was asked for, by each login.
     pub(crate) requested: Vec<String>,
+    /// The identity tokens that were shown, of which one is good.
+    pub(crate) assertions: Vec<String>,
     /// How often a device is told to wait.
     pub(crate) pending: u32,
     /// The nonce that proofs have to carry.
@@ -110,7 +114,9 @@ impl Ledger {
             faults: VecDeque::new(),
             issuer: base.to_owned(),
             grants_scopes: true,
+            is_denied: false,
             requested: Vec::new(),
+            assertions: Vec::new(),
             pending: 0,
             nonce: 1,
             proofs: HashSet::new(),
@@ -182,7 +188,12 @@ impl Ledger {
         let granted = if self.grants_scopes { &scope } else { "basic" };
         self.codes.insert(code.clone(), granted.to_owned());
         let (redirect_uri, state) = (&query["redirect_uri"], &query["state"]);
-        let location = format!("{redirect_uri}?code={code}&state={state}");
+        let answer = if self.is_denied {
+            "error=access_denied".to_owned()
+        } else {
+            format!("code={code}")
+        };
+        let location = format!("{redirect_uri}?{answer}&state={state}");
         respond(302, String::new(), &[("location", &location)])
     }
 
@@ -221,6 +232,15 @@ impl Ledger {
             "client_credentials" => {
                 self.counts.logins += 1;
                 self.issue("basic".to_owned())
+            }
+            "urn:ietf:params:oauth:grant-type:jwt-bearer" => {
+                let assertion = fields["assertion"].clone();
+                let is_good = assertion == "good";
+                self.assertions.push(assertion);
+                if is_good {
+                    return self.issue("basic".to_owned());
+                }
+                refusal("invalid_grant")
             }
             "refresh_token" => self.renew(&fields["refresh_token"]),
             other => panic!("{other}"),

@@ -1,0 +1,127 @@
+//! What becomes of a login.
+
+use std::fs;
+use std::thread;
+
+use crate::person::Ran;
+use crate::world::{Event, Home, World};
+
+/// What the authorization server was asked for since the last time, and how it answered.
+fn asked(world: &World) -> Vec<String> {
+    let events = world.events().into_iter();
+    events.map(|event| event.what).collect()
+}
+
+/// Logs in, and waits until the token has expired.
+fn expired_login(home: &Home<'_>) {
+    home.outlive_tokens_of(|| home.log_in(&[], None).success());
+    home.world.events();
+}
+
+#[test]
+fn an_expired_token_is_refreshed_and_the_refresh_token_rotates() {
+    let Some(world) = World::start() else {
+        return;
+    };
+    let home = world.home();
+    expired_login(&home);
+    for _ in 0..2 {
+        home.outlive_tokens_of(|| home.whoami().success());
+    }
+    let events = world.events();
+    let expected = |event: &Event| Event {
+        what: "token refresh_token ok".to_owned(),
+        client: event.client.clone(),
+        resource: Some(world.server().to_owned()),
+    };
+    assert_eq!(events.len(), 2);
+    assert!(events.iter().all(|event| *event == expected(event)));
+}
+
+#[test]
+fn processes_that_find_an_expired_token_refresh_it_once() {
+    let Some(world) = World::start() else {
+        return;
+    };
+    let home = world.home();
+    expired_login(&home);
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| home.whoami().success());
+        }
+    });
+    assert_eq!(asked(&world), ["token refresh_token ok"]);
+}
+
+#[test]
+fn a_login_that_was_revoked_is_forgotten_but_not_the_client() {
+    let Some(world) = World::start() else {
+        return;
+    };
+    let home = world.home();
+    expired_login(&home);
+    let old = fs::read(home.store()).unwrap();
+    home.whoami().success();
+    assert_eq!(asked(&world), ["token refresh_token ok"]);
+
+    // As after a backup was restored: the authorization server sees a token that was used before.
+    fs::write(home.store(), old).unwrap();
+    for _ in 0..2 {
+        let refused = home.whoami();
+        assert_eq!(refused.exit, Some(3), "{refused:?}");
+    }
+    assert_eq!(asked(&world), ["token refresh_token invalid_grant"]);
+
+    home.log_in(&[], None).success();
+    assert_eq!(asked(&world), ["token authorization_code ok"]);
+    home.whoami().success();
+}
+
+#[test]
+fn a_server_that_wants_more_than_before_is_given_it() {
+    let Some(world) = World::start() else {
+        return;
+    };
+    let home = world.home();
+    home.log_in(&[], None).success();
+    world.restart_server(&["mcp:basic", "mcp:write"]);
+    let refused = home.whoami();
+    assert_eq!(refused.exit, Some(3), "{refused:?}");
+    world.events();
+
+    let args = refused.next_login();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    home.log_in(&args, None).success();
+    // Whoever was registered for less cannot ask for more here.
+    let expected = [
+        "token refresh_token ok",
+        "registration ok",
+        "token authorization_code ok",
+    ];
+    assert_eq!(asked(&world), expected);
+    let said = home.whoami().success();
+    assert!(said.ends_with(" may mcp:basic mcp:write\n"), "{said}");
+}
+
+#[test]
+fn whoever_logs_out_is_forgotten_on_both_sides() {
+    let Some(world) = World::start() else {
+        return;
+    };
+    let home = world.home();
+    expired_login(&home);
+    let old = fs::read(home.store()).unwrap();
+    Ran::of(&mut home.callgate("logout")).success();
+    let asked_for = asked(&world);
+    assert!(!asked_for.is_empty());
+    assert!(asked_for.iter().all(|what| what == "revocation ok"));
+    let refused = home.whoami();
+    assert_eq!(refused.exit, Some(3), "{refused:?}");
+    assert_eq!(asked(&world), [""; 0]);
+
+    // Whoever has a copy of the file has nothing.
+    fs::write(home.store(), old).unwrap();
+    let refused = home.whoami();
+    assert_eq!(refused.exit, Some(3), "{refused:?}");
+    assert_eq!(asked(&world), ["token refresh_token invalid_grant"]);
+}

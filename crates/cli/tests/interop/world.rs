@@ -1,0 +1,196 @@
+use std::fs;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::thread;
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+use url::Url;
+
+use crate::peer::{Peers, Server};
+use crate::person::Ran;
+
+/// The binary under test.
+const CALLGATE: &str = env!("CARGO_BIN_EXE_callgate");
+
+/// A server that wants tokens, and the authorization server that issues them.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) peers: Peers,
+    server: String,
+    resource: Mutex<Server>,
+    issuer: Server,
+    dir: TempDir,
+}
+
+/// A user's empty home.
+#[derive(Debug)]
+pub(crate) struct Home<'a> {
+    pub(crate) world: &'a World,
+    /// Where the user's browser comes back to; authorization servers do not look at the port.
+    pub(crate) callback_port: u16,
+    dir: TempDir,
+}
+
+impl World {
+    /// Starts both, if there is something to start them with.
+    pub(crate) fn start() -> Option<Self> {
+        Self::trusting(None)
+    }
+
+    /// The same, with an authorization server that trusts the certificates in a file besides its own.
+    pub(crate) fn trusting(roots: Option<PathBuf>) -> Option<Self> {
+        Self::around(roots, |peers, issuer, _| {
+            let mut resource = peers.python("resource_server.py");
+            resource.args([issuer, "0", "mcp:basic"]);
+            resource
+        })
+    }
+
+    /// The same with our own server, which has the tools for a workspace.
+    pub(crate) fn with_our_server() -> Option<Self> {
+        Self::around(None, |_, issuer, dir| {
+            let mut resource = Command::new(CALLGATE);
+            let address = format!("127.0.0.1:{}", free_port());
+            resource
+                .args(["serve", "--listen", &address, "--issuer", issuer])
+                .args(["--scope", "mcp:basic", "--workspace"])
+                .arg(dir);
+            resource
+        })
+    }
+
+    fn around(
+        roots: Option<PathBuf>,
+        resource: impl FnOnce(&Peers, &str, &Path) -> Command,
+    ) -> Option<Self> {
+        let peers = Peers::find()?;
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("lifetime"), "3600").unwrap();
+        fs::write(dir.path().join("events"), "").unwrap();
+        let mut issuer = peers.node("authorization_server.mjs");
+        issuer.arg(dir.path());
+        issuer.envs(roots.map(|roots| ("NODE_EXTRA_CA_CERTS", roots)));
+        let issuer = Server::start(&mut issuer, &dir.path().join("issuer.log"));
+        let mut resource = resource(&peers, issuer.url(), dir.path());
+        let resource = Server::start(&mut resource, &dir.path().join("resource.log"));
+        Some(Self {
+            peers,
+            server: resource.url().to_owned(),
+            resource: Mutex::new(resource),
+            issuer,
+            dir,
+        })
+    }
+
+    /// Starts the server again, and lets it want these scopes.
+    pub(crate) fn restart_server(&self, scopes: &[&str]) {
+        let url: Url = self.server.parse().unwrap();
+        let port = url.port().unwrap().to_string();
+        let mut resource = self.peers.python("resource_server.py");
+        resource.args([self.issuer(), &port]).args(scopes);
+        let mut running = self.resource.lock().unwrap();
+        running.stop();
+        *running = Server::start(&mut resource, &self.dir.path().join("resource.log"));
+    }
+
+    /// The server that wants tokens.
+    pub(crate) fn server(&self) -> &str {
+        &self.server
+    }
+
+    pub(crate) fn issuer(&self) -> &str {
+        self.issuer.url()
+    }
+
+    /// From now on, tokens live that long.
+    pub(crate) fn tokens_live(&self, lifetime: Duration) {
+        let seconds = lifetime.as_secs().to_string();
+        fs::write(self.dir.path().join("lifetime"), seconds).unwrap();
+    }
+
+    /// What the authorization server was asked for and by whom, and how it answered, since the last time.
+    pub(crate) fn events(&self) -> Vec<Event> {
+        let path = self.dir.path().join("events");
+        let events = fs::read_to_string(&path).unwrap();
+        fs::write(&path, "").unwrap();
+        events.lines().map(Event::parse).collect()
+    }
+
+    pub(crate) fn home(&self) -> Home<'_> {
+        Home {
+            world: self,
+            callback_port: free_port(),
+            dir: tempfile::tempdir().unwrap(),
+        }
+    }
+}
+
+/// One answer of the authorization server.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Event {
+    /// The endpoint, with the grant if it has one, and the outcome.
+    pub(crate) what: String,
+    pub(crate) client: String,
+    /// The server that the token is for.
+    pub(crate) resource: Option<String>,
+}
+
+impl Event {
+    fn parse(line: &str) -> Self {
+        let event: Value = serde_json::from_str(line).unwrap();
+        let text = |name: &str| event.get(name).and_then(Value::as_str).map(str::to_owned);
+        let what = [text("route"), text("grant"), text("outcome")];
+        Self {
+            what: what.into_iter().flatten().collect::<Vec<_>>().join(" "),
+            client: text("client").unwrap_or_default(),
+            resource: text("resource"),
+        }
+    }
+}
+
+impl Home<'_> {
+    /// The binary, for the server that wants tokens.
+    pub(crate) fn callgate(&self, command: &str) -> Command {
+        let mut callgate = Command::new(CALLGATE);
+        callgate
+            .args([command, self.world.server()])
+            .env_clear()
+            .env("HOME", self.path())
+            .stdin(Stdio::null());
+        callgate
+    }
+
+    /// Calls the one tool of the server.
+    pub(crate) fn whoami(&self) -> Ran {
+        Ran::of(self.callgate("call").arg("whoami"))
+    }
+
+    /// Lets tokens live for a moment while `act` gets one, and waits until it is over.
+    pub(crate) fn outlive_tokens_of<T>(&self, act: impl FnOnce() -> T) -> T {
+        let moment = Duration::from_secs(4);
+        self.world.tokens_live(moment);
+        let outcome = act();
+        self.world.tokens_live(Duration::from_secs(3600));
+        thread::sleep(moment + Duration::from_secs(1));
+        outcome
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// The file that keeps the logins.
+    pub(crate) fn store(&self) -> PathBuf {
+        self.path().join(".local/share/callgate/mcp-auth.json")
+    }
+}
+
+/// A port that was free a moment ago.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    listener.local_addr().unwrap().port()
+}

@@ -1,0 +1,47 @@
+use callgate_mcp::transport::http::client::{Credentials, Outgoing};
+use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use url::Url;
+
+use super::clock::{unix_time, whole_seconds};
+use super::error::KeeperError;
+use super::held::Held;
+use crate::Challenge;
+
+const DPOP: HeaderName = HeaderName::from_static("dpop");
+const DPOP_NONCE: HeaderName = HeaderName::from_static("dpop-nonce");
+
+impl Held {
+    /// What to send with `request`: the token, and a proof that it is ours if it is bound to a key.
+    pub(super) fn credentials(&self, request: Outgoing<'_>) -> Result<Credentials, KeeperError> {
+        let Some(token) = &self.token else {
+            return Ok(Credentials::none());
+        };
+        let credentials = Credentials::none().with(AUTHORIZATION, token.header.clone());
+        let Some(prover) = &token.prover else {
+            return Ok(credentials);
+        };
+        let url = Url::parse(&request.url.to_string()).map_err(|_| KeeperError::Unsendable)?;
+        let (method, token) = (request.method.as_str(), &token.tokens.access_token);
+        let proof = prover
+            .proof(method, &url, token, whole_seconds(unix_time()))
+            .map_err(|error| KeeperError::Flow(error.into()))?;
+        let proof = HeaderValue::from_str(proof.expose()).map_err(|_| KeeperError::Unsendable)?;
+        Ok(credentials.with(DPOP, proof))
+    }
+
+    /// Takes the nonce for the next proof out of the headers of a response.
+    pub(super) fn learn(&self, headers: &HeaderMap) {
+        let prover = self.token.as_ref().and_then(|token| token.prover.as_ref());
+        let nonce = headers.get(DPOP_NONCE).and_then(|it| it.to_str().ok());
+        if let (Some(prover), Some(nonce)) = (prover, nonce) {
+            prover.learn(nonce);
+        }
+    }
+}
+
+/// What the headers of a refusal ask for.
+pub(super) fn challenge(headers: &HeaderMap) -> Option<Challenge> {
+    let values = headers.get_all(WWW_AUTHENTICATE).iter();
+    Challenge::find(values.filter_map(|value| value.to_str().ok()))
+}
