@@ -80,15 +80,14 @@ fn failed(error: Arc<KeeperError>, server: &str) -> CommandError {
 }
 
 fn flow_hints(error: &FlowError, server: &str) -> Vec<String> {
-    let send_a_token = || format!("if the server has tokens but no logins, {SEND_A_TOKEN}");
     match error {
-        FlowError::NoMetadata(_) => vec![send_a_token()],
-        FlowError::Registration(_) => vec![
-            format!(
+        FlowError::NoMetadata(_) => without_login(server),
+        FlowError::Registration(_) => {
+            let by_hand = format!(
                 "with a client that was registered by hand, run `callgate auth {server} --client-id ID`"
-            ),
-            send_a_token(),
-        ],
+            );
+            [vec![by_hand], without_login(server)].concat()
+        }
         FlowError::Identity(_) => vec![format!(
             "run `callgate logout {server}`, then log in as a client of the authorization server that it has now"
         )],
@@ -103,6 +102,14 @@ fn flow_hints(error: &FlowError, server: &str) -> Vec<String> {
         }
         _ => vec![try_again(server)],
     }
+}
+
+/// What to do about a server that seems to have no logins.
+fn without_login(server: &str) -> Vec<String> {
+    vec![
+        format!("the server may want no login: see whether `callgate list {server}` works"),
+        format!("if it has tokens but no logins, {SEND_A_TOKEN}"),
+    ]
 }
 
 fn try_again(server: &str) -> String {

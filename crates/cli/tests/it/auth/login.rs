@@ -190,7 +190,8 @@ fn a_server_without_logins_is_told_from_one_with() {
             &format!(
                 "error: the authorization server answered the registration with HTTP 404 and no client\n\
                  hint: with a client that was registered by hand, run `callgate auth {url} --client-id ID`\n\
-                 hint: if the server has tokens but no logins, send a token: \
+                 hint: the server may want no login: see whether `callgate list {url}` works\n\
+                 hint: if it has tokens but no logins, send a token: \
                  put it in the variable CALLGATE_TOKEN or pass --token-file FILE\n"
             )
         )
