@@ -20,14 +20,13 @@ fn a_client_that_was_registered_by_hand_is_remembered() {
         }),
     );
     let url = &provider.url;
-    let port = free_port();
     assert_eq!(
-        home.run(&["auth", url, "--callback-port", &port]),
+        home.run(&["auth", url, "--no-browser"]),
         Ran::failed(
             3,
             &format!(
                 "error: {} does not register clients by itself\n\
-                 hint: register a client there, with the redirect URI http://127.0.0.1:{port}/mcp/oauth/callback\n\
+                 hint: register a client there, with the redirect URI http://127.0.0.1:19876/mcp/oauth/callback\n\
                  hint: then run `callgate auth {url} --client-id ID`, with the secret of the client, \
                  if it has one, in the variable CALLGATE_CLIENT_SECRET\n",
                 provider.issuer()
@@ -244,12 +243,6 @@ fn a_described_client_has_an_https_address() {
              hint: docs/login.md says what to put there\n"
         )
     );
-}
-
-/// A port that nobody has at the moment.
-fn free_port() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port().to_string()
 }
 
 /// A new private key in PEM.
