@@ -9,7 +9,7 @@ use callgate_oauth::Secret;
 use callgate_oauth::jwt::SigningKey;
 use callgate_oauth::keeper::{Config, Grant};
 use callgate_oauth::registration::{Client, ClientIdUrl, ConfiguredClient};
-use callgate_oauth::store::ChosenClient;
+use callgate_oauth::store::{ChosenClient, ChosenKind};
 
 use crate::args;
 use crate::error::CommandError;
@@ -24,7 +24,7 @@ pub(crate) fn from_args(args: &args::Client) -> Result<Option<ChosenClient>, Com
             client_id: url.clone(),
             client_secret: None,
             key_file: None,
-            is_itself: false,
+            kind: ChosenKind::Described,
         }));
     }
     let Some(id) = &args.client_id else {
@@ -34,9 +34,12 @@ pub(crate) fn from_args(args: &args::Client) -> Result<Option<ChosenClient>, Com
         client_id: id.clone(),
         client_secret: secret(args.client_secret_file.as_deref())?,
         key_file: args.private_key.as_deref().map(absolute).transpose()?,
-        is_itself: args.client_credentials,
+        kind: match args.client_credentials {
+            true => ChosenKind::Itself,
+            false => ChosenKind::Registered,
+        },
     };
-    if chosen.is_itself && chosen.client_secret.is_none() && chosen.key_file.is_none() {
+    if args.client_credentials && chosen.client_secret.is_none() && chosen.key_file.is_none() {
         return Err(
             CommandError::usage("the client has nothing to prove itself with")
                 .hint("put its secret in the variable CALLGATE_CLIENT_SECRET, or pass --client-secret-file FILE or --private-key FILE"),
@@ -51,8 +54,8 @@ pub(crate) fn apply(
     issuer: Option<&str>,
     config: &mut Config,
 ) -> Result<(), CommandError> {
-    if let Ok(url) = ClientIdUrl::parse(&chosen.client_id) {
-        config.metadata_document = Some(url);
+    if chosen.kind == ChosenKind::Described {
+        config.metadata_document = Some(described(&chosen.client_id)?);
         return Ok(());
     }
     let mut client = Client::public(&chosen.client_id);
@@ -62,7 +65,7 @@ pub(crate) fn apply(
         client,
         issuer: issuer.map(str::to_owned),
     });
-    if chosen.is_itself {
+    if chosen.kind == ChosenKind::Itself {
         config.grant = Grant::ClientCredentials;
     }
     Ok(())

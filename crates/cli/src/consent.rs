@@ -1,6 +1,7 @@
 use std::io::{self, IsTerminal};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::anyhow;
 use callgate_oauth::browser::Browser;
@@ -31,9 +32,9 @@ pub(crate) async fn of_terminal(
         ..Config::default()
     };
     if args.no_browser {
-        let consent =
-            PasteConsent::new(config.redirect_uri(), ask_to_paste, BufReader::new(stdin()));
-        return Ok(Arc::new(consent));
+        let (redirect_uri, input) = (config.redirect_uri(), BufReader::new(stdin()));
+        let notice = ask_to_paste(redirect_uri.clone());
+        return Ok(Arc::new(PasteConsent::new(redirect_uri, notice, input)));
     }
     let listener = CallbackListener::bind(config).await.map_err(no_listener)?;
     if io::stderr().is_terminal() {
@@ -49,19 +50,31 @@ pub(crate) async fn of_terminal(
 
 fn say_what_opens(page: &str) {
     eprintln!("opening a browser to log in; if none opens, open this page in one:\n\n  {page}\n");
+    eprintln!("{ELSEWHERE}");
 }
 
 fn ask_to_open(page: &str) {
     eprintln!(
         "to log in, open this page in a browser on this machine within 5 minutes:\n\n  {page}\n"
     );
-    eprintln!("hint: without a browser on this machine, run the same command with --no-browser");
+    eprintln!("{ELSEWHERE}");
 }
 
-fn ask_to_paste(page: &str) {
-    eprintln!("to log in, open this page in a browser on any machine:\n\n  {page}\n");
-    eprintln!("in the end the browser cannot load a page: that is how it should be.");
-    eprintln!("paste the whole address of that page here, within 5 minutes:");
+const ELSEWHERE: &str =
+    "hint: without a browser on this machine, run the same command with --no-browser";
+
+/// Asks for the address that the page leads to, and says what is wrong from the second time on.
+fn ask_to_paste(redirect_uri: String) -> impl Fn(&str) {
+    let is_again = AtomicBool::new(false);
+    move |page| {
+        if is_again.swap(true, Ordering::Relaxed) {
+            eprintln!("that does not answer this login; the address begins with {redirect_uri}?");
+        } else {
+            eprintln!("to log in, open this page in a browser on any machine:\n\n  {page}\n");
+            eprintln!("in the end the browser cannot load a page: that is how it should be.");
+        }
+        eprintln!("paste the whole address of that page here, within 5 minutes:");
+    }
 }
 
 /// Tells the person what to do on another device.

@@ -11,7 +11,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 
 use crate::fixture::{Home, LoggingIn, Ran};
-use crate::provider::{self, Provider, Settings};
+use crate::provider::{Provider, Settings};
 
 /// Everything that happens to logins, told as loudly as possible.
 struct Story {
@@ -132,10 +132,7 @@ impl Story {
 
     fn paste(&mut self) {
         let mut command = self.command(&["auth", &self.provider.url, "--no-browser"]);
-        let mut login = LoggingIn::start(command.stdin(Stdio::piped()));
-        let (back, _) = provider::get(&login.page);
-        login.tell(&back.unwrap());
-        let ran = login.end();
+        let ran = LoggingIn::start(command.stdin(Stdio::piped())).paste();
         self.hear(&ran, 0);
     }
 

@@ -104,6 +104,12 @@ impl Home {
         LoggingIn::start(&mut command)
     }
 
+    /// Logs in with a browser on another machine.
+    pub(crate) fn paste(&self, url: &str, args: &[&str]) -> Ran {
+        let mut command = self.command(&["auth", url, "--no-browser"]);
+        LoggingIn::start(command.args(args).stdin(Stdio::piped())).paste()
+    }
+
     /// Logs in with a browser that does what it is told.
     pub(crate) fn log_in(&self, url: &str, args: &[&str]) -> Ran {
         self.start_login(url, args).consent()
@@ -153,10 +159,17 @@ impl LoggingIn {
         self.end()
     }
 
-    /// Tells it something on standard input.
-    pub(crate) fn tell(&mut self, line: &str) {
-        let stdin = self.child.stdin.as_mut().unwrap();
-        writeln!(stdin, "{line}").unwrap();
+    /// Opens the page, and pastes something else before the address that it leads to.
+    pub(crate) fn paste(mut self) -> Ran {
+        writeln!(self.child.stdin.as_mut().unwrap(), "nonsense").unwrap();
+        let (back, _) = provider::get(&self.page);
+        let back = back.unwrap();
+        assert!(
+            back.starts_with("http://127.0.0.1:19876/mcp/oauth/callback?"),
+            "{back}"
+        );
+        writeln!(self.child.stdin.as_mut().unwrap(), "{back}").unwrap();
+        self.end()
     }
 
     /// What it says in all, with the page left out.

@@ -1,6 +1,6 @@
 use super::clock::unix_time;
 use crate::Scopes;
-use crate::store::Login;
+use crate::store::{ChosenKind, Login};
 
 /// What is known about the login at one server. It holds no secret.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,7 +43,10 @@ impl Status {
 
     pub(super) fn at(login: &Login, now: f64) -> Self {
         let tokens = login.tokens.as_ref();
-        let is_itself = login.chosen.as_ref().is_some_and(|it| it.is_itself);
+        let is_itself = login
+            .chosen
+            .as_ref()
+            .is_some_and(|it| it.kind == ChosenKind::Itself);
         let renews = tokens.is_some_and(|it| is_itself || it.refresh_token.is_some());
         let state = match tokens {
             None => State::LoggedOut,

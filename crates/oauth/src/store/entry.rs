@@ -1,7 +1,7 @@
 use callgate_wire::{RawJson, Splice};
 
 use super::checksum;
-use super::login::{ChosenClient, ClientInfo, Login, Tokens};
+use super::login::{ChosenClient, ChosenKind, ClientInfo, Login, Tokens};
 use crate::registration::AuthMethod;
 use crate::secret::Secret;
 
@@ -34,7 +34,7 @@ pub(super) fn decode(entry: &RawJson) -> Login {
             client_id,
             client_secret: secret(entry, CHOSEN_SECRET),
             key_file: text(entry, CHOSEN_KEY_FILE),
-            is_itself: text(entry, CHOSEN_GRANT).as_deref() == Some(CLIENT_CREDENTIALS),
+            kind: ChosenKind::parse(text(entry, CHOSEN_KIND).as_deref()),
         }),
         resource_metadata: text(entry, RESOURCE_METADATA),
         code_verifier: secret(entry, &["codeVerifier"]),
@@ -92,8 +92,7 @@ const CLIENT_SCOPE: Path = &["clientInfo", "scope"];
 const CHOSEN_ID: Path = &["chosenClient", "clientId"];
 const CHOSEN_SECRET: Path = &["chosenClient", "clientSecret"];
 const CHOSEN_KEY_FILE: Path = &["chosenClient", "privateKeyFile"];
-const CHOSEN_GRANT: Path = &["chosenClient", "grantType"];
-const CLIENT_CREDENTIALS: &str = "client_credentials";
+const CHOSEN_KIND: Path = &["chosenClient", "kind"];
 const RESOURCE_METADATA: Path = &["resourceMetadata"];
 
 /// Every member that a login has in the file, always in this order.
@@ -171,7 +170,6 @@ fn members_of_client(client: Option<&ClientInfo>) -> [(Path, Option<RawJson>); 7
 }
 
 fn members_of_chosen(chosen: Option<&ChosenClient>) -> [(Path, Option<RawJson>); 4] {
-    let grant = chosen.filter(|it| it.is_itself).map(|_| CLIENT_CREDENTIALS);
     [
         (CHOSEN_ID, string(chosen.map(|it| it.client_id.as_str()))),
         (
@@ -182,7 +180,7 @@ fn members_of_chosen(chosen: Option<&ChosenClient>) -> [(Path, Option<RawJson>);
             CHOSEN_KEY_FILE,
             string(chosen.and_then(|it| it.key_file.as_deref())),
         ),
-        (CHOSEN_GRANT, string(grant)),
+        (CHOSEN_KIND, string(chosen.map(|it| it.kind.name()))),
     ]
 }
 
@@ -220,7 +218,7 @@ mod tests {
     use super::{decode, update};
     use crate::registration::AuthMethod;
     use crate::secret::Secret;
-    use crate::store::login::{ChosenClient, ClientInfo, Login, Tokens};
+    use crate::store::login::{ChosenClient, ChosenKind, ClientInfo, Login, Tokens};
 
     fn json(text: &str) -> RawJson {
         RawJson::parse_strict(text.to_owned().into(), &Limits::default()).expect("JSON")
@@ -254,7 +252,7 @@ mod tests {
                 client_id: "chosen".to_owned(),
                 client_secret: Some(Secret::new("ccs")),
                 key_file: Some("/k.pem".to_owned()),
-                is_itself: true,
+                kind: ChosenKind::Itself,
             }),
             resource_metadata: Some("https://s/meta".to_owned()),
             code_verifier: Some(Secret::new("cv")),
@@ -262,7 +260,7 @@ mod tests {
         }
     }
 
-    const FULL: &str = r#"{"tokens":{"accessToken":"at","refreshToken":"rt","expiresAt":1763260000.25,"scope":"a b","issuedAt":1763256400,"clientId":"id","requestedScope":"a b c","tokenType":"DPoP","dpopKey":"k"},"clientInfo":{"clientId":"id","clientSecret":"cs","clientIdIssuedAt":1763000000,"clientSecretExpiresAt":0,"tokenEndpointAuthMethod":"client_secret_post","redirectUri":"http://127.0.0.1:9/cb","scope":"a b c"},"chosenClient":{"clientId":"chosen","clientSecret":"ccs","privateKeyFile":"/k.pem","grantType":"client_credentials"},"codeVerifier":"cv","oauthState":"st","serverUrl":"https://s/mcp","issuer":"https://i","resourceMetadata":"https://s/meta"}"#;
+    const FULL: &str = r#"{"tokens":{"accessToken":"at","refreshToken":"rt","expiresAt":1763260000.25,"scope":"a b","issuedAt":1763256400,"clientId":"id","requestedScope":"a b c","tokenType":"DPoP","dpopKey":"k"},"clientInfo":{"clientId":"id","clientSecret":"cs","clientIdIssuedAt":1763000000,"clientSecretExpiresAt":0,"tokenEndpointAuthMethod":"client_secret_post","redirectUri":"http://127.0.0.1:9/cb","scope":"a b c"},"chosenClient":{"clientId":"chosen","clientSecret":"ccs","privateKeyFile":"/k.pem","kind":"itself"},"codeVerifier":"cv","oauthState":"st","serverUrl":"https://s/mcp","issuer":"https://i","resourceMetadata":"https://s/meta"}"#;
 
     /// What `edit` makes of `entry`, without the checksum.
     fn edited(entry: &str, edit: impl FnOnce(&mut Login)) -> String {

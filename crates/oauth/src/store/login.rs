@@ -67,14 +67,25 @@ pub struct ClientInfo {
 /// A client that the user chose, to be used again without being asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChosenClient {
-    /// Its id: the address of its description, or what somebody registered by hand.
+    /// Its id.
     pub client_id: String,
     /// Its secret, if it has one.
     pub client_secret: Option<Secret>,
     /// The file with its private key, if it has one.
     pub key_file: Option<String>,
-    /// Whether it logs in as itself, without a person.
-    pub is_itself: bool,
+    /// What it is.
+    pub kind: ChosenKind,
+}
+
+/// What a client is that the user chose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChosenKind {
+    /// Its id is the address of its description.
+    Described,
+    /// Somebody registered it by hand, and a person logs in.
+    Registered,
+    /// Somebody registered it by hand, and it logs in as itself.
+    Itself,
 }
 
 /// Whether a stored login may be used for a server and an authorization server.
@@ -109,6 +120,24 @@ impl Login {
         }
         self.server_url = Some(server_url.to_owned());
         self.issuer = Some(issuer.to_owned());
+    }
+}
+
+impl ChosenKind {
+    /// Its name in the file.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Described => "described",
+            Self::Registered => "registered",
+            Self::Itself => "itself",
+        }
+    }
+
+    /// The kind of that name; a file without one is of a client that was registered.
+    pub(super) fn parse(name: Option<&str>) -> Self {
+        let kinds = [Self::Described, Self::Itself];
+        let found = kinds.into_iter().find(|kind| name == Some(kind.name()));
+        found.unwrap_or(Self::Registered)
     }
 }
 

@@ -92,6 +92,21 @@ fn a_program_logs_in_as_itself_and_again_when_its_token_ends() {
 }
 
 #[test]
+fn what_a_program_asked_for_is_asked_for_again() {
+    let (home, provider) = (Home::new(), Provider::start(Settings::default()));
+    let url = &provider.url;
+    let mut command = home.command(&["auth", url, "--client-id", "configured"]);
+    command
+        .args(["--client-credentials", "--scope", "read admin"])
+        .env("CALLGATE_CLIENT_SECRET", Settings::default().secret);
+    let ran = Ran::from(command.output().unwrap());
+    assert_eq!(ran, Ran::printed(&logged_in(&provider, "read admin")));
+    provider.end_access_tokens();
+    let ran = home.run(&["call", url, "purge"]);
+    assert_eq!(ran, Ran::printed("somebody who may read admin\n"));
+}
+
+#[test]
 fn a_client_may_prove_itself_by_a_key() {
     let (home, provider) = (Home::new(), Provider::start(Settings::default()));
     let url = &provider.url;
@@ -179,6 +194,33 @@ fn a_wrong_secret_is_reported() {
         )
     );
     assert_eq!(provider.events(), ["client_credentials by a stranger"]);
+}
+
+#[test]
+fn a_described_client_is_remembered() {
+    let home = Home::new();
+    let provider = Provider::start(Settings {
+        reads_descriptions: true,
+        ..Settings::default()
+    });
+    let (url, id) = (&provider.url, "https://a.example/client.json");
+    let ran = home.paste(url, &["--client-metadata-url", id]);
+    assert_eq!(ran.stdout, logged_in(&provider, "read"));
+    provider.end_access_tokens();
+    let ran = home.run(&["call", url, "whoami"]);
+    assert_eq!(ran, Ran::printed("somebody who may read\n"));
+    let ran = home.paste(url, &["--again"]);
+    assert_eq!(ran.stdout, logged_in(&provider, "read"));
+    assert_eq!(
+        provider.events(),
+        [
+            format!("authorize {id} for read"),
+            format!("authorization_code of {id}"),
+            format!("refresh_token of {id}"),
+            format!("authorize {id} for read"),
+            format!("authorization_code of {id}"),
+        ]
+    );
 }
 
 #[test]

@@ -68,7 +68,8 @@ fn a_browser_is_opened_on_a_terminal_with_the_page_as_its_only_argument() {
     let (back, _) = provider::get(page);
     provider::get(&back.unwrap());
     assert!(child.wait().unwrap().success());
-    let asked = "opening a browser to log in; if none opens, open this page in one:\n\n  PAGE\n\n";
+    let asked = "opening a browser to log in; if none opens, open this page in one:\n\n  PAGE\n\n\
+        hint: without a browser on this machine, run the same command with --no-browser\n";
     assert_eq!(
         read_all(terminal).replace(page, "PAGE"),
         format!("{asked}{}", logged_in(&provider, "read"))

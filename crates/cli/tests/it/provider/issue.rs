@@ -20,6 +20,7 @@ pub(super) fn metadata(world: &World) -> Response {
         "response_types_supported": ["code"],
         "code_challenge_methods_supported": ["S256"],
         "authorization_response_iss_parameter_supported": true,
+        "client_id_metadata_document_supported": world.settings.reads_descriptions,
     });
     if world.settings.registers {
         metadata["registration_endpoint"] = json!(format!("{base}/register"));

@@ -21,6 +21,8 @@ pub(crate) struct Settings {
     pub(crate) lifetime: u64,
     /// Whether tokens can be revoked.
     pub(crate) revokes: bool,
+    /// Whether clients may be described at an address of their own.
+    pub(crate) reads_descriptions: bool,
     /// Whether there are codes to enter on another device.
     pub(crate) shows_codes: bool,
     /// The secret of the client that is called `configured`.
@@ -59,6 +61,7 @@ impl Default for Settings {
             registers: true,
             lifetime: 3630,
             revokes: true,
+            reads_descriptions: false,
             shows_codes: true,
             secret: "canary-secret-of-the-client",
         }
