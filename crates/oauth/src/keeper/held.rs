@@ -56,6 +56,8 @@ pub(super) enum Source {
     Renewal,
     /// We logged in.
     Login,
+    /// We logged in, and renewed the token before it had worked.
+    RenewedLogin,
 }
 
 /// What to do about a refused request.
@@ -112,6 +114,16 @@ impl Held {
     pub(super) fn stop_renewing_early(&mut self) {
         if let Some(token) = &mut self.token {
             token.renewal_time = None;
+        }
+    }
+
+    /// Where a token will be from that takes the place of this one.
+    pub(super) fn renewed(&self) -> Source {
+        match &self.token {
+            Some(token) if !token.is_accepted && token.source == Source::Login => {
+                Source::RenewedLogin
+            }
+            _ => Source::Renewal,
         }
     }
 
@@ -300,6 +312,12 @@ mod tests {
             ),
             (Source::Login, true, NOW, Plan::Recover),
             (Source::Login, false, NOW, Plan::LookAgain(Source::Login)),
+            (
+                Source::RenewedLogin,
+                false,
+                NOW,
+                Plan::LookAgain(Source::RenewedLogin),
+            ),
         ];
         for (source, has_worked, now, expected) in cases {
             let mut held = held(tokens("t"), source);

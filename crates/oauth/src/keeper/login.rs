@@ -49,7 +49,7 @@ impl Shared {
         }
     }
 
-    /// Replaces a token that nothing renews, because it was got just now and is refused all the same.
+    /// Replaces a token that was got just now and is refused all the same.
     pub(super) async fn look_again(
         &self,
         source: Source,
@@ -61,9 +61,15 @@ impl Shared {
         if stored.is_some() && stored != held && self.is_for_server(&login) {
             return self.adopt(login, Source::Vault);
         }
+        // The token may have ended on the way; but a server that wants none of ours is not asked for ever.
+        if let (Source::Login, Some(seen)) = (source, held)
+            && let Renewal::Done = self.renew(&seen, Urgency::Refused, &circumstances).await?
+        {
+            return Ok(());
+        }
         match source {
-            Source::Login => Err(self.needs_login(Reason::Refused)),
-            _ => {
+            Source::Login | Source::RenewedLogin => Err(self.needs_login(Reason::Refused)),
+            Source::Vault | Source::Renewal => {
                 self.obtain(Goal::Login, Reason::Refused, circumstances)
                     .await
             }

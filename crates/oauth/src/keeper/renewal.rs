@@ -121,8 +121,9 @@ impl Shared {
     }
 
     async fn keep_renewed(&self, ticket: &Ticket, tokens: Tokens) -> Result<Renewal, KeeperError> {
+        let source = self.held().renewed();
         match ticket.complete(&tokens).await {
-            Ok(Some(login)) => self.adopt(login, Source::Renewal)?,
+            Ok(Some(login)) => self.adopt(login, source)?,
             Ok(None) => {
                 self.forget();
                 return Ok(Renewal::NeedsLogin(Reason::NoLogin));
@@ -137,7 +138,7 @@ impl Shared {
                     Some(old) => tokens.renewing(old),
                     None => tokens,
                 });
-                self.adopt(login, Source::Renewal)?;
+                self.adopt(login, source)?;
                 self.held().unsaved = unsaved;
             }
         }

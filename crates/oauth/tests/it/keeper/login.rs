@@ -1,4 +1,5 @@
 use std::error::Error as _;
+use std::time::Duration;
 
 use callgate_mcp::{Kind, Retry};
 use callgate_oauth::callback_listener::Page;
@@ -143,9 +144,13 @@ async fn a_server_that_moves_to_another_issuer_gets_a_new_login_and_nothing_else
     assert_eq!(needed(&error), &Reason::IssuerChanged { issuer });
     assert_eq!(other.counts(), Counts::default());
 
-    // The tokens of the other issuer are not good here, but that is not what this is about.
+    // The tokens of the other issuer are not good here, not even renewed, but that is not what this is about.
     client(&scene.with_person()).list_tools().await.unwrap_err();
-    assert_eq!(other.counts(), FIRST);
+    let expected = Counts {
+        refreshes: 1,
+        ..FIRST
+    };
+    assert_eq!(other.counts(), expected);
     assert_eq!(scene.login().issuer, Some(other.base.clone()));
     assert_eq!(scene.provider.counts(), Counts::default());
 }
@@ -198,6 +203,19 @@ async fn a_person_who_says_no_is_asked_once() {
         "access was not granted: access_denied"
     );
     assert_eq!(scene.person.asked(), asked + 1);
+}
+
+#[tokio::test]
+async fn a_server_that_wants_none_of_its_tokens_does_not_ask_for_ever() {
+    let scene = Scene::new(Traits::default()).await;
+    scene.provider.ledger().traits.life = Duration::ZERO;
+    let client = client(&scene.with_person());
+    for refreshes in [1, 1] {
+        let error = client.list_tools().await.unwrap_err();
+        assert_eq!(needed(&error), &Reason::Refused);
+        let expected = Counts { refreshes, ..FIRST };
+        assert_eq!(scene.provider.counts(), expected);
+    }
 }
 
 #[tokio::test]

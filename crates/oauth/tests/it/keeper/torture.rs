@@ -52,7 +52,7 @@ fn characters() -> Vec<Case> {
             "tokens that end long before it says, as with a clock two days off",
             Traits {
                 expires_in: Some(172_800),
-                life: Duration::from_millis(300),
+                life: SECOND,
                 ..usual()
             },
         ),
