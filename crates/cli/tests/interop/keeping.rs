@@ -78,6 +78,23 @@ fn a_login_that_was_revoked_is_forgotten_but_not_the_client() {
 }
 
 #[test]
+fn a_server_that_issues_its_own_tokens_renews_and_ends_them() {
+    let Some(world) = World::in_one() else {
+        return;
+    };
+    let home = world.home();
+    home.log_in(&[], None).success();
+    let said = home.whoami().success();
+    home.outlive_tokens();
+    assert_eq!(home.whoami().success(), said);
+    let ended = Ran::of(&mut home.callgate("logout")).success();
+    let expected = format!("logged out of {}; its tokens are revoked\n", world.server());
+    assert_eq!(ended, expected);
+    let refused = home.whoami();
+    assert_eq!(refused.exit, Some(3), "{refused:?}");
+}
+
+#[test]
 fn a_server_that_wants_more_than_before_is_given_it() {
     let Some(world) = World::start() else {
         return;

@@ -3,8 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use rcgen::{CertificateParams, KeyPair};
 
 use crate::peer::{Peers, Server};
@@ -155,12 +153,7 @@ fn certificate(dir: &Path) -> (PathBuf, PathBuf) {
     let params = CertificateParams::new(["localhost".to_owned()]).unwrap();
     let certificate = params.self_signed(&key).unwrap();
     let paths = (dir.join("key.pem"), dir.join("certificate.pem"));
-    fs::write(&paths.0, pem("PRIVATE KEY", &key.serialize_der())).unwrap();
-    fs::write(&paths.1, pem("CERTIFICATE", certificate.der())).unwrap();
+    fs::write(&paths.0, key.serialize_pem()).unwrap();
+    fs::write(&paths.1, certificate.pem()).unwrap();
     paths
-}
-
-fn pem(label: &str, der: &[u8]) -> String {
-    let body = STANDARD.encode(der);
-    format!("-----BEGIN {label}-----\n{body}\n-----END {label}-----\n")
 }

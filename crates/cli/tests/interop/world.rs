@@ -16,13 +16,18 @@ use crate::person::Ran;
 /// The binary under test.
 const CALLGATE: &str = env!("CARGO_BIN_EXE_callgate");
 
+/// How long a token lives that is not to live long.
+const MOMENT: Duration = Duration::from_secs(4);
+
 /// A server that wants tokens, and the authorization server that issues them.
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) peers: Peers,
     server: String,
+    issuer: String,
     resource: Mutex<Server>,
-    issuer: Server,
+    /// None if the server is its own.
+    _authorization_server: Option<Server>,
     dir: TempDir,
 }
 
@@ -63,6 +68,22 @@ impl World {
         })
     }
 
+    /// The same with a server that is its own authorization server, and whose tokens do not live long.
+    pub(crate) fn in_one() -> Option<Self> {
+        let peers = Peers::find()?;
+        let dir = tempfile::tempdir().unwrap();
+        let mut server = peers.python("own_issuer.py");
+        let server = Server::start(&mut server, &dir.path().join("server.log"));
+        Some(Self {
+            peers,
+            server: server.url().to_owned(),
+            issuer: server.url().trim_end_matches("/mcp").to_owned(),
+            resource: Mutex::new(server),
+            _authorization_server: None,
+            dir,
+        })
+    }
+
     fn around(
         roots: Option<PathBuf>,
         resource: impl FnOnce(&Peers, &str, &Path) -> Command,
@@ -80,8 +101,9 @@ impl World {
         Some(Self {
             peers,
             server: resource.url().to_owned(),
+            issuer: issuer.url().to_owned(),
             resource: Mutex::new(resource),
-            issuer,
+            _authorization_server: Some(issuer),
             dir,
         })
     }
@@ -103,7 +125,7 @@ impl World {
     }
 
     pub(crate) fn issuer(&self) -> &str {
-        self.issuer.url()
+        &self.issuer
     }
 
     /// From now on, tokens live that long.
@@ -171,12 +193,16 @@ impl Home<'_> {
 
     /// Lets tokens live for a moment while `act` gets one, and waits until it is over.
     pub(crate) fn outlive_tokens_of<T>(&self, act: impl FnOnce() -> T) -> T {
-        let moment = Duration::from_secs(4);
-        self.world.tokens_live(moment);
+        self.world.tokens_live(MOMENT);
         let outcome = act();
         self.world.tokens_live(Duration::from_secs(3600));
-        thread::sleep(moment + Duration::from_secs(1));
+        self.outlive_tokens();
         outcome
+    }
+
+    /// Waits until tokens that live for a moment have ended.
+    pub(crate) fn outlive_tokens(&self) {
+        thread::sleep(MOMENT + Duration::from_secs(1));
     }
 
     pub(crate) fn path(&self) -> &Path {

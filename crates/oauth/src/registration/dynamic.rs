@@ -84,15 +84,17 @@ fn grant_types(server: &AuthorizationServer, shows_codes: bool) -> Vec<&'static 
 }
 
 /// A program on a person's machine keeps no secret from them, so none is wanted if the server can do without.
+///
+/// Else the server's first choice is taken: what comes later in its list, it does not do everywhere.
 fn auth_method(server: &AuthorizationServer) -> AuthMethod {
     let supported = server.token_endpoint_auth_methods_supported.as_deref();
-    let ours = [
-        AuthMethod::None,
-        AuthMethod::ClientSecretBasic,
-        AuthMethod::ClientSecretPost,
-    ];
-    let listed = |method: &AuthMethod| supported.is_some_and(|list| method.is_in(list));
-    ours.into_iter().find(listed).unwrap_or(AuthMethod::None)
+    let listed = supported.unwrap_or_default();
+    if AuthMethod::None.is_in(listed) {
+        return AuthMethod::None;
+    }
+    let mut methods = listed.iter().filter_map(|name| AuthMethod::parse(name));
+    let first = methods.find(|method| *method != AuthMethod::PrivateKeyJwt);
+    first.unwrap_or(AuthMethod::None)
 }
 
 fn read<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Option<T> {
@@ -183,11 +185,19 @@ mod tests {
         assert_eq!(request(&assumed, ""), expected);
         assert_eq!(request(&assumed, "a b")["scope"], "a b");
 
-        let methods: [(&[&str], &str); 5] = [
+        let methods: [(&[&str], &str); 6] = [
             (&["none"], "none"),
             (&["client_secret_post"], "client_secret_post"),
             (
-                &["client_secret_post", "client_secret_basic"],
+                &[
+                    "private_key_jwt",
+                    "client_secret_post",
+                    "client_secret_basic",
+                ],
+                "client_secret_post",
+            ),
+            (
+                &["client_secret_basic", "client_secret_post"],
                 "client_secret_basic",
             ),
             (&["client_secret_basic", "none"], "none"),

@@ -43,8 +43,9 @@ impl<'a> Authentication<'a> {
         fields: &[(&str, &str)],
         now: u64,
     ) -> Result<Request, SignError> {
-        let mut fields = fields.to_vec();
         let id = self.client.id.as_str();
+        // Whoever it is may be said besides the proof, and servers on the Python SDK want it said here.
+        let mut fields = [fields, &[("client_id", id)]].concat();
         let secret = self.client.secret.as_ref().map_or("", Secret::expose);
         let assertion = self.assertion(now)?;
         match self.method {
@@ -53,10 +54,8 @@ impl<'a> Authentication<'a> {
                 request.headers.push(("authorization", basic(id, secret)));
                 return Ok(request);
             }
-            AuthMethod::None | AuthMethod::PrivateKeyJwt => fields.push(("client_id", id)),
-            AuthMethod::ClientSecretPost => {
-                fields.extend([("client_id", id), ("client_secret", secret)]);
-            }
+            AuthMethod::None | AuthMethod::PrivateKeyJwt => {}
+            AuthMethod::ClientSecretPost => fields.push(("client_secret", secret)),
         }
         if let Some(assertion) = &assertion {
             fields.extend([
@@ -86,8 +85,13 @@ impl<'a> Authentication<'a> {
 }
 
 /// Both halves are encoded as in a form before they are joined (RFC 6749, section 2.3.1).
+///
+/// A space is written in the way that whoever does not know forms reads as well.
 fn basic(id: &str, secret: &str) -> Secret {
-    let encode = |text: &str| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
+    let encode = |text: &str| {
+        let encoded: String = form_urlencoded::byte_serialize(text.as_bytes()).collect();
+        encoded.replace('+', "%20")
+    };
     let pair = format!("{}:{}", encode(id), encode(secret));
     Secret::new(format!("Basic {}", STANDARD.encode(pair)))
 }

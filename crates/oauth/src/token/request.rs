@@ -185,8 +185,12 @@ mod tests {
             &format!("{fields}&client_id=a+b&client_secret=s%3A%25"),
             None,
         );
-        // `a+b:s%3A%25`
-        let basic = "Basic YStiOnMlM0ElMjU=";
-        check(grant, AuthMethod::ClientSecretBasic, fields, Some(basic));
+        check(
+            grant,
+            AuthMethod::ClientSecretBasic,
+            &format!("{fields}&client_id=a+b"),
+            // `a%20b:s%3A%25`
+            Some("Basic YSUyMGI6cyUzQSUyNQ=="),
+        );
     }
 }

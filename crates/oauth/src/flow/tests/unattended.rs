@@ -31,7 +31,9 @@ fn client_credentials_need_no_person() {
         goal: Goal::ClientCredentials,
         ..config()
     };
-    let basic = format!("TOKEN {AS}/token grant_type=client_credentials resource={MCP}");
+    let basic = format!(
+        "TOKEN {AS}/token grant_type=client_credentials resource={MCP} client_id=configured"
+    );
     let (trace, end) = world("").run(of(configured(confidential(), None)));
     assert_eq!(trace, [discovery(), vec![basic]].concat());
     assert_eq!(end.unwrap().client, confidential());
@@ -122,7 +124,8 @@ fn scopes_are_asked_for_without_a_person_too() {
         // Nobody goes offline where nobody is.
         let world = world(r#","scopes_supported":["offline_access"]"#);
         let (trace, end) = world.run(config);
-        assert!(trace[2].ends_with(" scope=a b"), "{trace:?}");
+        let end_of_request = " scope=a b client_id=configured";
+        assert!(trace[2].ends_with(end_of_request), "{trace:?}");
         assert_eq!(end.unwrap().requested, Scopes::parse("a b"));
     }
 }
@@ -155,8 +158,9 @@ fn enterprise_managed_authorization() {
     let exchange = format!(
         "TOKEN {IDP} grant_type={TOKEN_EXCHANGE} audience={AS} resource={MCP} subject_token=id scope=a client_id=employee"
     );
-    let token =
-        format!("TOKEN {AS}/token grant_type={JWT_BEARER} assertion=jag resource={MCP} scope=a");
+    let token = format!(
+        "TOKEN {AS}/token grant_type={JWT_BEARER} assertion=jag resource={MCP} scope=a client_id=configured"
+    );
     let (trace, end) = enterprise_world().run(enterprise());
     assert_eq!(
         trace,
