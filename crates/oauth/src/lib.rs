@@ -17,8 +17,8 @@
 //! - [`fetch`]: carrying out the requests of a login.
 //! - [`consent`]: asking a person.
 //! - [`store`]: the file that keeps logins.
-//! - [`resource`]: our own endpoint, which others log in to.
 //! - [`keeper`]: the tokens of one server, got once and kept.
+//! - [`resource`]: our own endpoint, which others log in to.
 //!
 //! # Invariants
 //! - Decisions about logins do no I/O and read no clock: they say what to fetch or to open next.
