@@ -22,21 +22,41 @@ const MAX_HEADER: usize = 16 << 10;
 impl Challenge {
     /// Finds the challenge for a token in the values of all `WWW-Authenticate` headers.
     ///
-    /// If there are several, the one that says where the server describes itself is preferred.
+    /// If there are several, the one that says where the server describes itself is preferred, and a
+    /// challenge for a bound token says what it leaves out: servers that take tokens of both kinds
+    /// answer in both ways at once.
     /// What follows a syntax error is ignored.
     pub fn find<'a>(headers: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         let mut best: Option<Self> = None;
-        let mut dpop = false;
+        let mut bound: Option<Self> = None;
         let challenges = headers.into_iter().flat_map(parse);
         for challenge in challenges.filter(RawChallenge::asks_for_token) {
+            let is_bound = challenge.is("dpop");
             let challenge = challenge.read();
-            dpop |= challenge.dpop;
             let better = |best: &Self| challenge.rank() > best.rank();
+            if is_bound && bound.as_ref().is_none_or(better) {
+                bound = Some(challenge.clone());
+            }
             if best.as_ref().is_none_or(better) {
                 best = Some(challenge);
             }
         }
-        best.map(|best| Self { dpop, ..best })
+        let best = best?;
+        Some(bound.map_or(best.clone(), |bound| best.completed_by(bound)))
+    }
+
+    /// The same challenge with what only `bound`, the one for a bound token, says.
+    fn completed_by(self, bound: Self) -> Self {
+        let error = match bound.is_use_dpop_nonce() {
+            true => bound.error,
+            false => self.error.or(bound.error),
+        };
+        Self {
+            resource_metadata: self.resource_metadata.or(bound.resource_metadata),
+            scope: self.scope.or(bound.scope),
+            error,
+            dpop: self.dpop || bound.dpop,
+        }
     }
 
     /// Whether the same token would do, with the server's nonce in the proof.
@@ -233,6 +253,44 @@ mod tests {
         }
         let nonce = Challenge::find(["DPoP error=\"use_dpop_nonce\""]).unwrap();
         assert!(nonce.is_use_dpop_nonce());
+    }
+
+    #[test]
+    fn servers_that_take_both_kinds_of_tokens_say_all_of_it() {
+        let bearer = format!("Bearer resource_metadata=\"{URL}\"");
+        let cases = [
+            ("", "DPoP error=\"use_dpop_nonce\"", None, "use_dpop_nonce"),
+            (
+                ", error=\"invalid_token\"",
+                "DPoP error=\"use_dpop_nonce\"",
+                None,
+                "use_dpop_nonce",
+            ),
+            (
+                "",
+                "DPoP error=\"insufficient_scope\", scope=\"a\"",
+                Some("a"),
+                "insufficient_scope",
+            ),
+            (
+                ", error=\"insufficient_scope\", scope=\"a\"",
+                "DPoP algs=\"ES256\"",
+                Some("a"),
+                "insufficient_scope",
+            ),
+        ];
+        for (rest, dpop, scope, error) in cases {
+            let expected = Challenge {
+                dpop: true,
+                ..challenge(Some(URL), scope, Some(error))
+            };
+            let bearer = format!("{bearer}{rest}");
+            assert_eq!(
+                Challenge::find([bearer.as_str(), dpop]),
+                Some(expected.clone())
+            );
+            assert_eq!(Challenge::find([dpop, bearer.as_str()]), Some(expected));
+        }
     }
 
     #[test]

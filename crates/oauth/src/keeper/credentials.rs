@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use callgate_mcp::transport::http::client::{Credentials, Outgoing};
 use http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -40,8 +42,42 @@ impl Held {
     }
 }
 
-/// What the headers of a refusal ask for.
+/// What the headers of a refusal ask for. Servers explain themselves in all languages there, so that
+/// what is not ASCII does not matter.
 pub(super) fn challenge(headers: &HeaderMap) -> Option<Challenge> {
     let values = headers.get_all(WWW_AUTHENTICATE).iter();
-    Challenge::find(values.filter_map(|value| value.to_str().ok()))
+    let values: Vec<Cow<'_, str>> = values
+        .map(|value| String::from_utf8_lossy(value.as_bytes()))
+        .collect();
+    Challenge::find(values.iter().map(AsRef::as_ref))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::header::WWW_AUTHENTICATE;
+    use http::{HeaderMap, HeaderValue};
+
+    use super::challenge;
+    use crate::{Challenge, Scopes};
+
+    #[test]
+    fn a_challenge_may_explain_itself_in_any_language() {
+        let texts: [&[u8]; 3] = [b"expired", "ung\u{fc}ltig".as_bytes(), b"ung\xfcltig"];
+        for text in texts {
+            let value = [
+                b"Bearer error=\"insufficient_scope\", error_description=\"",
+                text,
+                b"\", scope=\"a\"",
+            ]
+            .concat();
+            let value = HeaderValue::from_bytes(&value).unwrap();
+            let headers = HeaderMap::from_iter([(WWW_AUTHENTICATE, value)]);
+            let expected = Challenge {
+                scope: Some(Scopes::parse("a")),
+                error: Some("insufficient_scope".to_owned()),
+                ..Challenge::default()
+            };
+            assert_eq!(challenge(&headers), Some(expected));
+        }
+    }
 }
