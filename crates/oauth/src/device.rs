@@ -111,6 +111,11 @@ impl Pending {
         self.interval = self.interval.max(doubled);
     }
 
+    /// How long the code is still good: nobody has to wait longer, whatever the server asks for.
+    pub(crate) fn left(&self, now: u64) -> Duration {
+        Duration::from_secs(self.prompt.expires_at.saturating_sub(now))
+    }
+
     /// Whether the code has ended.
     pub(crate) fn check(&self, now: u64) -> Result<(), DeviceError> {
         if now < self.prompt.expires_at {

@@ -72,6 +72,7 @@ impl Flow {
         match pending.wait_after(response)? {
             None => Err(error.into()),
             Some(wait) => {
+                let wait = wait.min(pending.left(self.config.now));
                 self.state = State::Pausing(agreed, pending);
                 Ok(Step::Wait(wait))
             }
@@ -79,7 +80,7 @@ impl Flow {
     }
 
     fn pause(&mut self, agreed: Agreed, pending: Box<Pending>) -> Step {
-        let wait = pending.interval;
+        let wait = pending.interval.min(pending.left(self.config.now));
         self.state = State::Pausing(agreed, pending);
         Step::Wait(wait)
     }

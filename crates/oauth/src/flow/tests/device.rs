@@ -107,6 +107,27 @@ fn nobody_is_asked_about_a_code_that_has_ended() {
 }
 
 #[test]
+fn nobody_waits_longer_than_the_code_lasts() {
+    for (interval, retry_after, waits) in [
+        (u64::MAX, None, vec!["WAIT 120"]),
+        (5, Some(u64::MAX), vec!["WAIT 5", "WAIT 115"]),
+    ] {
+        let mut world = device_world(&[]);
+        let code = CODE.replace('}', &format!(r#","interval":{interval}}}"#));
+        world.put(&format!("{AS}/device"), 200, &code);
+        let pending = Response {
+            retry_after,
+            ..Response::new(400, r#"{"error":"authorization_pending"}"#)
+        };
+        world.put_all(&format!("{AS}/token"), [pending]);
+        let (trace, end) = world.run(device());
+        let waited: Vec<&String> = trace.iter().filter(|it| it.starts_with("WAIT")).collect();
+        assert_eq!(waited, waits);
+        assert_eq!(end.unwrap_err(), "nobody consented before the code ended");
+    }
+}
+
+#[test]
 fn a_server_without_codes_is_not_told_who_we_are() {
     let text = "the metadata has no device_authorization_endpoint";
     check_refused(&world(""), device(), &format!("GET {ASM}"), text);
