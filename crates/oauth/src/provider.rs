@@ -2,6 +2,8 @@ use std::fmt;
 
 use serde::Deserialize;
 
+use crate::Secret;
+
 /// An error as an authorization server words it.
 ///
 /// The words are a stranger's: they are shown without control characters and no longer than a few lines.
@@ -15,6 +17,28 @@ pub struct ProviderError {
 
 /// The longest text of a provider that is shown, in characters.
 const MAX_SHOWN: usize = 300;
+
+/// The shortest text that is hidden, in bytes: what is shorter is no secret, and may be part of any word.
+const MIN_HIDDEN: usize = 8;
+
+impl ProviderError {
+    /// The same error without the secrets that were sent, which some servers repeat.
+    ///
+    /// Best-effort: a server that writes them in another way is not seen through.
+    #[must_use]
+    pub(crate) fn without<'a>(mut self, secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
+        for secret in secrets {
+            let secret = secret.expose();
+            if secret.len() < MIN_HIDDEN {
+                continue;
+            }
+            self.error = self.error.replace(secret, "***");
+            let description = self.error_description.take();
+            self.error_description = description.map(|text| text.replace(secret, "***"));
+        }
+        self
+    }
+}
 
 impl fmt::Display for ProviderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -41,7 +65,8 @@ pub(crate) fn is_hidden(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_SHOWN, ProviderError};
+    use super::{MAX_SHOWN, MIN_HIDDEN, ProviderError};
+    use crate::Secret;
 
     #[test]
     fn strangers_cannot_write_to_the_terminal() {
@@ -63,5 +88,17 @@ mod tests {
             };
             assert_eq!(error.to_string(), expected);
         }
+    }
+
+    #[test]
+    fn secrets_that_are_repeated_are_hidden() {
+        let error = ProviderError {
+            error: "invalid_grant".to_owned(),
+            error_description: Some("code one-time-code of one-time-code".to_owned()),
+        };
+        let secrets = [Secret::new("one-time-code"), Secret::new("invalid")];
+        assert!(secrets[1].expose().len() < MIN_HIDDEN);
+        let shown = error.without(&secrets).to_string();
+        assert_eq!(shown, "invalid_grant (code *** of ***)");
     }
 }

@@ -79,6 +79,18 @@ impl Goal {
             _ => None,
         }
     }
+
+    /// What an identity provider is shown.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = &Secret> {
+        let provider = match self {
+            Self::Enterprise(provider) => Some(provider),
+            _ => None,
+        };
+        provider.into_iter().flat_map(|provider| {
+            let secret = provider.client.secret.as_ref();
+            secret.into_iter().chain([&provider.id_token])
+        })
+    }
 }
 
 impl Config {

@@ -131,7 +131,10 @@ impl Flow {
         agreed: Agreed,
         response: &Response,
     ) -> Result<Step, FlowError> {
-        let assertion = id_jag::parse(response).map_err(FlowError::IdentityProvider)?;
+        let assertion = id_jag::parse(response).map_err(|error| {
+            let secrets = self.config.goal.secrets();
+            FlowError::IdentityProvider(error.without(secrets))
+        })?;
         self.fetch_token(agreed, Given::Assertion(assertion))
     }
 
@@ -157,7 +160,8 @@ impl Flow {
         mut fetching: Fetching,
         response: &Response,
     ) -> Result<Step, FlowError> {
-        let found = Tokens::parse(response);
+        let found =
+            Tokens::parse(response).map_err(|error| error.without(fetching.secrets(&self.nonces)));
         let has_nonce = fetching.agreed.learn(response);
         let wants_nonce = matches!(&found, Err(error) if error.is_use_dpop_nonce());
         if has_nonce && wants_nonce && fetching.repeated < MAX_NONCES {

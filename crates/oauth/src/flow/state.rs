@@ -128,6 +128,21 @@ impl Agreed {
     }
 }
 
+impl Fetching {
+    /// What the authorization server is shown.
+    pub(super) fn secrets<'a>(&'a self, nonces: &'a Nonces) -> impl Iterator<Item = &'a Secret> {
+        let given = match &self.given {
+            Given::Code(secret) | Given::RefreshToken(secret) | Given::Assertion(secret) => {
+                Some(secret)
+            }
+            Given::DeviceCode(pending) => Some(&pending.device_code),
+            Given::Nothing => None,
+        };
+        let client = self.agreed.client.secret.as_ref();
+        given.into_iter().chain(client).chain([&nonces.verifier])
+    }
+}
+
 impl Given {
     pub(super) fn grant<'a>(&'a self, nonces: &'a Nonces, redirect_uri: &'a str) -> Grant<'a> {
         match self {

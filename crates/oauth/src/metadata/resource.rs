@@ -51,13 +51,14 @@ impl ProtectedResource {
                 server: server.clone(),
             });
         }
-        if document.authorization_servers.is_empty() {
+        let authorization_servers = document.authorization_servers.unwrap_or_default();
+        if authorization_servers.is_empty() {
             return Err(MetadataError::NoAuthorizationServer);
         }
         Ok(Self {
             resource: document.resource,
-            authorization_servers: document.authorization_servers,
-            scopes_supported: document.scopes_supported.iter().collect(),
+            authorization_servers,
+            scopes_supported: document.scopes_supported.iter().flatten().collect(),
             dpop_bound_access_tokens_required: document
                 .dpop_bound_access_tokens_required
                 .unwrap_or(false),
@@ -80,10 +81,8 @@ impl ProtectedResource {
 #[derive(Deserialize)]
 struct Document {
     resource: String,
-    #[serde(default)]
-    authorization_servers: Vec<String>,
-    #[serde(default)]
-    scopes_supported: Vec<String>,
+    authorization_servers: Option<Vec<String>>,
+    scopes_supported: Option<Vec<String>>,
     dpop_bound_access_tokens_required: Option<bool>,
 }
 
@@ -268,6 +267,12 @@ mod tests {
         };
         let found = ProtectedResource::parse(body, &url("https://a.example/mcp"));
         assert_eq!(found.unwrap(), expected);
+
+        // Some servers write what they do not have.
+        let body = br#"{"resource":"https://a.example","authorization_servers":["b"],
+            "scopes_supported":null,"dpop_bound_access_tokens_required":null}"#;
+        let found = ProtectedResource::parse(body, &url("https://a.example/mcp"));
+        assert_eq!(found.unwrap().scopes_supported, Scopes::default());
     }
 
     #[test]
@@ -286,6 +291,10 @@ mod tests {
             ),
             (
                 r#"{"resource":"https://a.example","authorization_servers":[]}"#,
+                "the metadata names no authorization server",
+            ),
+            (
+                r#"{"resource":"https://a.example","authorization_servers":null}"#,
                 "the metadata names no authorization server",
             ),
         ];

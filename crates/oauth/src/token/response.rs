@@ -60,8 +60,10 @@ impl Tokens {
         if response.is_transient() {
             return Err(TokenError::Unavailable(response.status));
         }
-        // Some servers report errors with status 200, so the error is looked for first.
-        if let Ok(error) = serde_json::from_slice(&response.body) {
+        // Some servers report errors with status 200, so the error is looked for first; an empty one is none.
+        if let Ok(error) = serde_json::from_slice::<ProviderError>(&response.body)
+            && !error.error.is_empty()
+        {
             return Err(refusal(error, response.status));
         }
         let malformed = TokenError::Malformed(response.status);
@@ -86,6 +88,15 @@ impl TokenError {
     /// Whether the same request may succeed later.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Unavailable(_) | Self::Malformed(_))
+    }
+
+    /// The same error without the secrets that the request held.
+    #[must_use]
+    pub(crate) fn without<'a>(self, secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
+        match self {
+            Self::Refused(refusal) => Self::Refused(refusal.without(secrets)),
+            other => other,
+        }
     }
 
     /// Whether the same request would do, with the server's nonce in the proof.
@@ -119,7 +130,7 @@ struct Document {
     token_type: Option<String>,
     expires_in: Option<Value>,
     refresh_token: Option<Secret>,
-    scope: Option<String>,
+    scope: Option<Value>,
 }
 
 impl Document {
@@ -131,7 +142,7 @@ impl Document {
             refresh_token: self
                 .refresh_token
                 .filter(|token| !token.expose().is_empty()),
-            scopes: self.scope.as_deref().map(Scopes::parse),
+            scopes: self.scope.as_ref().and_then(scopes),
         })
     }
 }
@@ -142,6 +153,16 @@ fn token_type(name: Option<&str>) -> Result<TokenType, TokenError> {
         Some(name) if name.eq_ignore_ascii_case("bearer") => Ok(TokenType::Bearer),
         Some(name) if name.eq_ignore_ascii_case("dpop") => Ok(TokenType::Dpop),
         Some(_) => Err(TokenError::Type),
+    }
+}
+
+/// Some servers write a list. What is neither says nothing: a token that was given only once is not
+/// thrown away because of it.
+fn scopes(value: &Value) -> Option<Scopes> {
+    match value {
+        Value::String(text) => Some(Scopes::parse(text)),
+        Value::Array(values) => Some(values.iter().filter_map(Value::as_str).collect()),
+        _ => None,
     }
 }
 
@@ -200,6 +221,31 @@ mod tests {
         for (body, expected) in cases {
             assert_eq!(parse(200, body), Ok(expected), "{body}");
         }
+    }
+
+    #[test]
+    fn what_is_odd_beside_a_token_does_not_cost_it() {
+        let cases = [
+            (r#""scope":["a","b"]"#, Some("a b")),
+            (r#""scope":[]"#, Some("")),
+            (r#""scope":["a",1]"#, Some("a")),
+            (r#""scope":7"#, None),
+            (r#""scope":null"#, None),
+            (r#""error":"","error_description":"""#, None),
+            (r#""error":null"#, None),
+        ];
+        for (odd, scopes) in cases {
+            let expected = Tokens {
+                scopes: scopes.map(Scopes::parse),
+                ..token()
+            };
+            let body = format!(r#"{{"access_token":"t",{odd}}}"#);
+            assert_eq!(parse(200, &body), Ok(expected), "{body}");
+        }
+        assert_eq!(
+            parse(400, r#"{"error":""}"#),
+            Err(TokenError::Malformed(400))
+        );
     }
 
     #[test]

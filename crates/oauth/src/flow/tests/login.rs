@@ -237,6 +237,27 @@ fn a_refresh_needs_no_person() {
 }
 
 #[test]
+fn what_the_server_repeats_of_our_secrets_is_not_shown() {
+    let verifier = Nonces::new([1; 32], [2; 32]).verifier;
+    let echo = format!(
+        r#"{{"error":"invalid_grant","error_description":"canary-refresh {} canary-secret"}}"#,
+        verifier.expose()
+    );
+    let mut world = world("");
+    world.put(&format!("{AS}/token"), 400, &echo);
+    let goal = Goal::Refresh {
+        issuer: Some(AS.to_owned()),
+        client: confidential(),
+        refresh_token: Secret::new("canary-refresh"),
+    };
+    let (_, end) = world.run(Config { goal, ..config() });
+    assert_eq!(
+        end.unwrap_err(),
+        "the authorization server gave no token: invalid_grant (*** *** ***)"
+    );
+}
+
+#[test]
 fn a_person_is_told_when_no_program_can_register() {
     let mut world = world("");
     let metadata = server(AS, "").replace("registration_endpoint", "other");
