@@ -114,6 +114,9 @@ pub enum Reason {
     /// The login was made by a client that we are not any more.
     #[error("the last one was made by another client")]
     ClientChanged,
+    /// The token or the key that it is bound to is damaged.
+    #[error("the last one is damaged")]
+    Unusable,
     /// The server refuses what was issued just now.
     #[error("the server refuses the token that it was given")]
     Refused,

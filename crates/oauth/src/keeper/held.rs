@@ -187,6 +187,11 @@ impl Held {
         }
     }
 
+    /// Begins anew to count how often access is asked for.
+    pub(super) fn forget_step_up(&mut self) {
+        self.step_up = None;
+    }
+
     /// Leaves the authorization server alone for a while after it had a bad moment.
     pub(super) fn pause(&mut self, cause: &KeeperError, at_least: Option<Duration>, luck: f64) {
         let failures = self.pause.as_ref().map_or(0, |pause| pause.failures);

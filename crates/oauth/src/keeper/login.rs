@@ -25,12 +25,18 @@ impl Shared {
         if let Some(seen) = self.access_token() {
             return self.renew(&seen, Urgency::Refused, circumstances).await;
         }
+        Ok(match self.use_other().await? {
+            Some(found) => found,
+            None => Renewal::NeedsLogin(Reason::NoLogin),
+        })
+    }
+
+    /// Uses the token in the vault, if it is not the one in use.
+    async fn use_other(&self) -> Result<Option<Renewal>, KeeperError> {
         let login = self.vault.login().await?;
-        if login.tokens.is_some() && self.is_for_server(&login) {
-            self.adopt(login, Source::Vault)?;
-            return Ok(Renewal::Done);
-        }
-        Ok(Renewal::NeedsLogin(Reason::NoLogin))
+        let stored = login.tokens.as_ref().map(|it| it.access_token.clone());
+        let is_other = stored.is_some() && stored != self.access_token();
+        Ok((is_other && self.is_for_server(&login)).then(|| self.use_stored(login)))
     }
 
     /// Logs in because a person said so, for what the server asks for and the user too.
@@ -55,14 +61,11 @@ impl Shared {
         source: Source,
         circumstances: Circumstances,
     ) -> Result<(), KeeperError> {
-        let held = self.access_token();
-        let login = self.vault.login().await?;
-        let stored = login.tokens.as_ref().map(|it| it.access_token.clone());
-        if stored.is_some() && stored != held && self.is_for_server(&login) {
-            return self.adopt(login, Source::Vault);
+        if let Some(Renewal::Done) = self.use_other().await? {
+            return Ok(());
         }
         // The token may have ended on the way; but a server that wants none of ours is not asked for ever.
-        if let (Source::Login, Some(seen)) = (source, held)
+        if let (Source::Login, Some(seen)) = (source, self.access_token())
             && let Renewal::Done = self.renew(&seen, Urgency::Refused, &circumstances).await?
         {
             return Ok(());
@@ -74,6 +77,23 @@ impl Shared {
                     .await
             }
         }
+    }
+
+    /// Replaces a token that does not cover a request, by one for `scopes`.
+    pub(super) async fn cover(
+        &self,
+        scopes: Scopes,
+        circumstances: Circumstances,
+    ) -> Result<(), KeeperError> {
+        let outcome = match self.use_other().await? {
+            Some(Renewal::Done) => Ok(()),
+            _ => self.step_up(scopes, circumstances).await,
+        };
+        if matches!(outcome, Err(KeeperError::NeedsLogin(_))) {
+            // Nobody was asked, so nobody has been asked too often.
+            self.held().forget_step_up();
+        }
+        outcome
     }
 
     /// Gets a token for `scopes`.

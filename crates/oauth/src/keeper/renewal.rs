@@ -50,10 +50,7 @@ impl Shared {
     ) -> Result<Renewal, KeeperError> {
         self.save_pending().await?;
         match self.vault.begin_refresh(seen).await? {
-            Refresh::Changed(login) if self.is_for_server(&login) => {
-                self.adopt(*login, Source::Vault)?;
-                Ok(Renewal::Done)
-            }
+            Refresh::Changed(login) if self.is_for_server(&login) => Ok(self.use_stored(*login)),
             Refresh::Changed(_) | Refresh::Gone => {
                 self.forget();
                 Ok(Renewal::NeedsLogin(Reason::NoLogin))
@@ -75,6 +72,10 @@ impl Shared {
         };
         if let Some(error) = self.held().pausing() {
             return Err(error);
+        }
+        if matches!(goal, Goal::Refresh { .. }) {
+            // A refresh token that is given away for one that cannot be kept is a login lost.
+            ticket.rehearse().await?;
         }
         let errand = || Errand {
             goal: goal.clone(),
@@ -112,8 +113,13 @@ impl Shared {
         if login.issuer.as_deref() == Some(issuer) {
             return;
         }
-        let issuer = issuer.to_owned();
-        let bind = move |login: &mut Login| login.issuer = Some(issuer.clone());
+        let (old, issuer) = (login.issuer.clone(), issuer.to_owned());
+        let bind = move |login: &mut Login| {
+            // Who has logged in elsewhere meanwhile is not overruled.
+            if login.issuer == old {
+                login.issuer = Some(issuer.clone());
+            }
+        };
         if let Err(error) = self.vault.update(bind).await {
             // The next renewal does it.
             tracing::warn!(%error, server = %self.config.name, "cannot record who issued a login");
@@ -264,8 +270,19 @@ impl Shared {
         known.next()
     }
 
+    /// Uses a login that another process has put into the vault.
+    pub(super) fn use_stored(&self, login: Login) -> Renewal {
+        match self.adopt(login, Source::Vault) {
+            Ok(()) => Renewal::Done,
+            Err(error) => {
+                tracing::warn!(%error, server = %self.config.name, "a login cannot be used");
+                Renewal::NeedsLogin(Reason::Unusable)
+            }
+        }
+    }
+
     /// Saves what could not be saved before.
-    async fn save_pending(&self) -> Result<(), KeeperError> {
+    pub(super) async fn save_pending(&self) -> Result<(), KeeperError> {
         let pending = {
             let held = self.held();
             let tokens = held.token.as_ref().map(|token| token.tokens.clone());

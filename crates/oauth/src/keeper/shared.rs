@@ -56,7 +56,11 @@ impl Shared {
         if held.is_loaded {
             return Ok(());
         }
-        held.adopt(login, Source::Vault, luck, now)
+        if let Err(error) = held.adopt(login, Source::Vault, luck, now) {
+            // Without a token the server asks for one, and whoever gets it replaces this login.
+            tracing::warn!(%error, server = %self.config.name, "a login cannot be used");
+        }
+        Ok(())
     }
 
     /// Uses the tokens of `login` from now on.

@@ -130,9 +130,12 @@ impl Keeper {
     pub async fn settle(&self) {
         loop {
             let flight = under_way(&self.shared.held());
-            let Some(flight) = flight else { return };
+            let Some(flight) = flight else { break };
             // Whoever wanted the token is told how it ended.
             drop(flight.end().await);
+        }
+        if let Err(error) = self.shared.save_pending().await {
+            tracing::error!(%error, server = %self.shared.config.name, "a renewed token is lost");
         }
     }
 
@@ -273,7 +276,7 @@ impl Keeper {
                 shared.look_again(source, circumstances).await
             })),
             Plan::StepUp(scopes) => Ok(self.shared.start(held, kind, async move {
-                shared.step_up(scopes, circumstances).await
+                shared.cover(scopes, circumstances).await
             })),
         }
     }

@@ -139,9 +139,27 @@ impl Ticket {
         let given = tokens.clone();
         self.settle(
             move |ticket| ticket.complete(given.clone()),
-            |login| login.tokens = Some(tokens.clone()),
+            |login| {
+                let old = login.tokens.take();
+                let tokens = tokens.clone();
+                login.tokens = Some(match &old {
+                    Some(old) => tokens.renewing(old),
+                    None => tokens,
+                });
+            },
         )
         .await
+    }
+
+    /// Makes sure that what the authorization server gives only once can be kept.
+    pub(super) async fn rehearse(&self) -> Result<(), KeeperError> {
+        match &self.place {
+            Place::File(ticket) => {
+                let ticket = ticket.clone();
+                blocking(move || ticket.rehearse()).await
+            }
+            Place::Memory(_) => Ok(()),
+        }
     }
 
     /// Forgets the tokens, and returns others if they are there by now.
@@ -175,7 +193,10 @@ impl Ticket {
             }
             Place::Memory(place) => {
                 let mut login = place.lock().unwrap_or_else(PoisonError::into_inner);
-                in_memory(&mut login);
+                // Who has logged in or out meanwhile is not overruled.
+                if login.tokens == self.login.tokens {
+                    in_memory(&mut login);
+                }
                 Ok(Some(login.clone()).filter(|login| login.tokens.is_some()))
             }
         }
@@ -218,5 +239,85 @@ async fn blocking<T: Send + 'static>(
     match spawn_blocking(work).await {
         Ok(done) => Ok(done?),
         Err(_) => Err(KeeperError::Interrupted),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tempfile::TempDir;
+
+    use super::{Refresh, Ticket, Vault};
+    use crate::Secret;
+    use crate::store::{Limits, Login, Store, Tokens};
+
+    /// A vault of each kind, in which somebody has logged in.
+    async fn vaults() -> (TempDir, [Vault; 2]) {
+        let directory = tempfile::tempdir().unwrap();
+        let file = Vault::File {
+            store: Store::new(directory.path().join("a.json"), Limits::default()),
+            name: Arc::from("server"),
+        };
+        let vaults = [file, Vault::Memory(Arc::default())];
+        for vault in &vaults {
+            vault
+                .update(|login| *login = login_with("a"))
+                .await
+                .unwrap();
+        }
+        (directory, vaults)
+    }
+
+    fn login_with(access_token: &str) -> Login {
+        Login {
+            tokens: Some(Tokens {
+                refresh_token: Some(Secret::new("r")),
+                requested_scope: Some("s".to_owned()),
+                ..Tokens::new(Secret::new(access_token))
+            }),
+            ..Login::default()
+        }
+    }
+
+    async fn ticket(vault: &Vault) -> Ticket {
+        match vault.begin_refresh(&Secret::new("a")).await.unwrap() {
+            Refresh::Ours(ticket) => *ticket,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_renewal_leaves_out_stays() {
+        let (_directory, vaults) = vaults().await;
+        for vault in vaults {
+            let ticket = ticket(&vault).await;
+            ticket.rehearse().await.unwrap();
+            let given = Tokens::new(Secret::new("b"));
+            let kept = ticket.complete(&given).await.unwrap();
+            assert_eq!(kept, Some(login_with("b")));
+            assert_eq!(vault.login().await.unwrap(), login_with("b"));
+        }
+    }
+
+    #[tokio::test]
+    async fn who_logs_in_or_out_meanwhile_is_not_overruled() {
+        let (_directory, vaults) = vaults().await;
+        let given = Tokens::new(Secret::new("b"));
+        for vault in vaults {
+            let late = ticket(&vault).await;
+            vault
+                .update(|login| *login = login_with("c"))
+                .await
+                .unwrap();
+            let other = Some(login_with("c"));
+            assert_eq!(late.complete(&given).await.unwrap(), other);
+            assert_eq!(late.reject().await.unwrap(), other);
+            assert_eq!(late.reject_refresh_token().await.unwrap(), other);
+
+            vault.remove().await.unwrap();
+            assert_eq!(late.complete(&given).await.unwrap(), None);
+            assert_eq!(vault.login().await.unwrap(), Login::default());
+        }
     }
 }

@@ -41,6 +41,17 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     sync_directory(path)
 }
 
+/// Fails as [`replace`] would with so many bytes, as far as that can be known, and changes nothing.
+///
+/// Only the holder of the lock may call this.
+pub(super) fn rehearse(path: &Path, length: usize) -> Result<(), StoreError> {
+    let new = beside(path, ".new");
+    remove_if_there(&new)?;
+    let created = create_private(&new, &vec![0; length]);
+    remove_if_there(&new)?;
+    created
+}
+
 /// Keeps a copy of a damaged file, found at `time`, beside it and returns its name.
 ///
 /// Only when this succeeds may the file be replaced.

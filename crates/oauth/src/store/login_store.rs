@@ -105,6 +105,13 @@ impl Store {
         Ok(value)
     }
 
+    /// Does all that an edit does, except to put anything in the place of the file.
+    pub(super) fn rehearse(&self) -> Result<(), StoreError> {
+        let _lock = self.lock()?;
+        let bytes = self.repaired()?.to_bytes();
+        disk::rehearse(&self.path, bytes.len() + ROOM)
+    }
+
     fn lock(&self) -> Result<Lock, StoreError> {
         Lock::acquire(&disk::beside(&self.path, ".lock"), self.limits.edit_wait)
     }
@@ -151,6 +158,9 @@ impl Store {
         disk::replace(&self.path, &bytes)
     }
 }
+
+/// How much longer new tokens may be than the old ones, in bytes.
+const ROOM: usize = 64 * 1024;
 
 fn unix_time() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);

@@ -80,6 +80,14 @@ impl Ticket {
         &self.tokens
     }
 
+    /// Makes sure that tokens can be stored, before the old ones are given away for them.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn rehearse(&self) -> Result<(), StoreError> {
+        self.store.rehearse()
+    }
+
     /// Stores what the authorization server gave; what it left out stays. Returns the login to use.
     ///
     /// If the user has logged in or out meanwhile, that stays instead: without a login to use, log

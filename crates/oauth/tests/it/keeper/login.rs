@@ -2,10 +2,11 @@ use std::error::Error as _;
 use std::time::Duration;
 
 use callgate_mcp::{Kind, Retry};
+use callgate_oauth::Secret;
 use callgate_oauth::callback_listener::Page;
 use callgate_oauth::keeper::{LogIn, Reason, Revocation, State};
 use callgate_oauth::registration::NeedsClientRegistration;
-use callgate_oauth::store::{ClientInfo, Login, Standing};
+use callgate_oauth::store::{ClientInfo, Login, Standing, Tokens};
 use futures_util::future::join_all;
 
 use super::provider::{Counts, Provider, Traits};
@@ -244,5 +245,25 @@ async fn nothing_that_is_shown_holds_a_token() {
     let shown = format!("{keeper:?} {alone:?} {error:?}");
     for secret in ["access-", "refresh-", "code-"] {
         assert!(!shown.contains(secret), "{secret} in {shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_login_is_replaced_by_the_next_one() {
+    let damages: [fn(&mut Tokens); 2] = [
+        |tokens| tokens.access_token = Secret::new("no\nheader"),
+        |tokens| tokens.token_type = Some("DPoP".to_owned()),
+    ];
+    for damage in damages {
+        let scene = Scene::logged_in(Traits::default()).await;
+        scene.edit_tokens(damage);
+        for _ in 0..2 {
+            let error = client(&scene.alone()).list_tools().await.unwrap_err();
+            assert_eq!(needed(&error), &Reason::Unusable);
+        }
+        let status = scene.with_person().log_in(LogIn::IfNeeded).await.unwrap();
+        assert_eq!(status.state, State::LoggedIn);
+        client(&scene.alone()).list_tools().await.unwrap();
+        assert_eq!(scene.provider.counts().logins, 1);
     }
 }

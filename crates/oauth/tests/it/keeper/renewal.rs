@@ -1,4 +1,3 @@
-use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use callgate_mcp::client::Client;
@@ -263,38 +262,63 @@ async fn a_slow_renewal_does_not_hold_up_a_token_that_works() {
 }
 
 #[tokio::test]
+async fn a_refresh_token_is_not_spent_on_tokens_that_cannot_be_saved() {
+    let scene = Scene::logged_in(Traits::default()).await;
+    let before = scene.login();
+    scene.block_saves();
+    scene.provider.ledger().end_access();
+    let error = client(&scene.alone()).list_tools().await.unwrap_err();
+    assert_eq!(error.kind(), Kind::Internal);
+    assert_eq!(scene.provider.counts(), refreshes(0));
+    assert_eq!(scene.login(), before);
+
+    // That process is gone, and the next one finds a login that works.
+    scene.unblock_saves();
+    client(&scene.alone()).list_tools().await.unwrap();
+    assert_eq!(scene.provider.counts(), refreshes(1));
+}
+
+#[tokio::test]
+async fn a_token_that_still_works_does_not_wait_for_room_on_the_disk() {
+    let scene = Scene::logged_in(Traits::default()).await;
+    scene.age(3500.0, 3600.0);
+    scene.block_saves();
+    let client = client(&scene.alone());
+    for _ in 0..3 {
+        client.list_tools().await.unwrap();
+    }
+    assert_eq!(scene.provider.counts(), refreshes(0));
+}
+
+#[tokio::test]
 async fn a_renewed_token_that_cannot_be_saved_yet_is_not_lost() {
     let scene = Scene::logged_in(Traits::default()).await;
-    let directory = scene.place.path("");
-    let set_mode = |mode| {
-        let permissions = std::fs::Permissions::from_mode(mode);
-        std::fs::set_permissions(&directory, permissions).unwrap();
-    };
-    if rustix::process::geteuid().is_root() {
-        // Nothing is forbidden to root: something else has to be in the way of the new file.
-        std::fs::create_dir(scene.place.path("mcp-auth.json.new")).unwrap();
-    } else {
-        // The locks have to be there already.
-        scene.provider.ledger().end_access();
-        client(&scene.alone()).list_tools().await.unwrap();
-        set_mode(0o500);
-    }
     let before = scene.login();
-    let client = client(&scene.alone());
+    let keeper = scene.alone();
+    let client = client(&keeper);
     scene.provider.ledger().end_access();
-    client.list_tools().await.unwrap();
+    let slow = Fault::Slow(Duration::from_millis(500));
+    scene.provider.ledger().faults.push_back(slow);
+    let block = async {
+        while !scene.provider.ledger().faults.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        scene.block_saves();
+    };
+    let (reply, ()) = tokio::join!(client.list_tools(), block);
+    reply.unwrap();
     client.list_tools().await.unwrap();
     assert_eq!(scene.login(), before);
 
-    if rustix::process::geteuid().is_root() {
-        std::fs::remove_dir(scene.place.path("mcp-auth.json.new")).unwrap();
-    } else {
-        set_mode(0o700);
-    }
-    scene.provider.ledger().end_access();
-    client.list_tools().await.unwrap();
+    scene.unblock_saves();
+    keeper.settle().await;
     assert_ne!(scene.login(), before);
-    assert_eq!(scene.provider.counts().reuses, 0);
+    scene.provider.ledger().end_access();
+    super::scene::client(&scene.alone())
+        .list_tools()
+        .await
+        .unwrap();
+    assert_eq!(scene.provider.counts(), refreshes(2));
 }
 
 #[tokio::test]

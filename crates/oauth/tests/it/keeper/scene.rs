@@ -79,7 +79,19 @@ impl Scene {
             tokens.expires_at = Some(since - ago + life);
         });
     }
+
+    /// Puts something in the way of whoever wants to save a login.
+    pub(super) fn block_saves(&self) {
+        std::fs::create_dir(self.place.path(NEW)).expect("nothing is there yet");
+    }
+
+    pub(super) fn unblock_saves(&self) {
+        std::fs::remove_dir(self.place.path(NEW)).expect("it is there");
+    }
 }
+
+/// The file that a login is written to before it takes the place of the old one.
+const NEW: &str = "mcp-auth.json.new";
 
 /// A client whose requests have the tokens of `keeper`.
 pub(super) fn client(keeper: &Arc<Keeper>) -> Client {

@@ -46,6 +46,23 @@ async fn without_a_person_the_caller_is_told_which_scopes_to_ask_for() {
 }
 
 #[tokio::test]
+async fn more_that_was_asked_for_in_another_process_is_used() {
+    let scene = Scene::logged_in(Traits::default()).await;
+    let waiting = client(&scene.alone());
+    waiting.list_tools().await.unwrap();
+    scene.provider.ledger().traits.scope = "admin";
+    for _ in 0..5 {
+        // However often it is tried, the caller is told what would help.
+        let error = waiting.list_tools().await.unwrap_err();
+        let scopes = Scopes::parse("basic admin");
+        assert_eq!(needed(&error), &Reason::Scopes { scopes });
+    }
+    client(&scene.with_person()).list_tools().await.unwrap();
+    assert_eq!(scene.person.asked(), 2);
+    waiting.list_tools().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_person_who_logs_in_gets_what_they_asked_for_and_what_the_server_needs() {
     let scene = Scene::new(Traits::default()).await;
     let mut config = scene.config();
