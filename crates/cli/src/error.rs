@@ -26,6 +26,8 @@ pub(crate) enum Exit {
     Unreachable = 4,
     /// The tool failed or does not exist.
     ToolFailed = 5,
+    /// The command was told to end before it was done.
+    Interrupted = 130,
 }
 
 /// The next step when a server cannot be reached.

@@ -3,7 +3,7 @@
 //! # Layout
 //! - `args`: what can be typed. `command`: one file per command.
 //! - `target`: a server that is given on the command line, reached with `credentials`.
-//! - `arguments`: those of a tool call.
+//! - `arguments`: those of a tool call. `stop`: being told to end.
 //! - `logins`: the logins of the user. `consent`, `client_choice`: how to get one, and as which client.
 //! - `access`: who may ask a server of ours. `data_dir`, `token`: state on disk.
 //! - `error`, `login_error`, `output`: what the user sees.
@@ -20,6 +20,7 @@ mod error;
 mod login_error;
 mod logins;
 mod output;
+mod stop;
 mod target;
 mod token;
 

@@ -1,9 +1,10 @@
 use std::env;
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use callgate_mcp::Service;
 use callgate_mcp::client::{CallOptions, Client};
 use callgate_mcp::transport::child::{ChildConfig, Environment, Supervisor};
@@ -11,11 +12,13 @@ use callgate_mcp::transport::http::client::Config;
 use callgate_mcp::upstream::{self, Process, Remote};
 use callgate_mcp::wire::implementation::Implementation;
 use callgate_oauth::keeper::Keeper;
+use tokio::time::timeout;
 
 use crate::args::Reach;
 use crate::credentials::Credentials;
-use crate::error::CommandError;
+use crate::error::{CommandError, Exit};
 use crate::logins::http_url;
+use crate::stop;
 
 /// A server that is given on the command line, for as long as one command needs it.
 pub(crate) struct Target {
@@ -55,8 +58,35 @@ impl Target {
         Ok(Self { client, server })
     }
 
+    /// Does `work` with the server, and closes it then.
+    ///
+    /// Who is told to end meanwhile does so soon, but not at once: a token that is being renewed would be lost.
+    ///
+    /// # Errors
+    /// Those of `work`, or it was not finished.
+    pub(crate) async fn finish<T>(
+        self,
+        work: impl Future<Output = Result<T, CommandError>>,
+    ) -> Result<T, CommandError> {
+        let mut stop = pin!(stop::signal().context("cannot listen for signals")?);
+        let done = tokio::select! {
+            done = work => Some(done),
+            () = &mut stop => None,
+        };
+        let mut close = pin!(self.close());
+        if let Some(done) = done {
+            tokio::select! {
+                () = &mut close => return done,
+                () = &mut stop => {}
+            }
+        }
+        // It was told to hurry.
+        let _ = timeout(GRACE, close).await;
+        Err(CommandError::new(Exit::Interrupted, anyhow!("interrupted")))
+    }
+
     /// Stops what was started, and all that it started.
-    pub(crate) async fn close(self) {
+    async fn close(self) {
         match self.server {
             Server::Process(process) => process.close().await,
             Server::Remote { remote, keeper } => {
@@ -68,6 +98,9 @@ impl Target {
         }
     }
 }
+
+/// How long a login may be renewed once the command has been told to end.
+const GRACE: Duration = Duration::from_secs(10);
 
 impl Server {
     fn service(&self) -> Arc<dyn Service> {

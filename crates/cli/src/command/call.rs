@@ -26,11 +26,10 @@ pub(crate) async fn run(
             .hint("run `callgate list` with the same server to see its tools"));
     };
     let target = Target::connect(&args.reach, url, data_dir)?;
-    let result = call(&target.client, tool, words).await;
+    let client = target.client.clone();
     // The user need not wait for the end of what was started.
-    let printed = result.and_then(|result| print(&result, json));
-    target.close().await;
-    printed
+    let work = async { print(&call(&client, tool, words).await?, json) };
+    target.finish(work).await
 }
 
 async fn call(

@@ -15,13 +15,10 @@ pub(crate) async fn run(
     json: bool,
 ) -> Result<(), CommandError> {
     let target = Target::connect(&args.reach, args.url.as_deref(), data_dir)?;
-    let tools = target.client.list_tools().await;
+    let client = target.client.clone();
     // The user need not wait for the end of what was started.
-    let printed = tools
-        .map_err(CommandError::from)
-        .and_then(|tools| print(&tools, json));
-    target.close().await;
-    printed
+    let work = async { print(&client.list_tools().await?, json) };
+    target.finish(work).await
 }
 
 fn print(tools: &[Tool], json: bool) -> Result<(), CommandError> {

@@ -1,4 +1,3 @@
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,6 +11,7 @@ use callgate_tools::workspace::{self, Workspace};
 use crate::access::Access;
 use crate::args::Serve;
 use crate::error::{CommandError, Exit};
+use crate::stop;
 
 /// Serves the built-in tools until the client leaves or the user stops it.
 pub(crate) async fn run(args: &Serve, data_dir: Option<&Path>) -> Result<(), CommandError> {
@@ -59,7 +59,7 @@ async fn serve_http(
             .hint("pick another port with --listen 127.0.0.1:PORT")
         })?;
     // Before anybody is told that we listen, so that no signal finds us unprepared.
-    let stop = stop_signal().context("cannot listen for signals")?;
+    let stop = stop::signal().context("cannot listen for signals")?;
     println!("listening on http://{}/mcp", server.local_addr());
     if let Some(notice) = access.notice {
         eprintln!("{notice}");
@@ -71,27 +71,4 @@ async fn serve_http(
     });
     server.run().await;
     Ok(())
-}
-
-/// Ends when the user or the system asks for an end; listens from now on.
-fn stop_signal() -> io::Result<impl Future<Output = ()>> {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        Ok(async move {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-        })
-    }
-    #[cfg(not(unix))]
-    Ok(async {
-        // Without signals the server just goes on.
-        if tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    })
 }

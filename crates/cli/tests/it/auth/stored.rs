@@ -1,6 +1,6 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use super::expected::logged_in;
 use crate::fixture::{Home, Ran};
@@ -58,6 +58,35 @@ fn no_command_ends_before_the_renewal_that_it_began() {
     provider.end_access_tokens();
     let ran = home.run(&["call", url, "whoami"]);
     assert_eq!(ran, Ran::printed("somebody who may read\n"));
+}
+
+#[test]
+fn whoever_is_told_to_end_keeps_what_is_given_only_once() {
+    let (home, provider) = (Home::new(), Provider::start(Settings::default()));
+    let url = &provider.url;
+    home.log_in(url, &[]);
+    // Whether the token has ended, so that the call waits for another one, or only most of its life is over.
+    for member in ["expiresAt", "issuedAt"] {
+        provider.events();
+        home.edit_login(url, |login| login["tokens"][member] = 1.into());
+        provider.keep_waiting(true);
+        let mut command = home.command(&["call", url, "whoami"]);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = child.spawn().unwrap();
+        provider.somebody_waits();
+        let pid = child.id().to_string();
+        let sent = Command::new("kill").args(["-TERM", &pid]).status().unwrap();
+        assert!(sent.success());
+        provider.keep_waiting(false);
+        // The token may come before the signal does.
+        let exit = child.wait().unwrap().code();
+        assert!(matches!(exit, Some(0 | 130)), "{member} {exit:?}");
+        assert_eq!(provider.events(), ["refresh_token of registered"]);
+
+        provider.end_access_tokens();
+        let ran = home.run(&["call", url, "whoami"]);
+        assert_eq!(ran, Ran::printed("somebody who may read\n"), "{member}");
+    }
 }
 
 #[test]

@@ -52,6 +52,8 @@ pub(super) struct State {
     /// Whether the token endpoint has a bad moment.
     pub(super) is_unavailable: bool,
     keeps_waiting: bool,
+    /// How many wait.
+    kept_waiting: usize,
     issued: usize,
 }
 
@@ -118,6 +120,16 @@ impl Provider {
         self.world.changed.notify_all();
     }
 
+    /// Waits until somebody is kept waiting.
+    pub(crate) fn somebody_waits(&self) {
+        let state = self.world.state();
+        let waits = self
+            .world
+            .changed
+            .wait_while(state, |it| it.kept_waiting == 0);
+        drop(waits.unwrap());
+    }
+
     /// Gives the token endpoint a bad moment, or ends it.
     pub(crate) fn be_unavailable(&self, is_unavailable: bool) {
         self.world.state().is_unavailable = is_unavailable;
@@ -131,9 +143,13 @@ impl World {
 
     /// The state, once the token endpoint may answer.
     pub(super) fn state_of_tokens(&self) -> MutexGuard<'_, State> {
-        let state = self.state();
+        let mut state = self.state();
+        state.kept_waiting += 1;
+        self.changed.notify_all();
         let may_answer = self.changed.wait_while(state, |state| state.keeps_waiting);
-        may_answer.unwrap()
+        let mut state = may_answer.unwrap();
+        state.kept_waiting -= 1;
+        state
     }
 }
 
