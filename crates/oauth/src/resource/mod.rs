@@ -12,6 +12,8 @@ mod algorithm;
 mod claims;
 mod description;
 mod flaw;
+#[doc(hidden)]
+pub mod fuzzing;
 mod key_set;
 mod keys;
 mod name;

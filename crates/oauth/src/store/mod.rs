@@ -13,6 +13,8 @@ mod disk;
 mod document;
 mod entry;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod import;
 mod lock;
 mod login;
