@@ -5,6 +5,7 @@ use callgate_mcp::{Error, Kind};
 use serde::Serialize;
 
 use crate::login_error::{self, SEND_A_TOKEN};
+use crate::output::visible;
 
 /// A failed command: what went wrong, what to do next, and the exit code.
 #[derive(Debug)]
@@ -88,7 +89,7 @@ impl CommandError {
         ExitCode::from(self.exit as u8)
     }
 
-    /// The error and its causes, without those that are told already.
+    /// The error and its causes, without those that are told already. Some of the words may be a stranger's.
     fn message(&self) -> String {
         let mut message = String::new();
         for cause in self.source.chain() {
@@ -99,7 +100,7 @@ impl CommandError {
                 message = format!("{message}: {cause}");
             }
         }
-        message
+        visible(&message)
     }
 }
 
@@ -140,5 +141,16 @@ impl From<Error> for CommandError {
 impl From<std::io::Error> for CommandError {
     fn from(error: std::io::Error) -> Self {
         Self::new(Exit::Unexpected, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CommandError;
+
+    #[test]
+    fn strangers_cannot_write_to_the_terminal() {
+        let error = CommandError::usage("the server said \u{1b}[2J");
+        assert_eq!(error.message(), "the server said \\u{1b}[2J");
     }
 }

@@ -16,7 +16,7 @@ pub(crate) fn table(rows: &[(String, String)]) -> io::Result<()> {
         .unwrap_or(0);
     for (name, about) in rows {
         let row = format!("{name:width$}  {about}");
-        line(row.trim_end().as_bytes())?;
+        text(row.trim_end())?;
     }
     Ok(())
 }

@@ -52,7 +52,8 @@ impl fmt::Display for ProviderError {
 
 impl std::error::Error for ProviderError {}
 
-fn shown(text: &str) -> String {
+/// A stranger's words as they are shown.
+pub(crate) fn shown(text: &str) -> String {
     let visible = |c: char| if is_hidden(c) { ' ' } else { c };
     text.chars().take(MAX_SHOWN).map(visible).collect()
 }

@@ -2,6 +2,7 @@ use serde::de::DeserializeOwned;
 use url::Url;
 
 use crate::endpoint::{self, EndpointError};
+use crate::provider::shown;
 
 /// Says why a metadata document is not used.
 #[derive(Debug, thiserror::Error)]
@@ -10,7 +11,7 @@ pub enum MetadataError {
     #[error("the metadata is malformed")]
     Malformed(#[source] serde_json::Error),
     /// It describes another server than the one that was contacted.
-    #[error("the metadata is for {resource}, not for {server}")]
+    #[error("the metadata is for {}, not for {server}", shown(resource))]
     Resource {
         /// What the document describes.
         resource: String,
@@ -21,7 +22,7 @@ pub enum MetadataError {
     #[error("the metadata names no authorization server")]
     NoAuthorizationServer,
     /// It is that of another issuer.
-    #[error("the metadata is of the issuer {found}, not of {expected}")]
+    #[error("the metadata is of the issuer {}, not of {expected}", shown(found))]
     Issuer {
         /// The issuer that the document names.
         found: String,
@@ -29,7 +30,7 @@ pub enum MetadataError {
         expected: String,
     },
     /// It names an address that is not used.
-    #[error("{name} {url:?} is not used: {reason}")]
+    #[error("{name} {:?} is not used: {reason}", shown(url))]
     Endpoint {
         /// The member of the document or of the challenge.
         name: &'static str,
@@ -72,4 +73,35 @@ pub(super) fn well_known(base: &Url, name: &str, path: &str) -> Url {
         path.trim_end_matches('/')
     ));
     url
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MetadataError;
+    use crate::endpoint::EndpointError;
+
+    #[test]
+    fn strangers_cannot_write_to_the_terminal() {
+        let hostile = format!("\u{1b}[2J\u{202e}{}", "x".repeat(1 << 20));
+        let errors = [
+            MetadataError::Resource {
+                resource: hostile.clone(),
+                server: "https://a.example".parse().unwrap(),
+            },
+            MetadataError::Issuer {
+                found: hostile.clone(),
+                expected: "https://a.example".to_owned(),
+            },
+            MetadataError::Endpoint {
+                name: "token_endpoint",
+                url: hostile,
+                reason: EndpointError::Syntax,
+            },
+        ];
+        for error in errors.map(|error| error.to_string()) {
+            assert!(error.contains("[2J x"), "{error}");
+            assert!(!error.contains(['\u{1b}', '\u{202e}']), "{error}");
+            assert!(error.len() < 400, "{}", error.len());
+        }
+    }
 }
