@@ -42,6 +42,7 @@ pub(super) struct Token {
     /// What proves that the token is ours, if it is bound to a key.
     pub(super) prover: Option<Arc<Prover>>,
     source: Source,
+    since: Instant,
     /// Whether the server has accepted a request since the token is in use.
     is_accepted: bool,
     renewal_time: Option<f64>,
@@ -153,7 +154,8 @@ impl Held {
         if self.has_other_than(used) || wants_nonce && token.prover.is_some() {
             return Plan::SendAgain;
         }
-        if token.is_accepted || token.tokens.has_expired(now) {
+        let is_new = token.since.elapsed() < NEWNESS;
+        if token.is_accepted || token.tokens.has_expired(now) || !is_new {
             return Plan::Recover;
         }
         match token.source {
@@ -227,6 +229,8 @@ impl Held {
     }
 }
 
+/// How long a token that is refused counts as one that was never good, and not as one that has ended.
+const NEWNESS: Duration = Duration::from_secs(30);
 /// How long an authorization server is left alone after the first failure, and after many.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -253,6 +257,7 @@ impl Token {
             header,
             prover,
             source,
+            since: Instant::now(),
             is_accepted: false,
         })
     }
@@ -272,7 +277,7 @@ mod tests {
 
     use http::HeaderValue;
 
-    use super::{Held, Plan, Source};
+    use super::{Held, NEWNESS, Plan, Source};
     use crate::keeper::error::KeeperError;
     use crate::store::{Login, Tokens};
     use crate::{Challenge, Scopes, Secret, dpop};
@@ -386,6 +391,19 @@ mod tests {
         assert_eq!(plan(&mut held, "b"), expected("a b"));
         let other = held.forbidden(Some(&header("Bearer old")), &challenge("e"));
         assert_eq!(other, Plan::SendAgain);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_token_that_lay_unused_is_renewed_like_any_other() {
+        let used = header("Bearer t");
+        for source in [Source::Renewal, Source::Login] {
+            let held = held(tokens("t"), source);
+            let plan = held.unauthorized(Some(&used), false, NOW);
+            assert_eq!(plan, Plan::LookAgain(source));
+            tokio::time::advance(NEWNESS).await;
+            let plan = held.unauthorized(Some(&used), false, NOW);
+            assert_eq!(plan, Plan::Recover, "{source:?}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

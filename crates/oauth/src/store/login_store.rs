@@ -108,8 +108,9 @@ impl Store {
     /// Does all that an edit does, except to put anything in the place of the file.
     pub(super) fn rehearse(&self) -> Result<(), StoreError> {
         let _lock = self.lock()?;
-        let bytes = self.repaired()?.to_bytes();
-        disk::rehearse(&self.path, bytes.len() + ROOM)
+        let length = self.repaired()?.to_bytes().len() + ROOM;
+        self.check_length(length)?;
+        disk::rehearse(&self.path, length)
     }
 
     fn lock(&self) -> Result<Lock, StoreError> {
@@ -149,13 +150,18 @@ impl Store {
 
     fn write(&self, document: &Document) -> Result<(), StoreError> {
         let bytes = document.to_bytes();
-        if bytes.len() > self.limits.bytes {
-            return Err(StoreError::TooLarge {
-                path: self.path.clone(),
-                limit: self.limits.bytes,
-            });
-        }
+        self.check_length(bytes.len())?;
         disk::replace(&self.path, &bytes)
+    }
+
+    fn check_length(&self, length: usize) -> Result<(), StoreError> {
+        if length <= self.limits.bytes {
+            return Ok(());
+        }
+        Err(StoreError::TooLarge {
+            path: self.path.clone(),
+            limit: self.limits.bytes,
+        })
     }
 }
 

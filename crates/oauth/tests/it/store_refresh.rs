@@ -1,5 +1,5 @@
 use callgate_oauth::Secret;
-use callgate_oauth::store::{Login, Refresh, StoreError, Ticket, Tokens};
+use callgate_oauth::store::{Limits, Login, Refresh, Store, StoreError, Ticket, Tokens};
 
 use crate::store_fixture::{Place, login, tokens};
 
@@ -52,6 +52,35 @@ fn whoever_comes_second_uses_what_the_first_has_got() {
         panic!("there is another token: {refresh:?}");
     };
     assert_eq!(found, login("at-2", Some("rt-2")));
+}
+
+#[test]
+fn whether_tokens_can_be_stored_is_known_before() {
+    let place = stored(login("at-1", Some("rt-1")));
+    ticket(&place).rehearse().expect("nothing is in the way");
+    let before = (place.read(), place.files());
+
+    let room = 64 * 1024;
+    let limits = |bytes| Limits {
+        bytes,
+        ..Limits::default()
+    };
+    for (bytes, fits) in [(0, true), (1, false)] {
+        let limits = limits(before.0.len() + room - bytes);
+        let store = Store::new(place.file(), limits);
+        let refresh = store.begin_refresh("a", &Secret::new("at-1"));
+        let Ok(Refresh::Ours(ticket)) = refresh else {
+            panic!("{refresh:?}");
+        };
+        let outcome = ticket.rehearse();
+        let is_too_large = matches!(outcome, Err(StoreError::TooLarge { .. }));
+        assert_eq!((outcome.is_ok(), is_too_large), (fits, !fits));
+    }
+    let ticket = ticket(&place);
+    assert_eq!((place.read(), place.files()), before);
+    std::fs::create_dir(place.path("mcp-auth.json.new")).expect("it is free");
+    let outcome = ticket.rehearse();
+    assert!(matches!(outcome, Err(StoreError::Io { .. })), "{outcome:?}");
 }
 
 #[test]
