@@ -16,6 +16,9 @@ use crate::person::Ran;
 /// The binary under test.
 const CALLGATE: &str = env!("CARGO_BIN_EXE_callgate");
 
+/// What our own server serves.
+const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/interop/peers");
+
 /// How long a token lives that is not to live long.
 const MOMENT: Duration = Duration::from_secs(4);
 
@@ -26,9 +29,19 @@ pub(crate) struct World {
     server: String,
     issuer: String,
     resource: Mutex<Server>,
+    /// How the server is started, unless it is its own authorization server.
+    kind: Kind,
     /// None if the server is its own.
-    _authorization_server: Option<Server>,
+    authorization_server: Mutex<Option<Server>>,
     dir: TempDir,
+}
+
+/// What the server that wants tokens is made with.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Fastmcp,
+    Ours,
+    OwnIssuer,
 }
 
 /// A user's empty home.
@@ -48,24 +61,12 @@ impl World {
 
     /// The same, with an authorization server that trusts the certificates in a file besides its own.
     pub(crate) fn trusting(roots: Option<PathBuf>) -> Option<Self> {
-        Self::around(roots, |peers, issuer, _| {
-            let mut resource = peers.python("resource_server.py");
-            resource.args([issuer, "0", "mcp:basic"]);
-            resource
-        })
+        Self::with(Kind::Fastmcp, roots)
     }
 
     /// The same with our own server, which has the tools for a workspace.
     pub(crate) fn with_our_server() -> Option<Self> {
-        Self::around(None, |_, issuer, dir| {
-            let mut resource = Command::new(CALLGATE);
-            let address = format!("127.0.0.1:{}", free_port());
-            resource
-                .args(["serve", "--listen", &address, "--issuer", issuer])
-                .args(["--scope", "mcp:basic", "--workspace"])
-                .arg(dir);
-            resource
-        })
+        Self::with(Kind::Ours, None)
     }
 
     /// The same with a server that is its own authorization server, and whose tokens do not live long.
@@ -79,44 +80,69 @@ impl World {
             server: server.url().to_owned(),
             issuer: server.url().trim_end_matches("/mcp").to_owned(),
             resource: Mutex::new(server),
-            _authorization_server: None,
+            kind: Kind::OwnIssuer,
+            authorization_server: Mutex::new(None),
             dir,
         })
     }
 
-    fn around(
-        roots: Option<PathBuf>,
-        resource: impl FnOnce(&Peers, &str, &Path) -> Command,
-    ) -> Option<Self> {
+    fn with(kind: Kind, roots: Option<PathBuf>) -> Option<Self> {
         let peers = Peers::find()?;
         let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("lifetime"), "3600").unwrap();
-        fs::write(dir.path().join("events"), "").unwrap();
+        let files = [
+            ("lifetime", "3600"),
+            ("age", "0"),
+            ("keys", "0"),
+            ("events", ""),
+        ];
+        for (name, content) in files {
+            fs::write(dir.path().join(name), content).unwrap();
+        }
         let mut issuer = peers.node("authorization_server.mjs");
-        issuer.arg(dir.path());
+        issuer.arg(dir.path()).arg("0");
         issuer.envs(roots.map(|roots| ("NODE_EXTRA_CA_CERTS", roots)));
         let issuer = Server::start(&mut issuer, &dir.path().join("issuer.log"));
-        let mut resource = resource(&peers, issuer.url(), dir.path());
+        let port = free_port();
+        let mut resource = kind.command(&peers, issuer.url(), port, &["mcp:basic"]);
         let resource = Server::start(&mut resource, &dir.path().join("resource.log"));
         Some(Self {
             peers,
             server: resource.url().to_owned(),
             issuer: issuer.url().to_owned(),
             resource: Mutex::new(resource),
-            _authorization_server: Some(issuer),
+            kind,
+            authorization_server: Mutex::new(Some(issuer)),
             dir,
         })
     }
 
     /// Starts the server again, and lets it want these scopes.
     pub(crate) fn restart_server(&self, scopes: &[&str]) {
-        let url: Url = self.server.parse().unwrap();
-        let port = url.port().unwrap().to_string();
-        let mut resource = self.peers.python("resource_server.py");
-        resource.args([self.issuer(), &port]).args(scopes);
+        let port = port_of(&self.server);
+        let mut resource = self.kind.command(&self.peers, &self.issuer, port, scopes);
         let mut running = self.resource.lock().unwrap();
         running.stop();
         *running = Server::start(&mut resource, &self.dir.path().join("resource.log"));
+    }
+
+    /// Ends the authorization server.
+    pub(crate) fn stop_issuer(&self) {
+        self.authorization_server.lock().unwrap().take();
+    }
+
+    /// Starts the authorization server again; it has forgotten everything but its first key.
+    pub(crate) fn start_issuer(&self) {
+        let mut issuer = self.peers.node("authorization_server.mjs");
+        issuer
+            .arg(self.dir.path())
+            .arg(port_of(&self.issuer).to_string());
+        let issuer = Server::start(&mut issuer, &self.dir.path().join("issuer.log"));
+        *self.authorization_server.lock().unwrap() = Some(issuer);
+    }
+
+    /// From now on, the authorization server signs with another key and publishes only that.
+    pub(crate) fn rotate_keys(&self) {
+        fs::write(self.dir.path().join("keys"), "1").unwrap();
     }
 
     /// The server that wants tokens.
@@ -134,6 +160,11 @@ impl World {
         fs::write(self.dir.path().join("lifetime"), seconds).unwrap();
     }
 
+    /// From now on, tokens were issued that long ago.
+    pub(crate) fn tokens_are_old(&self, age: Duration) {
+        fs::write(self.dir.path().join("age"), age.as_secs().to_string()).unwrap();
+    }
+
     /// What the authorization server was asked for and by whom, and how it answered, since the last time.
     pub(crate) fn events(&self) -> Vec<Event> {
         let path = self.dir.path().join("events");
@@ -148,6 +179,31 @@ impl World {
             callback_port: free_port(),
             dir: tempfile::tempdir().unwrap(),
         }
+    }
+}
+
+impl Kind {
+    fn command(self, peers: &Peers, issuer: &str, port: u16, scopes: &[&str]) -> Command {
+        let mut command = match self {
+            Self::Fastmcp => {
+                let mut fastmcp = peers.python("resource_server.py");
+                fastmcp.args([issuer, &port.to_string()]);
+                fastmcp
+            }
+            Self::Ours => {
+                let mut ours = Command::new(CALLGATE);
+                let address = format!("127.0.0.1:{port}");
+                ours.args(["serve", "--listen", &address, "--issuer", issuer]);
+                ours.args(["--workspace", WORKSPACE]);
+                ours
+            }
+            Self::OwnIssuer => panic!("it has nobody else to issue tokens"),
+        };
+        for scope in scopes {
+            command.args(matches!(self, Self::Ours).then_some("--scope"));
+            command.arg(scope);
+        }
+        command
     }
 }
 
@@ -213,6 +269,11 @@ impl Home<'_> {
     pub(crate) fn store(&self) -> PathBuf {
         self.path().join(".local/share/callgate/mcp-auth.json")
     }
+}
+
+fn port_of(url: &str) -> u16 {
+    let url: Url = url.parse().unwrap();
+    url.port().unwrap()
 }
 
 /// A port that was free a moment ago.
