@@ -13,7 +13,7 @@ fn expected(version: &str) -> Value {
     json!({
         "version": version,
         "tools": ["workspace_list", "workspace_read", "workspace_write"],
-        "failed": false,
+        "note": {"path": "note", "content": "remember", "size": 8},
     })
 }
 

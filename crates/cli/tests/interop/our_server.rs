@@ -31,13 +31,7 @@ impl Home<'_> {
     }
 }
 
-/// What the authorization server was asked for since the last time, and how it answered.
-fn asked(world: &World) -> Vec<String> {
-    let events = world.events().into_iter();
-    events.map(|event| event.what).collect()
-}
-
-/// The challenge of the server, after its scheme, where it wants `scope`.
+/// The challenge of a server that wants `scope`.
 fn challenge(world: &World, error: &str, scope: &str) -> String {
     let base = world.server().trim_end_matches("/mcp");
     let metadata = format!("{base}/.well-known/oauth-protected-resource/mcp");
@@ -74,17 +68,17 @@ fn our_client_logs_in_to_our_server() {
     assert_eq!(refused.exit, Some(3), "{refused:?}");
     home.log_in(&[], None).success();
     let expected = ["registration ok", "token authorization_code ok"];
-    assert_eq!(asked(&world), expected);
+    assert_eq!(world.asked(), expected);
     let said = claims(&home.access_token());
     let expected = (&json!(world.issuer()), &json!(world.server()));
     assert_eq!((&said["iss"], &said["aud"]), expected);
 
     let tools = home.list().success();
     assert!(tools.contains("workspace_read"), "{tools}");
-    let read = ["workspace_read", "path=browser.mjs"];
+    let read = ["workspace_read", "path=note"];
     let read = Ran::of(home.callgate("call").args(read)).success();
-    assert!(read.contains("A person with a browser"), "{read}");
-    assert_eq!(asked(&world), [""; 0]);
+    assert!(read.contains("remember"), "{read}");
+    assert_eq!(world.asked(), [""; 0]);
 }
 
 #[test]
@@ -157,7 +151,7 @@ fn a_token_that_has_expired_is_refused_and_renewed() {
     );
     home.list().success();
     home.list().success();
-    assert_eq!(asked(&world), ["token refresh_token ok"]);
+    assert_eq!(world.asked(), ["token refresh_token ok"]);
 }
 
 #[test]
@@ -187,7 +181,7 @@ fn no_login_is_lost_while_the_issuer_is_away() {
     while home.list().exit == Some(4) && Instant::now() < patience {}
     home.list().success();
     assert_eq!(fs::read(home.store()).unwrap(), login);
-    assert_eq!(asked(&world), [""; 0]);
+    assert_eq!(world.asked(), [""; 0]);
 }
 
 #[test]
@@ -206,7 +200,7 @@ fn a_new_key_of_the_issuer_is_good_at_once_and_the_old_one_no_longer() {
     for _ in 0..2 {
         early.list().success();
     }
-    assert_eq!(asked(&world), ["token refresh_token ok"]);
+    assert_eq!(world.asked(), ["token refresh_token ok"]);
 }
 
 #[test]

@@ -16,9 +16,6 @@ use crate::person::Ran;
 /// The binary under test.
 const CALLGATE: &str = env!("CARGO_BIN_EXE_callgate");
 
-/// What our own server serves.
-const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/interop/peers");
-
 /// How long a token lives that is not to live long.
 const MOMENT: Duration = Duration::from_secs(4);
 
@@ -29,7 +26,6 @@ pub(crate) struct World {
     server: String,
     issuer: String,
     resource: Mutex<Server>,
-    /// How the server is started, unless it is its own authorization server.
     kind: Kind,
     /// None if the server is its own.
     authorization_server: Mutex<Option<Server>>,
@@ -64,7 +60,7 @@ impl World {
         Self::with(Kind::Fastmcp, roots)
     }
 
-    /// The same with our own server, which has the tools for a workspace.
+    /// The same with our own server, which has the tools for a workspace with a note in it.
     pub(crate) fn with_our_server() -> Option<Self> {
         Self::with(Kind::Ours, None)
     }
@@ -73,14 +69,15 @@ impl World {
     pub(crate) fn in_one() -> Option<Self> {
         let peers = Peers::find()?;
         let dir = tempfile::tempdir().unwrap();
-        let mut server = peers.python("own_issuer.py");
+        let kind = Kind::OwnIssuer;
+        let mut server = kind.command((&peers, dir.path()), "", 0, &[]);
         let server = Server::start(&mut server, &dir.path().join("server.log"));
         Some(Self {
             peers,
             server: server.url().to_owned(),
             issuer: server.url().trim_end_matches("/mcp").to_owned(),
             resource: Mutex::new(server),
-            kind: Kind::OwnIssuer,
+            kind,
             authorization_server: Mutex::new(None),
             dir,
         })
@@ -89,11 +86,13 @@ impl World {
     fn with(kind: Kind, roots: Option<PathBuf>) -> Option<Self> {
         let peers = Peers::find()?;
         let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("workspace")).unwrap();
         let files = [
             ("lifetime", "3600"),
             ("age", "0"),
             ("keys", "0"),
             ("events", ""),
+            ("workspace/note", "remember"),
         ];
         for (name, content) in files {
             fs::write(dir.path().join(name), content).unwrap();
@@ -102,8 +101,13 @@ impl World {
         issuer.arg(dir.path()).arg("0");
         issuer.envs(roots.map(|roots| ("NODE_EXTRA_CA_CERTS", roots)));
         let issuer = Server::start(&mut issuer, &dir.path().join("issuer.log"));
-        let port = free_port();
-        let mut resource = kind.command(&peers, issuer.url(), port, &["mcp:basic"]);
+        // The name of our server has its port in it, so it has to be known before.
+        let port = match kind {
+            Kind::Ours => free_port(),
+            Kind::Fastmcp | Kind::OwnIssuer => 0,
+        };
+        let place = (&peers, dir.path());
+        let mut resource = kind.command(place, issuer.url(), port, &["mcp:basic"]);
         let resource = Server::start(&mut resource, &dir.path().join("resource.log"));
         Some(Self {
             peers,
@@ -119,7 +123,8 @@ impl World {
     /// Starts the server again, and lets it want these scopes.
     pub(crate) fn restart_server(&self, scopes: &[&str]) {
         let port = port_of(&self.server);
-        let mut resource = self.kind.command(&self.peers, &self.issuer, port, scopes);
+        let place = (&self.peers, self.dir.path());
+        let mut resource = self.kind.command(place, &self.issuer, port, scopes);
         let mut running = self.resource.lock().unwrap();
         running.stop();
         *running = Server::start(&mut resource, &self.dir.path().join("resource.log"));
@@ -173,6 +178,12 @@ impl World {
         events.lines().map(Event::parse).collect()
     }
 
+    /// The same, without who and for what.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        let events = self.events().into_iter();
+        events.map(|event| event.what).collect()
+    }
+
     pub(crate) fn home(&self) -> Home<'_> {
         Home {
             world: self,
@@ -183,27 +194,26 @@ impl World {
 }
 
 impl Kind {
-    fn command(self, peers: &Peers, issuer: &str, port: u16, scopes: &[&str]) -> Command {
-        let mut command = match self {
+    /// What starts it on `port`, with its files in `dir`.
+    fn command(self, place: (&Peers, &Path), issuer: &str, port: u16, scopes: &[&str]) -> Command {
+        let (peers, dir) = place;
+        match self {
             Self::Fastmcp => {
                 let mut fastmcp = peers.python("resource_server.py");
-                fastmcp.args([issuer, &port.to_string()]);
+                fastmcp.args([issuer, &port.to_string()]).args(scopes);
                 fastmcp
             }
             Self::Ours => {
                 let mut ours = Command::new(CALLGATE);
                 let address = format!("127.0.0.1:{port}");
-                ours.args(["serve", "--listen", &address, "--issuer", issuer]);
-                ours.args(["--workspace", WORKSPACE]);
+                ours.args(["serve", "--listen", &address, "--issuer", issuer])
+                    .args(scopes.iter().flat_map(|scope| ["--scope", scope]))
+                    .arg("--workspace")
+                    .arg(dir.join("workspace"));
                 ours
             }
-            Self::OwnIssuer => panic!("it has nobody else to issue tokens"),
-        };
-        for scope in scopes {
-            command.args(matches!(self, Self::Ours).then_some("--scope"));
-            command.arg(scope);
+            Self::OwnIssuer => peers.python("own_issuer.py"),
         }
-        command
     }
 }
 

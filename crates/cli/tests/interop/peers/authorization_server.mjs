@@ -11,7 +11,9 @@ import { pathToFileURL } from 'node:url';
 
 // The packages are beside the working directory, not beside this file.
 const packages = createRequire(`${process.cwd()}/`);
-const { default: Provider } = await import(pathToFileURL(packages.resolve('oidc-provider')));
+const load = (name) => import(pathToFileURL(packages.resolve(name)));
+const { default: Provider } = await load('oidc-provider');
+const { createMemoryAdapter } = await load('oidc-provider/lib/adapters/memory_adapter.js');
 
 const [directory, port] = process.argv.slice(2);
 const REDIRECT = 'http://127.0.0.1:19876/mcp/oauth/callback';
@@ -51,6 +53,9 @@ const clients = [
   },
 ];
 
+// What all providers of this process remember, so that a new key costs no login.
+const adapter = createMemoryAdapter();
+
 const told = (what) => Number(readFileSync(`${directory}/${what}`, 'utf8'));
 
 /** What the provider signs with; it has a key of its own if nothing is said. */
@@ -68,6 +73,7 @@ function makeOlder(_, __, { payload }) {
 function configuration(generation) {
   return {
     ...keys(generation),
+    adapter,
     clients,
     scopes: ['offline_access', ...SCOPES],
     pkce: { required: () => true },
@@ -113,7 +119,7 @@ async function note(ctx, next) {
   appendFileSync(`${directory}/events`, `${JSON.stringify(event)}\n`);
 }
 
-/** What answers requests; providers of one process share what they remember, so a new key costs no login. */
+/** What answers requests while the keys stay the same. */
 function provider(issuer, generation) {
   const provider = new Provider(issuer, configuration(generation));
   provider.use(note);

@@ -60,11 +60,11 @@ async def main():
         transport = streamable_http_client(URL, http_client=http_client)
         async with Client(transport, mode=MODE) as client:
             page = await client.list_tools()
-            read = await client.call_tool("workspace_read", {"path": "browser.mjs"})
+            note = await client.call_tool("workspace_read", {"path": "note"})
             known = {
                 "version": client.protocol_version,
                 "tools": [tool.name for tool in page.tools],
-                "failed": read.is_error or False,
+                "note": note.structured_content,
                 "token": memory.tokens.access_token,
             }
     json.dump(known, sys.stdout)

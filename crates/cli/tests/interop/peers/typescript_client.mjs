@@ -53,12 +53,12 @@ async function connect() {
 
 const client = await connect();
 const { tools } = await client.listTools();
-const read = await client.callTool({ name: 'workspace_read', arguments: { path: 'browser.mjs' } });
+const note = await client.callTool({ name: 'workspace_read', arguments: { path: 'note' } });
 console.log(
   JSON.stringify({
     version: client.getNegotiatedProtocolVersion(),
     tools: tools.map(({ name }) => name),
-    failed: read.isError ?? false,
+    note: note.structuredContent,
     token: known.tokens.access_token,
   }),
 );
