@@ -82,6 +82,21 @@ fn our_client_logs_in_to_our_server() {
 }
 
 #[test]
+fn tokens_are_for_the_name_of_the_server_and_not_for_its_address() {
+    let Some(world) = World::with_our_named_server() else {
+        return;
+    };
+    let home = world.home();
+    home.log_in(&[], None).success();
+    assert_eq!(claims(&home.access_token())["aud"], world.server());
+    home.list().success();
+
+    let address = world.server().replace("localhost", "127.0.0.1");
+    let refused = world.knock(Some(&world.token(&address, "mcp:basic")));
+    assert_eq!(refused.status, 401, "{refused:?}");
+}
+
+#[test]
 fn a_token_for_another_server_is_refused() {
     let Some(world) = World::with_our_server() else {
         return;

@@ -37,6 +37,8 @@ pub(crate) struct World {
 enum Kind {
     Fastmcp,
     Ours,
+    /// With a name that is not the address it listens on.
+    OursByName,
     OwnIssuer,
 }
 
@@ -63,6 +65,11 @@ impl World {
     /// The same with our own server, which has the tools for a workspace with a note in it.
     pub(crate) fn with_our_server() -> Option<Self> {
         Self::with(Kind::Ours, None)
+    }
+
+    /// The same, where our server is told what clients call it.
+    pub(crate) fn with_our_named_server() -> Option<Self> {
+        Self::with(Kind::OursByName, None)
     }
 
     /// The same with a server that is its own authorization server, and whose tokens do not live long.
@@ -103,15 +110,19 @@ impl World {
         let issuer = Server::start(&mut issuer, &dir.path().join("issuer.log"));
         // The name of our server has its port in it, so it has to be known before.
         let port = match kind {
-            Kind::Ours => free_port(),
+            Kind::Ours | Kind::OursByName => free_port(),
             Kind::Fastmcp | Kind::OwnIssuer => 0,
         };
         let place = (&peers, dir.path());
         let mut resource = kind.command(place, issuer.url(), port, &["mcp:basic"]);
         let resource = Server::start(&mut resource, &dir.path().join("resource.log"));
+        let server = match kind {
+            Kind::OursByName => by_name(port),
+            Kind::Ours | Kind::Fastmcp | Kind::OwnIssuer => resource.url().to_owned(),
+        };
         Some(Self {
             peers,
-            server: resource.url().to_owned(),
+            server,
             issuer: issuer.url().to_owned(),
             resource: Mutex::new(resource),
             kind,
@@ -212,6 +223,11 @@ impl Kind {
                     .arg(dir.join("workspace"));
                 ours
             }
+            Self::OursByName => {
+                let mut ours = Self::Ours.command(place, issuer, port, scopes);
+                ours.args(["--resource", &by_name(port)]);
+                ours
+            }
             Self::OwnIssuer => peers.python("own_issuer.py"),
         }
     }
@@ -279,6 +295,10 @@ impl Home<'_> {
     pub(crate) fn store(&self) -> PathBuf {
         self.path().join(".local/share/callgate/mcp-auth.json")
     }
+}
+
+fn by_name(port: u16) -> String {
+    format!("http://localhost:{port}/mcp")
 }
 
 fn port_of(url: &str) -> u16 {
