@@ -15,6 +15,7 @@ const SUITE: &str = "@modelcontextprotocol/conformance";
 
 /// What is installed from npm: the conformance suite, and what we are tested with.
 const PACKAGES: &[&str] = &[
+    "@modelcontextprotocol/client@2.3.1",
     // Not reachable through the dist-tag `latest`, which is a release of the previous revision.
     "@modelcontextprotocol/conformance@0.2.0-alpha.12",
     "@modelcontextprotocol/inspector@2.12.0",

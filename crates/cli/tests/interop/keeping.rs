@@ -6,12 +6,6 @@ use std::thread;
 use crate::person::Ran;
 use crate::world::{Event, Home, World};
 
-/// What the authorization server was asked for since the last time, and how it answered.
-fn asked(world: &World) -> Vec<String> {
-    let events = world.events().into_iter();
-    events.map(|event| event.what).collect()
-}
-
 /// Logs in, and waits until the token has expired.
 fn expired_login(home: &Home<'_>) {
     home.outlive_tokens_of(|| home.log_in(&[], None).success());
@@ -50,7 +44,7 @@ fn processes_that_find_an_expired_token_refresh_it_once() {
             scope.spawn(|| home.whoami().success());
         }
     });
-    assert_eq!(asked(&world), ["token refresh_token ok"]);
+    assert_eq!(world.asked(), ["token refresh_token ok"]);
 }
 
 #[test]
@@ -62,7 +56,7 @@ fn a_login_that_was_revoked_is_forgotten_but_not_the_client() {
     expired_login(&home);
     let old = fs::read(home.store()).unwrap();
     home.whoami().success();
-    assert_eq!(asked(&world), ["token refresh_token ok"]);
+    assert_eq!(world.asked(), ["token refresh_token ok"]);
 
     // As after a backup was restored: the authorization server sees a token that was used before.
     fs::write(home.store(), old).unwrap();
@@ -70,10 +64,10 @@ fn a_login_that_was_revoked_is_forgotten_but_not_the_client() {
         let refused = home.whoami();
         assert_eq!(refused.exit, Some(3), "{refused:?}");
     }
-    assert_eq!(asked(&world), ["token refresh_token invalid_grant"]);
+    assert_eq!(world.asked(), ["token refresh_token invalid_grant"]);
 
     home.log_in(&[], None).success();
-    assert_eq!(asked(&world), ["token authorization_code ok"]);
+    assert_eq!(world.asked(), ["token authorization_code ok"]);
     home.whoami().success();
 }
 
@@ -115,7 +109,7 @@ fn a_server_that_wants_more_than_before_is_given_it() {
         "registration ok",
         "token authorization_code ok",
     ];
-    assert_eq!(asked(&world), expected);
+    assert_eq!(world.asked(), expected);
     let said = home.whoami().success();
     assert!(said.ends_with(" may mcp:basic mcp:write\n"), "{said}");
 }
@@ -129,16 +123,16 @@ fn whoever_logs_out_is_forgotten_on_both_sides() {
     expired_login(&home);
     let old = fs::read(home.store()).unwrap();
     Ran::of(&mut home.callgate("logout")).success();
-    let asked_for = asked(&world);
+    let asked_for = world.asked();
     assert!(!asked_for.is_empty());
     assert!(asked_for.iter().all(|what| what == "revocation ok"));
     let refused = home.whoami();
     assert_eq!(refused.exit, Some(3), "{refused:?}");
-    assert_eq!(asked(&world), [""; 0]);
+    assert_eq!(world.asked(), [""; 0]);
 
     // Whoever has a copy of the file has nothing.
     fs::write(home.store(), old).unwrap();
     let refused = home.whoami();
     assert_eq!(refused.exit, Some(3), "{refused:?}");
-    assert_eq!(asked(&world), ["token refresh_token invalid_grant"]);
+    assert_eq!(world.asked(), ["token refresh_token invalid_grant"]);
 }

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use rcgen::{CertificateParams, KeyPair};
 
 use crate::peer::{Peers, Server};
-use crate::person::Ran;
 use crate::world::{Event, Home, World};
 
 /// Logs in, and checks that the login is good for a call and was made by `client`.
@@ -132,19 +131,6 @@ fn a_program_logs_in_as_itself() {
         resource: Some(world.server().to_owned()),
     };
     assert_eq!(world.events(), [token(), token()]);
-}
-
-#[test]
-fn our_own_server_accepts_what_the_authorization_server_issues() {
-    let Some(world) = World::with_our_server() else {
-        return;
-    };
-    let home = world.home();
-    let refused = Ran::of(&mut home.callgate("list"));
-    assert_eq!(refused.exit, Some(3), "{refused:?}");
-    home.log_in(&[], None).success();
-    let tools = Ran::of(&mut home.callgate("list")).success();
-    assert!(tools.contains("workspace_read"), "{tools}");
 }
 
 /// A key and a certificate for this machine, in files.

@@ -26,9 +26,20 @@ pub(crate) struct World {
     server: String,
     issuer: String,
     resource: Mutex<Server>,
+    kind: Kind,
     /// None if the server is its own.
-    _authorization_server: Option<Server>,
+    authorization_server: Mutex<Option<Server>>,
     dir: TempDir,
+}
+
+/// What the server that wants tokens is made with.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Fastmcp,
+    Ours,
+    /// With a name that is not the address it listens on.
+    OursByName,
+    OwnIssuer,
 }
 
 /// A user's empty home.
@@ -48,75 +59,106 @@ impl World {
 
     /// The same, with an authorization server that trusts the certificates in a file besides its own.
     pub(crate) fn trusting(roots: Option<PathBuf>) -> Option<Self> {
-        Self::around(roots, |peers, issuer, _| {
-            let mut resource = peers.python("resource_server.py");
-            resource.args([issuer, "0", "mcp:basic"]);
-            resource
-        })
+        Self::with(Kind::Fastmcp, roots)
     }
 
-    /// The same with our own server, which has the tools for a workspace.
+    /// The same with our own server, which has the tools for a workspace with a note in it.
     pub(crate) fn with_our_server() -> Option<Self> {
-        Self::around(None, |_, issuer, dir| {
-            let mut resource = Command::new(CALLGATE);
-            let address = format!("127.0.0.1:{}", free_port());
-            resource
-                .args(["serve", "--listen", &address, "--issuer", issuer])
-                .args(["--scope", "mcp:basic", "--workspace"])
-                .arg(dir);
-            resource
-        })
+        Self::with(Kind::Ours, None)
+    }
+
+    /// The same, where our server is told what clients call it.
+    pub(crate) fn with_our_named_server() -> Option<Self> {
+        Self::with(Kind::OursByName, None)
     }
 
     /// The same with a server that is its own authorization server, and whose tokens do not live long.
     pub(crate) fn in_one() -> Option<Self> {
         let peers = Peers::find()?;
         let dir = tempfile::tempdir().unwrap();
-        let mut server = peers.python("own_issuer.py");
+        let kind = Kind::OwnIssuer;
+        let mut server = kind.command((&peers, dir.path()), "", 0, &[]);
         let server = Server::start(&mut server, &dir.path().join("server.log"));
         Some(Self {
             peers,
             server: server.url().to_owned(),
             issuer: server.url().trim_end_matches("/mcp").to_owned(),
             resource: Mutex::new(server),
-            _authorization_server: None,
+            kind,
+            authorization_server: Mutex::new(None),
             dir,
         })
     }
 
-    fn around(
-        roots: Option<PathBuf>,
-        resource: impl FnOnce(&Peers, &str, &Path) -> Command,
-    ) -> Option<Self> {
+    fn with(kind: Kind, roots: Option<PathBuf>) -> Option<Self> {
         let peers = Peers::find()?;
         let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("lifetime"), "3600").unwrap();
-        fs::write(dir.path().join("events"), "").unwrap();
+        fs::create_dir(dir.path().join("workspace")).unwrap();
+        let files = [
+            ("lifetime", "3600"),
+            ("age", "0"),
+            ("keys", "0"),
+            ("events", ""),
+            ("workspace/note", "remember"),
+        ];
+        for (name, content) in files {
+            fs::write(dir.path().join(name), content).unwrap();
+        }
         let mut issuer = peers.node("authorization_server.mjs");
-        issuer.arg(dir.path());
+        issuer.arg(dir.path()).arg("0");
         issuer.envs(roots.map(|roots| ("NODE_EXTRA_CA_CERTS", roots)));
         let issuer = Server::start(&mut issuer, &dir.path().join("issuer.log"));
-        let mut resource = resource(&peers, issuer.url(), dir.path());
+        // The name of our server has its port in it, so it has to be known before.
+        let port = match kind {
+            Kind::Ours | Kind::OursByName => free_port(),
+            Kind::Fastmcp | Kind::OwnIssuer => 0,
+        };
+        let place = (&peers, dir.path());
+        let mut resource = kind.command(place, issuer.url(), port, &["mcp:basic"]);
         let resource = Server::start(&mut resource, &dir.path().join("resource.log"));
+        let server = match kind {
+            Kind::OursByName => by_name(port),
+            Kind::Ours | Kind::Fastmcp | Kind::OwnIssuer => resource.url().to_owned(),
+        };
         Some(Self {
             peers,
-            server: resource.url().to_owned(),
+            server,
             issuer: issuer.url().to_owned(),
             resource: Mutex::new(resource),
-            _authorization_server: Some(issuer),
+            kind,
+            authorization_server: Mutex::new(Some(issuer)),
             dir,
         })
     }
 
     /// Starts the server again, and lets it want these scopes.
     pub(crate) fn restart_server(&self, scopes: &[&str]) {
-        let url: Url = self.server.parse().unwrap();
-        let port = url.port().unwrap().to_string();
-        let mut resource = self.peers.python("resource_server.py");
-        resource.args([self.issuer(), &port]).args(scopes);
+        let port = port_of(&self.server);
+        let place = (&self.peers, self.dir.path());
+        let mut resource = self.kind.command(place, &self.issuer, port, scopes);
         let mut running = self.resource.lock().unwrap();
         running.stop();
         *running = Server::start(&mut resource, &self.dir.path().join("resource.log"));
+    }
+
+    /// Ends the authorization server.
+    pub(crate) fn stop_issuer(&self) {
+        self.authorization_server.lock().unwrap().take();
+    }
+
+    /// Starts the authorization server again; it has forgotten everything but its first key.
+    pub(crate) fn start_issuer(&self) {
+        let mut issuer = self.peers.node("authorization_server.mjs");
+        issuer
+            .arg(self.dir.path())
+            .arg(port_of(&self.issuer).to_string());
+        let issuer = Server::start(&mut issuer, &self.dir.path().join("issuer.log"));
+        *self.authorization_server.lock().unwrap() = Some(issuer);
+    }
+
+    /// From now on, the authorization server signs with another key and publishes only that.
+    pub(crate) fn rotate_keys(&self) {
+        fs::write(self.dir.path().join("keys"), "1").unwrap();
     }
 
     /// The server that wants tokens.
@@ -134,6 +176,11 @@ impl World {
         fs::write(self.dir.path().join("lifetime"), seconds).unwrap();
     }
 
+    /// From now on, tokens were issued that long ago.
+    pub(crate) fn tokens_are_old(&self, age: Duration) {
+        fs::write(self.dir.path().join("age"), age.as_secs().to_string()).unwrap();
+    }
+
     /// What the authorization server was asked for and by whom, and how it answered, since the last time.
     pub(crate) fn events(&self) -> Vec<Event> {
         let path = self.dir.path().join("events");
@@ -142,11 +189,46 @@ impl World {
         events.lines().map(Event::parse).collect()
     }
 
+    /// The same, without who and for what.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        let events = self.events().into_iter();
+        events.map(|event| event.what).collect()
+    }
+
     pub(crate) fn home(&self) -> Home<'_> {
         Home {
             world: self,
             callback_port: free_port(),
             dir: tempfile::tempdir().unwrap(),
+        }
+    }
+}
+
+impl Kind {
+    /// What starts it on `port`, with its files in `dir`.
+    fn command(self, place: (&Peers, &Path), issuer: &str, port: u16, scopes: &[&str]) -> Command {
+        let (peers, dir) = place;
+        match self {
+            Self::Fastmcp => {
+                let mut fastmcp = peers.python("resource_server.py");
+                fastmcp.args([issuer, &port.to_string()]).args(scopes);
+                fastmcp
+            }
+            Self::Ours => {
+                let mut ours = Command::new(CALLGATE);
+                let address = format!("127.0.0.1:{port}");
+                ours.args(["serve", "--listen", &address, "--issuer", issuer])
+                    .args(scopes.iter().flat_map(|scope| ["--scope", scope]))
+                    .arg("--workspace")
+                    .arg(dir.join("workspace"));
+                ours
+            }
+            Self::OursByName => {
+                let mut ours = Self::Ours.command(place, issuer, port, scopes);
+                ours.args(["--resource", &by_name(port)]);
+                ours
+            }
+            Self::OwnIssuer => peers.python("own_issuer.py"),
         }
     }
 }
@@ -213,6 +295,15 @@ impl Home<'_> {
     pub(crate) fn store(&self) -> PathBuf {
         self.path().join(".local/share/callgate/mcp-auth.json")
     }
+}
+
+fn by_name(port: u16) -> String {
+    format!("http://localhost:{port}/mcp")
+}
+
+fn port_of(url: &str) -> u16 {
+    let url: Url = url.parse().unwrap();
+    url.port().unwrap()
 }
 
 /// A port that was free a moment ago.

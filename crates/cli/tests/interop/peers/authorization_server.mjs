@@ -1,7 +1,9 @@
-// An authorization server on oidc-provider: `authorization_server.mjs DIRECTORY`.
+// An authorization server on oidc-provider: `authorization_server.mjs DIRECTORY PORT`.
 //
-// The next access token lives for as many seconds as the file `lifetime` says. Every answer of an endpoint that clients
-// use is one line of JSON in the file `events`, written before the answer is sent.
+// The next access token lives for as many seconds as the file `lifetime` says, and was issued as many seconds ago as
+// `age` says. It is signed with a well-known key, and with a new one each time that `keys` changes. Every answer of an
+// endpoint that clients use is one line of JSON in the file `events`, written before the answer is sent.
+import { generateKeyPairSync } from 'node:crypto';
 import { appendFileSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
@@ -9,9 +11,11 @@ import { pathToFileURL } from 'node:url';
 
 // The packages are beside the working directory, not beside this file.
 const packages = createRequire(`${process.cwd()}/`);
-const { default: Provider } = await import(pathToFileURL(packages.resolve('oidc-provider')));
+const load = (name) => import(pathToFileURL(packages.resolve(name)));
+const { default: Provider } = await load('oidc-provider');
+const { createMemoryAdapter } = await load('oidc-provider/lib/adapters/memory_adapter.js');
 
-const [directory] = process.argv.slice(2);
+const [directory, port] = process.argv.slice(2);
 const REDIRECT = 'http://127.0.0.1:19876/mcp/oauth/callback';
 const WATCHED = ['registration', 'token', 'revocation', 'device_authorization'];
 const SCOPES = ['mcp:basic', 'mcp:write'];
@@ -49,15 +53,33 @@ const clients = [
   },
 ];
 
-const lifetime = () => Number(readFileSync(`${directory}/lifetime`, 'utf8'));
+// What all providers of this process remember, so that a new key costs no login.
+const adapter = createMemoryAdapter();
 
-function configuration() {
+const told = (what) => Number(readFileSync(`${directory}/${what}`, 'utf8'));
+
+/** What the provider signs with; it has a key of its own if nothing is said. */
+function keys(generation) {
+  if (generation === 0) return {};
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  return { jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), alg: 'RS256', use: 'sig' }] } };
+}
+
+function makeOlder(_, __, { payload }) {
+  payload.iat -= told('age');
+  payload.exp -= told('age');
+}
+
+function configuration(generation) {
   return {
+    ...keys(generation),
+    adapter,
     clients,
     scopes: ['offline_access', ...SCOPES],
     pkce: { required: () => true },
     rotateRefreshToken: true,
     ttl: { RefreshToken: 3600 },
+    formats: { customizers: { jwt: makeOlder } },
     findAccount: (_, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
     // Its own guard keeps it away from this machine, where the documents of the clients are.
     fetch: (url, { dispatcher, ...options }) => fetch(url, options),
@@ -75,7 +97,7 @@ function configuration() {
           scope: SCOPES.join(' '),
           audience: resource,
           accessTokenFormat: 'jwt',
-          accessTokenTTL: lifetime(),
+          accessTokenTTL: told('lifetime'),
           jwt: { sign: { alg: 'RS256' } },
         }),
       },
@@ -97,12 +119,25 @@ async function note(ctx, next) {
   appendFileSync(`${directory}/events`, `${JSON.stringify(event)}\n`);
 }
 
-const server = createServer();
-server.listen(0, '127.0.0.1', () => {
-  const issuer = `http://127.0.0.1:${server.address().port}`;
-  const provider = new Provider(issuer, configuration());
+/** What answers requests while the keys stay the same. */
+function provider(issuer, generation) {
+  const provider = new Provider(issuer, configuration(generation));
   provider.use(note);
   provider.on('server_error', (_, error) => console.error(error));
-  server.on('request', provider.callback());
+  return provider.callback();
+}
+
+const server = createServer();
+server.listen(Number(port), '127.0.0.1', () => {
+  const issuer = `http://127.0.0.1:${server.address().port}`;
+  let generation;
+  let answer;
+  server.on('request', (request, response) => {
+    if (generation !== told('keys')) {
+      generation = told('keys');
+      answer = provider(issuer, generation);
+    }
+    answer(request, response);
+  });
   console.log(`listening on ${issuer}`);
 });
