@@ -99,9 +99,14 @@ impl Shared {
 
     /// Remembers an identity token that was refused: to send it again would be of no use.
     pub(super) fn note_refusal(&self, goal: &Goal, error: &KeeperError) {
-        if let (Goal::JwtBearer(token), KeeperError::Flow(FlowError::Token(error))) = (goal, error)
-            && error.is_invalid_grant()
-        {
+        let (token, error) = match (goal, error) {
+            (Goal::JwtBearer(token), KeeperError::Flow(FlowError::Token(error)))
+            | (Goal::Enterprise(_, token), KeeperError::Flow(FlowError::IdentityProvider(error))) => {
+                (token, error)
+            }
+            _ => return,
+        };
+        if error.is_invalid_grant() {
             self.held().refused_assertion = Some(token.clone());
         }
     }
