@@ -55,7 +55,7 @@ impl From<StoreError> for CommandError {
 pub(crate) const SEND_A_TOKEN: &str =
     "send a token: put it in the variable CALLGATE_TOKEN or pass --token-file FILE";
 
-const NEW_IDENTITY: &str = "put an identity token that is good now into the file that the login names; it is read again each time";
+const NEW_IDENTITY: &str = "a login by an identity token needs a file with one that is good now; it is read again each time";
 
 fn failed(error: Arc<KeeperError>, server: &str) -> CommandError {
     let exit = match &*error {
@@ -74,9 +74,9 @@ fn failed(error: Arc<KeeperError>, server: &str) -> CommandError {
         KeeperError::Consent(ConsentError::Wait(_) | ConsentError::TimedOut(_)) => vec![format!(
             "run `callgate auth {server}` again, with --no-browser if the browser is on another machine"
         )],
-        KeeperError::Assertion { .. }
-        | KeeperError::AssertionRefused
-        | KeeperError::Flow(FlowError::IdentityProvider(_)) => vec![NEW_IDENTITY.to_owned()],
+        KeeperError::Assertion { .. } | KeeperError::AssertionRefused => {
+            vec![NEW_IDENTITY.to_owned()]
+        }
         KeeperError::Flow(error) => flow_hints(error, &server),
         _ => vec![try_again(&server)],
     };
@@ -99,6 +99,13 @@ fn flow_hints(error: &FlowError, server: &str) -> Vec<String> {
         FlowError::Token(error) if error.is_invalid_client() => vec![format!(
             "check the id of the client and its secret or key, and run `callgate auth {server}` with them"
         )],
+        FlowError::Token(error) if error.is_invalid_grant() => {
+            vec![try_again(server), NEW_IDENTITY.to_owned()]
+        }
+        FlowError::IdentityProvider(error) if error.is_invalid_client() => vec![format!(
+            "check the client at the identity provider and its secret, and run `callgate auth {server}` with them"
+        )],
+        FlowError::IdentityProvider(_) => vec![NEW_IDENTITY.to_owned()],
         FlowError::Device(_)
         | FlowError::Metadata(MetadataError::NoEndpoint("device_authorization_endpoint")) => {
             vec![format!(

@@ -6,8 +6,7 @@ use crate::fixture::{Home, Ran};
 use crate::provider::{EMPLOYEE, Provider, Settings};
 
 /// What is said when an identity token is not good any more.
-const NEW_IDENTITY: &str = "hint: put an identity token that is good now into the file that the login names; \
-    it is read again each time\n";
+const NEW_IDENTITY: &str = "hint: a login by an identity token needs a file with one that is good now; it is read again each time\n";
 
 /// A home in which the platform has put an identity token.
 fn home_with_identity() -> Home {
@@ -52,7 +51,8 @@ fn a_workload_logs_in_by_the_token_of_its_platform() {
         Ran::failed(
             3,
             &format!(
-                "error: the authorization server gave no token: invalid_grant\n{NEW_IDENTITY}"
+                "error: the authorization server gave no token: invalid_grant\n\
+                 hint: to try again, run `callgate auth {url}`\n{NEW_IDENTITY}"
             )
         )
     );
@@ -72,7 +72,7 @@ fn an_employee_logs_in_by_the_identity_provider_of_the_employer() {
     let provider = Provider::start(Settings::default());
     let (url, issuer) = (&provider.url, provider.issuer());
     let (id, secret) = EMPLOYEE.split_once(':').unwrap();
-    fs::write(home.path().join("secret"), secret).unwrap();
+    fs::write(home.path().join("secret"), "wrong").unwrap();
     fs::write(home.path().join("client"), Settings::default().secret).unwrap();
     let endpoint = format!("{issuer}/exchange");
     let login = [
@@ -84,6 +84,19 @@ fn an_employee_logs_in_by_the_identity_provider_of_the_employer() {
         &["--enterprise-client-secret-file", "secret"],
     ]
     .concat();
+    assert_eq!(
+        run_at_home(&home, &login),
+        Ran::failed(
+            3,
+            &format!(
+                "error: the identity provider did not vouch for us: \
+                 the authorization server gave no token: invalid_client\n\
+                 hint: check the client at the identity provider and its secret, \
+                 and run `callgate auth {url}` with them\n"
+            )
+        )
+    );
+    fs::write(home.path().join("secret"), secret).unwrap();
     let ran = run_at_home(&home, &login);
     assert_eq!(ran, Ran::printed(&logged_in(&provider, "read")));
 
@@ -98,14 +111,20 @@ fn an_employee_logs_in_by_the_identity_provider_of_the_employer() {
     }
 
     provider.end_access_tokens();
-    let refused = "error: the identity provider gave no assertion: ";
     assert_eq!(
         home.run(&["call", url, "whoami"]),
-        Ran::failed(3, &format!("{refused}invalid_grant\n{NEW_IDENTITY}"))
+        Ran::failed(
+            3,
+            &format!(
+                "error: the identity provider did not vouch for us: \
+                 the authorization server gave no token: invalid_grant\n{NEW_IDENTITY}"
+            )
+        )
     );
     assert_eq!(
         provider.events(),
         [
+            "exchange by a stranger",
             &format!("exchange for {issuer}"),
             "jwt-bearer of configured",
             &format!("exchange for {issuer}"),
@@ -150,7 +169,7 @@ fn an_identity_provider_is_named_in_full() {
     let url = "http://127.0.0.1:1/mcp";
     let login = ["auth", url, "--client-id", "me", "--enterprise-token", "f"];
     let ran = home.run(&login);
-    assert_eq!(ran.exit, Some(2), "{ran:?}");
+    assert_eq!(ran.exit, Some(1), "{ran:?}");
     assert!(
         ran.stderr.contains("--enterprise-client-id <ID>"),
         "{ran:?}"
