@@ -175,12 +175,7 @@ impl Way<'_> {
 
     async fn fetch(&mut self, request: &Request) -> Result<Step, Failure> {
         self.asked_at = unix_time();
-        let guard = match &self.identity_provider {
-            Some(url) if *url == request.url => {
-                self.guard.allow(Network::Loopback).allow(Network::Private)
-            }
-            _ => self.guard,
-        };
+        let guard = widened(self.guard, self.identity_provider.as_ref(), &request.url);
         match self.fetcher.fetch(guard, request).await {
             Ok(response) => {
                 let next = self.flow.response(&response, now());
@@ -250,5 +245,37 @@ pub(super) fn guard(server: &Url, peer: Option<IpAddr>) -> Guard {
         (None, Some(Host::Ipv6(address))) => Guard::for_server_at(address.into()),
         (None, Some(Host::Domain("localhost"))) => Guard::public().allow(Network::Loopback),
         _ => Guard::public(),
+    }
+}
+
+/// The same guard, unless it is the user who named `url`: an employer's network is often a private one.
+fn widened(guard: Guard, identity_provider: Option<&Url>, url: &Url) -> Guard {
+    if identity_provider == Some(url) {
+        return guard.allow(Network::Loopback).allow(Network::Private);
+    }
+    guard
+}
+
+#[cfg(test)]
+mod tests {
+    use url::Url;
+
+    use super::widened;
+    use crate::guard::Guard;
+
+    #[test]
+    fn only_the_identity_provider_may_be_on_a_private_network() {
+        let url = |text: &str| Url::parse(text).unwrap();
+        let provider = url("https://10.0.0.1/token");
+        for (named, asked, expected) in [
+            (Some(&provider), "https://10.0.0.1/token", true),
+            (Some(&provider), "https://10.0.0.1/register", false),
+            (Some(&provider), "https://10.0.0.2/token", false),
+            (None, "https://10.0.0.1/token", false),
+        ] {
+            let asked = url(asked);
+            let guard = widened(Guard::public(), named, &asked);
+            assert_eq!(guard.check_url(&asked).is_ok(), expected, "{asked}");
+        }
     }
 }
