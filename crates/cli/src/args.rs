@@ -158,9 +158,9 @@ pub(crate) struct LogIn {
     #[command(flatten)]
     pub(crate) client: Client,
 
-    /// Have the browser come back to this port
-    #[arg(long, value_name = "PORT", default_value_t = 19876)]
-    pub(crate) callback_port: u16,
+    /// Have the browser come back to this port, now and at later logins [default: 19876]
+    #[arg(long, value_name = "PORT")]
+    pub(crate) callback_port: Option<u16>,
 }
 
 /// Who we are to the authorization server, unless we register there by ourselves.
@@ -182,9 +182,46 @@ pub(crate) struct Client {
     #[arg(long, requires = "client_id", conflicts_with_all = ["no_browser", "device"])]
     pub(crate) client_credentials: bool,
 
+    /// Log in without a person, by the identity token that the platform keeps in this file
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "client_id",
+        conflicts_with_all = ["no_browser", "device", "client_credentials"]
+    )]
+    pub(crate) workload_identity: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) enterprise: Enterprise,
+
     /// Be the client that is described at this https URL
     #[arg(long, value_name = "URL")]
     pub(crate) client_metadata_url: Option<String>,
+}
+
+/// An employer's identity provider, which decides who may use a server.
+#[derive(Debug, Args)]
+pub(crate) struct Enterprise {
+    /// Log in by the identity token of your employer in this file
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires_all = ["client_id", "enterprise_token_endpoint", "enterprise_client_id"],
+        conflicts_with_all = ["no_browser", "device", "client_credentials", "workload_identity"]
+    )]
+    pub(crate) enterprise_token: Option<PathBuf>,
+
+    /// Where the identity provider of your employer exchanges tokens
+    #[arg(long, value_name = "URL", requires = "enterprise_token")]
+    pub(crate) enterprise_token_endpoint: Option<String>,
+
+    /// The client that you are at the identity provider
+    #[arg(long, value_name = "ID", requires = "enterprise_token")]
+    pub(crate) enterprise_client_id: Option<String>,
+
+    /// The file with the secret of that client, if it has one
+    #[arg(long, value_name = "FILE", requires = "enterprise_token")]
+    pub(crate) enterprise_client_secret_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

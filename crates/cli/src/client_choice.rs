@@ -2,7 +2,7 @@
 
 use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path};
 
 use anyhow::Context;
 use callgate_oauth::Secret;
@@ -11,8 +11,8 @@ use callgate_oauth::keeper::{Config, Grant};
 use callgate_oauth::registration::{Client, ClientIdUrl, ConfiguredClient};
 use callgate_oauth::store::{ChosenClient, ChosenKind};
 
-use crate::args;
 use crate::error::CommandError;
+use crate::{args, identity};
 
 const SECRET_VARIABLE: &str = "CALLGATE_CLIENT_SECRET";
 
@@ -25,20 +25,23 @@ pub(crate) fn from_args(args: &args::Client) -> Result<Option<ChosenClient>, Com
             client_secret: None,
             key_file: None,
             kind: ChosenKind::Described,
+            identity: None,
         }));
     }
     let Some(id) = &args.client_id else {
         return Ok(None);
     };
+    let identity = identity::from_args(args)?;
     let chosen = ChosenClient {
         client_id: id.clone(),
         client_secret: secret(args.client_secret_file.as_deref())?,
         key_file: args.private_key.as_deref().map(absolute).transpose()?,
-        kind: if args.client_credentials {
+        kind: if args.client_credentials || identity.is_some() {
             ChosenKind::Itself
         } else {
             ChosenKind::Registered
         },
+        identity,
     };
     if args.client_credentials && chosen.client_secret.is_none() && chosen.key_file.is_none() {
         return Err(
@@ -66,7 +69,9 @@ pub(crate) fn apply(
         client,
         issuer: issuer.map(str::to_owned),
     });
-    if chosen.kind == ChosenKind::Itself {
+    if let Some(identity) = &chosen.identity {
+        config.grant = identity::grant(identity)?;
+    } else if chosen.kind == ChosenKind::Itself {
         config.grant = Grant::ClientCredentials;
     }
     Ok(())
@@ -80,13 +85,22 @@ fn described(url: &str) -> Result<ClientIdUrl, CommandError> {
 
 fn secret(file: Option<&Path>) -> Result<Option<Secret>, CommandError> {
     let text = match file {
-        Some(path) => Some(
-            fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?,
-        ),
-        None => env::var(SECRET_VARIABLE).ok(),
+        Some(path) => return secret_in(path),
+        None => env::var(SECRET_VARIABLE).unwrap_or_default(),
     };
-    let text = text.map(|text| text.trim().to_owned());
-    Ok(text.filter(|text| !text.is_empty()).map(Secret::new))
+    Ok(trimmed(&text))
+}
+
+/// The secret in a file, if there is one in it.
+pub(crate) fn secret_in(path: &Path) -> Result<Option<Secret>, CommandError> {
+    let text =
+        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(trimmed(&text))
+}
+
+fn trimmed(text: &str) -> Option<Secret> {
+    let text = text.trim();
+    (!text.is_empty()).then(|| Secret::new(text))
 }
 
 fn key(path: &str) -> Result<SigningKey, CommandError> {
@@ -99,10 +113,9 @@ fn key(path: &str) -> Result<SigningKey, CommandError> {
     })
 }
 
-/// The path as it is found from any directory.
-fn absolute(path: &Path) -> Result<String, CommandError> {
-    let found: PathBuf =
-        fs::canonicalize(path).with_context(|| format!("cannot read {}", path.display()))?;
+/// The path as it is found from any directory. Links in it stay, since they may lead elsewhere tomorrow.
+pub(crate) fn absolute(path: &Path) -> Result<String, CommandError> {
+    let found = path::absolute(path).with_context(|| format!("cannot find {}", path.display()))?;
     let text = found.into_os_string().into_string();
     text.map_err(|path| CommandError::usage(format!("{} is not UTF-8", path.display())))
 }

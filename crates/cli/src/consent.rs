@@ -10,28 +10,33 @@ use callgate_oauth::consent::{BrowserConsent, Consent, PasteConsent};
 use callgate_oauth::device::Prompt;
 use tokio::io::{BufReader, stdin};
 
-use crate::args::LogIn;
 use crate::error::{CommandError, Exit};
+
+/// How a person comes back from the page of a login.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Way {
+    /// The port that the browser comes back to.
+    pub(crate) port: u16,
+    /// Whether the client was registered by hand, so that it knows no other port.
+    pub(crate) is_registered: bool,
+    /// Whether the browser is on another machine.
+    pub(crate) is_pasted: bool,
+}
 
 /// Who asks the person at this terminal.
 ///
-/// `is_registered` says that the client was registered by hand.
 /// A browser is opened only on a terminal: elsewhere nobody would know why.
-pub(crate) async fn of_terminal(
-    args: &LogIn,
-    is_registered: bool,
-) -> Result<Arc<dyn Consent>, CommandError> {
+pub(crate) async fn of_terminal(way: Way) -> Result<Arc<dyn Consent>, CommandError> {
     let config = Config {
-        address: (Ipv4Addr::LOCALHOST, args.callback_port).into(),
-        // A client that was registered by hand knows no other port.
-        when_busy: if is_registered {
+        address: (Ipv4Addr::LOCALHOST, way.port).into(),
+        when_busy: if way.is_registered {
             WhenBusy::Fail
         } else {
             WhenBusy::TakeAnother
         },
         ..Config::default()
     };
-    if args.no_browser {
+    if way.is_pasted {
         let (redirect_uri, input) = (config.redirect_uri(), BufReader::new(stdin()));
         let notice = ask_to_paste(redirect_uri.clone());
         return Ok(Arc::new(PasteConsent::new(redirect_uri, notice, input)));

@@ -55,6 +55,8 @@ impl From<StoreError> for CommandError {
 pub(crate) const SEND_A_TOKEN: &str =
     "send a token: put it in the variable CALLGATE_TOKEN or pass --token-file FILE";
 
+const NEW_IDENTITY: &str = "a login by an identity token needs a file with one that is good now; it is read again each time";
+
 fn failed(error: Arc<KeeperError>, server: &str) -> CommandError {
     let exit = match &*error {
         KeeperError::Server(error) => Exit::of(error.kind()),
@@ -72,6 +74,9 @@ fn failed(error: Arc<KeeperError>, server: &str) -> CommandError {
         KeeperError::Consent(ConsentError::Wait(_) | ConsentError::TimedOut(_)) => vec![format!(
             "run `callgate auth {server}` again, with --no-browser if the browser is on another machine"
         )],
+        KeeperError::Assertion { .. } | KeeperError::AssertionRefused => {
+            vec![NEW_IDENTITY.to_owned()]
+        }
         KeeperError::Flow(error) => flow_hints(error, &server),
         _ => vec![try_again(&server)],
     };
@@ -81,12 +86,12 @@ fn failed(error: Arc<KeeperError>, server: &str) -> CommandError {
 
 fn flow_hints(error: &FlowError, server: &str) -> Vec<String> {
     match error {
-        FlowError::NoMetadata(_) => without_login(server),
+        FlowError::NoMetadata(_) => vec![without_login()],
         FlowError::Registration(_) => {
             let by_hand = format!(
                 "with a client that was registered by hand, run `callgate auth {server} --client-id ID`"
             );
-            [vec![by_hand], without_login(server)].concat()
+            vec![by_hand, without_login()]
         }
         FlowError::Identity(_) => vec![format!(
             "run `callgate logout {server}`, then log in as a client of the authorization server that it has now"
@@ -94,6 +99,13 @@ fn flow_hints(error: &FlowError, server: &str) -> Vec<String> {
         FlowError::Token(error) if error.is_invalid_client() => vec![format!(
             "check the id of the client and its secret or key, and run `callgate auth {server}` with them"
         )],
+        FlowError::Token(error) if error.is_invalid_grant() => {
+            vec![try_again(server), NEW_IDENTITY.to_owned()]
+        }
+        FlowError::IdentityProvider(error) if error.is_invalid_client() => vec![format!(
+            "check the client at the identity provider and its secret, and run `callgate auth {server}` with them"
+        )],
+        FlowError::IdentityProvider(_) => vec![NEW_IDENTITY.to_owned()],
         FlowError::Device(_)
         | FlowError::Metadata(MetadataError::NoEndpoint("device_authorization_endpoint")) => {
             vec![format!(
@@ -105,11 +117,8 @@ fn flow_hints(error: &FlowError, server: &str) -> Vec<String> {
 }
 
 /// What to do about a server that seems to have no logins.
-fn without_login(server: &str) -> Vec<String> {
-    vec![
-        format!("the server may want no login: see whether `callgate list {server}` works"),
-        format!("if it has tokens but no logins, {SEND_A_TOKEN}"),
-    ]
+fn without_login() -> String {
+    format!("if it has tokens but no logins, {SEND_A_TOKEN}")
 }
 
 fn try_again(server: &str) -> String {

@@ -109,13 +109,25 @@ impl Logins {
         Ok(config)
     }
 
-    /// Uses the client that was chosen for an account from now on.
+    /// The port that was chosen for an account at an earlier login.
+    pub(crate) fn callback_port(&self, account: &Account) -> Result<Option<u16>, CommandError> {
+        let login = self.store.login(&account.name)?;
+        Ok(login.and_then(|login| login.callback_port))
+    }
+
+    /// Uses the client and the port that were chosen for an account from now on.
     pub(crate) fn remember(
         &self,
         account: &Account,
-        chosen: &ChosenClient,
+        chosen: Option<&ChosenClient>,
+        callback_port: Option<u16>,
     ) -> Result<Login, CommandError> {
-        let remember = |login: &mut Login| login.chosen = Some(chosen.clone());
+        let remember = |login: &mut Login| {
+            if let Some(chosen) = chosen {
+                login.chosen = Some(chosen.clone());
+            }
+            login.callback_port = callback_port;
+        };
         Ok(self.store.update(&account.name, remember)?)
     }
 }

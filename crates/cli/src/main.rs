@@ -17,6 +17,7 @@ mod consent;
 mod credentials;
 mod data_dir;
 mod error;
+mod identity;
 mod login_error;
 mod logins;
 mod output;

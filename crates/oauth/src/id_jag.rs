@@ -22,13 +22,13 @@ pub struct IdentityProvider {
     pub token_endpoint: Url,
     /// Who we are there; to the server's authorization server we are somebody else.
     pub client: Client,
-    /// What the login there gave us.
-    pub id_token: Secret,
 }
 
 /// What the assertion is to be for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exchange<'a> {
+    /// What the login at the identity provider gave us.
+    pub(crate) id_token: &'a Secret,
     /// The issuer that will read it.
     pub(crate) audience: &'a str,
     /// The server that the token after it is for.
@@ -46,7 +46,7 @@ impl IdentityProvider {
             ("requested_token_type", ID_JAG),
             ("audience", exchange.audience),
             ("resource", exchange.resource),
-            ("subject_token", self.id_token.expose()),
+            ("subject_token", exchange.id_token.expose()),
             ("subject_token_type", ID_TOKEN),
         ];
         if !scope.is_empty() {
@@ -100,13 +100,13 @@ mod tests {
             issuer: "https://idp.example".into(),
             token_endpoint: "https://idp.example/token".parse().unwrap(),
             client,
-            id_token: Secret::new("canary"),
         }
     }
 
     #[test]
     fn a_login_is_exchanged_for_an_assertion_to_one_server() {
         let exchange = Exchange {
+            id_token: &Secret::new("canary"),
             audience: "https://as.example",
             resource: "https://a.example/mcp",
             scopes: &Scopes::parse("x y"),
@@ -155,7 +155,7 @@ mod tests {
             .last()
             .map(|(name, value)| (*name, value.expose()));
         assert_eq!(authorization, Some(("authorization", "Basic bWU6cw==")));
-        let shown = format!("{:?}", provider(confidential));
+        let shown = format!("{exchange:?} {:?}", provider(confidential));
         assert!(!shown.contains("canary"), "{shown}");
     }
 

@@ -49,7 +49,9 @@ fn grant(scenario: &str, context: &RawJson) -> Result<Grant> {
     Ok(match scenario {
         "auth/client-credentials-basic" | "auth/client-credentials-jwt" => Grant::ClientCredentials,
         "auth/enterprise-managed-authorization" => {
-            Grant::Enterprise(Box::new(identity_provider(context)?))
+            let id_token = Secret::new(given(context, "idp_id_token")?);
+            let provider = Box::new(identity_provider(context)?);
+            Grant::Enterprise(provider, Assertion::Text(id_token))
         }
         "auth/wif-jwt-bearer" => {
             let jwt = Secret::new(given(context, "valid_jwt")?);
@@ -64,7 +66,6 @@ fn identity_provider(context: &RawJson) -> Result<IdentityProvider> {
         issuer: given(context, "idp_issuer")?,
         token_endpoint: given(context, "idp_token_endpoint")?.parse()?,
         client: Client::public(given(context, "idp_client_id")?),
-        id_token: Secret::new(given(context, "idp_id_token")?),
     })
 }
 

@@ -2,6 +2,8 @@
 
 mod clients;
 mod expected;
+mod identity;
 mod login;
+mod port;
 mod stored;
 mod terminal;

@@ -59,6 +59,11 @@ fn secrets_are_told_to_nobody() {
     story.run("logout", &[], 0);
     story.log_in_as_client();
     story.run("call", &["whoami"], 0);
+    story.run("logout", &[], 0);
+    story.log_in_by_identity();
+    story.run("call", &["whoami"], 0);
+    story.provider.end_access_tokens();
+    story.run("call", &["whoami"], 3);
     story.tell(&["auth", "list"], 0);
     story.tell(&["--json", "auth", "list"], 0);
 
@@ -73,7 +78,7 @@ fn secrets_are_told_to_nobody() {
     assert!(leaked.is_empty(), "arguments: {leaked:?}");
     assert_eq!(
         files_with(story.home.path(), &secrets),
-        ["client-secret", "mcp-auth.json"]
+        ["client-secret", "identity", "mcp-auth.json"]
     );
 
     // What has been looked for is what was there to be found.
@@ -83,6 +88,7 @@ fn secrets_are_told_to_nobody() {
         "refresh-token-",
         "device-code-",
         "secret-of-",
+        "identity-",
     ];
     for kind in kinds.map(|kind| format!("canary-{kind}")) {
         assert!(secrets.iter().any(|it| it.contains(&kind)), "{kind}");
@@ -142,6 +148,14 @@ impl Story {
         command.env("CALLGATE_CLIENT_SECRET", Settings::default().secret);
         let ran = Ran::from(command.output().unwrap());
         self.hear(&ran, 0);
+    }
+
+    fn log_in_by_identity(&mut self) {
+        let file = self.home.path().join("identity");
+        fs::write(&file, "canary-identity-of-the-workload").unwrap();
+        let file = file.to_str().unwrap().to_owned();
+        let identity = ["--client-id", "machine", "--workload-identity", &file];
+        self.run("auth", &identity, 0);
     }
 
     /// Everything that goes wrong while a login lasts.

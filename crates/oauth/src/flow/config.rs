@@ -58,8 +58,9 @@ pub enum Goal {
     ///
     /// A refusal is final: whoever made the token has to make another one.
     JwtBearer(Secret),
-    /// A login at an employer's identity provider, which decides who may use the server.
-    Enterprise(Box<IdentityProvider>),
+    /// A login at an employer's identity provider, which decides who may use the server, and the
+    /// identity token that it left us.
+    Enterprise(Box<IdentityProvider>, Secret),
     /// No token at all: the end of an earlier login.
     Revoke {
         /// Who issued it; nobody else sees it. If nobody knows any more, the server says who issues for it.
@@ -131,7 +132,7 @@ impl Config {
         let configured = self.scopes.as_ref();
         match &self.goal {
             Goal::StepUp(scopes) => with_offline_access(scopes, server),
-            Goal::ClientCredentials | Goal::JwtBearer(_) | Goal::Enterprise(_) => {
+            Goal::ClientCredentials | Goal::JwtBearer(_) | Goal::Enterprise(..) => {
                 named_scopes(challenge, configured, resource)
             }
             _ => select_scopes(challenge, configured, resource, server),

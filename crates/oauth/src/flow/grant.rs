@@ -41,9 +41,10 @@ impl Flow {
                 let client = self.config.known_client(&discovered.server)?;
                 self.fetch_token(discovered.agreed(client), Given::Assertion(assertion))
             }
-            Goal::Enterprise(provider) => {
+            Goal::Enterprise(provider, id_token) => {
                 let client = self.config.known_client(&discovered.server)?;
                 let exchange = Exchange {
+                    id_token: &id_token,
                     audience: &discovered.server.issuer,
                     resource: &discovered.resource,
                     scopes: &discovered.scopes,

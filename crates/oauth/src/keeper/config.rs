@@ -53,8 +53,8 @@ pub enum Grant {
     DeviceCode(ShowCode),
     /// Nothing but the configured client.
     ClientCredentials,
-    /// A login at an employer's identity provider.
-    Enterprise(Box<IdentityProvider>),
+    /// A login at an employer's identity provider, and the identity token that it left.
+    Enterprise(Box<IdentityProvider>, Assertion),
     /// A token by which the platform that we run on says who we are.
     WorkloadIdentity(Assertion),
 }
@@ -77,7 +77,7 @@ impl Grant {
     pub(super) fn takes_person(&self) -> bool {
         match self {
             Self::AuthorizationCode | Self::DeviceCode(_) => true,
-            Self::ClientCredentials | Self::Enterprise(_) | Self::WorkloadIdentity(_) => false,
+            Self::ClientCredentials | Self::Enterprise(..) | Self::WorkloadIdentity(_) => false,
         }
     }
 }

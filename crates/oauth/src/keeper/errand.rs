@@ -88,12 +88,17 @@ impl Errand {
         let nonces = Nonces::random().map_err(KeeperError::Random)?;
         let state = nonces.state.clone();
         let guard = guard(&config.server, self.circumstances.peer);
+        let identity_provider = match &self.goal {
+            Goal::Enterprise(provider, _) => Some(provider.token_endpoint.clone()),
+            _ => None,
+        };
         let started = Flow::start(self.flow_config(config, person), nonces);
         let (flow, step) = started.map_err(KeeperError::from)?;
         let mut way = Way {
             flow,
             fetcher: &config.fetcher,
             guard,
+            identity_provider,
             person,
             state,
             is_asked: false,
@@ -135,6 +140,8 @@ struct Way<'a> {
     flow: Flow,
     fetcher: &'a Fetcher,
     guard: Guard,
+    /// Where the user said that an identity provider is, on whatever network.
+    identity_provider: Option<Url>,
     person: Person<'a>,
     state: Secret,
     /// Whether somebody has been sent to a page and expects another one.
@@ -168,7 +175,8 @@ impl Way<'_> {
 
     async fn fetch(&mut self, request: &Request) -> Result<Step, Failure> {
         self.asked_at = unix_time();
-        match self.fetcher.fetch(self.guard, request).await {
+        let guard = widened(self.guard, self.identity_provider.as_ref(), &request.url);
+        match self.fetcher.fetch(guard, request).await {
             Ok(response) => {
                 let next = self.flow.response(&response, now());
                 next.map_err(|error| Failure {
@@ -224,19 +232,50 @@ fn now() -> u64 {
     whole_seconds(unix_time())
 }
 
-fn usual_redirect_uri() -> String {
-    let usual = callback_listener::Config::default();
-    format!("http://{}{}", usual.address, usual.path)
+pub(super) fn usual_redirect_uri() -> String {
+    callback_listener::Config::default().redirect_uri()
 }
 
 /// What the server may send us to. Without the address of a refusal, only a literal address proves
 /// where the server is.
-fn guard(server: &Url, peer: Option<IpAddr>) -> Guard {
+pub(super) fn guard(server: &Url, peer: Option<IpAddr>) -> Guard {
     match (peer, server.host()) {
         (Some(peer), _) => Guard::for_server_at(peer),
         (None, Some(Host::Ipv4(address))) => Guard::for_server_at(address.into()),
         (None, Some(Host::Ipv6(address))) => Guard::for_server_at(address.into()),
         (None, Some(Host::Domain("localhost"))) => Guard::public().allow(Network::Loopback),
         _ => Guard::public(),
+    }
+}
+
+/// The same guard, unless it is the user who named `url`: an employer's network is often a private one.
+fn widened(guard: Guard, identity_provider: Option<&Url>, url: &Url) -> Guard {
+    if identity_provider == Some(url) {
+        return guard.allow(Network::Loopback).allow(Network::Private);
+    }
+    guard
+}
+
+#[cfg(test)]
+mod tests {
+    use url::Url;
+
+    use super::widened;
+    use crate::guard::Guard;
+
+    #[test]
+    fn only_the_identity_provider_may_be_on_a_private_network() {
+        let url = |text: &str| Url::parse(text).unwrap();
+        let provider = url("https://10.0.0.1/token");
+        for (named, asked, expected) in [
+            (Some(&provider), "https://10.0.0.1/token", true),
+            (Some(&provider), "https://10.0.0.1/register", false),
+            (Some(&provider), "https://10.0.0.2/token", false),
+            (None, "https://10.0.0.1/token", false),
+        ] {
+            let asked = url(asked);
+            let guard = widened(Guard::public(), named, &asked);
+            assert_eq!(guard.check_url(&asked).is_ok(), expected, "{asked}");
+        }
     }
 }

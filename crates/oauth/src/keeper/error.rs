@@ -61,6 +61,9 @@ pub enum KeeperError {
         "the authorization server has refused the identity token; the platform has to issue another one"
     )]
     AssertionRefused,
+    /// There is nothing to log in to.
+    #[error("the server wants no login")]
+    Unwanted,
     /// The server cannot be asked what it wants.
     #[error(transparent)]
     Server(Error),

@@ -1,11 +1,12 @@
 use super::clock::unix_time;
-use super::config::Grant;
-use super::errand::{Errand, Person};
+use super::config::{Assertion, Grant};
+use super::errand::{Errand, Person, usual_redirect_uri};
 use super::error::{KeeperError, Reason};
 use super::held::Source;
 use super::kept;
 use super::renewal::{Renewal, Urgency};
 use super::shared::{Circumstances, Shared, luck};
+use crate::consent::Consent;
 use crate::flow::{self, FlowError, Goal};
 use crate::registration::{Client, Options};
 use crate::store::{ClientInfo, Login};
@@ -223,11 +224,10 @@ impl Shared {
     }
 
     fn registered(&self, login: &flow::Login, now: f64) -> ClientInfo {
-        let consent = self.config.consent.as_ref();
-        let unusual = consent.filter(|consent| !consent.has_usual_redirect_uri());
+        let consent = self.config.consent.as_deref();
         ClientInfo {
             client_id_issued_at: Some(now.floor()),
-            redirect_uri: unusual.map(|consent| consent.redirect_uri()),
+            redirect_uri: consent.and_then(unusual_redirect_uri),
             ..ClientInfo::from(&login.client)
         }
     }
@@ -247,24 +247,34 @@ impl Shared {
         Ok(match &self.config.grant {
             Grant::AuthorizationCode | Grant::DeviceCode(_) => None,
             Grant::ClientCredentials => Some(Goal::ClientCredentials),
-            Grant::Enterprise(provider) => Some(Goal::Enterprise(provider.clone())),
+            Grant::Enterprise(provider, id_token) => {
+                let token = self.assertion(id_token).await?;
+                Some(Goal::Enterprise(provider.clone(), token))
+            }
             Grant::WorkloadIdentity(assertion) => {
-                let token = assertion.read().await?;
-                if self.held().refused_assertion.as_ref() == Some(&token) {
-                    return Err(KeeperError::AssertionRefused);
-                }
-                Some(Goal::JwtBearer(token))
+                Some(Goal::JwtBearer(self.assertion(assertion).await?))
             }
         })
+    }
+
+    /// The identity token as it is now, unless that one was refused.
+    async fn assertion(&self, assertion: &Assertion) -> Result<Secret, KeeperError> {
+        let token = assertion.read().await?;
+        if self.held().refused_assertion.as_ref() == Some(&token) {
+            return Err(KeeperError::AssertionRefused);
+        }
+        Ok(token)
     }
 
     /// The ways to be a client, of which one may be in the vault.
     fn options(&self, stored: &Login, person: Person<'_>) -> Options {
         let mut options = self.own_options();
         let redirect_uri = match person {
-            Person::Browser(consent) if !consent.has_usual_redirect_uri() => {
-                options = options.for_new_redirect_uri();
-                Some(consent.redirect_uri())
+            Person::Browser(consent) => {
+                if !consent.has_usual_redirect_uri() {
+                    options = options.for_new_redirect_uri();
+                }
+                unusual_redirect_uri(consent)
             }
             _ => None,
         };
@@ -277,4 +287,9 @@ impl Shared {
         }
         options
     }
+}
+
+/// Where browsers come back to, if it is not where they do without being told.
+fn unusual_redirect_uri(consent: &dyn Consent) -> Option<String> {
+    Some(consent.redirect_uri()).filter(|uri| *uri != usual_redirect_uri())
 }

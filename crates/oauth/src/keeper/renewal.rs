@@ -100,10 +100,15 @@ impl Shared {
 
     /// Remembers an identity token that was refused: to send it again would be of no use.
     pub(super) fn note_refusal(&self, goal: &Goal, error: &KeeperError) {
-        if let (Goal::JwtBearer(token), KeeperError::Flow(FlowError::Token(error))) = (goal, error)
-            && error.is_invalid_grant()
-        {
-            self.held().refused_assertion = Some(token.clone());
+        let refused = match (goal, error) {
+            (Goal::JwtBearer(token), KeeperError::Flow(FlowError::Token(error)))
+            | (Goal::Enterprise(_, token), KeeperError::Flow(FlowError::IdentityProvider(error))) => {
+                error.is_invalid_grant().then(|| token.clone())
+            }
+            _ => None,
+        };
+        if refused.is_some() {
+            self.held().refused_assertion = refused;
         }
     }
 

@@ -80,7 +80,7 @@ impl Keeper {
     /// Makes sure that there is a login, through the consent of a person if need be.
     ///
     /// # Errors
-    /// There is none.
+    /// There is none; [`KeeperError::Unwanted`] if none is needed.
     pub async fn log_in(self: &Arc<Self>, when: LogIn) -> Result<Status, Arc<KeeperError>> {
         let config = &self.shared.config;
         if when == LogIn::IfNeeded {
@@ -95,7 +95,10 @@ impl Keeper {
                 }
             }
         }
-        let refusal = probe::refusal(config).await?.unwrap_or_default();
+        let refusal = match probe::refusal(config).await? {
+            None if probe::is_open(config).await => return Err(KeeperError::Unwanted.into()),
+            refusal => refusal.unwrap_or_default(),
+        };
         self.remember(&refusal);
         let shared = self.shared.clone();
         let work = Box::pin(async move { shared.log_in(refusal).await });

@@ -1,7 +1,9 @@
 use callgate_wire::{RawJson, Splice};
 
 use super::checksum;
-use super::login::{ChosenClient, ChosenKind, ClientInfo, Login, Tokens};
+use super::login::{
+    ChosenClient, ChosenIdentity, ChosenKind, ChosenProvider, ClientInfo, Login, Tokens,
+};
 use crate::registration::AuthMethod;
 use crate::secret::Secret;
 
@@ -35,11 +37,29 @@ pub(super) fn decode(entry: &RawJson) -> Login {
             client_secret: secret(entry, CHOSEN_SECRET),
             key_file: text(entry, CHOSEN_KEY_FILE),
             kind: ChosenKind::parse(text(entry, CHOSEN_KIND).as_deref()),
+            identity: identity(entry),
         }),
+        callback_port: port(entry),
         resource_metadata: text(entry, RESOURCE_METADATA),
         code_verifier: secret(entry, &["codeVerifier"]),
         oauth_state: secret(entry, &["oauthState"]),
     }
+}
+
+fn identity(entry: &RawJson) -> Option<ChosenIdentity> {
+    let provider = text(entry, PROVIDER_ENDPOINT).zip(text(entry, PROVIDER_CLIENT_ID));
+    Some(ChosenIdentity {
+        token_file: text(entry, IDENTITY_FILE)?,
+        provider: provider.map(|(token_endpoint, client_id)| ChosenProvider {
+            token_endpoint,
+            client_id,
+            client_secret_file: text(entry, PROVIDER_SECRET_FILE),
+        }),
+    })
+}
+
+fn port(entry: &RawJson) -> Option<u16> {
+    entry.at(CALLBACK_PORT)?.decode().ok()
 }
 
 /// Writes `new` over `entry`, which was read as `old`, and seals it. Members that did not change or
@@ -93,6 +113,11 @@ const CHOSEN_ID: Path = &["chosenClient", "clientId"];
 const CHOSEN_SECRET: Path = &["chosenClient", "clientSecret"];
 const CHOSEN_KEY_FILE: Path = &["chosenClient", "privateKeyFile"];
 const CHOSEN_KIND: Path = &["chosenClient", "kind"];
+const IDENTITY_FILE: Path = &["chosenClient", "identityTokenFile"];
+const PROVIDER_ENDPOINT: Path = &["chosenClient", "providerTokenEndpoint"];
+const PROVIDER_CLIENT_ID: Path = &["chosenClient", "providerClientId"];
+const PROVIDER_SECRET_FILE: Path = &["chosenClient", "providerClientSecretFile"];
+const CALLBACK_PORT: Path = &["callbackPort"];
 const RESOURCE_METADATA: Path = &["resourceMetadata"];
 
 /// Every member that a login has in the file, always in this order.
@@ -108,6 +133,10 @@ fn members(login: &Login) -> impl Iterator<Item = (Path, Option<RawJson>)> {
         (
             RESOURCE_METADATA,
             string(login.resource_metadata.as_deref()),
+        ),
+        (
+            CALLBACK_PORT,
+            encode_number(login.callback_port.map(f64::from)),
         ),
     ];
     let tokens = members_of_tokens(login.tokens.as_ref());
@@ -169,7 +198,9 @@ fn members_of_client(client: Option<&ClientInfo>) -> [(Path, Option<RawJson>); 7
     ]
 }
 
-fn members_of_chosen(chosen: Option<&ChosenClient>) -> [(Path, Option<RawJson>); 4] {
+fn members_of_chosen(chosen: Option<&ChosenClient>) -> [(Path, Option<RawJson>); 8] {
+    let identity = chosen.and_then(|it| it.identity.as_ref());
+    let provider = identity.and_then(|it| it.provider.as_ref());
     [
         (CHOSEN_ID, string(chosen.map(|it| it.client_id.as_str()))),
         (
@@ -181,6 +212,22 @@ fn members_of_chosen(chosen: Option<&ChosenClient>) -> [(Path, Option<RawJson>);
             string(chosen.and_then(|it| it.key_file.as_deref())),
         ),
         (CHOSEN_KIND, string(chosen.map(|it| it.kind.name()))),
+        (
+            IDENTITY_FILE,
+            string(identity.map(|it| it.token_file.as_str())),
+        ),
+        (
+            PROVIDER_ENDPOINT,
+            string(provider.map(|it| it.token_endpoint.as_str())),
+        ),
+        (
+            PROVIDER_CLIENT_ID,
+            string(provider.map(|it| it.client_id.as_str())),
+        ),
+        (
+            PROVIDER_SECRET_FILE,
+            string(provider.and_then(|it| it.client_secret_file.as_deref())),
+        ),
     ]
 }
 
@@ -218,7 +265,9 @@ mod tests {
     use super::{decode, update};
     use crate::registration::AuthMethod;
     use crate::secret::Secret;
-    use crate::store::login::{ChosenClient, ChosenKind, ClientInfo, Login, Tokens};
+    use crate::store::login::{
+        ChosenClient, ChosenIdentity, ChosenKind, ChosenProvider, ClientInfo, Login, Tokens,
+    };
 
     fn json(text: &str) -> RawJson {
         RawJson::parse_strict(text.to_owned().into(), &Limits::default()).expect("JSON")
@@ -253,14 +302,23 @@ mod tests {
                 client_secret: Some(Secret::new("ccs")),
                 key_file: Some("/k.pem".to_owned()),
                 kind: ChosenKind::Itself,
+                identity: Some(ChosenIdentity {
+                    token_file: "/id".to_owned(),
+                    provider: Some(ChosenProvider {
+                        token_endpoint: "https://idp/token".to_owned(),
+                        client_id: "employee".to_owned(),
+                        client_secret_file: Some("/s".to_owned()),
+                    }),
+                }),
             }),
+            callback_port: Some(8765),
             resource_metadata: Some("https://s/meta".to_owned()),
             code_verifier: Some(Secret::new("cv")),
             oauth_state: Some(Secret::new("st")),
         }
     }
 
-    const FULL: &str = r#"{"tokens":{"accessToken":"at","refreshToken":"rt","expiresAt":1763260000.25,"scope":"a b","issuedAt":1763256400,"clientId":"id","requestedScope":"a b c","tokenType":"DPoP","dpopKey":"k"},"clientInfo":{"clientId":"id","clientSecret":"cs","clientIdIssuedAt":1763000000,"clientSecretExpiresAt":0,"tokenEndpointAuthMethod":"client_secret_post","redirectUri":"http://127.0.0.1:9/cb","scope":"a b c"},"chosenClient":{"clientId":"chosen","clientSecret":"ccs","privateKeyFile":"/k.pem","kind":"itself"},"codeVerifier":"cv","oauthState":"st","serverUrl":"https://s/mcp","issuer":"https://i","resourceMetadata":"https://s/meta"}"#;
+    const FULL: &str = r#"{"tokens":{"accessToken":"at","refreshToken":"rt","expiresAt":1763260000.25,"scope":"a b","issuedAt":1763256400,"clientId":"id","requestedScope":"a b c","tokenType":"DPoP","dpopKey":"k"},"clientInfo":{"clientId":"id","clientSecret":"cs","clientIdIssuedAt":1763000000,"clientSecretExpiresAt":0,"tokenEndpointAuthMethod":"client_secret_post","redirectUri":"http://127.0.0.1:9/cb","scope":"a b c"},"chosenClient":{"clientId":"chosen","clientSecret":"ccs","privateKeyFile":"/k.pem","kind":"itself","identityTokenFile":"/id","providerTokenEndpoint":"https://idp/token","providerClientId":"employee","providerClientSecretFile":"/s"},"codeVerifier":"cv","oauthState":"st","serverUrl":"https://s/mcp","issuer":"https://i","resourceMetadata":"https://s/meta","callbackPort":8765}"#;
 
     /// What `edit` makes of `entry`, without the checksum.
     fn edited(entry: &str, edit: impl FnOnce(&mut Login)) -> String {

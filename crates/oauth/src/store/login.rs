@@ -14,6 +14,8 @@ pub struct Login {
     pub client: Option<ClientInfo>,
     /// The client that the user chose, if it is not one that registered itself.
     pub chosen: Option<ChosenClient>,
+    /// The port that browsers come back to, if the user chose one.
+    pub callback_port: Option<u16>,
     /// Where the server says that it describes itself, if it named a place of its own.
     pub resource_metadata: Option<String>,
     /// The PKCE verifier of a login that is under way.
@@ -75,6 +77,28 @@ pub struct ChosenClient {
     pub key_file: Option<String>,
     /// What it is.
     pub kind: ChosenKind,
+    /// Who says that it may have tokens, if it does not prove that by itself.
+    pub identity: Option<ChosenIdentity>,
+}
+
+/// Says that a client may have tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChosenIdentity {
+    /// The file with the identity token, which somebody else replaces from time to time.
+    pub token_file: String,
+    /// Where the identity token is exchanged; without it, the authorization server takes it as it is.
+    pub provider: Option<ChosenProvider>,
+}
+
+/// An employer's identity provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChosenProvider {
+    /// Where it exchanges tokens.
+    pub token_endpoint: String,
+    /// Who we are there.
+    pub client_id: String,
+    /// The file with our secret there, if we have one.
+    pub client_secret_file: Option<String>,
 }
 
 /// What a client is that the user chose.

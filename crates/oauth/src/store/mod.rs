@@ -22,6 +22,8 @@ mod login_store;
 mod refresh;
 
 pub use error::StoreError;
-pub use login::{ChosenClient, ChosenKind, ClientInfo, Login, Standing, Tokens};
+pub use login::{
+    ChosenClient, ChosenIdentity, ChosenKind, ChosenProvider, ClientInfo, Login, Standing, Tokens,
+};
 pub use login_store::{Limits, Store};
 pub use refresh::{Refresh, Ticket};

@@ -1,17 +1,22 @@
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use callgate_oauth::Scopes;
-use callgate_oauth::keeper::{Config, Grant, Keeper, LogIn as When, ShowCode, Status};
+use callgate_oauth::callback_listener;
+use callgate_oauth::keeper::{
+    Config, Grant, Keeper, KeeperError, LogIn as When, NeedsLogin, Reason, ShowCode, Status,
+};
 use callgate_oauth::store::ChosenClient;
 
 use super::status;
 use crate::args::LogIn;
+use crate::client_choice;
+use crate::consent::{self, Way};
 use crate::error::CommandError;
 use crate::logins::Logins;
-use crate::{client_choice, consent};
 
-/// Makes sure that there is a login at a server.
+/// Makes sure that there is a login at a server, if it wants one.
 pub(super) async fn run(
     args: &LogIn,
     data_dir: Option<&Path>,
@@ -22,35 +27,73 @@ pub(super) async fn run(
     let chosen = client_choice::from_args(&args.client)?;
     let mut config = logins.keeper(&account, chosen.as_ref())?;
     config.scopes = scopes(&args.scope)?;
-    ask_the_person(args, &mut config).await?;
-    let wanted = config.scopes.clone();
-    let keeper = Keeper::new(config);
-    let known = keeper.status().await;
-    let known = known.map_err(|error| CommandError::of_login(error, &account.server))?;
-    let is_enough = !args.again && is_enough(&known, wanted.as_ref(), chosen.as_ref());
+    if args.device {
+        config.grant = Grant::DeviceCode(ShowCode::new(consent::show_code));
+    }
+    let known_port = logins.callback_port(&account)?;
+    let port = args.callback_port.or(known_port);
+    let outcome = match log_in_alone(args, &config, chosen.as_ref()).await {
+        Err(error) => match needs_person(&error, &config) {
+            Some(needed) => ask_the_person(args, config, port, needed).await?,
+            None => Err(error),
+        },
+        outcome => outcome,
+    };
+    let mut status = match outcome {
+        Err(error) if matches!(*error, KeeperError::Unwanted) => {
+            return status::print_unwanted(&account.name, &account.server, json);
+        }
+        outcome => outcome.map_err(|error| CommandError::of_login(error, &account.server))?,
+    };
+    if chosen.is_some() || port != known_port {
+        status = Status::of(&logins.remember(&account, chosen.as_ref(), port)?);
+    }
+    status::print_one(&account.name, &status, json)
+}
+
+type Outcome = Result<Status, Arc<KeeperError>>;
+
+/// Logs in as far as that takes nobody in front of a browser.
+async fn log_in_alone(args: &LogIn, config: &Config, chosen: Option<&ChosenClient>) -> Outcome {
+    let keeper = Keeper::new(config.clone());
+    let known = keeper.status().await?;
+    let is_enough = !args.again && is_enough(&known, config.scopes.as_ref(), chosen);
     let when = if is_enough {
         When::IfNeeded
     } else {
         When::Again
     };
-    let status = keeper.log_in(when).await;
-    let mut status = status.map_err(|error| CommandError::of_login(error, &account.server))?;
-    if let Some(chosen) = &chosen {
-        status = Status::of(&logins.remember(&account, chosen)?);
-    }
-    status::print_one(&account.name, &status, json)
+    let outcome = keeper.log_in(when).await;
+    keeper.settle().await;
+    outcome
 }
 
-/// Sets up how the person is asked, if it takes one.
-async fn ask_the_person(args: &LogIn, config: &mut Config) -> Result<(), CommandError> {
-    if args.device {
-        config.grant = Grant::DeviceCode(ShowCode::new(consent::show_code));
+/// What only a person in front of a browser can help with.
+fn needs_person<'a>(error: &'a KeeperError, config: &Config) -> Option<&'a NeedsLogin> {
+    match (error, &config.grant) {
+        (KeeperError::NeedsLogin(needed), Grant::AuthorizationCode) => Some(needed),
+        _ => None,
     }
-    if matches!(config.grant, Grant::AuthorizationCode) {
-        let is_registered = config.client.is_some();
-        config.consent = Some(consent::of_terminal(args, is_registered).await?);
+}
+
+/// Logs in with the consent of a person. The port is taken now and not before: most often nobody has to be asked.
+async fn ask_the_person(
+    args: &LogIn,
+    mut config: Config,
+    port: Option<u16>,
+    needed: &NeedsLogin,
+) -> Result<Outcome, CommandError> {
+    let usual = callback_listener::Config::default().address.port();
+    let way = Way {
+        port: port.unwrap_or(usual),
+        is_registered: config.client.is_some(),
+        is_pasted: args.no_browser,
+    };
+    config.consent = Some(consent::of_terminal(way).await?);
+    if let Reason::Scopes { scopes } = &needed.reason {
+        config.scopes = Some(scopes.clone());
     }
-    Ok(())
+    Ok(Keeper::new(config).log_in(When::Again).await)
 }
 
 /// Whether a login that works would be the one that is asked for.

@@ -3,6 +3,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use callgate_mcp::wire::RawJson;
 use callgate_oauth::keeper::{State, Status};
 use serde::Serialize;
+use url::Url;
 
 use crate::error::CommandError;
 use crate::output;
@@ -14,6 +15,26 @@ pub(super) fn print_one(name: &str, status: &Status, json: bool) -> Result<(), C
         return Ok(output::json(&row)?);
     }
     Ok(output::text(&describe(name, status, unix_time()))?)
+}
+
+/// Prints that a server needs no login.
+pub(super) fn print_unwanted(name: &str, server: &Url, json: bool) -> Result<(), CommandError> {
+    if json {
+        let row = Row {
+            name,
+            url: Some(server.as_str()),
+            state: "unwanted",
+            issuer: None,
+            client_id: None,
+            scopes: None,
+            expires_at: None,
+            renews: false,
+        };
+        let row = RawJson::encode(&row).map_err(anyhow::Error::from)?;
+        return Ok(output::json(&row)?);
+    }
+    let line = format!("{name} wants no login: it answers without one");
+    Ok(output::text(&line)?)
 }
 
 /// Prints what is known about all logins.

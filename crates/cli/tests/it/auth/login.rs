@@ -190,7 +190,6 @@ fn a_server_without_logins_is_told_from_one_with() {
             &format!(
                 "error: the authorization server answered the registration with HTTP 404 and no client\n\
                  hint: with a client that was registered by hand, run `callgate auth {url} --client-id ID`\n\
-                 hint: the server may want no login: see whether `callgate list {url}` works\n\
                  hint: if it has tokens but no logins, send a token: \
                  put it in the variable CALLGATE_TOKEN or pass --token-file FILE\n"
             )
@@ -216,4 +215,48 @@ fn an_authorization_server_without_codes_is_logged_in_to_in_another_way() {
             )
         )
     );
+}
+
+#[test]
+fn a_server_that_wants_no_login_gets_none() {
+    let home = Home::new();
+    let serving = home.serve(&["--no-auth"]);
+    let url = &serving.url;
+    let said = Ran::printed(&format!("{url} wants no login: it answers without one\n"));
+    assert_eq!(home.run(&["auth", url]), said);
+    assert_eq!(home.run(&["auth", url, "--again"]), said);
+    assert_eq!(home.run(&["auth", url, "--device"]), said);
+    assert_eq!(home.run(&["auth", url, "--client-id", "me"]), said);
+    let ran = home.run(&["--json", "auth", url]);
+    let row: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(
+        row,
+        serde_json::json!({
+            "name": url,
+            "url": url,
+            "state": "unwanted",
+            "issuer": null,
+            "clientId": null,
+            "scopes": null,
+            "expiresAt": null,
+            "renews": false,
+        })
+    );
+    assert_eq!(home.run(&["auth", "list"]).stdout, "");
+}
+
+#[test]
+fn a_server_that_answers_anybody_may_have_logins() {
+    let home = Home::new();
+    let provider = Provider::start(Settings {
+        is_open: true,
+        ..Settings::default()
+    });
+    let url = &provider.url;
+    let ran = home.run(&["call", url, "whoami"]);
+    assert_eq!(ran, Ran::printed("somebody who may nothing\n"));
+    let ran = home.log_in(url, &[]);
+    assert_eq!(ran.stdout, logged_in(&provider, "read"));
+    let ran = home.run(&["call", url, "whoami"]);
+    assert_eq!(ran, Ran::printed("somebody who may read\n"));
 }

@@ -9,6 +9,10 @@ use super::http::{Request, Response};
 use super::servers::{State, World};
 
 const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
+const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+
+/// The client at the identity provider, with its secret, as it proves itself.
+pub(crate) const EMPLOYEE: &str = "employee:canary-secret-of-the-employee";
 
 pub(super) fn metadata(world: &World) -> Response {
     let base = &world.base;
@@ -106,12 +110,18 @@ pub(super) fn token(world: &World, request: &Request) -> Response {
         "authorization_code" => state.codes.remove(&given("code")),
         "refresh_token" => state.refresh_tokens.remove(&given("refresh_token")),
         "client_credentials" => Some(given("scope")),
+        JWT_BEARER => {
+            let assertion = given("assertion");
+            let exchanged = state.codes.remove(&assertion);
+            exchanged.or_else(|| state.admit(assertion).then(|| given("scope")))
+        }
         DEVICE_CODE if state.waiting.is_some() => {
             return Response::json(400, &json!({ "error": "authorization_pending" }));
         }
         DEVICE_CODE => state.codes.remove(&given("device_code")),
         _ => None,
     };
+    let grant = grant.rsplit(':').next().unwrap_or_default();
     let Some(scope) = scope else {
         state.events.push(format!("{grant} of {client} refused"));
         return Response::json(400, &json!({ "error": "invalid_grant" }));
@@ -119,8 +129,35 @@ pub(super) fn token(world: &World, request: &Request) -> Response {
     state.events.push(format!("{grant} of {client}"));
     Response::json(
         200,
-        &tokens(&mut state, scope, world.settings.lifetime, &grant),
+        &tokens(&mut state, scope, world.settings.lifetime, grant),
     )
+}
+
+/// The identity provider of an employer, which gives an assertion for an identity token.
+pub(super) fn exchange(world: &World, request: &Request) -> Response {
+    let mut state = world.state();
+    let form = request.form();
+    let given = |name: &str| form.get(name).cloned().unwrap_or_default();
+    let expected = format!("Basic {}", BASE64_STANDARD.encode(EMPLOYEE));
+    if request.authorization != Some(expected) {
+        state.events.push("exchange by a stranger".to_owned());
+        return Response::json(401, &json!({ "error": "invalid_client" }));
+    }
+    if !state.admit(given("subject_token")) {
+        state.events.push("exchange refused".to_owned());
+        return Response::json(400, &json!({ "error": "invalid_grant" }));
+    }
+    state
+        .events
+        .push(format!("exchange for {}", given("audience")));
+    let assertion = state.issue("assertion");
+    state.codes.insert(assertion.clone(), given("scope"));
+    let document = json!({
+        "access_token": assertion,
+        "issued_token_type": "urn:ietf:params:oauth:token-type:id-jag",
+        "token_type": "N_A",
+    });
+    Response::json(200, &document)
 }
 
 pub(super) fn revoke(world: &World, request: &Request) -> Response {
@@ -148,7 +185,7 @@ fn tokens(state: &mut State, scope: String, lifetime: u64, grant: &str) -> Value
         "expires_in": lifetime,
         "scope": scope,
     });
-    if grant != "client_credentials" {
+    if !["client_credentials", "jwt-bearer"].contains(&grant) {
         let refresh_token = state.issue("refresh-token");
         state.refresh_tokens.insert(refresh_token.clone(), scope);
         tokens["refresh_token"] = json!(refresh_token);

@@ -11,4 +11,5 @@ mod resource;
 mod servers;
 
 pub(crate) use http::get;
+pub(crate) use issue::EMPLOYEE;
 pub(crate) use servers::{Provider, Settings};

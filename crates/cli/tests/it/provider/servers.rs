@@ -25,6 +25,8 @@ pub(crate) struct Settings {
     pub(crate) reads_descriptions: bool,
     /// Whether there are codes to enter on another device.
     pub(crate) shows_codes: bool,
+    /// Whether the MCP server answers whoever has no token.
+    pub(crate) is_open: bool,
     /// The secret of the client that is called `configured`.
     pub(crate) secret: &'static str,
 }
@@ -65,6 +67,7 @@ impl Default for Settings {
             revokes: true,
             reads_descriptions: false,
             shows_codes: true,
+            is_open: false,
             secret: "canary-secret-of-the-client",
         }
     }
@@ -154,6 +157,13 @@ impl World {
 }
 
 impl State {
+    /// Whether this is an identity token that nobody has shown before: each is good once.
+    pub(super) fn admit(&mut self, identity: String) -> bool {
+        let is_good = identity.starts_with("canary-identity-") && !self.secrets.contains(&identity);
+        self.secrets.push(identity);
+        is_good
+    }
+
     /// A new secret of this kind.
     pub(super) fn issue(&mut self, kind: &str) -> String {
         self.issued += 1;
@@ -173,6 +183,7 @@ fn answer(world: &World, request: &Request) -> Response {
         "/device" => issue::device(world, request),
         "/activate" => issue::activate(world),
         "/token" => issue::token(world, request),
+        "/exchange" => issue::exchange(world, request),
         "/revoke" => issue::revoke(world, request),
         _ => Response::json(404, &serde_json::Value::Null),
     }

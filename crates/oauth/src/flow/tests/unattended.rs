@@ -133,12 +133,14 @@ fn scopes_are_asked_for_without_a_person_too() {
 fn enterprise() -> Config {
     Config {
         options: configured(confidential(), None),
-        goal: Goal::Enterprise(Box::new(IdentityProvider {
-            issuer: "https://idp.example".into(),
-            token_endpoint: IDP.parse().unwrap(),
-            client: Client::public("employee"),
-            id_token: Secret::new("id"),
-        })),
+        goal: Goal::Enterprise(
+            Box::new(IdentityProvider {
+                issuer: "https://idp.example".into(),
+                token_endpoint: IDP.parse().unwrap(),
+                client: Client::public("employee"),
+            }),
+            Secret::new("id"),
+        ),
         ..config()
     }
 }

@@ -1,0 +1,68 @@
+//! Who says that a client may have tokens: from the command line into the store, and from there into logins.
+
+use std::path::Path;
+
+use callgate_oauth::id_jag::IdentityProvider;
+use callgate_oauth::keeper::{Assertion, Grant};
+use callgate_oauth::registration::Client;
+use callgate_oauth::store::{ChosenIdentity, ChosenProvider};
+use url::Url;
+
+use crate::args;
+use crate::client_choice::{absolute, secret_in};
+use crate::error::CommandError;
+use crate::logins::http_url;
+
+/// Who is named on the command line, if anybody is. Secrets stay in their files.
+pub(crate) fn from_args(args: &args::Client) -> Result<Option<ChosenIdentity>, CommandError> {
+    if let Some(file) = &args.workload_identity {
+        return Ok(Some(ChosenIdentity {
+            token_file: absolute(file)?,
+            provider: None,
+        }));
+    }
+    let args::Enterprise {
+        enterprise_token: Some(file),
+        enterprise_token_endpoint: Some(endpoint),
+        enterprise_client_id: Some(client_id),
+        enterprise_client_secret_file: secret_file,
+    } = &args.enterprise
+    else {
+        return Ok(None);
+    };
+    Ok(Some(ChosenIdentity {
+        token_file: absolute(file)?,
+        provider: Some(ChosenProvider {
+            token_endpoint: token_endpoint(endpoint)?.to_string(),
+            client_id: client_id.clone(),
+            client_secret_file: secret_file.as_deref().map(absolute).transpose()?,
+        }),
+    }))
+}
+
+/// What tokens are got with. The identity token is read whenever one is needed.
+pub(crate) fn grant(identity: &ChosenIdentity) -> Result<Grant, CommandError> {
+    let token = Assertion::File(identity.token_file.clone().into());
+    let Some(provider) = &identity.provider else {
+        return Ok(Grant::WorkloadIdentity(token));
+    };
+    let secret_file = provider.client_secret_file.as_deref().map(Path::new);
+    let client = Client {
+        secret: secret_file.map(secret_in).transpose()?.flatten(),
+        ..Client::public(&provider.client_id)
+    };
+    let provider = IdentityProvider {
+        // Only a client with a key of its own says whom it proves itself to.
+        issuer: provider.token_endpoint.clone(),
+        token_endpoint: token_endpoint(&provider.token_endpoint)?,
+        client,
+    };
+    Ok(Grant::Enterprise(Box::new(provider), token))
+}
+
+fn token_endpoint(text: &str) -> Result<Url, CommandError> {
+    http_url(text).ok_or_else(|| {
+        CommandError::usage(format!("`{text}` is not an http(s) URL"))
+            .hint("it is the `token_endpoint` in the metadata of the identity provider")
+    })
+}
