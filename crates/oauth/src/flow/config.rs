@@ -83,13 +83,13 @@ impl Goal {
 
     /// What an identity provider is shown.
     pub(super) fn secrets(&self) -> impl Iterator<Item = &Secret> {
-        let provider = match self {
-            Self::Enterprise(provider) => Some(provider),
+        let shown = match self {
+            Self::Enterprise(provider, id_token) => Some((provider, id_token)),
             _ => None,
         };
-        provider.into_iter().flat_map(|provider| {
+        shown.into_iter().flat_map(|(provider, id_token)| {
             let secret = provider.client.secret.as_ref();
-            secret.into_iter().chain([&provider.id_token])
+            secret.into_iter().chain([id_token])
         })
     }
 }
