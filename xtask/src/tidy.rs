@@ -33,6 +33,10 @@ type Rule = fn(&Tree) -> Vec<Finding>;
 
 const RULES: &[(&str, Rule)] = &[
     ("wire-is-pure", layers::wire_is_pure),
+    (
+        "logins-are-decided-without-io",
+        layers::logins_are_decided_without_io,
+    ),
     ("only-cli-reads-the-host", layers::only_cli_reads_the_host),
     ("only-cli-prints", layers::only_cli_prints),
     ("crate-edges", manifest::crate_edges),

@@ -20,6 +20,39 @@ pub(crate) fn wire_is_pure(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// The parts of `oauth` that carry out what the others decide.
+const OAUTH_EDGES: [&str; 7] = [
+    "browser",
+    "callback_listener",
+    "consent",
+    "fetch",
+    "keeper",
+    "resource",
+    "store",
+];
+
+/// Logins are decided without I/O and without a clock; only the edges of `oauth` have them.
+pub(crate) fn logins_are_decided_without_io(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (file, source) in tree.library() {
+        let part = file.path.strip_prefix("crates/oauth/src/");
+        let part = part.and_then(|path| path.split('/').next());
+        if part.is_none_or(|part| OAUTH_EDGES.contains(&part)) {
+            continue;
+        }
+        for (line, name) in std_modules(&source, &["fs", "process", "thread"]) {
+            let message = format!("only the edges of oauth may use std::{name}");
+            findings.push(file.finding(line, message));
+        }
+        let needles = ["tokio", "Instant", "SystemTime", "TcpStream", "TcpListener"];
+        for (line, word) in words(&source, &needles) {
+            let message = format!("only the edges of oauth may use {word}");
+            findings.push(file.finding(line, message));
+        }
+    }
+    findings
+}
+
 /// Environment variables and home directories are the business of the cli.
 pub(crate) fn only_cli_reads_the_host(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -101,7 +134,9 @@ fn braces(depth: usize, line: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{only_cli_prints, only_cli_reads_the_host, wire_is_pure};
+    use super::{
+        logins_are_decided_without_io, only_cli_prints, only_cli_reads_the_host, wire_is_pure,
+    };
     use crate::tidy::tree::check;
 
     #[test]
@@ -127,6 +162,23 @@ mod tests {
             ("crates/wire/src/a.rs", tail),
         ];
         check(wire_is_pure, &files, &[]);
+    }
+
+    #[test]
+    fn only_the_edges_of_oauth_do_io_or_read_the_clock() {
+        let text =
+            "use std::fs;\nuse std::net::IpAddr;\nuse tokio::net;\nfn now() -> SystemTime {}\n";
+        let files = [
+            ("crates/oauth/src/flow/a.rs", text),
+            ("crates/oauth/src/store/a.rs", text),
+            ("crates/mcp/src/a.rs", text),
+        ];
+        let expected = [
+            "crates/oauth/src/flow/a.rs:1: only the edges of oauth may use std::fs",
+            "crates/oauth/src/flow/a.rs:3: only the edges of oauth may use tokio",
+            "crates/oauth/src/flow/a.rs:4: only the edges of oauth may use SystemTime",
+        ];
+        check(logins_are_decided_without_io, &files, &expected);
     }
 
     #[test]
