@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{sleep, timeout};
 
-use super::page::{Page, html};
+use super::page::{POLICY, Page, html};
 use super::request::{self, Delivery, Incoming};
 use super::waiters::{Connection, WaitError, Waiter, Waiters};
 use crate::secret::Secret;
@@ -295,10 +295,7 @@ fn respond(status: StatusCode, page: String) -> Response<Full<Bytes>> {
     for (name, value) in [
         (CONTENT_TYPE, "text/html; charset=utf-8"),
         (CACHE_CONTROL, "no-store"),
-        (
-            CONTENT_SECURITY_POLICY,
-            "default-src 'none'; frame-ancestors 'none'",
-        ),
+        (CONTENT_SECURITY_POLICY, POLICY),
         (REFERRER_POLICY, "no-referrer"),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
     ] {

@@ -17,14 +17,28 @@ impl Page {
     }
 }
 
+/// What a page may load: nothing, and its own style.
+pub(super) const POLICY: &str = "default-src 'none'; \
+     style-src 'sha256-QdSDwokUdvKnGrAkg7mltejapcHAS9AZpgULRLXBklU='; frame-ancestors 'none'";
+
 /// A page with a title and a text.
 pub(super) fn html(title: &str, text: &str) -> String {
     let (title, text) = (escape(title), escape(text));
     format!(
-        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\
-         </head><body><h1>{title}</h1><p>{text}</p></body></html>\n"
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width\"><title>{title} · Callgate</title>\
+         <style>{STYLE}</style></head><body><main><p class=\"name\">Callgate</p>\
+         <h1>{title}</h1><p>{text}</p></main></body></html>\n"
     )
 }
+
+/// Readable in the middle of any window, by day and by night.
+const STYLE: &str = "html{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}\
+    body{margin:0;min-height:100vh;display:grid;place-items:center}\
+    main{max-width:32rem;padding:2rem;overflow-wrap:anywhere}\
+    h1{margin:0 0 .5rem;font-size:1.75rem;line-height:1.2}\
+    p{margin:0}\
+    .name{margin-bottom:1.5rem;font-weight:600;letter-spacing:.04em;opacity:.6}";
 
 /// Writes at most [`MAX_TEXT`] characters so that no browser reads more than text in them.
 fn escape(text: &str) -> String {
@@ -47,7 +61,19 @@ const MAX_TEXT: usize = 1000;
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_TEXT, Page, escape};
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+    use sha2::{Digest, Sha256};
+
+    use super::{MAX_TEXT, POLICY, Page, STYLE, escape};
+
+    #[test]
+    fn browsers_accept_the_style_and_no_other() {
+        let hash = STANDARD.encode(Sha256::digest(STYLE));
+        let expect =
+            format!("default-src 'none'; style-src 'sha256-{hash}'; frame-ancestors 'none'");
+        assert_eq!(POLICY, expect);
+    }
 
     #[test]
     fn text_of_strangers_stays_text() {

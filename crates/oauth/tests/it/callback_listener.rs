@@ -52,7 +52,7 @@ async fn a_failed_login_is_explained_as_text() {
     for header in [
         "content-type: text/html; charset=utf-8",
         "cache-control: no-store",
-        "content-security-policy: default-src 'none'; frame-ancestors 'none'",
+        "content-security-policy: default-src 'none'; style-src 'sha256-QdSDwokUdvKnGrAkg7mltejapcHAS9AZpgULRLXBklU='; frame-ancestors 'none'",
         "referrer-policy: no-referrer",
         "x-content-type-options: nosniff",
         "connection: close",
