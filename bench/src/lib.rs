@@ -16,6 +16,7 @@
 //! - Nothing here fails because a figure is bad: it measures and reports.
 //! - Everything stays on loopback and every wait has a limit.
 
+pub mod awake;
 pub mod echo;
 pub mod listen;
 pub mod load;

@@ -7,6 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
+use callgate_bench::awake::{self, Awake};
 use callgate_bench::machine::Machine;
 use callgate_bench::relay;
 use callgate_bench::report::{self, CostLevel, Figures, LoadLevel};
@@ -18,14 +19,20 @@ const CONCURRENCY: [usize; 3] = [1, 16, 64];
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
+    if std::env::args().nth(1).as_deref() == Some(awake::SPIN) {
+        return awake::spin();
+    }
     let schedule = schedule(std::env::args().skip(1))?;
-    let programs = std::env::current_exe()?.with_file_name("");
+    let this = std::env::current_exe()?;
+    let programs = this.with_file_name("");
     let valgrind = Valgrind::find(programs.join("bench-profiles"))?;
     build()?;
     let machine = Machine::describe()?;
     let costs = costs(&valgrind, &programs).await?;
     let relay = relay::cost(&valgrind, &programs).await?;
+    let awake = Awake::start(&this)?;
     let loads = loads(&schedule, &programs).await?;
+    drop(awake);
     let figures = Figures {
         machine,
         valgrind: valgrind.version().to_owned(),

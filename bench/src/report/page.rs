@@ -36,6 +36,8 @@ fn introduction(figures: &Figures) -> String {
          `stdio_pipes` over stdio.\n\
          \n\
          All run in one session on loopback with `TCP_NODELAY`, and share the machine with the load generator.\n\
+         Something of the lowest priority keeps the processors awake meanwhile: a virtual machine takes longer to wake one \
+         than a server takes for a request.\n\
          The figures under load are medians of {rounds} rounds of {seconds} s each, in which the servers take turns.\n\
          \n\
          Machine: {processor}, {memory} GiB, {kernel}.\n\
@@ -69,7 +71,6 @@ fn targets(figures: &Figures) -> String {
 /// What no server can reach.
 const REACH: &str = "\
 A server that does anything at all is slower than `bare`: where bare itself is less than the target times as fast as rmcp, see below, nothing reaches it on this machine.
-Over stdio that depends on how long the machine takes to wake a sleeping process, which all three servers wait for alike.
 ";
 
 fn under_load(figures: &Figures, transport: Transport, concurrency: &str) -> String {
@@ -296,7 +297,6 @@ mod tests {
 | bytes allocated for relaying a 64 KiB result, relative to its size | at most 2.00 | 0.17 | met |
 
 A server that does anything at all is slower than `bare`: where bare itself is less than the target times as fast as rmcp, see below, nothing reaches it on this machine.
-Over stdio that depends on how long the machine takes to wake a sleeping process, which all three servers wait for alike.
 "
         );
     }

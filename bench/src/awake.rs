@@ -1,0 +1,58 @@
+//! Keeping the processors from falling asleep while servers are measured.
+
+use std::io::{self, Read};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::{self, available_parallelism};
+
+use anyhow::{Context, Result};
+use rustix::process::nice;
+
+/// Keeps every processor busy with something that makes way for everything else, until it is dropped.
+///
+/// A processor that sleeps takes its time to wake up, on a virtual machine longer than a server takes
+/// for a request: without this, that is what would be measured.
+#[derive(Debug)]
+pub struct Awake(Vec<Child>);
+
+/// The argument that makes this program [`spin`].
+pub const SPIN: &str = "--spin";
+
+impl Awake {
+    /// Starts `program`, which is this one, once for each processor.
+    pub fn start(program: &Path) -> Result<Self> {
+        let mut spinners = Self(Vec::new());
+        for _ in 0..available_parallelism()?.get() {
+            let spinner = Command::new(program)
+                .arg(SPIN)
+                .stdin(Stdio::piped())
+                .spawn()
+                .context("cannot keep the processors awake")?;
+            spinners.0.push(spinner);
+        }
+        Ok(spinners)
+    }
+}
+
+impl Drop for Awake {
+    fn drop(&mut self) {
+        for spinner in &mut self.0 {
+            // It may have ended by itself.
+            spinner.kill().ok();
+            spinner.wait().ok();
+        }
+    }
+}
+
+/// Keeps a processor busy with the lowest priority, for as long as whoever started this lives.
+pub fn spin() -> Result<()> {
+    nice(19).context("cannot make way for others")?;
+    thread::spawn(|| {
+        loop {
+            std::hint::spin_loop();
+        }
+    });
+    // Nothing is ever written: this ends when the other end is closed.
+    io::stdin().read_to_end(&mut Vec::new())?;
+    Ok(())
+}
