@@ -31,6 +31,14 @@ impl Terminal {
     fn lines(&self) -> Vec<String> {
         self.0.lock().expect("not poisoned").clone()
     }
+
+    /// Visits `redirect`: the listener waits for the state before the person is told where to go.
+    async fn visit_when_told(&self, redirect: &str) -> String {
+        while self.lines().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        visit(redirect).await
+    }
 }
 
 fn page() -> PageUrl {
@@ -78,21 +86,12 @@ async fn a_browser_opens_the_page_and_comes_back() {
 
     let redirect = format!("{}?code=c&state=state-1", consent.redirect_uri());
     let (page, state) = (page(), Secret::new("state-1"));
-    let (seen, ()) = tokio::join!(
-        async {
-            // The listener waits for the state before the person is told where to go.
-            while terminal.lines().is_empty() {
-                tokio::task::yield_now().await;
-            }
-            visit(&redirect).await
-        },
-        async {
-            let answer = consent.ask(&page, &state).await.expect("it comes back");
-            assert_eq!(answer, "code=c&state=state-1");
-            consent.conclude(&state, Page::Done).await;
-            drop(consent);
-        }
-    );
+    let (seen, ()) = tokio::join!(terminal.visit_when_told(&redirect), async {
+        let answer = consent.ask(&page, &state).await.expect("it comes back");
+        assert_eq!(answer, "code=c&state=state-1");
+        consent.conclude(&state, Page::Done).await;
+        drop(consent);
+    });
     assert!(seen.contains("<h1>Logged in</h1>"), "{seen}");
     assert_eq!(terminal.lines(), [PAGE]);
     let log = fs::read_to_string(directory.path().join("browser.log")).expect("it ran");
@@ -105,22 +104,14 @@ async fn a_page_can_be_opened_by_hand() {
     let consent = BrowserConsent::new(listener().await, missing_browser(), terminal.notice());
     let redirect = format!("{}?error=access_denied&state=s", consent.redirect_uri());
     let (page, state) = (page(), Secret::new("s"));
-    let (seen, ()) = tokio::join!(
-        async {
-            while terminal.lines().is_empty() {
-                tokio::task::yield_now().await;
-            }
-            visit(&redirect).await
-        },
-        async {
-            let answer = consent.ask(&page, &state).await.expect("it comes back");
-            assert_eq!(answer, "error=access_denied&state=s");
-            let other = Secret::new("other");
-            consent.conclude(&other, Page::Done).await;
-            let reason = Page::Failed("access was not granted".to_owned());
-            consent.conclude(&state, reason).await;
-        }
-    );
+    let (seen, ()) = tokio::join!(terminal.visit_when_told(&redirect), async {
+        let answer = consent.ask(&page, &state).await.expect("it comes back");
+        assert_eq!(answer, "error=access_denied&state=s");
+        let other = Secret::new("other");
+        consent.conclude(&other, Page::Done).await;
+        let reason = Page::Failed("access was not granted".to_owned());
+        consent.conclude(&state, reason).await;
+    });
     assert!(seen.contains("<p>access was not granted</p>"), "{seen}");
 }
 

@@ -79,6 +79,7 @@ impl Site {
         if let Some(authorizer) = &self.config.authorizer {
             return authorized::send(self, &**authorizer, request).await;
         }
+        // Awaiting `send_once` here would add to the size of every call.
         let sent = self.pool.send(request).await;
         sent.map_err(|error| self.not_answered(error))
     }
