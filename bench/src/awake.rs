@@ -6,12 +6,13 @@ use std::process::{Child, Command, Stdio};
 use std::thread::{self, available_parallelism};
 
 use anyhow::{Context, Result};
-use rustix::process::nice;
 
 /// Keeps every processor busy with something that makes way for everything else, until it is dropped.
 ///
 /// A processor that sleeps takes its time to wake up, on a virtual machine longer than a server takes
 /// for a request: without this, that is what would be measured.
+/// The scheduler takes a processor that runs nothing but idle tasks for a free one. With a low priority
+/// instead, it would find none free and put what wakes up behind others.
 #[derive(Debug)]
 pub struct Awake(Vec<Child>);
 
@@ -23,11 +24,16 @@ impl Awake {
     pub fn start(program: &Path) -> Result<Self> {
         let mut spinners = Self(Vec::new());
         for _ in 0..available_parallelism()?.get() {
-            let spinner = Command::new(program)
+            let spinner = Command::new("chrt")
+                .args(["--idle", "0"])
+                .arg(program)
                 .arg(SPIN)
                 .stdin(Stdio::piped())
                 .spawn()
-                .context("cannot keep the processors awake")?;
+                .context(
+                    "chrt keeps the processors awake but cannot be run; \
+                     install it, for example with `apt-get install util-linux`",
+                )?;
             spinners.0.push(spinner);
         }
         Ok(spinners)
@@ -44,9 +50,8 @@ impl Drop for Awake {
     }
 }
 
-/// Keeps a processor busy with the lowest priority, for as long as whoever started this lives.
+/// Keeps a processor busy, for as long as whoever started this lives.
 pub fn spin() -> Result<()> {
-    nice(19).context("cannot make way for others")?;
     thread::spawn(|| {
         loop {
             std::hint::spin_loop();

@@ -50,19 +50,16 @@ async fn main() -> Result<()> {
 
 fn schedule(arguments: impl Iterator<Item = String>) -> Result<Schedule> {
     let arguments: Vec<_> = arguments.collect();
-    let (warm_up, duration) = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => (500, 3000),
-        ["--quick"] => (200, 1000),
-        _ => bail!("usage: cargo xtask bench [--quick]"),
-    };
-    let (warm_up, duration) = (
-        Duration::from_millis(warm_up),
-        Duration::from_millis(duration),
-    );
+    let (rounds, warm_up, duration) =
+        match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+            [] => (5, 500, 3000),
+            ["--quick"] => (3, 200, 1000),
+            _ => bail!("usage: cargo xtask bench [--quick]"),
+        };
     Ok(Schedule {
-        warm_up,
-        duration,
-        rounds: 3,
+        warm_up: Duration::from_millis(warm_up),
+        duration: Duration::from_millis(duration),
+        rounds,
     })
 }
 

@@ -36,8 +36,8 @@ fn introduction(figures: &Figures) -> String {
          `stdio_pipes` over stdio.\n\
          \n\
          All run in one session on loopback with `TCP_NODELAY`, and share the machine with the load generator.\n\
-         Something of the lowest priority keeps the processors awake meanwhile: a virtual machine takes longer to wake one \
-         than a server takes for a request.\n\
+         Idle tasks keep the processors awake meanwhile: a virtual machine takes longer to wake one than a server takes \
+         for a request.\n\
          The figures under load are medians of {rounds} rounds of {seconds} s each, in which the servers take turns.\n\
          \n\
          Machine: {processor}, {memory} GiB, {kernel}.\n\
@@ -138,8 +138,10 @@ const MEMORY: &str = "\
 
 The peak is the largest resident size, the pages of the program itself included; anonymous is what of it is in no file: heap, stacks and written data.
 At low load the peak is the program, not what it holds: every server shares most of those pages with other processes that run it.
-Callgate's program is larger than that of the SDK because it can validate any JSON Schema of 2020-12, patterns included.
-That validator is made only for schemas that need it, but linking it costs 2.7 MB of code, of which neighbors of what runs are mapped too, and 0.7 MB of relocations and tables that are read when the program starts.
+Callgate's program is larger than that of the SDK because it can validate any JSON Schema of 2020-12, patterns included; the SDK leaves arguments to the tool.
+That validator is made only for schemas that need it, and none here does.
+Linking it is enough: 4.4 MB of code more, 0.3 MB of relocations more to read and 0.25 MB of tables more to write when the program starts, and what does run spread over more pages.
+Built without the validator, the same server peaked at 4.3 to 4.5 MB over stdio and at 4.8, 5.2 and 6.1 MB over HTTP with 1, 16 and 64 connections: below the SDK at every load.
 ";
 
 fn costs(figures: &Figures) -> String {
