@@ -314,6 +314,34 @@ async fn an_answer_that_cannot_be_used_fails_its_call_at_once() {
 }
 
 #[tokio::test]
+async fn an_answer_over_the_limit_fails_its_call_even_if_it_never_ends() {
+    let config = Config {
+        limits: Limits {
+            bytes: 500,
+            depth: 16,
+        },
+        ..Config::default()
+    };
+    let (connection, mut peer) = connect(config);
+    let call = start(&connection, "tools/call", "{}");
+    peer.line().await.expect("the request");
+    let endless = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"result":{{"text":"{}"#,
+        "x".repeat(600)
+    );
+    peer.send_bytes(endless.as_bytes()).await;
+    let error = outcome(call).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::TooLarge);
+
+    peer.send(r#""}}"#).await;
+    let call = start(&connection, "tools/call", "{}");
+    peer.line().await.expect("the request");
+    peer.send(&result("2", "{}")).await;
+    outcome(call).await.unwrap();
+    assert_eq!(connection.malformed_lines(), 0);
+}
+
+#[tokio::test]
 async fn a_server_with_headers_is_told_apart_at_once() {
     let (connection, mut peer) = connect(Config::default());
     let call = start(&connection, "tools/call", "{}");
