@@ -26,16 +26,21 @@ struct Queue {
     room: Notify,
 }
 
+/// The most bytes that wait in one queue; a single notification may have more.
+const MOST_BYTES: usize = 8 * 1024 * 1024;
+
 #[derive(Debug, Default)]
 struct State {
     waiting: VecDeque<Notification>,
+    bytes: usize,
     reader: Option<Waker>,
     dropped: u64,
     closed: bool,
 }
 
 impl Notifier {
-    /// A sink that holds up to `capacity` notifications, and its receiving end.
+    /// A sink that holds up to `capacity` notifications, or up to 8 MiB of them, and its receiving
+    /// end. There is always room for one.
     #[must_use]
     pub fn channel(capacity: usize) -> (Self, Notifications) {
         let queue = Arc::new(Queue {
@@ -70,7 +75,7 @@ impl Notifier {
                 if state.closed {
                     return;
                 }
-                if state.waiting.len() < queue.capacity {
+                if state.has_room(queue.capacity, &notification) {
                     state.push(notification);
                     return;
                 }
@@ -88,8 +93,8 @@ impl Notifier {
         if state.closed {
             return;
         }
-        if state.waiting.len() >= queue.capacity {
-            state.waiting.pop_front();
+        while !state.has_room(queue.capacity, &notification) {
+            state.pop();
             state.dropped += 1;
         }
         state.push(notification);
@@ -105,7 +110,7 @@ impl Notifications {
     /// The next notification, or a promise to wake `cx` when there is one.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Notification> {
         let mut state = self.queue.state();
-        if let Some(notification) = state.waiting.pop_front() {
+        if let Some(notification) = state.pop() {
             drop(state);
             self.queue.room.notify_one();
             return Poll::Ready(notification);
@@ -119,7 +124,7 @@ impl Notifications {
 
     /// The next notification, if one is waiting.
     pub fn try_next(&mut self) -> Option<Notification> {
-        let notification = self.queue.state().waiting.pop_front()?;
+        let notification = self.queue.state().pop()?;
         self.queue.room.notify_one();
         Some(notification)
     }
@@ -150,12 +155,28 @@ impl Queue {
 }
 
 impl State {
+    fn has_room(&self, capacity: usize, notification: &Notification) -> bool {
+        let fits = || self.bytes + size(notification) <= MOST_BYTES;
+        self.waiting.is_empty() || self.waiting.len() < capacity && fits()
+    }
+
+    fn pop(&mut self) -> Option<Notification> {
+        let notification = self.waiting.pop_front()?;
+        self.bytes -= size(&notification);
+        Some(notification)
+    }
+
     fn push(&mut self, notification: Notification) {
+        self.bytes += size(&notification);
         self.waiting.push_back(notification);
         if let Some(reader) = self.reader.take() {
             reader.wake();
         }
     }
+}
+
+fn size(notification: &Notification) -> usize {
+    notification.method.as_str().len() + notification.params.as_bytes().len()
 }
 
 #[cfg(test)]
@@ -200,6 +221,29 @@ mod tests {
         assert_eq!(notifications.try_next(), Some(numbered(5)));
         assert_eq!(notifications.try_next(), None);
         assert_eq!(notifications.dropped(), 3);
+    }
+
+    #[tokio::test]
+    async fn bytes_are_bounded_too_but_one_notification_always_fits() {
+        let large = |number: u32| Notification {
+            params: RawJson::string(&"x".repeat(MOST_BYTES / 2)),
+            ..numbered(number)
+        };
+        let (notifier, mut notifications) = Notifier::channel(0);
+        notifier.send(numbered(1)).await;
+        notifier.offer(numbered(2));
+        assert_eq!(notifications.try_next(), Some(numbered(2)));
+
+        let (notifier, mut notifications) = Notifier::channel(9);
+        notifier.offer(numbered(1));
+        notifier.offer(large(2));
+        notifier.offer(large(3));
+        assert_eq!(notifications.dropped(), 2);
+        let fourth = tokio::spawn(async move { notifier.send(large(4)).await });
+        tokio::task::yield_now().await;
+        assert!(!fourth.is_finished());
+        assert_eq!(notifications.next().await, large(3));
+        assert_eq!(notifications.next().await, large(4));
     }
 
     #[tokio::test]

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
+use crate::method::{self, Method};
+
 /// The revision of the request.
 pub const PROTOCOL_VERSION: &str = "mcp-protocol-version";
 /// The method of the request.
@@ -16,6 +18,17 @@ pub const PARAM_PREFIX: &str = "mcp-param-";
 
 const OPEN: &str = "=?base64?";
 const CLOSE: &str = "?=";
+
+/// The member of the params that [`NAME`] mirrors; `None` for a method that has none.
+#[must_use]
+pub fn name_member(method: &Method) -> Option<&'static str> {
+    match method.as_str() {
+        method::TOOLS_CALL | method::PROMPTS_GET => Some("name"),
+        method::RESOURCES_READ => Some("uri"),
+        method::TASKS_GET | method::TASKS_UPDATE | method::TASKS_CANCEL => Some("taskId"),
+        _ => None,
+    }
+}
 
 /// A header value cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

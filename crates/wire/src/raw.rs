@@ -102,7 +102,7 @@ impl RawJson {
             return Err(serde_json::Error::custom("expected an object").into());
         };
         bytes.pop();
-        if bytes.len() > 1 && members != b"}" {
+        if bytes.trim_ascii_end() != b"{" && members.trim_ascii_start() != b"}" {
             bytes.push(b',');
         }
         bytes.extend_from_slice(members);
@@ -426,6 +426,8 @@ mod tests {
             (r#"{"a":1}"#, "{}", Some(r#"{"a":1}"#)),
             ("{}", r#"{"b":2}"#, Some(r#"{"b":2}"#)),
             ("{}", "{}", Some("{}")),
+            (r#"{"a":1}"#, "{ }", Some(r#"{"a":1 }"#)),
+            ("{ }", r#"{"b":2}"#, Some(r#"{ "b":2}"#)),
             ("[1]", r#"{"b":2}"#, None),
             ("{}", "[2]", None),
         ] {

@@ -450,7 +450,56 @@ mod tests {
         prop::collection::btree_map("[a-e]", value, 0..5).prop_map(|map| map.into_iter().collect())
     }
 
+    const VALUES: [&str; 7] = [
+        "12345678901234567890123",
+        "49E-31",
+        "-0",
+        r#""\u0061\"},""#,
+        r#"[1 , {"k0":[]}]"#,
+        r#"{ "k0" :1e2}"#,
+        "null",
+    ];
+
     proptest! {
+        #[test]
+        fn every_byte_but_the_edited_span_stays(
+            members in prop::collection::vec(
+                ("[ \t\r\n]{0,2}", prop::sample::select(&VALUES[..]), "[ \t\r\n]{0,2}"),
+                1..5,
+            ),
+            edited: prop::sample::Index,
+        ) {
+            let edited = edited.index(members.len());
+            let new = raw("[ 0.50 ]");
+            let text = |changed: Option<&str>, appended: &str| {
+                let member = |(index, (before, value, after)): (usize, &(String, &str, String))| {
+                    let value = changed.filter(|_| index == edited).unwrap_or(value);
+                    let appended = if index + 1 == members.len() { appended } else { "" };
+                    format!("{before}\"k{index}\"{after}:{before}{value}{appended}{after}")
+                };
+                let members: Vec<String> = members.iter().enumerate().map(member).collect();
+                format!("{{{}}}", members.join(","))
+            };
+            let source = raw(&text(None, ""));
+            let key = format!("k{edited}");
+
+            let replaced = Splice::new(&source).set(&[&key], &new).finish().unwrap();
+            prop_assert_eq!(replaced.as_str(), text(Some(new.as_str()), ""));
+
+            let appended = Splice::new(&source).set(&["k"], &new).finish().unwrap();
+            prop_assert_eq!(appended.as_str(), text(None, r#","k":[ 0.50 ]"#));
+
+            let removed = Splice::new(&source).remove(&[&key]).finish().unwrap();
+            raw(removed.as_str());
+            let listed = |object: &RawJson| -> Vec<_> {
+                let member = |member: Member<'_>| (member.key().unwrap().into_owned(), object.value_of(&member));
+                object.members().map(member).collect()
+            };
+            let mut left = listed(&source);
+            left.remove(edited);
+            prop_assert_eq!(listed(&removed), left);
+        }
+
         #[test]
         fn only_the_edited_members_change(object in object(), key in "[a-e]", other in "[a-e]", pretty: bool) {
             let write = if pretty { serde_json::to_string_pretty } else { serde_json::to_string };

@@ -102,8 +102,13 @@ impl Watch<'_> {
                     return outcome;
                 }
                 notification = self.notifications.next() => {
+                    let now = Instant::now();
                     if self.hand_out(&notification) == Sign::OfLife {
-                        expiry.as_mut().reset(last.min(Instant::now() + idle));
+                        expiry.as_mut().reset(last.min(now + idle));
+                    }
+                    // With more notifications always waiting, the clock would never get its turn.
+                    if now >= last {
+                        return Err(self.timed_out(true));
                     }
                 }
                 () = &mut expiry => return Err(self.timed_out(Instant::now() >= last)),

@@ -58,7 +58,8 @@ impl Client {
     /// Calls a tool with `arguments`, which become an object.
     ///
     /// A failure inside the tool is a result with `isError`, not an error. If the server makes a
-    /// task of the call, the end of the task is awaited.
+    /// task of the call, the end of the task is awaited; dropping the future then ends the waiting
+    /// and not the task, see [`Client::start_tool`] and [`Client::cancel_task`].
     ///
     /// # Errors
     /// See [`Client::request`]. If the tool was listed, a result that breaks its output schema is

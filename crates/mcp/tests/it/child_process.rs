@@ -1,3 +1,4 @@
+use std::path::PathBuf;
 use std::time::Duration;
 
 use callgate_mcp::transport::child::{Child, ChildConfig, Environment, InheritEnv, Patience};
@@ -63,6 +64,24 @@ async fn a_child_runs_where_it_is_told_to() {
     let mut config = peer(["evil", "cwd"]);
     config.cwd = Some(path.clone());
     check(&config, &format!(r#"{{"seen":{path:?}}}"#)).await;
+}
+
+#[tokio::test]
+async fn a_program_is_found_from_a_working_directory_that_is_relative() {
+    let here = std::env::current_dir().unwrap();
+    let up: PathBuf = here.components().skip(1).map(|_| "..").collect();
+    let directory = tempfile::tempdir().unwrap();
+    // Deeper than this one, so that the same steps up do not lead to the root from there.
+    let deep = directory
+        .path()
+        .join(up.to_str().unwrap().replace("..", "a"));
+    std::fs::create_dir_all(&deep).unwrap();
+    std::os::unix::fs::symlink(PEER, deep.join("program")).unwrap();
+
+    let mut config = peer(["evil", "complete"]);
+    config.program = "./program".into();
+    config.cwd = Some(up.join(deep.strip_prefix("/").unwrap()));
+    check(&config, r#"{"seen":true}"#).await;
 }
 
 #[tokio::test]

@@ -347,6 +347,28 @@ async fn progress_keeps_a_call_alive_up_to_the_maximum() {
     assert_eq!(server.cancelled(), 1);
 }
 
+#[tokio::test]
+async fn a_server_that_never_stops_reporting_is_given_up_at_the_maximum() {
+    let server = Scripted::new([step(|call: Call| async move {
+        let started = Instant::now();
+        // There is always more to hand out, until long after the maximum.
+        while started.elapsed() < Duration::from_secs(2) {
+            progress(&call, 1).await;
+        }
+        reply(&json!({}))
+    })]);
+    let client = server.client();
+    let options = CallOptions::default().maximum(Duration::from_millis(20));
+    let asked = client
+        .with_options(options)
+        .request("any", &json!({}))
+        .await;
+    assert_eq!(
+        asked.unwrap_err().to_string(),
+        "`any` got no answer within 20ms"
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn progress_of_another_request_and_log_messages_are_no_sign_of_life() {
     let server = Scripted::new([step(|call: Call| async move {

@@ -22,6 +22,18 @@ fn connect(config: Config) -> (Arc<Connection>, RawPeer) {
 }
 
 /// Starts a call of `method` with these params.
+/// A connection that takes only short messages.
+fn small() -> Config {
+    let limits = Limits {
+        bytes: 500,
+        depth: 16,
+    };
+    Config {
+        limits,
+        ..Config::default()
+    }
+}
+
 fn start(
     connection: &Arc<Connection>,
     method: &str,
@@ -271,14 +283,7 @@ async fn garbage_is_counted_and_skipped_and_twenty_in_a_row_end_the_connection()
 
 #[tokio::test]
 async fn an_answer_that_cannot_be_used_fails_its_call_at_once() {
-    let config = Config {
-        limits: Limits {
-            bytes: 500,
-            depth: 16,
-        },
-        ..Config::default()
-    };
-    let (connection, mut peer) = connect(config);
+    let (connection, mut peer) = connect(small());
     let long = format!(r#"{{"text":"{}"}}"#, "x".repeat(40_000));
     for (number, answer, kind, text) in [
         (
@@ -311,6 +316,27 @@ async fn an_answer_that_cannot_be_used_fails_its_call_at_once() {
     peer.line().await.expect("the request");
     peer.send(&result("4", "{}")).await;
     outcome(call).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_answer_over_the_limit_fails_its_call_even_if_it_never_ends() {
+    let (connection, mut peer) = connect(small());
+    let call = start(&connection, "tools/call", "{}");
+    peer.line().await.expect("the request");
+    let endless = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"result":{{"text":"{}"#,
+        "x".repeat(600)
+    );
+    peer.send_bytes(endless.as_bytes()).await;
+    let error = outcome(call).await.unwrap_err();
+    assert_eq!(error.kind(), Kind::TooLarge);
+
+    peer.send(r#""}}"#).await;
+    let call = start(&connection, "tools/call", "{}");
+    peer.line().await.expect("the request");
+    peer.send(&result("2", "{}")).await;
+    outcome(call).await.unwrap();
+    assert_eq!(connection.malformed_lines(), 0);
 }
 
 #[tokio::test]

@@ -68,6 +68,7 @@ pub(crate) fn check(dir: &Path) -> (usize, usize) {
             count += 1;
         }
     }
+    assert!(count > 0, "no examples in {dir:?}");
     (count, types.len())
 }
 

@@ -46,11 +46,12 @@ impl Child {
         let environment = config
             .environment
             .inherited(config.inherit_env, &config.env);
-        let cwd = config.cwd.as_deref();
-        if let Some(directory) = cwd.filter(|directory| !directory.is_dir()) {
-            return Err(cannot(&format!("no directory `{}`", directory.display())));
-        }
-        let program = program::find(&config.program, environment.get("PATH"), cwd)
+        let cwd = config.cwd.as_deref().map(|directory| {
+            let found = directory.canonicalize().ok().filter(|found| found.is_dir());
+            found.ok_or_else(|| cannot(&format!("no directory `{}`", directory.display())))
+        });
+        let cwd = cwd.transpose()?;
+        let program = program::find(&config.program, environment.get("PATH"), cwd.as_deref())
             .map_err(|error| cannot(&error))?;
         let supervisor = config
             .supervisor

@@ -11,7 +11,6 @@ pub(super) struct IdFinder {
     /// What stands at the top level since the last separator.
     token: Vec<u8>,
     after_id_key: bool,
-    found: Option<Id>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -26,22 +25,12 @@ enum Text {
 const LONGEST_TOKEN: usize = 256;
 
 impl IdFinder {
-    /// Reads on.
-    pub(super) fn feed(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            if self.found.is_some() {
-                return;
-            }
-            self.step(*byte);
-        }
+    /// Reads on, up to the id if it is there.
+    pub(super) fn feed(&mut self, bytes: &[u8]) -> Option<Id> {
+        bytes.iter().find_map(|byte| self.step(*byte))
     }
 
-    /// The id, if one has passed.
-    pub(super) fn finish(self) -> Option<Id> {
-        self.found
-    }
-
-    fn step(&mut self, byte: u8) {
+    fn step(&mut self, byte: u8) -> Option<Id> {
         let before = self.text;
         self.text = match (self.text, byte) {
             (Text::Outside, b'"') => Text::Inside,
@@ -52,24 +41,24 @@ impl IdFinder {
         };
         if before != Text::Outside || self.text != Text::Outside {
             self.record(byte);
-            return;
+            return None;
         }
         match byte {
             b'{' | b'[' => self.depth += 1,
             b'}' | b']' => {
-                if self.depth == 1 {
-                    self.end_value();
-                }
+                let ended = self.depth == 1;
                 self.depth = self.depth.saturating_sub(1);
+                return ended.then(|| self.end_value()).flatten();
             }
             b':' if self.depth == 1 => {
                 self.after_id_key = self.token == b"\"id\"";
                 self.token.clear();
             }
-            b',' if self.depth == 1 => self.end_value(),
+            b',' if self.depth == 1 => return self.end_value(),
             b' ' | b'\t' | b'\r' => {}
             _ => self.record(byte),
         }
+        None
     }
 
     fn record(&mut self, byte: u8) {
@@ -78,13 +67,14 @@ impl IdFinder {
         }
     }
 
-    fn end_value(&mut self) {
+    /// The value that has just ended, if it is the id.
+    fn end_value(&mut self) -> Option<Id> {
         let token = std::mem::take(&mut self.token);
-        if std::mem::take(&mut self.after_id_key) {
-            self.found = RawJson::parse(Bytes::from(token), &Limits::default())
-                .ok()
-                .and_then(|id| Id::try_from(id).ok());
+        if !std::mem::take(&mut self.after_id_key) {
+            return None;
         }
+        let id = RawJson::parse(Bytes::from(token), &Limits::default()).ok()?;
+        Id::try_from(id).ok()
     }
 }
 
@@ -95,10 +85,9 @@ mod tests {
     fn check(text: &str, expect: Option<&str>) {
         for size in [1, 3, text.len()] {
             let mut finder = IdFinder::default();
-            for piece in text.as_bytes().chunks(size) {
-                finder.feed(piece);
-            }
-            let seen = finder.finish().map(|id| id.to_string());
+            let mut pieces = text.as_bytes().chunks(size);
+            let seen = pieces.find_map(|piece| finder.feed(piece));
+            let seen = seen.map(|id| id.to_string());
             assert_eq!(seen.as_deref(), expect, "{text}");
         }
     }

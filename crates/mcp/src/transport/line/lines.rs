@@ -21,8 +21,8 @@ pub(super) struct Lines<R> {
     /// How much of the buffer is known to have no line break.
     searched: usize,
     longest: usize,
-    /// Reads the rest of a line that is too long to keep.
-    discarding: Option<IdFinder>,
+    /// What is known of a line that is too long to keep, while its rest passes by.
+    discarding: Option<TooLong>,
     ended: bool,
 }
 
@@ -31,8 +31,16 @@ pub(super) struct Lines<R> {
 pub(super) enum Line {
     /// The line without its end.
     Message(Bytes),
-    /// The line had more bytes than the limit; this was its id.
+    /// The line has more bytes than the limit; this is its id. The line may not have ended yet.
     TooLong(Option<Id>),
+}
+
+#[derive(Debug)]
+enum TooLong {
+    /// Its id has not come yet.
+    Unnamed(IdFinder),
+    /// It has been reported.
+    Reported,
 }
 
 /// How much room a buffer has at least: messages in flight share it, and so keep it alive.
@@ -102,8 +110,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             let unsearched = self.buffer.get(self.searched..).unwrap_or_default();
             let Some(length) = memchr(b'\n', unsearched) else {
                 self.searched = self.buffer.len();
-                self.discard_if_too_long();
-                return None;
+                return self.discard_if_too_long();
             };
             let line = self.buffer.split_to(self.searched + length + 1);
             self.searched = 0;
@@ -124,9 +131,10 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         let line = line.freeze();
         let line_break = usize::from(line.ends_with(b"\n"));
         if self.discarding.is_some() || line.len() - line_break > self.longest {
-            let mut finder = self.discarding.take().unwrap_or_default();
-            finder.feed(&line);
-            return Some(Line::TooLong(finder.finish()));
+            return match self.discarding.take().unwrap_or_default() {
+                TooLong::Unnamed(mut finder) => Some(Line::TooLong(finder.feed(&line))),
+                TooLong::Reported => None,
+            };
         }
         self.usual = line.len().max(self.usual / 2);
         let text = line.trim_ascii();
@@ -139,13 +147,22 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         (!text.is_empty()).then_some(Line::Message(text))
     }
 
-    fn discard_if_too_long(&mut self) {
+    /// Forgets the beginning of a line that is too long, and reports the line once its id is known.
+    fn discard_if_too_long(&mut self) -> Option<Line> {
         if self.discarding.is_none() && self.buffer.len() <= self.longest {
-            return;
+            return None;
         }
-        self.discarding.get_or_insert_default().feed(&self.buffer);
+        let discarding = self.discarding.get_or_insert_default();
+        let id = match discarding {
+            TooLong::Unnamed(finder) => finder.feed(&self.buffer),
+            TooLong::Reported => None,
+        };
         self.buffer.clear();
         self.searched = 0;
+        id.map(|id| {
+            *discarding = TooLong::Reported;
+            Line::TooLong(Some(id))
+        })
     }
 
     /// Makes room for the line that has begun, or for one like those before it.
@@ -159,6 +176,12 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         } else {
             capacity
         };
+    }
+}
+
+impl Default for TooLong {
+    fn default() -> Self {
+        Self::Unnamed(IdFinder::default())
     }
 }
 

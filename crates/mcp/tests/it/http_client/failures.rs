@@ -4,6 +4,7 @@ use std::error::Error as _;
 
 use callgate_mcp::transport::http::client::{Config, HttpFailure, Limits};
 use callgate_mcp::{Error, Kind, Origin, Retry};
+use futures_util::future::join;
 
 use super::peer::{
     Answer, CHUNKS_END, Peer, SSE_HEAD, call, chunk, event, failure, http, json, result,
@@ -283,6 +284,20 @@ async fn only_the_beginning_of_an_error_is_read() {
     let peer = Peer::always(&endless).await;
     let error = failure(&peer.client_with(small_limits()), call("tools/list", "")).await;
     let text = "server `peer` answered with HTTP status 500 Internal Server Error with content type `text/plain`: 0123456789012345";
+    assert_eq!(summary(&error), (Kind::Protocol, text.to_owned()));
+}
+
+#[tokio::test]
+async fn an_error_is_told_although_its_body_never_ends() {
+    let stalled = plain("500 Oops", "content-type: text/plain\r\n", "half").replace("4\r", "9\r");
+    let mut peer = Peer::always(&stalled).await;
+    let client = peer.client();
+    let asked = async {
+        peer.request().await;
+        tokio::time::pause();
+    };
+    let (error, ()) = join(failure(&client, call("tools/list", "")), asked).await;
+    let text = "server `peer` answered with HTTP status 500 Internal Server Error with content type `text/plain`: half";
     assert_eq!(summary(&error), (Kind::Protocol, text.to_owned()));
 }
 

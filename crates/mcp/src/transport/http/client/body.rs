@@ -24,6 +24,9 @@ pub(crate) enum BodyError {
     Broken(hyper::Error),
 }
 
+/// How long a body that nobody depends on may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 impl Stream {
     pub(super) fn new(body: Incoming, lease: Lease) -> Self {
         Self {
@@ -98,10 +101,12 @@ impl Stream {
         Ok(whole.freeze())
     }
 
-    /// Takes up to `limit` bytes of a body that nobody depends on; what is broken or more is left.
+    /// Takes up to `limit` bytes of a body that nobody depends on; what is broken, late or more is
+    /// left.
     pub(crate) async fn beginning(mut self, limit: usize) -> Bytes {
+        let deadline = Instant::now() + PATIENCE;
         let mut beginning = BytesMut::with_capacity(self.announced().min(limit));
-        while let Some(Ok(part)) = self.next().await {
+        while let Ok(Some(Ok(part))) = timeout_at(deadline, self.next()).await {
             let room = limit - beginning.len();
             if part.len() > room {
                 beginning.extend_from_slice(part.get(..room).unwrap_or_default());

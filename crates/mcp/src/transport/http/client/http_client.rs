@@ -22,7 +22,7 @@ use crate::service::{BoxFuture, Call, Cx, Reply, Service};
 /// closes its response, which is how this transport cancels. Nothing is sent twice, but for a
 /// request that was certainly not written and for a tool call that the server refused because its
 /// headers were not known yet. There are no timeouts here: those belong to the caller, except for
-/// the time a connection may take.
+/// the time that a connection, and the text of an HTTP error, may take.
 ///
 /// Redirects are not followed, system proxies are not used and cookies are not kept.
 ///

@@ -2,7 +2,7 @@ use std::io::IoSlice;
 
 use bytes::buf::Chain;
 use bytes::{Buf, Bytes, BytesMut};
-use callgate_wire::{Id, Method, RawJson, encode, header, meta, method};
+use callgate_wire::{Id, Method, RawJson, encode, header, meta};
 use http::header::{ACCEPT, CONTENT_TYPE, HOST, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use http_body_util::Full;
@@ -107,7 +107,7 @@ pub(crate) fn headers(
     })?;
     insert(&mut headers, header::PROTOCOL_VERSION, &version)?;
     insert(&mut headers, header::METHOD, method.as_str())?;
-    if let Some(key) = name_key(method) {
+    if let Some(key) = header::name_member(method) {
         let name = params.get(key);
         let name = name.as_ref().and_then(RawJson::text).ok_or_else(|| {
             Error::invalid_params(format!("params of `{method}` must have the string `{key}`"))
@@ -130,16 +130,6 @@ pub(crate) fn headers(
         }
     }
     Ok(headers)
-}
-
-/// The parameter that `Mcp-Name` mirrors.
-fn name_key(name: &Method) -> Option<&'static str> {
-    match name.as_str() {
-        method::TOOLS_CALL | method::PROMPTS_GET => Some("name"),
-        method::RESOURCES_READ => Some("uri"),
-        method::TASKS_GET | method::TASKS_UPDATE | method::TASKS_CANCEL => Some("taskId"),
-        _ => None,
-    }
 }
 
 fn insert(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), Error> {

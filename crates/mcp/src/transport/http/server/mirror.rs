@@ -1,4 +1,4 @@
-use callgate_wire::{Method, RawJson, Request, header, method};
+use callgate_wire::{RawJson, Request, header, method};
 use serde::Serialize;
 
 use super::fields::{Field, Fields};
@@ -16,7 +16,7 @@ pub(super) fn check(
     request: &Request,
     params: Option<&HeaderParams>,
 ) -> Result<PeerInfo, Error> {
-    let member = name_member(&request.method);
+    let member = header::name_member(&request.method);
     let (meta, [name]) = PeerMeta::find(&request.params, [member.unwrap_or_default()]);
     let peer = version(fields, meta)?;
     let named = text(fields.method, header::METHOD)?.ok_or_else(|| missing(header::METHOD))?;
@@ -61,16 +61,6 @@ fn version(fields: &Fields<'_>, meta: Option<PeerMeta>) -> Result<PeerInfo, Erro
         return Err(mismatch(header::PROTOCOL_VERSION));
     }
     meta.into_peer()
-}
-
-/// The member of the params that the name header mirrors.
-fn name_member(method: &Method) -> Option<&'static str> {
-    match method.as_str() {
-        method::TOOLS_CALL | method::PROMPTS_GET => Some("name"),
-        method::RESOURCES_READ => Some("uri"),
-        method::TASKS_GET | method::TASKS_UPDATE | method::TASKS_CANCEL => Some("taskId"),
-        _ => None,
-    }
 }
 
 fn mirrored_params(
