@@ -321,6 +321,35 @@ impl RawJson {
     }
 }
 
+impl DecodeError {
+    /// The member of `value` that could not be read, as a JSON pointer; empty where it is none.
+    ///
+    /// Best-effort: in what a reader takes in whole before it looks inside, it is the outermost
+    /// member, and nothing within an array is told apart.
+    #[must_use]
+    pub fn pointer_in(&self, value: &RawJson) -> String {
+        let lines = value.0.split_inclusive(|byte| *byte == b'\n');
+        let before = lines.take(self.0.line().saturating_sub(1));
+        let mut at = before.map(<[u8]>::len).sum::<usize>() + self.0.column();
+        let mut pointer = String::new();
+        let mut value = value.clone();
+        loop {
+            let mut members = value.members();
+            let Some(member) = members.find(|member| {
+                let span = &member.value_span;
+                (span.start..=span.end).contains(&at)
+            }) else {
+                return pointer;
+            };
+            let key = member.key().unwrap_or_default();
+            pointer.push('/');
+            pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+            at -= member.value_span.start;
+            value = value.value_of(&member);
+        }
+    }
+}
+
 impl fmt::Debug for RawJson {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
@@ -410,6 +439,37 @@ mod tests {
         for known in [known, meta] {
             let picked = message.pick_beside(&known, ["z", "m", "no"]);
             assert_eq!(picked, message.pick(["z", "m", "no"]));
+        }
+    }
+
+    #[test]
+    fn the_member_that_cannot_be_read_is_named() {
+        #[derive(Debug, Deserialize)]
+        #[expect(dead_code, reason = "only its errors are looked at")]
+        struct Outer {
+            #[serde(rename = "a/b", default)]
+            number: i32,
+            inner: Option<Inner>,
+            #[serde(default)]
+            list: Vec<u8>,
+        }
+        #[derive(Debug, Deserialize)]
+        #[expect(dead_code, reason = "only its errors are looked at")]
+        struct Inner {
+            text: String,
+        }
+        for (text, expect) in [
+            (r#"{"a/b":3000000000}"#, "/a~1b"),
+            ("{\n\"z\":{},\r\n\"a/b\" : \"x\" }", "/a~1b"),
+            (r#"{"a/b":[]}"#, "/a~1b"),
+            (r#"{"a/b":1,"inner":{"z":1,"text":null}}"#, "/inner/text"),
+            (r#"{"inner":{"z":1}}"#, "/inner"),
+            (r#"{"list":[1,256]}"#, "/list"),
+            ("[[]]", ""),
+        ] {
+            let value = raw(text);
+            let error = value.decode::<Outer>().unwrap_err();
+            assert_eq!(error.pointer_in(&value), expect, "{text}: {error}");
         }
     }
 

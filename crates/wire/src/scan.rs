@@ -49,6 +49,12 @@ pub enum ScanError {
         /// The limit in levels.
         limit: usize,
     },
+    /// There are more values than the limit where no key may occur twice.
+    #[error("message has more than {limit} values")]
+    TooManyValues {
+        /// The limit.
+        limit: usize,
+    },
     /// An object has the same key twice.
     #[error("object has the same key twice at byte {at}")]
     DuplicateKey {
@@ -102,6 +108,7 @@ pub(crate) fn scan(
         limits,
         outside: duplicates,
         inside: duplicates,
+        values: 0,
         open,
         keys,
     }
@@ -117,6 +124,12 @@ impl Outermost for Uniform {
     }
     fn value(&mut self, _span: Range<usize>) {}
 }
+
+/// The most values where no key may occur twice, as in all that is asked of us.
+///
+/// A value of few bytes may take a reader some hundred bytes of memory, and a repeated key is only
+/// found by who remembers all keys: without this, a small message could cost a lot.
+const MAX_VALUES: usize = 50_000;
 
 /// Objects with more keys than this are checked with a set instead of one by one.
 const LINEAR_KEYS: usize = 16;
@@ -137,6 +150,8 @@ struct Scanner<'a, 'l> {
     outside: Duplicates,
     /// The rule for what it holds, which may differ from member to member.
     inside: Duplicates,
+    /// How many values have been seen where no key may occur twice.
+    values: usize,
     open: Vec<Container<'a>>,
     /// Keys of all open objects, innermost last.
     keys: Vec<RawText<'a>>,
@@ -150,6 +165,7 @@ impl<'a> Scanner<'a, '_> {
             if self.open.len() == 1 {
                 member_start = self.at;
             }
+            self.count_value()?;
             if self.enter_value(outermost)? {
                 continue;
             }
@@ -167,6 +183,16 @@ impl<'a> Scanner<'a, '_> {
                 }
             }
         }
+    }
+
+    fn count_value(&mut self) -> Result<(), ScanError> {
+        if self.inside == Duplicates::Refuse {
+            self.values += 1;
+            if self.values > MAX_VALUES {
+                return Err(ScanError::TooManyValues { limit: MAX_VALUES });
+            }
+        }
+        Ok(())
     }
 
     /// Reads a scalar or an empty container, or enters a container: then a value must follow.
@@ -517,6 +543,26 @@ mod tests {
             strict(nested(129).as_bytes()),
             Err(ScanError::TooDeep { limit: 128 })
         );
+    }
+
+    #[test]
+    fn the_number_of_values_is_bounded_where_keys_are_compared() {
+        // The array is a value too.
+        let array = |elements: usize| format!("[{}]", vec!["0"; elements].join(","));
+        assert_eq!(strict(array(MAX_VALUES - 1).as_bytes()), Ok(()));
+        let many = array(MAX_VALUES);
+        assert_eq!(
+            strict(many.as_bytes()),
+            Err(ScanError::TooManyValues { limit: MAX_VALUES })
+        );
+        let mut rule = Uniform(Duplicates::Allow);
+        let lenient = scan(
+            many.as_bytes(),
+            &Limits::default(),
+            Duplicates::Allow,
+            &mut rule,
+        );
+        assert_eq!(lenient, Ok(()));
     }
 
     #[test]

@@ -32,9 +32,8 @@ pub(crate) async fn listen(shared: &Arc<Shared>, call: Call) -> Result<Reply, Er
         .listeners
         .join(wanted(&accepted), limit)
         .ok_or_else(|| Error::new(Kind::Busy, "too many subscriptions").retry_safe())?;
-    let acknowledged = SubscriptionsAcknowledgedParams::new(&cx.id, accepted);
-    let name = method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED;
-    cx.notify.send(notification(name, &acknowledged)).await;
+    let acknowledged = acknowledge(&cx, accepted);
+    cx.notify.send(acknowledged).await;
     let meta = Meta::subscription(&cx.id);
     while let Some(changes) = seat.next().await {
         for change in changes {
@@ -45,6 +44,13 @@ pub(crate) async fn listen(shared: &Arc<Shared>, call: Call) -> Result<Reply, Er
     }
     let result = EmptyResult::default();
     shared.results.complete(&result, Some(meta))
+}
+
+/// The notification that says what the subscriber will be told.
+fn acknowledge(cx: &Cx, accepted: SubscriptionFilter) -> Notification {
+    let name = method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED;
+    let params = SubscriptionsAcknowledgedParams::new(&cx.id, accepted);
+    notification(name, &params)
 }
 
 /// The part of a filter that will be honored.

@@ -18,6 +18,8 @@ pub(crate) struct Listeners {
 #[derive(Default)]
 struct Open {
     next: u64,
+    /// The memory that all names take which are followed.
+    weight: usize,
     listeners: HashMap<u64, Arc<Listener>>,
 }
 
@@ -65,6 +67,11 @@ pub(crate) enum Change {
     Task(String),
 }
 
+/// The most memory that the names take which all listeners follow, in bytes.
+const MAX_WEIGHT: usize = 8 * 1024 * 1024;
+/// What a name takes besides its text, in bytes.
+const NAME_WEIGHT: usize = 96;
+
 impl Change {
     /// What a subscriber is told; `None` for a task, of which only its keeper knows the state.
     pub(crate) fn notification(&self, meta: Meta) -> Option<Notification> {
@@ -94,12 +101,14 @@ impl Change {
 }
 
 impl Listeners {
-    /// Takes a place, unless `limit` of them are taken.
+    /// Takes a place, unless `limit` of them are taken or too many names are followed.
     pub(crate) fn join(&self, wanted: Wanted, limit: usize) -> Option<Seat> {
         let mut open = lock(&self.open);
-        if open.listeners.len() >= limit {
+        let weight = open.weight + wanted.weight();
+        if open.listeners.len() >= limit || weight > MAX_WEIGHT {
             return None;
         }
+        open.weight = weight;
         let number = open.next;
         open.next += 1;
         let listener = Arc::new(Listener {
@@ -156,11 +165,18 @@ impl Seat {
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        lock(&self.open).listeners.remove(&self.number);
+        let mut open = lock(&self.open);
+        open.listeners.remove(&self.number);
+        open.weight -= self.listener.wanted.weight();
     }
 }
 
 impl Wanted {
+    fn weight(&self) -> usize {
+        let names = self.uris.iter().chain(&self.task_ids);
+        names.map(|name| NAME_WEIGHT + name.len()).sum()
+    }
+
     fn includes(&self, change: &Change) -> bool {
         match change {
             Change::Tools => self.tools,
@@ -214,5 +230,25 @@ mod tests {
         assert!(listeners.join(Wanted::default(), 1).is_none());
         drop(seat);
         assert!(listeners.join(Wanted::default(), 1).is_some());
+    }
+
+    #[test]
+    fn what_all_listeners_follow_is_limited() {
+        let listeners = Listeners::default();
+        let follow = |length: usize| {
+            let uris = HashSet::from(["a".repeat(length)]);
+            let wanted = Wanted {
+                uris,
+                ..Wanted::default()
+            };
+            listeners.join(wanted, 10)
+        };
+        let largest = MAX_WEIGHT - NAME_WEIGHT;
+        assert!(follow(largest + 1).is_none());
+        let seat = follow(largest);
+        assert!(follow(0).is_none());
+        assert!(listeners.join(Wanted::default(), 10).is_some());
+        drop(seat);
+        assert!(follow(largest).is_some());
     }
 }

@@ -65,6 +65,11 @@ impl Round {
         })
     }
 
+    /// How large the params of the request are.
+    pub(crate) fn request_bytes(&self) -> usize {
+        self.params.as_bytes().len()
+    }
+
     /// Runs a handler that is not a tool until it answers or asks. Dropping the future drops the handler.
     pub(crate) async fn run<T>(
         &self,

@@ -212,14 +212,14 @@ pub(crate) async fn call(shared: &Arc<Shared>, call: Call) -> Result<Reply, Erro
     }
     let mut handler = (entry.function)(round.cx.clone(), &arguments);
     match (may_detach, entry.detaches) {
-        (true, Detaches::AtOnce) => return task::start(shared, entry, &round.cx, handler),
+        (true, Detaches::AtOnce) => return task::start(shared, entry, &round, handler),
         (true, Detaches::Later) => round.cx.dialogue()?.allow_detach(),
         (false, _) => {}
     }
     match drive(&round.cx, &mut handler).await {
         Ran::Done(outcome) => finish(shared, &entry, &round, outcome),
         Ran::Asked(requests) => round.ask(shared, InputRequiredResult::new(requests, None)),
-        Ran::Detached => task::start(shared, entry, &round.cx, handler),
+        Ran::Detached => task::start(shared, entry, &round, handler),
         Ran::Panicked => Err(panicked()),
     }
 }
@@ -274,8 +274,11 @@ where
             Box::pin(async move { answer.await.into_outcome() })
         }
         Err(error) => {
-            let problem = ToolError::Failed(format!("Invalid arguments: {error}"));
-            Box::pin(std::future::ready(Err(problem)))
+            let problem = match error.pointer_in(arguments).as_str() {
+                "" => format!("Invalid arguments: {error}"),
+                field => format!("Invalid arguments: `{field}`: {error}"),
+            };
+            Box::pin(std::future::ready(Err(ToolError::Failed(problem))))
         }
     })
 }

@@ -8,15 +8,19 @@ use std::time::Duration;
 use callgate_mcp::wire::{Frame, Limits};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
 
 use crate::child_fixture::PEER;
-use crate::stdio_fixture::{request, soon};
+use crate::stdio_fixture::{META, request, soon};
 
 fn server(stdin: Stdio, stdout: Stdio) -> Child {
+    peer("serve", stdin, stdout)
+}
+
+fn peer(how: &str, stdin: Stdio, stdout: Stdio) -> Child {
     Command::new(PEER)
-        .arg("serve")
+        .arg(how)
         .stdin(stdin)
         .stdout(stdout)
         .stderr(Stdio::piped())
@@ -128,18 +132,8 @@ async fn a_flood_of_requests_that_nobody_reads_the_answers_of_stays_small() {
         let mut server = server(Stdio::piped(), Stdio::piped());
         let mut stdin = server.stdin.take().unwrap();
         let line = format!("{}\n", request("1", method));
-        let mut sent = 0;
-        let mut at = 0;
-        // A write that does not come through means that the server has stopped reading.
-        while let Ok(written) =
-            timeout(Duration::from_secs(1), stdin.write(&line.as_bytes()[at..])).await
-        {
-            at += written.unwrap();
-            if at == line.len() {
-                (at, sent) = (0, sent + 1);
-            }
-            assert!(sent < 1_000_000, "the server reads on and on");
-        }
+        let (sent, at) = flood(&mut stdin, &line, 1_000_000).await;
+        assert!(sent < 1_000_000, "the server reads on and on");
         let peak = peak_kib(server.id().unwrap());
         assert!(peak < 64 * 1024, "{peak} KiB with {sent} requests read");
 
@@ -161,6 +155,75 @@ async fn a_flood_of_requests_that_nobody_reads_the_answers_of_stays_small() {
         assert_eq!(answers, sent + 1);
         assert!(soon(server.wait()).await.unwrap().success());
     }
+}
+
+/// Requests that are small for what a careless server makes of them, and how often to send each.
+#[cfg(target_os = "linux")]
+fn costly_requests() -> Vec<(&'static str, String, usize)> {
+    let request = |method: &str, members: &str| {
+        let params = format!(r#"{{{members},"_meta":{META}}}"#);
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#)
+    };
+    let add = |arguments: &str| {
+        let members = format!(r#""name":"add","arguments":{{"x":{arguments}}}"#);
+        request("tools/call", &members)
+    };
+    let objects = |count: usize| {
+        let object = r#"{"a":{"a":{"a":{"a":{}}}}}"#;
+        format!("[{}]", vec![object; count].join(","))
+    };
+    let keys: Vec<_> = (0..300_000).map(|key| format!("\"{key}\":0")).collect();
+    let listen = |length: usize| {
+        let uris: Vec<_> = (0..1000)
+            .map(|uri| format!("\"{uri:0>length$}\""))
+            .collect();
+        let uris = uris.join(",");
+        let members = format!(r#""notifications":{{"resourceSubscriptions":[{uris}]}}"#);
+        request("subscriptions/listen", &members)
+    };
+    let name = "x".repeat(15_000_000);
+    vec![
+        ("objects", add(&objects(150_000)), 5),
+        ("as many objects as may be", add(&objects(9_900)), 20),
+        ("keys", add(&format!("{{{}}}", keys.join(","))), 5),
+        ("many short names", listen(1), 2000),
+        ("many long names", listen(4000), 20),
+        (
+            "a long name",
+            request("tools/call", &format!(r#""name":"{name}""#)),
+            5,
+        ),
+    ]
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_flood_of_costly_requests_stays_small() {
+    for (what, request, times) in costly_requests() {
+        let mut server = peer("everything", Stdio::piped(), Stdio::piped());
+        let mut stdin = server.stdin.take().unwrap();
+        let (sent, _) = flood(&mut stdin, &format!("{request}\n"), times).await;
+        let peak = peak_kib(server.id().unwrap());
+        assert!(peak < 64 * 1024, "{peak} KiB after {sent} times {what}");
+    }
+}
+
+/// Sends a line again and again, until nobody reads it; how often it was read, and how much of it
+/// the next time.
+#[cfg(target_os = "linux")]
+async fn flood(stdin: &mut ChildStdin, line: &str, times: usize) -> (usize, usize) {
+    let (mut sent, mut at) = (0, 0);
+    // A write that does not come through means that the server has stopped reading.
+    while sent < times
+        && let Ok(written) =
+            timeout(Duration::from_secs(1), stdin.write(&line.as_bytes()[at..])).await
+    {
+        at += written.unwrap();
+        if at == line.len() {
+            (at, sent) = (0, sent + 1);
+        }
+    }
+    (sent, at)
 }
 
 #[cfg(target_os = "linux")]

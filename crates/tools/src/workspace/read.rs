@@ -7,7 +7,7 @@ use super::path::relative;
 use super::{Workspace, WorkspaceError};
 
 /// The largest file that is read.
-pub(super) const LIMIT: u64 = 10 * 1024 * 1024;
+pub(super) const LIMIT: u64 = 1024 * 1024;
 
 /// A file and its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]

@@ -91,12 +91,12 @@ fn what_is_not_a_text_file_is_named_in_the_error() {
     fs::write(root.join("binary"), b"\xff\xfe").unwrap();
     fs::File::create(root.join("large"))
         .unwrap()
-        .set_len(10 * 1024 * 1024 + 1)
+        .set_len(1024 * 1024 + 1)
         .unwrap();
     fs::create_dir(root.join("folder")).unwrap();
     for (path, expect) in [
         ("binary", "file is not UTF-8 text: binary"),
-        ("large", "file is larger than 10485760 bytes: large"),
+        ("large", "file is larger than 1048576 bytes: large"),
         ("folder", "not a file: folder"),
         (
             "none",

@@ -2,7 +2,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use callgate_wire::legacy::batch::split;
-use callgate_wire::{Frame, Limits, RawJson, Request, Version};
+use callgate_wire::{Frame, Id, Limits, RawJson, Request, Version};
 
 use super::era::is_handshake;
 use super::outlet::{Message, MessageKind, Outlet};
@@ -18,7 +18,8 @@ pub(crate) fn is_batch(message: &[u8]) -> bool {
 /// Works on a JSON array of messages, which only 2025-03-26 has.
 ///
 /// Notifications and questions go to `outlet` as they come, the responses together at the end in
-/// one array. Says whether there will be a response at all.
+/// one array; those for which it has no room left become errors. Says whether there will be a
+/// response at all.
 ///
 /// # Errors
 /// The array is refused as a whole.
@@ -35,6 +36,7 @@ pub(crate) fn receive(
         state: Mutex::new(State {
             missing: expected,
             responses: Vec::new(),
+            bytes: 0,
         }),
     });
     for frame in frames {
@@ -44,10 +46,13 @@ pub(crate) fn receive(
             Ok(Frame::Request(request)) if is_handshake(request.method.as_str()) => {
                 let message = "a handshake must not be part of a batch";
                 let refused = Err(Error::new(Kind::InvalidRequest, message));
-                Share::of(&joined).push(Message::response(Some(&request.id), &refused));
+                Share::of(&joined, None).push(Message::response(Some(&request.id), &refused));
             }
-            Ok(Frame::Request(request)) => session.start(request, Share::of(&joined)),
-            Err(refusal) => Share::of(&joined).push(refusal),
+            Ok(Frame::Request(request)) => {
+                let share = Share::of(&joined, Some(request.id.clone()));
+                session.start(request, share);
+            }
+            Err(refusal) => Share::of(&joined, None).push(refusal),
         }
     }
     Ok(expected > 0)
@@ -90,6 +95,9 @@ fn answers(frame: &Result<Frame, Message>) -> bool {
     matches!(frame, Err(_) | Ok(Frame::Request(Request { .. })))
 }
 
+/// The most bytes of results that wait for the rest of their batch.
+const MAX_BYTES: usize = 2 * 1024 * 1024;
+
 /// The responses of a batch on their way to its outlet.
 struct Joined {
     outlet: Arc<dyn Outlet>,
@@ -100,18 +108,22 @@ struct State {
     /// How many requests have neither been answered nor canceled.
     missing: usize,
     responses: Vec<Bytes>,
+    bytes: usize,
 }
 
 /// The outlet of one request of a batch.
 struct Share {
     joined: Arc<Joined>,
+    /// The id of the request, unless it is refused.
+    id: Option<Id>,
     answered: Mutex<bool>,
 }
 
 impl Share {
-    fn of(joined: &Arc<Joined>) -> Arc<Self> {
+    fn of(joined: &Arc<Joined>, id: Option<Id>) -> Arc<Self> {
         Arc::new(Self {
             joined: joined.clone(),
+            id,
             answered: Mutex::new(false),
         })
     }
@@ -129,7 +141,7 @@ impl Outlet for Share {
             return self.joined.outlet.push(message);
         }
         if self.ends() {
-            self.joined.end(Some(message.json));
+            self.joined.end(Some((self.id.as_ref(), message.json)));
         }
     }
 
@@ -152,9 +164,12 @@ impl Drop for Share {
 
 impl Joined {
     /// One request has ended; the last one sends the responses.
-    fn end(&self, response: Option<Bytes>) {
+    fn end(&self, response: Option<(Option<&Id>, Bytes)>) {
         let mut state = self.state();
-        state.responses.extend(response);
+        if let Some((id, json)) = response {
+            let json = state.within_limit(id, json);
+            state.responses.push(json);
+        }
         state.missing = state.missing.saturating_sub(1);
         if state.missing > 0 || state.responses.is_empty() {
             return;
@@ -169,6 +184,18 @@ impl Joined {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// The response to the request `id`, or an error if there is no room for it.
+    fn within_limit(&mut self, id: Option<&Id>, json: Bytes) -> Bytes {
+        if id.is_none() || self.bytes + json.len() <= MAX_BYTES {
+            self.bytes += json.len();
+            return json;
+        }
+        let text = format!("the results of a batch may have {MAX_BYTES} bytes together");
+        Message::response(id, &Err(Error::internal(text))).json
     }
 }
 

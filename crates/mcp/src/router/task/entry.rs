@@ -18,6 +18,7 @@ use crate::service::Caller;
 pub(crate) struct TaskEntry {
     pub(super) id: String,
     pub(super) caller: Caller,
+    pub(super) request_bytes: usize,
     pub(super) created: SystemTime,
     pub(super) expires: Instant,
     pub(super) ttl_ms: u64,
@@ -116,6 +117,10 @@ impl TaskEntry {
         answered?;
         self.answered.notify_waiters();
         Ok(())
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self.state().phase, Phase::Running)
     }
 
     /// Ends the task, unless it has ended already.

@@ -6,7 +6,7 @@ use tokio::time::timeout_at;
 use super::entry::TaskEntry;
 use crate::error::Error;
 use crate::router::context::RequestCx;
-use crate::router::round::{Ran, drive, panicked};
+use crate::router::round::{Ran, Round, drive, panicked};
 use crate::router::service::Shared;
 use crate::router::tool::{self, ToolEntry, ToolOutcome};
 use crate::server::reply::to_rpc;
@@ -16,13 +16,17 @@ use crate::service::{BoxFuture, Reply};
 pub(crate) fn start(
     shared: &Arc<Shared>,
     tool: Arc<ToolEntry>,
-    cx: &RequestCx,
+    round: &Round,
     handler: BoxFuture<'static, ToolOutcome>,
 ) -> Result<Reply, Error> {
+    let cx = &round.cx;
     let config = shared.catalog().tasks;
-    let entry = shared
-        .tasks
-        .create(cx.caller(), &config, &shared.listeners)?;
+    let entry = shared.tasks.create(
+        cx.caller(),
+        round.request_bytes(),
+        &config,
+        &shared.listeners,
+    )?;
     let task = entry.snapshot().task;
     cx.become_task(entry.clone());
     let work = Work {

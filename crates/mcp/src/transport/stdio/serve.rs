@@ -1,5 +1,7 @@
 use std::sync::Arc;
 
+use callgate_wire::Limits;
+
 #[cfg(not(unix))]
 use super::portable as streams;
 #[cfg(unix)]
@@ -15,11 +17,24 @@ use crate::transport::line::{self, Config};
 /// the stream, and a child process cannot eat a message. Call this once, before anything is read
 /// or printed.
 ///
+/// A message may have 4 MiB, as over HTTP.
+///
 /// # Errors
 /// Standard input or output cannot be used, or fails for another reason than a peer that left.
 pub async fn serve(service: Arc<dyn Service>) -> Result<(), Error> {
-    serve_with(service, Config::default()).await
+    let limits = Limits {
+        bytes: MAX_MESSAGE,
+        ..Limits::default()
+    };
+    let config = Config {
+        limits,
+        ..Config::default()
+    };
+    serve_with(service, config).await
 }
+
+/// The longest message, in bytes.
+const MAX_MESSAGE: usize = 4 * 1024 * 1024;
 
 /// Like [`serve`], with limits.
 ///

@@ -67,6 +67,28 @@ async fn nobody_else_is_let_in() {
 }
 
 #[tokio::test]
+async fn sm_s19_a_token_is_asked_for_after_origin_and_method_and_before_the_body() {
+    let subject = guarded().await;
+    // Each step repairs one fault of the request before it.
+    let origin = Post::message("{")
+        .by("PUT")
+        .set("origin", "http://evil.example.com")
+        .set("content-type", "text/plain");
+    let method = origin.clone().without("origin");
+    let token = method.clone().by("POST");
+    let content_type = token.clone().set("authorization", "Bearer s3cret-token");
+    for (request, status) in [
+        (origin, 403),
+        (method, 405),
+        (token, 401),
+        (content_type, 415),
+    ] {
+        let seen = subject.ask(&request).await.status;
+        assert_eq!(seen, status, "{request:?}");
+    }
+}
+
+#[tokio::test]
 async fn an_empty_token_lets_nobody_in() {
     let subject = Subject::start(Config {
         auth: Auth::Bearer(BearerToken::new("", "operator")),

@@ -181,8 +181,10 @@ async fn sm_s9_the_name_header_mirrors_the_member_of_its_method() {
     assert_eq!(answer(&unnamed).await.0, 200);
     let nameless = Post::request("tools/call", r#""name":7"#);
     assert_eq!(answer(&nameless).await.0, 200);
-    let nameless = nameless.set("mcp-name", "7");
-    assert_eq!(refusal(&nameless).await, (400, -32020, true));
+    for body in [nameless, Post::request("tools/call", "")] {
+        let named = body.set("mcp-name", "7");
+        assert_eq!(refusal(&named).await, (400, -32020, true));
+    }
 }
 
 #[tokio::test]
@@ -289,6 +291,7 @@ async fn sm_s14_mirrored_parameters_are_checked() {
     mirror(r#"{"region":null}"#, &[], 200).await;
     mirror("{}", &[], 200).await;
     mirror("{}", &[("Mcp-Param-Region", "us")], 400).await;
+    mirror("{}", &twice, 400).await;
     mirror("{}", &[("Mcp-Param-Other", "x")], 200).await;
     mirror(r#"{"region":["us"]}"#, &[], 200).await;
     mirror(r#"{"region":["us"]}"#, &[("Mcp-Param-Region", "us")], 400).await;

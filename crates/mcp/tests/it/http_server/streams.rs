@@ -81,6 +81,16 @@ async fn a_client_gets_only_the_form_it_accepts() {
 }
 
 #[tokio::test]
+async fn a_subscription_of_a_client_that_takes_no_events_is_refused() {
+    let subject = Subject::start(Config::default()).await;
+    let json = Post::request("subscriptions/listen", "").set("accept", "application/json");
+    let answer = subject.ask(&json).await;
+    let expect = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Accept must allow text/event-stream"}}"#;
+    assert_eq!((answer.status, answer.body.as_str()), (400, expect));
+    assert_eq!(subject.seen.calls(), 0);
+}
+
+#[tokio::test]
 async fn a_large_result_is_sent_as_it_is_in_both_forms() {
     let subject = Subject::start(Config::default()).await;
     let text = format!("{:?}", "x".repeat(LARGE));

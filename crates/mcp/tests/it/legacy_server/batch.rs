@@ -78,6 +78,31 @@ async fn a_cancelled_request_is_left_out_of_the_answer() {
 }
 
 #[tokio::test]
+async fn the_results_of_a_batch_have_a_size() {
+    const LARGE: usize = 1024 * 1024;
+    let large = discoverable(|_| async {
+        complete(&format!(
+            r#"{{"resultType":"complete","x":"{}"}}"#,
+            "x".repeat(LARGE)
+        ))
+    });
+    let (mut peer, _server) = old_client(large, "2025-03-26", "{}").await;
+    let batch = ["1", "2", "3"].map(|id| call(id, "a"));
+    peer.send(&format!("[{}]", batch.join(","))).await;
+    let answers = json(&peer.line().await.unwrap()).elements();
+    let (large, small): (Vec<_>, Vec<_>) = answers
+        .iter()
+        .map(RawJson::as_str)
+        .partition(|answer| answer.len() > LARGE);
+    assert_eq!(large.len(), 1);
+    for answer in &small {
+        let expect = "the results of a batch may have 2097152 bytes together";
+        assert!(answer.contains(expect), "{answer}");
+    }
+    assert_eq!(small.len(), 2);
+}
+
+#[tokio::test]
 async fn what_cannot_be_in_a_batch_is_refused_there() {
     let (mut peer, _server) = old_client(roots(), "2025-03-26", ASKABLE).await;
     let batch = [

@@ -300,6 +300,14 @@ async fn models_and_roots_are_asked_too() {
         .unwrap();
     let open = asked["inputRequests"].as_object().unwrap();
     assert_eq!((open.len(), open.contains_key("capital")), (2, false));
+    let wrong = json!({"roots": message, "user": accept("Ada")});
+    assert_eq!(
+        ask("all").answering(&asked, wrong).of(&router).await,
+        Err(json!({
+            "code": -32602,
+            "message": "the input response `roots` does not answer `roots/list`"
+        }))
+    );
     let answered = ask("all").answering(&asked, json!({"roots": roots, "user": accept("Ada")}));
     assert_eq!(
         answered.of(&router).await,

@@ -340,6 +340,28 @@ async fn a_caller_with_too_many_tasks_leaves_room_for_others() {
 }
 
 #[tokio::test]
+async fn the_requests_of_running_tasks_are_limited_by_their_size() {
+    let (router, _gate) = gated(TaskSupport::Optional);
+    let large = || work().meta("padding", json!("x".repeat(3 * 1024 * 1024)));
+    let refused = |message: &str| Err(json!({"code": 42900, "message": message}));
+    let first = large().caller("0").of(&router).await.unwrap();
+    assert_eq!(
+        large().caller("0").of(&router).await,
+        refused("too many tasks of one caller")
+    );
+    for caller in ["1", "2", "3", "4"] {
+        assert!(large().caller(caller).of(&router).await.is_ok());
+    }
+    assert_eq!(
+        large().caller("5").of(&router).await,
+        refused("too many tasks")
+    );
+    let cancel = about("tasks/cancel", &first).caller("0");
+    assert_eq!(cancel.of(&router).await, acknowledged());
+    assert!(large().caller("5").of(&router).await.is_ok());
+}
+
+#[tokio::test]
 async fn tasks_stop_with_their_router() {
     let (dropped, is_dropped) = oneshot::channel::<()>();
     let router = router(holding(dropped));

@@ -106,6 +106,11 @@ async fn call(
         Ok(peer) => peer,
         Err(error) => return answer::reject(Some(&message.id), &error),
     };
+    if !accepts.events && message.method.as_str() == method::SUBSCRIPTIONS_LISTEN {
+        // All that it would ever say are events.
+        let error = Error::new(Kind::InvalidRequest, "Accept must allow text/event-stream");
+        return answer::reject(Some(&message.id), &error);
+    }
     let limits = &shared.config.limits;
     let (notify, notifications) = if accepts.events {
         let (notify, notifications) = Notifier::channel(limits.notifications);
