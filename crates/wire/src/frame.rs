@@ -347,7 +347,7 @@ mod tests {
     fn a_message_over_the_size_limit_is_refused() {
         let limits = Limits {
             bytes: 40,
-            depth: 128,
+            ..Limits::default()
         };
         let text = Bytes::from_static(br#"{"jsonrpc":"2.0","id":5,"method":"tools/list"}"#);
         let error = Frame::parse(&text, &limits).unwrap_err();

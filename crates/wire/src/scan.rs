@@ -11,6 +11,11 @@ pub struct Limits {
     pub bytes: usize,
     /// The most containers that may be open at once.
     pub depth: usize,
+    /// The most values where no key may occur twice, as in all that is asked of us.
+    ///
+    /// A value of two bytes may take a reader some hundred bytes of memory, and a repeated key is
+    /// only found by who remembers all keys: without this, a small message could cost a lot.
+    pub values: usize,
 }
 
 impl Default for Limits {
@@ -18,6 +23,7 @@ impl Default for Limits {
         Self {
             bytes: 16 * 1024 * 1024,
             depth: 128,
+            values: 50_000,
         }
     }
 }
@@ -125,12 +131,6 @@ impl Outermost for Uniform {
     fn value(&mut self, _span: Range<usize>) {}
 }
 
-/// The most values where no key may occur twice, as in all that is asked of us.
-///
-/// A value of few bytes may take a reader some hundred bytes of memory, and a repeated key is only
-/// found by who remembers all keys: without this, a small message could cost a lot.
-const MAX_VALUES: usize = 50_000;
-
 /// Objects with more keys than this are checked with a set instead of one by one.
 const LINEAR_KEYS: usize = 16;
 
@@ -188,8 +188,9 @@ impl<'a> Scanner<'a, '_> {
     fn count_value(&mut self) -> Result<(), ScanError> {
         if self.inside == Duplicates::Refuse {
             self.values += 1;
-            if self.values > MAX_VALUES {
-                return Err(ScanError::TooManyValues { limit: MAX_VALUES });
+            let limit = self.limits.values;
+            if self.values > limit {
+                return Err(ScanError::TooManyValues { limit });
             }
         }
         Ok(())
@@ -549,11 +550,12 @@ mod tests {
     fn the_number_of_values_is_bounded_where_keys_are_compared() {
         // The array is a value too.
         let array = |elements: usize| format!("[{}]", vec!["0"; elements].join(","));
-        assert_eq!(strict(array(MAX_VALUES - 1).as_bytes()), Ok(()));
-        let many = array(MAX_VALUES);
+        let limit = Limits::default().values;
+        assert_eq!(strict(array(limit - 1).as_bytes()), Ok(()));
+        let many = array(limit);
         assert_eq!(
             strict(many.as_bytes()),
-            Err(ScanError::TooManyValues { limit: MAX_VALUES })
+            Err(ScanError::TooManyValues { limit })
         );
         let mut rule = Uniform(Duplicates::Allow);
         let lenient = scan(
@@ -567,7 +569,10 @@ mod tests {
 
     #[test]
     fn size_is_bounded() {
-        let limits = Limits { bytes: 4, depth: 8 };
+        let limits = Limits {
+            bytes: 4,
+            ..Limits::default()
+        };
         let mut rule = Uniform(Duplicates::Allow);
         assert!(scan(b"1234", &limits, Duplicates::Allow, &mut rule).is_ok());
         assert_eq!(

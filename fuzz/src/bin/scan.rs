@@ -15,6 +15,7 @@ fuzz_target!(|data: &[u8]| {
     let limits = Limits {
         bytes: 4096,
         depth: 32,
+        ..Limits::default()
     };
     let reference = serde_json::from_slice::<&RawValue>(data);
     match RawJson::parse(bytes.clone(), &limits) {

@@ -22,6 +22,7 @@ fuzz_target!(|data: &[u8]| {
         &Limits {
             bytes: 4096,
             depth: 32,
+            ..Limits::default()
         },
     ) else {
         return;

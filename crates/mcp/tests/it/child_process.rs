@@ -169,6 +169,7 @@ async fn an_answer_over_the_limit_fails_its_call_and_no_other() {
     config.line.limits = Limits {
         bytes: 10_000,
         depth: 16,
+        ..Limits::default()
     };
     for config in [config.clone(), supervised(config)] {
         let child = Child::spawn(&config).unwrap();

@@ -21,12 +21,12 @@ fn connect(config: Config) -> (Arc<Connection>, RawPeer) {
     (Arc::new(connection), RawPeer::new(theirs))
 }
 
-/// Starts a call of `method` with these params.
 /// A connection that takes only short messages.
 fn small() -> Config {
     let limits = Limits {
         bytes: 500,
         depth: 16,
+        ..Limits::default()
     };
     Config {
         limits,
@@ -34,6 +34,7 @@ fn small() -> Config {
     }
 }
 
+/// Starts a call of `method` with these params.
 fn start(
     connection: &Arc<Connection>,
     method: &str,

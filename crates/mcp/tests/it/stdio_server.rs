@@ -110,6 +110,7 @@ async fn bad_lines_are_refused_with_the_right_code_and_good_ones_go_on() {
         limits: Limits {
             bytes: 300,
             depth: 16,
+            ..Limits::default()
         },
         ..Config::default()
     };

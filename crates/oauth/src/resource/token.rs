@@ -116,6 +116,7 @@ fn object(part: &[u8]) -> Result<RawJson, Flaw> {
     let limits = Limits {
         bytes: MAX_TOKEN,
         depth: MAX_DEPTH,
+        ..Limits::default()
     };
     let text = decode(part)?;
     RawJson::parse_strict(text.into(), &limits).map_err(|_| Flaw::Malformed)

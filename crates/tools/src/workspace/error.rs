@@ -11,7 +11,7 @@ pub enum WorkspaceError {
     /// The path leads out of the workspace.
     #[error("path escapes workspace: {0}")]
     Escapes(String),
-    /// The file is larger than a tool may return.
+    /// The file is larger than a tool reads or writes.
     #[error("file is larger than {limit} bytes: {path}")]
     TooLarge {
         /// The file.

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::path::relative;
 use super::{Workspace, WorkspaceError};
 
-/// The largest file that is read.
+/// The largest file that is read or written.
 pub(super) const LIMIT: u64 = 1024 * 1024;
 
 /// A file and its text.

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::path::relative;
+use super::read::LIMIT;
 use super::{Workspace, WorkspaceError};
 
 /// What was written.
@@ -25,10 +26,18 @@ impl Workspace {
     /// and then takes its place.
     ///
     /// # Errors
-    /// The path leads out, names a directory, or the file system refuses.
+    /// The path leads out, names a directory, the text is larger than what could be read again, or
+    /// the file system refuses.
     pub fn write(&self, path: &str, content: &str) -> Result<Written, WorkspaceError> {
         let failed = |source| WorkspaceError::io("write", path, source);
         let target = relative(path)?;
+        let bytes = content.len() as u64;
+        if bytes > LIMIT {
+            return Err(WorkspaceError::TooLarge {
+                path: path.to_owned(),
+                limit: LIMIT,
+            });
+        }
         let Some(name) = target.file_name() else {
             return Err(WorkspaceError::NotAFile(path.to_owned()));
         };
@@ -52,7 +61,7 @@ impl Workspace {
         file.replace(name).map_err(failed)?;
         Ok(Written {
             path: path.to_owned(),
-            bytes: content.len() as u64,
+            bytes,
         })
     }
 

@@ -117,6 +117,23 @@ fn what_is_not_a_text_file_is_named_in_the_error() {
 }
 
 #[test]
+fn what_can_be_written_can_be_read_again() {
+    let (_directory, workspace) = workspace();
+    let largest = "x".repeat(1024 * 1024);
+    workspace.write("large", &largest).unwrap();
+    assert_eq!(workspace.read("large").unwrap().content, largest);
+    let too_large = largest.clone() + "x";
+    assert_eq!(
+        workspace
+            .write("large", &too_large)
+            .unwrap_err()
+            .to_string(),
+        "file is larger than 1048576 bytes: large"
+    );
+    assert_eq!(workspace.read("large").unwrap().content, largest);
+}
+
+#[test]
 fn a_long_listing_is_cut_and_says_so() {
     let (directory, workspace) = workspace();
     for number in 0..=10_000 {

@@ -47,7 +47,8 @@ impl Child {
             .environment
             .inherited(config.inherit_env, &config.env);
         let cwd = config.cwd.as_deref().map(|directory| {
-            let found = directory.canonicalize().ok().filter(|found| found.is_dir());
+            let found = std::path::absolute(directory).ok();
+            let found = found.filter(|found| found.is_dir());
             found.ok_or_else(|| cannot(&format!("no directory `{}`", directory.display())))
         });
         let cwd = cwd.transpose()?;

@@ -198,6 +198,23 @@ async fn a_message_has_a_depth() {
 }
 
 #[tokio::test]
+async fn a_message_has_so_many_values() {
+    let limits = Limits {
+        json_values: 20,
+        ..Limits::default()
+    };
+    let subject = start(limits).await;
+    let list = |values: &str| Post::request("tools/list", &format!(r#""a":[{values}]"#));
+    assert_eq!(subject.ask(&list("1,2,3")).await.status, 200);
+    let refused = subject.ask(&list(&["1"; 20].join(","))).await;
+    assert_eq!(refused.status, 400);
+    assert_eq!(
+        refused.body,
+        r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"message has more than 20 values"}}"#
+    );
+}
+
+#[tokio::test]
 async fn there_are_so_many_connections_and_no_more() {
     let limits = Limits {
         connections: 2,

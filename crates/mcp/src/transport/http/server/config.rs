@@ -2,6 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use callgate_wire::Limits as JsonLimits;
 use subtle::ConstantTimeEq;
 
 use super::documents::Document;
@@ -63,6 +64,8 @@ pub struct Limits {
     pub body_bytes: usize,
     /// The most containers that may be open at once in a body.
     pub json_depth: usize,
+    /// The most values in a body.
+    pub json_values: usize,
     /// How long a connection may rest between requests, or a peer take to read anything.
     pub idle_timeout: Duration,
     /// The most connections at once.
@@ -129,6 +132,17 @@ impl fmt::Debug for BearerToken {
     }
 }
 
+impl Limits {
+    /// The limits of what is in a body.
+    pub(super) fn json(&self) -> JsonLimits {
+        JsonLimits {
+            bytes: self.body_bytes,
+            depth: self.json_depth,
+            values: self.json_values,
+        }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -137,6 +151,7 @@ impl Default for Limits {
             body_timeout: Duration::from_secs(30),
             body_bytes: 4 * 1024 * 1024,
             json_depth: 128,
+            json_values: 50_000,
             idle_timeout: Duration::from_secs(60),
             connections: 12_000,
             connections_per_peer: 512,

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use callgate_wire::{Frame, Limits as JsonLimits, Method, Request as Message, method};
+use callgate_wire::{Frame, Method, Request as Message, method};
 use http::request::Parts;
 use http::{Method as Verb, Request, Response};
 use hyper::body::Incoming;
@@ -75,11 +75,7 @@ async fn respond(
     }
     let limits = &config.limits;
     let body = intake::read(body, limits.body_bytes, limits.body_timeout).await?;
-    let json = JsonLimits {
-        bytes: limits.body_bytes,
-        depth: limits.json_depth,
-    };
-    let posted = Posted::parse(&body, &json);
+    let posted = Posted::parse(&body, &limits.json());
     if let Some(claim) = legacy::claim(shared, head, fields, &admitted, &posted) {
         // Boxed, so that those who are not old do not carry it.
         return Ok(Box::pin(legacy::post(claim, admitted, posted)).await);

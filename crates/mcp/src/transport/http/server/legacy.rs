@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use callgate_wire::Limits as JsonLimits;
 use http::request::Parts;
 use http::{Method, Response};
 
@@ -28,10 +27,7 @@ pub(super) fn endpoint(
     let settings = Settings {
         config: config.legacy?,
         path: config.path.clone(),
-        json: JsonLimits {
-            bytes: limits.body_bytes,
-            depth: limits.json_depth,
-        },
+        json: limits.json(),
         keep_alive: limits.keep_alive,
         shutdown: Box::new(move || {
             let draining = draining.clone();
