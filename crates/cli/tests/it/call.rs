@@ -62,6 +62,14 @@ fn an_invalid_argument_is_named() {
         (Some(5), true),
         "{ran:?}"
     );
+    let ran = home.run(&["call", "--stdio", &server, "workspace_list", "pth=x"]);
+    assert_eq!(
+        ran,
+        Ran::failed(
+            5,
+            "error: the tool failed: Invalid arguments for tool `workspace_list`: Additional properties are not allowed ('pth' was unexpected)\n"
+        )
+    );
 }
 
 #[test]

@@ -43,6 +43,7 @@ pub fn add_tools(router: &Router, workspace: &Workspace) -> Result<(), RouteErro
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct List {
     /// The directory, relative to the workspace
     #[serde(default = "here")]
@@ -50,12 +51,14 @@ struct List {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Read {
     /// The file, relative to the workspace
     path: String,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 struct Write {
     /// The file, relative to the workspace
     path: String,
