@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io::{Write, stdout};
+use std::time::Duration;
 
 use callgate_oauth::Secret;
 use callgate_oauth::store::{Limits, Login, Refresh, Store, Tokens};
@@ -20,8 +21,14 @@ pub(crate) fn save_for_ever(path: &str) {
 }
 
 /// Counts up in a login of its own, and in one that all processes share.
+///
+/// Whoever saves as often as it can leaves the others little room, so they may take their time.
 pub(crate) fn save(path: &str, name: &str, times: &str) {
-    let store = Store::new(path, Limits::default());
+    let limits = Limits {
+        edit_wait: Duration::from_secs(600),
+        ..Limits::default()
+    };
+    let store = Store::new(path, limits);
     for _ in 0..times.parse().expect("a number") {
         store.update(name, count).expect("it saves");
         store.update("shared", count).expect("it saves");

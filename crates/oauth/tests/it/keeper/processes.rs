@@ -21,7 +21,7 @@ async fn a_hundred_processes_that_want_a_token_refresh_it_once() {
 async fn a_storm_of_refreshes_loses_nothing() {
     let traits = Traits {
         expires_in: Some(1),
-        life: Duration::from_secs(1),
+        life: Duration::from_secs(2),
         ..Traits::default()
     };
     let scene = Scene::logged_in(traits).await;
@@ -34,7 +34,7 @@ async fn a_storm_of_refreshes_loses_nothing() {
     // Each token is renewed once, after three quarters of its second at the earliest.
     let most = start_time.elapsed().as_secs_f64() / 0.75 + 2.0;
     assert!(f64::from(counts.refreshes) <= most, "{counts:?} of {most}");
-    assert!(counts.refreshes >= 4, "{counts:?}");
+    assert!(counts.refreshes >= 2, "{counts:?}");
 }
 
 /// A process with so many tasks, each of which makes requests for so many seconds, and one at least.
