@@ -103,8 +103,10 @@ fn a_server_that_wants_more_than_before_is_given_it() {
     let args = refused.next_login();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     home.log_in(&args, None).success();
+    // The server does not say that it is the scopes, so the token is renewed in vain, in case that it had ended.
     // Whoever was registered for less cannot ask for more here.
     let expected = [
+        "token refresh_token ok",
         "token refresh_token ok",
         "registration ok",
         "token authorization_code ok",

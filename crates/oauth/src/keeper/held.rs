@@ -55,6 +55,8 @@ pub(super) enum Source {
     Vault,
     /// We renewed an earlier one.
     Renewal,
+    /// We renewed an earlier one, and then that one before it had worked.
+    RenewedAgain,
     /// We logged in.
     Login,
     /// We logged in, and renewed the token before it had worked.
@@ -120,10 +122,10 @@ impl Held {
 
     /// Where a token will be from that takes the place of this one.
     pub(super) fn renewed(&self) -> Source {
-        match &self.token {
-            Some(token) if !token.is_accepted && token.source == Source::Login => {
-                Source::RenewedLogin
-            }
+        let unproven = self.token.as_ref().filter(|token| !token.is_accepted);
+        match unproven.map(|token| token.source) {
+            Some(Source::Login) => Source::RenewedLogin,
+            Some(Source::Renewal | Source::RenewedAgain) => Source::RenewedAgain,
             _ => Source::Renewal,
         }
     }
@@ -319,6 +321,12 @@ mod tests {
                 false,
                 NOW,
                 Plan::LookAgain(Source::Renewal),
+            ),
+            (
+                Source::RenewedAgain,
+                false,
+                NOW,
+                Plan::LookAgain(Source::RenewedAgain),
             ),
             (Source::Login, true, NOW, Plan::Recover),
             (Source::Login, false, NOW, Plan::LookAgain(Source::Login)),

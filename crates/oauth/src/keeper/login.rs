@@ -66,14 +66,14 @@ impl Shared {
             return Ok(());
         }
         // The token may have ended on the way; but a server that wants none of ours is not asked for ever.
-        if let (Source::Login, Some(seen)) = (source, self.access_token())
+        if let (Source::Login | Source::Renewal, Some(seen)) = (source, self.access_token())
             && let Renewal::Done = self.renew(&seen, Urgency::Refused, &circumstances).await?
         {
             return Ok(());
         }
         match source {
             Source::Login | Source::RenewedLogin => Err(self.needs_login(Reason::Refused)),
-            Source::Vault | Source::Renewal => {
+            Source::Vault | Source::Renewal | Source::RenewedAgain => {
                 self.obtain(Goal::Login, Reason::Refused, circumstances)
                     .await
             }

@@ -12,7 +12,7 @@ use super::{Answer, HOUR, document, refusal, respond};
 pub(crate) struct Traits {
     /// How many seconds a token lasts, as the provider says; it may say nothing.
     pub(crate) expires_in: Option<u64>,
-    /// How long it really lasts.
+    /// How long it really lasts from its first use on, since a busy machine may take long to get there.
     pub(crate) life: Duration,
     pub(crate) rotation: Rotation,
     /// Whether clients can register.
@@ -78,6 +78,8 @@ pub(crate) struct Ledger {
     pub(crate) requested: Vec<String>,
     /// The identity tokens that were shown, of which one is good.
     pub(crate) assertions: Vec<String>,
+    /// How many of the next tokens end before anybody can use them.
+    pub(crate) stillborn: u32,
     /// How often a device is told to wait.
     pub(crate) pending: u32,
     /// The nonce that proofs have to carry.
@@ -86,11 +88,19 @@ pub(crate) struct Ledger {
     pub(super) proofs: HashSet<String>,
     issued: u64,
     codes: HashMap<String, String>,
-    pub(super) access: HashMap<String, (Instant, String)>,
+    pub(super) access: HashMap<String, Access>,
     refresh: HashMap<String, String>,
     replaced: HashSet<String>,
     /// Who may ask, by id.
     clients: HashSet<String>,
+}
+
+/// An access token that was issued.
+#[derive(Debug)]
+pub(super) struct Access {
+    pub(super) scope: String,
+    /// When it ends, once it has been used.
+    pub(super) end: Option<Instant>,
 }
 
 impl Default for Traits {
@@ -117,6 +127,7 @@ impl Ledger {
             is_denied: false,
             requested: Vec::new(),
             assertions: Vec::new(),
+            stillborn: 0,
             pending: 0,
             nonce: 1,
             proofs: HashSet::new(),
@@ -265,8 +276,15 @@ impl Ledger {
 
     fn issue(&mut self, scope: String) -> Answer {
         let token = self.next("access");
-        let end = Instant::now() + self.traits.life;
-        self.access.insert(token.clone(), (end, scope.clone()));
+        if self.stillborn > 0 {
+            self.stillborn -= 1;
+        } else {
+            let access = Access {
+                scope: scope.clone(),
+                end: None,
+            };
+            self.access.insert(token.clone(), access);
+        }
         let token_type = if self.traits.binds { "DPoP" } else { "Bearer" };
         let mut answer = json!({ "access_token": token, "token_type": token_type, "scope": scope });
         if let Some(expires_in) = self.traits.expires_in {

@@ -51,10 +51,12 @@ impl Ledger {
     }
 
     /// What the token that is shown is for, if it is one.
-    fn granted(&self, scheme: &str, authorization: Option<&str>) -> Option<String> {
+    fn granted(&mut self, scheme: &str, authorization: Option<&str>) -> Option<String> {
         let token = authorization?.strip_prefix(scheme)?.strip_prefix(' ')?;
-        let (end, scope) = self.access.get(token)?;
-        (Instant::now() < *end).then(|| scope.clone())
+        let access = self.access.get_mut(token)?;
+        let now = Instant::now();
+        let end = access.end.get_or_insert(now + self.traits.life);
+        (now < *end).then(|| access.scope.clone())
     }
 
     /// Whether the proof is a new one, for this request, and with the nonce. Who signed it is not looked at.
