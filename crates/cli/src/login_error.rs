@@ -4,6 +4,7 @@ use std::sync::Arc;
 use anyhow::anyhow;
 use callgate_mcp::{Error, Origin};
 use callgate_oauth::consent::ConsentError;
+use callgate_oauth::fetch::FetchError;
 use callgate_oauth::flow::FlowError;
 use callgate_oauth::keeper::{KeeperError, NeedsLogin, Reason};
 use callgate_oauth::metadata::MetadataError;
@@ -55,7 +56,7 @@ impl From<StoreError> for CommandError {
 pub(crate) const SEND_A_TOKEN: &str =
     "send a token: put it in the variable CALLGATE_TOKEN or pass --token-file FILE";
 
-const NEW_IDENTITY: &str = "a login by an identity token needs a file with one that is good now; it is read again each time";
+const NEW_IDENTITY: &str = "if the identity token is not good any more, put a new one into its file; it is read again each time";
 
 fn failed(error: Arc<KeeperError>, server: &str) -> CommandError {
     let exit = match &*error {
@@ -78,6 +79,7 @@ fn failed(error: Arc<KeeperError>, server: &str) -> CommandError {
             vec![NEW_IDENTITY.to_owned()]
         }
         KeeperError::Flow(error) => flow_hints(error, &server),
+        KeeperError::Fetch(FetchError::Refused(_)) => vec![without_login()],
         _ => vec![try_again(&server)],
     };
     let error = CommandError::new(exit, error);
@@ -86,6 +88,9 @@ fn failed(error: Arc<KeeperError>, server: &str) -> CommandError {
 
 fn flow_hints(error: &FlowError, server: &str) -> Vec<String> {
     match error {
+        FlowError::Metadata(MetadataError::Resource { .. }) => vec![
+            "if that is the same server, use the address that it has in its metadata".to_owned(),
+        ],
         FlowError::NoMetadata(_) => vec![without_login()],
         FlowError::Registration(_) => {
             let by_hand = format!(
@@ -105,7 +110,7 @@ fn flow_hints(error: &FlowError, server: &str) -> Vec<String> {
         FlowError::IdentityProvider(error) if error.is_invalid_client() => vec![format!(
             "check the client at the identity provider and its secret, and run `callgate auth {server}` with them"
         )],
-        FlowError::IdentityProvider(_) => vec![NEW_IDENTITY.to_owned()],
+        FlowError::IdentityProvider(_) => vec![try_again(server), NEW_IDENTITY.to_owned()],
         FlowError::Device(_)
         | FlowError::Metadata(MetadataError::NoEndpoint("device_authorization_endpoint")) => {
             vec![format!(
@@ -153,12 +158,19 @@ fn register(needed: &NeedsClientRegistration, server: &str) -> CommandError {
 }
 
 fn store_hint(error: &StoreError) -> Option<String> {
-    match error {
+    Some(match error {
         StoreError::Exposed { path, .. } => {
             let path = argument(&path.to_string_lossy());
-            Some(format!("run `chmod 600 {path}`"))
+            format!("run `chmod 600 {path}`")
         }
-        StoreError::Busy { .. } => Some("try again when the other process is done".to_owned()),
-        _ => None,
-    }
+        StoreError::Busy { .. } => "try again when the other process is done".to_owned(),
+        StoreError::Io { .. } | StoreError::ForeignOwner { .. } | StoreError::NotAFile { .. } => {
+            "repair that, or keep logins elsewhere with --data-dir DIR".to_owned()
+        }
+        StoreError::TooLarge { .. } => {
+            "log out where you need no login: `callgate auth list` shows them all".to_owned()
+        }
+        // Whoever named the file is told what to name.
+        StoreError::Malformed { .. } => return None,
+    })
 }

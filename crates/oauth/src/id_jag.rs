@@ -6,7 +6,7 @@ use url::Url;
 use crate::exchange::{Request, Response};
 use crate::jwt::SignError;
 use crate::registration::Client;
-use crate::token::{Authentication, TokenError};
+use crate::token::Authentication;
 use crate::{ProviderError, Scopes, Secret};
 
 const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
@@ -37,6 +37,25 @@ pub(crate) struct Exchange<'a> {
     pub(crate) scopes: &'a Scopes,
 }
 
+/// Says why there is no assertion.
+///
+/// The answer itself is no part of it: it may hold one.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExchangeError {
+    /// The identity provider refused, and says why.
+    #[error("the identity provider did not vouch for us: {0}")]
+    Refused(#[source] ProviderError),
+    /// It cannot give one at the moment; the identity token may still be good.
+    #[error("the identity provider cannot vouch for us now (HTTP {0})")]
+    Unavailable(u16),
+    /// It said something else.
+    #[error("the identity provider answered with HTTP {0} and no assertion")]
+    Malformed(u16),
+    /// It gave a token of another type.
+    #[error("the identity provider gave a token that is no assertion")]
+    Type,
+}
+
 impl IdentityProvider {
     /// Asks for an assertion.
     pub(crate) fn request(&self, exchange: &Exchange<'_>, now: u64) -> Result<Request, SignError> {
@@ -62,20 +81,46 @@ impl IdentityProvider {
 }
 
 /// Reads the assertion. It is in the place of an access token, which it is not.
-pub(crate) fn parse(response: &Response) -> Result<Secret, TokenError> {
+pub(crate) fn parse(response: &Response) -> Result<Secret, ExchangeError> {
     if response.is_transient() {
-        return Err(TokenError::Unavailable(response.status));
+        return Err(ExchangeError::Unavailable(response.status));
     }
     if let Ok(error) = serde_json::from_slice::<ProviderError>(&response.body) {
-        return Err(TokenError::Refused(error));
+        return Err(ExchangeError::Refused(error));
     }
     let document = response.success().map(serde_json::from_slice::<Document>);
     match document {
-        Some(Ok(document)) if document.issued_token_type != ID_JAG => Err(TokenError::Type),
+        Some(Ok(document)) if document.issued_token_type != ID_JAG => Err(ExchangeError::Type),
         Some(Ok(document)) if !document.access_token.expose().is_empty() => {
             Ok(document.access_token)
         }
-        _ => Err(TokenError::Malformed(response.status)),
+        _ => Err(ExchangeError::Malformed(response.status)),
+    }
+}
+
+impl ExchangeError {
+    /// Whether the same request may succeed later.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Unavailable(_) | Self::Malformed(_))
+    }
+
+    /// Whether the identity token is worth nothing any more.
+    pub fn is_invalid_grant(&self) -> bool {
+        matches!(self, Self::Refused(refusal) if refusal.is_invalid_grant())
+    }
+
+    /// Whether the identity provider does not know the client.
+    pub fn is_invalid_client(&self) -> bool {
+        matches!(self, Self::Refused(refusal) if refusal.is_invalid_client())
+    }
+
+    /// The same error without the secrets that the request held.
+    #[must_use]
+    pub(crate) fn without<'a>(self, secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
+        match self {
+            Self::Refused(refusal) => Self::Refused(refusal.without(secrets)),
+            other => other,
+        }
     }
 }
 
@@ -89,10 +134,9 @@ struct Document {
 mod tests {
     use url::form_urlencoded;
 
-    use super::{Exchange, IdentityProvider, parse};
+    use super::{Exchange, ExchangeError, IdentityProvider, parse};
     use crate::exchange::Response;
     use crate::registration::Client;
-    use crate::token::TokenError;
     use crate::{ProviderError, Scopes, Secret};
 
     fn provider(client: Client) -> IdentityProvider {
@@ -162,7 +206,7 @@ mod tests {
     #[test]
     fn only_an_assertion_is_taken() {
         let assertion = r#"{"access_token":"j","issued_token_type":"urn:ietf:params:oauth:token-type:id-jag","token_type":"N_A"}"#;
-        let refused = TokenError::Refused(ProviderError {
+        let refused = ExchangeError::Refused(ProviderError {
             error: "invalid_grant".into(),
             error_description: None,
         });
@@ -171,21 +215,25 @@ mod tests {
             (
                 200,
                 assertion.replace("id-jag", "access_token"),
-                Err(TokenError::Type),
+                Err(ExchangeError::Type),
             ),
             (
                 200,
                 assertion.replace("\"j\"", "\"\""),
-                Err(TokenError::Malformed(200)),
+                Err(ExchangeError::Malformed(200)),
             ),
             (
                 200,
                 r#"{"access_token":"j"}"#.to_owned(),
-                Err(TokenError::Malformed(200)),
+                Err(ExchangeError::Malformed(200)),
             ),
-            (403, assertion.to_owned(), Err(TokenError::Malformed(403))),
+            (
+                403,
+                assertion.to_owned(),
+                Err(ExchangeError::Malformed(403)),
+            ),
             (400, r#"{"error":"invalid_grant"}"#.to_owned(), Err(refused)),
-            (503, String::new(), Err(TokenError::Unavailable(503))),
+            (503, String::new(), Err(ExchangeError::Unavailable(503))),
         ];
         for (status, body, expected) in cases {
             let found = parse(&Response::new(status, body.as_str()));

@@ -22,6 +22,16 @@ const MAX_SHOWN: usize = 300;
 const MIN_HIDDEN: usize = 8;
 
 impl ProviderError {
+    /// Whether what was given for a token is worth nothing any more.
+    pub(crate) fn is_invalid_grant(&self) -> bool {
+        self.error == "invalid_grant"
+    }
+
+    /// Whether the client is not known, or not known to be allowed this.
+    pub(crate) fn is_invalid_client(&self) -> bool {
+        ["invalid_client", "unauthorized_client"].contains(&self.error.as_str())
+    }
+
     /// The same error without the secrets that were sent, which some servers repeat.
     ///
     /// Best-effort: a server that writes them in another way is not seen through.

@@ -2,6 +2,7 @@ use url::Url;
 
 use crate::callback::CallbackError;
 use crate::device::DeviceError;
+use crate::id_jag::ExchangeError;
 use crate::jwt::{KeyError, SignError};
 use crate::metadata::MetadataError;
 use crate::registration::{IdentityError, RegistrationError};
@@ -52,8 +53,8 @@ pub enum FlowError {
         issuer: String,
     },
     /// The identity provider did not say that we may use the server.
-    #[error("the identity provider did not vouch for us")]
-    IdentityProvider(#[source] TokenError),
+    #[error(transparent)]
+    IdentityProvider(#[from] ExchangeError),
     /// Nobody consented on another device.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -92,7 +93,8 @@ impl FlowError {
             Self::Unavailable { .. } | Self::Registration(RegistrationError::Unavailable(_)) => {
                 true
             }
-            Self::Token(error) | Self::IdentityProvider(error) => error.is_transient(),
+            Self::Token(error) => error.is_transient(),
+            Self::IdentityProvider(error) => error.is_transient(),
             Self::Device(DeviceError::Unavailable(_)) => true,
             _ => false,
         }

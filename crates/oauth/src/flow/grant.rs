@@ -132,10 +132,8 @@ impl Flow {
         agreed: Agreed,
         response: &Response,
     ) -> Result<Step, FlowError> {
-        let assertion = id_jag::parse(response).map_err(|error| {
-            let secrets = self.config.goal.secrets();
-            FlowError::IdentityProvider(error.without(secrets))
-        })?;
+        let assertion =
+            id_jag::parse(response).map_err(|error| error.without(self.config.goal.secrets()))?;
         self.fetch_token(agreed, Given::Assertion(assertion))
     }
 

@@ -57,9 +57,7 @@ pub enum KeeperError {
         source: io::Error,
     },
     /// The token that stands for a workload was refused before.
-    #[error(
-        "the authorization server has refused the identity token; the platform has to issue another one"
-    )]
+    #[error("the identity token has been refused; whoever issued it has to issue another one")]
     AssertionRefused,
     /// There is nothing to log in to.
     #[error("the server wants no login")]

@@ -101,14 +101,16 @@ impl Shared {
     /// Remembers an identity token that was refused: to send it again would be of no use.
     pub(super) fn note_refusal(&self, goal: &Goal, error: &KeeperError) {
         let refused = match (goal, error) {
-            (Goal::JwtBearer(token), KeeperError::Flow(FlowError::Token(error)))
-            | (Goal::Enterprise(_, token), KeeperError::Flow(FlowError::IdentityProvider(error))) => {
-                error.is_invalid_grant().then(|| token.clone())
+            (Goal::JwtBearer(token), KeeperError::Flow(FlowError::Token(error))) => {
+                error.is_invalid_grant().then_some(token)
+            }
+            (Goal::Enterprise(_, token), KeeperError::Flow(FlowError::IdentityProvider(error))) => {
+                error.is_invalid_grant().then_some(token)
             }
             _ => None,
         };
-        if refused.is_some() {
-            self.held().refused_assertion = refused;
+        if let Some(token) = refused {
+            self.held().refused_assertion = Some(token.clone());
         }
     }
 

@@ -106,13 +106,12 @@ impl TokenError {
 
     /// Whether what was given for a token is worth nothing any more.
     pub fn is_invalid_grant(&self) -> bool {
-        matches!(self, Self::Refused(refusal) if refusal.error == "invalid_grant")
+        matches!(self, Self::Refused(refusal) if refusal.is_invalid_grant())
     }
 
     /// Whether the authorization server does not know the client any more.
     pub fn is_invalid_client(&self) -> bool {
-        let codes = ["invalid_client", "unauthorized_client"];
-        matches!(self, Self::Refused(refusal) if codes.contains(&refusal.error.as_str()))
+        matches!(self, Self::Refused(refusal) if refusal.is_invalid_client())
     }
 }
 

@@ -6,7 +6,7 @@ use crate::fixture::{Home, Ran};
 use crate::provider::{EMPLOYEE, Provider, Settings};
 
 /// What is said when an identity token is not good any more.
-const NEW_IDENTITY: &str = "hint: a login by an identity token needs a file with one that is good now; it is read again each time\n";
+const NEW_IDENTITY: &str = "hint: if the identity token is not good any more, put a new one into its file; it is read again each time\n";
 
 /// A home in which the platform has put an identity token.
 fn home_with_identity() -> Home {
@@ -89,8 +89,7 @@ fn an_employee_logs_in_by_the_identity_provider_of_the_employer() {
         Ran::failed(
             3,
             &format!(
-                "error: the identity provider did not vouch for us: \
-                 the authorization server gave no token: invalid_client\n\
+                "error: the identity provider did not vouch for us: invalid_client\n\
                  hint: check the client at the identity provider and its secret, \
                  and run `callgate auth {url}` with them\n"
             )
@@ -116,8 +115,8 @@ fn an_employee_logs_in_by_the_identity_provider_of_the_employer() {
         Ran::failed(
             3,
             &format!(
-                "error: the identity provider did not vouch for us: \
-                 the authorization server gave no token: invalid_grant\n{NEW_IDENTITY}"
+                "error: the identity provider did not vouch for us: invalid_grant\n\
+                 hint: to try again, run `callgate auth {url}`\n{NEW_IDENTITY}"
             )
         )
     );

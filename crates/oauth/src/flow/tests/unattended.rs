@@ -176,7 +176,7 @@ fn enterprise_managed_authorization() {
     assert_eq!(trace, [discovery(), vec![exchange.clone()]].concat());
     assert_eq!(
         end.unwrap_err(),
-        "the identity provider did not vouch for us"
+        "the identity provider did not vouch for us: access_denied"
     );
 
     let mut refusing = enterprise_world();

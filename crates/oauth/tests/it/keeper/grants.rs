@@ -96,8 +96,8 @@ async fn an_identity_token_that_was_refused_is_not_sent_again() {
     let client = client(&keeper);
     for expected in [
         "invalid_grant",
-        "has refused the identity token",
-        "has refused the identity token",
+        "the identity token has been refused",
+        "the identity token has been refused",
     ] {
         let error = client.list_tools().await.unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");
