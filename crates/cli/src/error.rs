@@ -61,6 +61,11 @@ impl CommandError {
         Self::new(Exit::Unexpected, anyhow::anyhow!("{message}"))
     }
 
+    /// The command was told to end before it was done.
+    pub(crate) fn interrupted() -> Self {
+        Self::new(Exit::Interrupted, anyhow::anyhow!("interrupted"))
+    }
+
     /// The same error with the next step to take.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {

@@ -1,4 +1,8 @@
 use std::io;
+use std::time::Duration;
+
+/// How long a login may be renewed once the command has been told to end.
+pub(crate) const GRACE: Duration = Duration::from_secs(10);
 
 /// Ends when the user or the system asks for an end; listens from now on.
 pub(crate) fn signal() -> io::Result<impl Future<Output = ()>> {

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use crate::args::Reach;
 use crate::credentials::Credentials;
-use crate::error::{CommandError, Exit};
+use crate::error::CommandError;
 use crate::logins::http_url;
 use crate::stop;
 
@@ -81,8 +81,8 @@ impl Target {
             }
         }
         // It was told to hurry.
-        let _ = timeout(GRACE, close).await;
-        Err(CommandError::new(Exit::Interrupted, anyhow!("interrupted")))
+        let _ = timeout(stop::GRACE, close).await;
+        Err(CommandError::interrupted())
     }
 
     /// Stops what was started, and all that it started.
@@ -98,9 +98,6 @@ impl Target {
         }
     }
 }
-
-/// How long a login may be renewed once the command has been told to end.
-const GRACE: Duration = Duration::from_secs(10);
 
 impl Server {
     fn service(&self) -> Arc<dyn Service> {
@@ -138,7 +135,8 @@ fn remote(reach: &Reach, url: &str, data_dir: Option<&Path>) -> Result<Server, C
     let mut config = Config::new(url);
     for header in &reach.header {
         let (name, value) = header.split_once(':').ok_or_else(|| {
-            CommandError::usage(format!("`{header}` is not a header"))
+            // It may be a secret all the same.
+            CommandError::usage("what is passed with --header is not a header")
                 .hint("write it as NAME: VALUE")
         })?;
         let headers = config.headers.with(name.trim(), value.trim());

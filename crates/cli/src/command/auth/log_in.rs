@@ -1,13 +1,15 @@
 use std::path::Path;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use callgate_oauth::Scopes;
 use callgate_oauth::callback_listener;
 use callgate_oauth::keeper::{
     Config, Grant, Keeper, KeeperError, LogIn as When, NeedsLogin, Reason, ShowCode, Status,
 };
 use callgate_oauth::store::ChosenClient;
+use tokio::time::timeout;
 
 use super::status;
 use crate::args::LogIn;
@@ -15,6 +17,7 @@ use crate::client_choice;
 use crate::consent::{self, Way};
 use crate::error::CommandError;
 use crate::logins::Logins;
+use crate::stop;
 
 /// Makes sure that there is a login at a server, if it wants one.
 pub(super) async fn run(
@@ -32,9 +35,14 @@ pub(super) async fn run(
     }
     let known_port = logins.callback_port(&account)?;
     let port = args.callback_port.or(known_port);
-    let outcome = match log_in_alone(args, &config, chosen.as_ref()).await {
+    let mut stop = pin!(stop::signal().context("cannot listen for signals")?);
+    let alone = log_in_alone(args, &config, chosen.as_ref(), stop.as_mut());
+    let outcome = match alone.await? {
         Err(error) => match needs_person(&error, &config) {
-            Some(needed) => ask_the_person(args, config, port, needed).await?,
+            Some(needed) => tokio::select! {
+                outcome = ask_the_person(args, config, port, needed) => outcome?,
+                () = stop => return Err(CommandError::interrupted()),
+            },
             None => Err(error),
         },
         outcome => outcome,
@@ -54,18 +62,36 @@ pub(super) async fn run(
 type Outcome = Result<Status, Arc<KeeperError>>;
 
 /// Logs in as far as that takes nobody in front of a browser.
-async fn log_in_alone(args: &LogIn, config: &Config, chosen: Option<&ChosenClient>) -> Outcome {
+///
+/// Who is told to `stop` meanwhile does so soon, but not at once: a token that is being renewed would be lost.
+async fn log_in_alone(
+    args: &LogIn,
+    config: &Config,
+    chosen: Option<&ChosenClient>,
+    stop: Pin<&mut impl Future<Output = ()>>,
+) -> Result<Outcome, CommandError> {
     let keeper = Keeper::new(config.clone());
-    let known = keeper.status().await?;
-    let is_enough = !args.again && is_enough(&known, config.scopes.as_ref(), chosen);
-    let when = if is_enough {
-        When::IfNeeded
-    } else {
-        When::Again
+    let work = async {
+        let known = keeper.status().await?;
+        let is_enough = !args.again && is_enough(&known, config.scopes.as_ref(), chosen);
+        let when = if is_enough {
+            When::IfNeeded
+        } else {
+            When::Again
+        };
+        let outcome = keeper.log_in(when).await;
+        keeper.settle().await;
+        outcome
     };
-    let outcome = keeper.log_in(when).await;
-    keeper.settle().await;
-    outcome
+    let outcome = tokio::select! {
+        outcome = work => Some(outcome),
+        () = stop => None,
+    };
+    // With a code to enter there is nothing to lose until somebody has entered it.
+    if outcome.is_none() && !args.device {
+        let _ = timeout(stop::GRACE, keeper.settle()).await;
+    }
+    outcome.ok_or_else(CommandError::interrupted)
 }
 
 /// What only a person in front of a browser can help with.

@@ -65,12 +65,17 @@ fn whoever_is_told_to_end_keeps_what_is_given_only_once() {
     let (home, provider) = (Home::new(), Provider::start(Settings::default()));
     let url = &provider.url;
     home.log_in(url, &[]);
-    // Whether the token has ended, so that the call waits for another one, or only most of its life is over.
-    for member in ["expiresAt", "issuedAt"] {
+    let call = ["call", url, "whoami"];
+    // Whether the token has ended, so that the command waits for another one, or only most of its life is over.
+    for (args, member) in [
+        (&call[..], "expiresAt"),
+        (&call, "issuedAt"),
+        (&["auth", url], "expiresAt"),
+    ] {
         provider.events();
         home.edit_login(url, |login| login["tokens"][member] = 1.into());
         provider.keep_waiting(true);
-        let mut command = home.command(&["call", url, "whoami"]);
+        let mut command = home.command(args);
         let child = command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = child.spawn().unwrap();
         provider.somebody_waits();
@@ -80,12 +85,12 @@ fn whoever_is_told_to_end_keeps_what_is_given_only_once() {
         provider.keep_waiting(false);
         // The token may come before the signal does.
         let exit = child.wait().unwrap().code();
-        assert!(matches!(exit, Some(0 | 130)), "{member} {exit:?}");
+        assert!(matches!(exit, Some(0 | 130)), "{args:?} {exit:?}");
         assert_eq!(provider.events(), ["refresh_token of registered"]);
 
         provider.end_access_tokens();
-        let ran = home.run(&["call", url, "whoami"]);
-        assert_eq!(ran, Ran::printed("somebody who may read\n"), "{member}");
+        let ran = home.run(&call);
+        assert_eq!(ran, Ran::printed("somebody who may read\n"), "{args:?}");
     }
 }
 
