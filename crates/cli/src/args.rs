@@ -102,7 +102,7 @@ pub(crate) struct Reach {
     #[arg(long, value_name = "NAME: VALUE", conflicts_with = "stdio")]
     pub(crate) header: Vec<String>,
 
-    /// Send the bearer token in this file; the variable CALLGATE_TOKEN does the same
+    /// Send the bearer token in this file; the variable CALLGATE_TOKEN does the same for servers without a login
     #[arg(long, value_name = "FILE", conflicts_with = "stdio")]
     pub(crate) token_file: Option<PathBuf>,
 

@@ -96,7 +96,7 @@ fn no_listener(error: BindError) -> CommandError {
     let is_busy = matches!(error, BindError::Busy(_));
     let error = CommandError::new(Exit::Unexpected, anyhow!(error));
     if !is_busy {
-        return error;
+        return error.hint("log in without the port: add --no-browser");
     }
     error
         .hint("end the other program, or log in without the port: add --no-browser")

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use callgate_oauth::keeper::Keeper;
-use url::Url;
+use url::{Host, Url};
 
 use crate::args::Reach;
+use crate::data_dir::DataDir;
 use crate::error::CommandError;
 use crate::logins::Logins;
+use crate::token;
 
 const TOKEN_VARIABLE: &str = "CALLGATE_TOKEN";
 
@@ -36,17 +38,20 @@ impl Credentials {
         if let Some(path) = &reach.token_file {
             let token = fs::read_to_string(path)
                 .with_context(|| format!("cannot read {}", path.display()))?;
-            return Ok(Self::Token(token.trim().to_owned()));
+            let token = token.trim();
+            if token.is_empty() {
+                let message = format!("{} holds no token", path.display());
+                return Err(CommandError::usage(message).hint("write the token into it"));
+            }
+            return Ok(Self::Token(token.to_owned()));
         }
-        let token = env::var(TOKEN_VARIABLE).unwrap_or_default();
-        let token = token.trim();
-        let token = (!token.is_empty()).then(|| Self::Token(token.to_owned()));
+        let token = variable(server, data_dir).map(Self::Token);
         // Where there is no place to keep logins, there are none.
         let Ok(logins) = Logins::open(data_dir) else {
             return Ok(token.unwrap_or(Self::Given));
         };
         let account = logins.account_at(server)?;
-        // The variable is for any server, the login for this one alone.
+        // The variable is for other servers too, the login for this one alone.
         if let Some(token) = token
             && !logins.has_tokens(&account)?
         {
@@ -56,7 +61,50 @@ impl Credentials {
     }
 }
 
+/// The token in the variable, if `server` may see it: with that of our own server, which listens on
+/// this machine alone, a stranger could open it.
+fn variable(server: &Url, data_dir: Option<&Path>) -> Option<String> {
+    let text = env::var(TOKEN_VARIABLE).ok()?;
+    let token = text.trim();
+    let own = || {
+        DataDir::locate(data_dir)
+            .ok()
+            .and_then(|it| token::own(&it))
+    };
+    let may_be_sent = !token.is_empty() && (is_here(server) || own().as_deref() != Some(token));
+    may_be_sent.then(|| token.to_owned())
+}
+
+/// Whether the address of a server is this machine, whatever the network says.
+fn is_here(server: &Url) -> bool {
+    match server.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
 fn is_authorization(header: &str) -> bool {
     let name = header.split(':').next().unwrap_or_default();
     name.trim().eq_ignore_ascii_case("authorization")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_here;
+
+    #[test]
+    fn this_machine_is_known_by_its_address_alone() {
+        for (url, expected) in [
+            ("http://localhost:3000/mcp", true),
+            ("http://127.8.0.1/mcp", true),
+            ("http://[::1]/mcp", true),
+            ("http://0.0.0.0/mcp", false),
+            ("http://localhost.example/mcp", false),
+            ("https://gate.example/mcp", false),
+        ] {
+            assert_eq!(is_here(&url.parse().unwrap()), expected, "{url}");
+        }
+    }
 }

@@ -25,6 +25,12 @@ pub(crate) fn load_or_create(data_dir: &DataDir) -> Result<String> {
     }
 }
 
+/// The token of this data directory, if there is one.
+pub(crate) fn own(data_dir: &DataDir) -> Option<String> {
+    let text = fs::read_to_string(data_dir.file(FILE)).ok()?;
+    Some(text.trim().to_owned())
+}
+
 fn create(path: &Path) -> Result<String> {
     let mut secret = [0_u8; 32];
     getrandom::fill(&mut secret).context("the system has no randomness")?;

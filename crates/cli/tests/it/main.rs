@@ -18,3 +18,5 @@ mod provider;
 mod serve;
 #[cfg(unix)]
 mod serve_issuer;
+#[cfg(unix)]
+mod token;
