@@ -17,7 +17,7 @@ use crate::person::Ran;
 const CALLGATE: &str = env!("CARGO_BIN_EXE_callgate");
 
 /// How long a token lives that is not to live long.
-const MOMENT: Duration = Duration::from_secs(4);
+const MOMENT: Duration = Duration::from_secs(8);
 
 /// A server that wants tokens, and the authorization server that issues them.
 #[derive(Debug)]

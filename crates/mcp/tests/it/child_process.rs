@@ -120,7 +120,7 @@ async fn a_dead_child_is_noticed_although_a_grandchild_holds_its_streams() {
     signs.born(&["stubborn"]).await;
     let asked = Instant::now();
     let error = ask(&child).await.unwrap_err();
-    assert!(asked.elapsed() < Duration::from_secs(2));
+    assert!(asked.elapsed() < Duration::from_secs(10));
     assert_eq!(error.kind(), Kind::Closed);
     assert_eq!(
         error.to_string(),
@@ -138,7 +138,7 @@ async fn a_child_that_closes_its_output_is_given_up_at_once() {
         let child = Child::spawn(&config).unwrap();
         let asked = Instant::now();
         let error = ask(&child).await.unwrap_err();
-        assert!(asked.elapsed() < Duration::from_secs(2));
+        assert!(asked.elapsed() < Duration::from_secs(10));
         assert_eq!(error.kind(), Kind::Closed);
         assert_eq!(error.to_string(), "server `peer` closed the connection");
     }

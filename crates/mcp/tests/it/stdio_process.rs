@@ -148,17 +148,16 @@ async fn a_flood_of_requests_that_nobody_reads_the_answers_of_stays_small() {
         let rest = line.into_bytes();
         let finish = async {
             stdin.write_all(&rest[at..]).await.unwrap();
-            drop(stdin);
         };
-        let count = async {
-            let mut answers = 0;
-            while soon(lines.next_line()).await.unwrap().is_some() {
-                answers += 1;
+        let read = async {
+            for answer in 0..=sent {
+                let line = soon(lines.next_line()).await.unwrap();
+                assert!(line.is_some(), "{answer} answers to {sent} requests");
             }
-            answers
         };
-        let ((), answers) = tokio::join!(finish, count);
-        assert_eq!(answers, sent + 1);
+        tokio::join!(finish, read);
+        drop(stdin);
+        assert_eq!(soon(lines.next_line()).await.unwrap(), None);
         assert!(soon(server.wait()).await.unwrap().success());
     }
 }

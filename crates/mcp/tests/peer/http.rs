@@ -1,7 +1,9 @@
 //! A server on HTTP.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use callgate_mcp::legacy;
 use callgate_mcp::router::{RequestCx, Router};
 use callgate_mcp::transport::http::server::{Config, Server};
 use callgate_mcp::wire::implementation::Implementation;
@@ -16,7 +18,16 @@ pub(crate) fn serve() {
         let router = Router::new(Implementation::new("demo", "1.0"));
         let router = router.tool("echo", "", async |_: RequestCx| "echo".to_owned());
         let address = ([127, 0, 0, 1], 0).into();
-        let server = Server::bind(address, Arc::new(router), Config::default()).await;
+        // What is opened stays open, however long a flood takes.
+        let legacy = legacy::server::Config {
+            unused: Duration::from_secs(3600),
+            ..legacy::server::Config::default()
+        };
+        let config = Config {
+            legacy: Some(legacy),
+            ..Config::default()
+        };
+        let server = Server::bind(address, Arc::new(router), config).await;
         let server = server.expect("a free port");
         println!("{}", server.local_addr());
         server.run().await;

@@ -46,7 +46,7 @@ pub(crate) fn fail_to_start() {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        let settled = tokio::time::timeout(Duration::from_secs(5), settled).await;
+        let settled = tokio::time::timeout(Duration::from_secs(60), settled).await;
         settled.expect("every descriptor is closed");
     });
 }

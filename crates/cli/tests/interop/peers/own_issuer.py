@@ -10,7 +10,7 @@ from mcp.server.auth.settings import ClientRegistrationOptions, RevocationOption
 
 SCOPES = ["mcp:basic"]
 
-in_memory.DEFAULT_ACCESS_TOKEN_EXPIRY_SECONDS = 4
+in_memory.DEFAULT_ACCESS_TOKEN_EXPIRY_SECONDS = 8
 
 
 def whoami() -> str:

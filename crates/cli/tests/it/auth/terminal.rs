@@ -59,9 +59,9 @@ fn a_browser_is_opened_on_a_terminal_with_the_page_as_its_only_argument() {
     command.env("PATH", format!("{}:/usr/bin:/bin", home.path().display()));
     let (mut child, terminal) = on_terminal(&mut command);
 
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(120);
     while !opened.exists() && Instant::now() < deadline {
-        thread::yield_now();
+        thread::sleep(Duration::from_millis(5));
     }
     let opened = fs::read_to_string(opened).unwrap();
     let page = opened.strip_prefix("1 ").unwrap();

@@ -221,7 +221,7 @@ mod tests {
             }
         }
         assert!((3..30).contains(&checked), "{checked} of 30");
-        assert!(started.elapsed().as_secs() < 10);
+        assert!(started.elapsed().as_secs() < 100);
     }
 
     fn hostile_schemas() -> Vec<Value> {

@@ -21,7 +21,7 @@ pub(crate) struct Pair {
 }
 
 /// How long one feature may take for one pair.
-const PATIENCE: Duration = Duration::from_secs(15);
+const PATIENCE: Duration = Duration::from_secs(100);
 
 impl Pair {
     pub(crate) async fn connect(client: Edge, server: Edge) -> Self {

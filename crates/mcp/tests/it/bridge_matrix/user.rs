@@ -1,7 +1,8 @@
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use callgate_mcp::Service;
-use callgate_mcp::client::{Builder, Client};
+use callgate_mcp::client::{Builder, CallOptions, Client};
 use callgate_mcp::wire::RawJson;
 use callgate_mcp::wire::content::Content;
 use callgate_mcp::wire::elicitation::{ElicitFormParams, ElicitResult};
@@ -20,6 +21,8 @@ impl User {
     pub(crate) fn client(&self, server: Arc<dyn Service>) -> Builder {
         let (form, url, model, roots) = (self.clone(), self.clone(), self.clone(), self.clone());
         Client::builder(server)
+            // Hundreds of pairs at once may take their time.
+            .options(CallOptions::default().idle(Duration::from_secs(90)))
             .elicitation(move |params| std::future::ready(form.fill_in(&params)))
             .elicitation_url(move |params| {
                 url.note(&format!("{} {}", params.message, params.url));

@@ -272,9 +272,9 @@ async fn receive<S: AsyncRead + Unpin>(stream: &mut S, buffer: &mut BytesMut) ->
 
 /// Waits for something that must happen, and fails the test if it does not.
 pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(20), future)
+    tokio::time::timeout(Duration::from_secs(100), future)
         .await
-        .expect("nothing happened for 20 s")
+        .expect("nothing happened for 100 s")
 }
 
 pub(crate) const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"progressToken":"mine"}"#;
