@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use callgate_mcp::client::Client;
+use callgate_mcp::client::{CallOptions, Client};
 use callgate_mcp::transport::http::client::{self, HttpClient};
 use callgate_oauth::fetch::{self, Fetcher};
 use callgate_oauth::keeper::{Config, Keeper};
@@ -19,7 +19,9 @@ pub(crate) fn call(store: &str, server: &str, tasks: &str, seconds: &str) {
     let mut http = client::Config::new("server");
     http.authorizer = Some(Keeper::new(config));
     let http = HttpClient::new(server, http).expect("a URL");
-    let client = Client::builder(Arc::new(http)).build();
+    // Hundreds of requests at once may take their time.
+    let options = CallOptions::default().idle(Duration::from_secs(300));
+    let client = Client::builder(Arc::new(http)).options(options).build();
 
     let end = Instant::now() + Duration::from_secs(seconds.parse().expect("a number"));
     let tasks: usize = tasks.parse().expect("a number");

@@ -220,13 +220,16 @@ async fn a_logout_in_another_process_is_heeded() {
 async fn a_bad_moment_while_the_token_works_concerns_nobody() {
     let scene = Scene::logged_in(Traits::default()).await;
     scene.age(3500.0, 3600.0);
-    scene.provider.ledger().faults.push_back(Fault::Page(500));
+    let faults = [Fault::Page(500); 100];
+    scene.provider.ledger().faults.extend(faults);
     let client = client(&scene.alone());
     for _ in 0..5 {
         client.list_tools().await.unwrap();
     }
     assert_eq!(scene.provider.counts(), refreshes(0));
-    assert!(scene.provider.ledger().faults.is_empty());
+    // Not every request tries again what has just failed.
+    let tried = faults.len() - scene.provider.ledger().faults.len();
+    assert!((1..5).contains(&tried), "{tried}");
 }
 
 #[tokio::test]
@@ -234,7 +237,7 @@ async fn a_bad_moment_when_the_token_has_ended_can_be_tried_again_later() {
     let scene = Scene::logged_in(Traits::default()).await;
     let before = scene.login();
     scene.provider.ledger().end_access();
-    scene.provider.ledger().faults.push_back(Fault::Later(7));
+    scene.provider.ledger().faults.push_back(Fault::Later(200));
     let waiting = client(&scene.alone());
     for _ in 0..3 {
         let error = waiting.list_tools().await.unwrap_err();
