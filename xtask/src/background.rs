@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow};
 
 use crate::process;
 
-const START_LIMIT: Duration = Duration::from_secs(20);
+const START_LIMIT: Duration = Duration::from_secs(120);
 
 /// A server that runs until this is dropped.
 pub(crate) struct Background {
