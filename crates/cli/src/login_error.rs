@@ -171,6 +171,6 @@ fn store_hint(error: &StoreError) -> Option<String> {
             "log out where you need no login: `callgate auth list` shows them all".to_owned()
         }
         // Whoever named the file is told what to name.
-        StoreError::Malformed { .. } => return None,
+        StoreError::Missing { .. } | StoreError::Malformed { .. } => return None,
     })
 }
