@@ -33,7 +33,7 @@ pub(crate) enum Exit {
 
 /// The next step when a server cannot be reached.
 pub(crate) const CHECK_THE_SERVER: &str =
-    "check that the server is running and the address is right";
+    "check that the server is running and the address is right, http or https included";
 
 impl Exit {
     /// What the failure of a request comes to.

@@ -53,8 +53,7 @@ impl From<StoreError> for CommandError {
 }
 
 /// The next step where there is no login to be had.
-pub(crate) const SEND_A_TOKEN: &str =
-    "send a token: put it in the variable CALLGATE_TOKEN or pass --token-file FILE";
+pub(crate) const SEND_A_TOKEN: &str = "send a token: put it in the variable CALLGATE_TOKEN or pass --token-file FILE; `callgate token` prints that of `callgate serve`";
 
 const NEW_IDENTITY: &str = "if the identity token is not good any more, put a new one into its file; it is read again each time";
 

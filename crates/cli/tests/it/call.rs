@@ -73,14 +73,15 @@ fn what_cannot_be_reached_says_so() {
         .unwrap();
     let ran = home.run(&["list", &format!("http://{free}/mcp")]);
     assert_eq!(ran.exit, Some(4), "{ran:?}");
-    assert!(
-        ran.stderr
-            .ends_with("hint: check that the server is running and the address is right\n")
-    );
+    assert!(ran.stderr.ends_with(
+        "hint: check that the server is running and the address is right, http or https included\n"
+    ));
 
     let ran = home.run(&["list", "--stdio", "no-such-program --flag"]);
     assert_eq!(ran.exit, Some(4), "{ran:?}");
     assert!(ran.stderr.contains("no-such-program"), "{ran:?}");
+    let hint = "hint: check that the program is installed and its name is right\n";
+    assert!(ran.stderr.ends_with(hint), "{ran:?}");
 }
 
 #[test]
