@@ -143,6 +143,16 @@ impl From<Error> for CommandError {
     }
 }
 
+impl From<&clap::Error> for CommandError {
+    fn from(error: &clap::Error) -> Self {
+        let text = error.render().to_string();
+        let text = text.strip_prefix("error: ").unwrap_or(&text);
+        let (message, _usage) = text.split_once("\n\n").unwrap_or((text, ""));
+        let words: Vec<&str> = message.split_whitespace().collect();
+        Self::usage(words.join(" ")).hint("run the same command with --help")
+    }
+}
+
 impl From<std::io::Error> for CommandError {
     fn from(error: std::io::Error) -> Self {
         Self::new(Exit::Unexpected, error)

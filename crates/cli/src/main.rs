@@ -44,15 +44,7 @@ fn main() -> ExitCode {
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => {
-            // Help and version are not errors, although they end the parse.
-            let exit = if error.use_stderr() {
-                ExitCode::FAILURE
-            } else {
-                ExitCode::SUCCESS
-            };
-            return error.print().map_or(ExitCode::FAILURE, |()| exit);
-        }
+        Err(error) => return report(&error),
     };
     log_to_stderr();
     let runtime = match Runtime::new() {
@@ -81,6 +73,18 @@ async fn run(cli: &Cli) -> Result<(), CommandError> {
         Command::Logout(args) => command::logout::run(args, data_dir, cli.json).await,
         Command::Token => command::token::run(data_dir, cli.json),
     }
+}
+
+/// Prints what ended the parse: a mistake, or help and version, which are none.
+fn report(error: &clap::Error) -> ExitCode {
+    let is_mistake = error.use_stderr();
+    if is_mistake && std::env::args_os().any(|word| word == "--json") {
+        return CommandError::from(error).report(true);
+    }
+    if error.print().is_err() || is_mistake {
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
 }
 
 /// Warnings go to standard error; `CALLGATE_LOG=debug` asks for more.

@@ -95,6 +95,13 @@ fn errors_are_one_line_of_json_on_request() {
             "{\"error\":{\"kind\":\"unexpected\",\"message\":\"no tool is given\",\"hints\":[\"run `callgate list` with the same server to see its tools\"]}}\n"
         )
     );
+    assert_eq!(
+        home.run(&["list", "--json"]),
+        Ran::failed(
+            1,
+            "{\"error\":{\"kind\":\"unexpected\",\"message\":\"the following required arguments were not provided: <URL>\",\"hints\":[\"run the same command with --help\"]}}\n"
+        )
+    );
 }
 
 #[test]
