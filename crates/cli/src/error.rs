@@ -138,6 +138,9 @@ impl From<Error> for CommandError {
             Kind::Unauthorized => error.hint(SEND_A_TOKEN),
             Kind::Connect => error.hint(CHECK_THE_SERVER),
             Kind::Timeout => error.hint("wait longer with --timeout SECONDS"),
+            Kind::MissingCapability | Kind::InputRequired => {
+                error.hint("the tool asks for more in the middle of a call, which only an agent's client can answer")
+            }
             _ => error,
         }
     }
@@ -161,7 +164,17 @@ impl From<std::io::Error> for CommandError {
 
 #[cfg(test)]
 mod tests {
-    use super::CommandError;
+    use super::{CommandError, Error, Kind};
+
+    #[test]
+    fn a_question_in_the_middle_of_a_call_is_explained() {
+        let error = CommandError::from(Error::new(Kind::MissingCapability, "no elicitation"));
+        let hint = "the tool asks for more in the middle of a call, which only an agent's client can answer";
+        assert_eq!(
+            (error.message().as_str(), error.hints),
+            ("no elicitation", vec![hint.to_owned()])
+        );
+    }
 
     #[test]
     fn strangers_cannot_write_to_the_terminal() {
