@@ -1,9 +1,9 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, bail};
 
 use crate::process;
 
@@ -33,16 +33,24 @@ impl Background {
         // Reads to the end, so that the server never blocks on a full pipe.
         std::thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                if let Some((_, url)) = line.split_once("listening on ") {
-                    let url = url.split_whitespace().next().unwrap_or_default().to_owned();
-                    let _ = sender.send(url);
-                }
+                let _ = sender.send(line);
             }
         });
-        server.url = receiver.recv_timeout(START_LIMIT).map_err(|_| {
-            anyhow!("`{shown}` ended or was silent for {START_LIMIT:?} before printing `listening on URL`")
-        })?;
-        Ok(server)
+        let deadline = Instant::now() + START_LIMIT;
+        let mut said = String::new();
+        loop {
+            let patience = deadline.saturating_duration_since(Instant::now());
+            let Ok(line) = receiver.recv_timeout(patience) else {
+                bail!(
+                    "`{shown}` did not say `listening on URL` within {START_LIMIT:?} but:\n{said}"
+                );
+            };
+            if let Some((_, url)) = line.split_once("listening on ") {
+                server.url = url.split_whitespace().next().unwrap_or_default().to_owned();
+                return Ok(server);
+            }
+            said = said + &line + "\n";
+        }
     }
 
     /// Where the server listens.
@@ -56,5 +64,27 @@ impl Drop for Background {
         // Fails only if the server has ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::{Background, START_LIMIT};
+
+    #[test]
+    fn a_server_that_does_not_start_is_quoted() {
+        let start = |script| Background::start(Command::new("sh").args(["-c", script]));
+        let server = start("echo one moment; echo listening on http://127.0.0.1:1/mcp gladly");
+        assert_eq!(server.unwrap().url(), "http://127.0.0.1:1/mcp");
+        let error = start("echo the port is taken").err().unwrap();
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "`sh -c echo the port is taken` did not say `listening on URL` within {START_LIMIT:?} but:\n\
+                 the port is taken\n"
+            )
+        );
     }
 }

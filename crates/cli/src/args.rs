@@ -39,11 +39,11 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
     /// Speak over standard input and output instead of HTTP
-    #[arg(long, conflicts_with_all = ["listen", "no_auth", "issuer"])]
+    #[arg(long, conflicts_with_all = ["listen", "no_auth", "issuer", "scope", "resource"])]
     pub(crate) stdio: bool,
 
     /// Listen on this loopback address
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3000")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3000", value_parser = address)]
     pub(crate) listen: SocketAddr,
 
     /// Answer without a token
@@ -68,6 +68,9 @@ pub(crate) struct Serve {
 }
 
 #[derive(Debug, Args)]
+#[command(
+    override_usage = "callgate list [OPTIONS] <URL>\n       callgate list [OPTIONS] --stdio <COMMAND>"
+)]
 pub(crate) struct List {
     #[command(flatten)]
     pub(crate) reach: Reach,
@@ -229,4 +232,9 @@ pub(crate) struct Logout {
     /// The server: its http(s) URL, or the name of a login
     #[arg(value_name = "URL")]
     pub(crate) server: String,
+}
+
+fn address(text: &str) -> Result<SocketAddr, &'static str> {
+    let usage = "write it as IP:PORT, for example 127.0.0.1:3000";
+    text.parse().map_err(|_| usage)
 }

@@ -109,7 +109,7 @@ fn key(path: &str) -> Result<SigningKey, CommandError> {
         .with_context(|| format!("{path} holds no key to sign with"));
     key.map_err(|error| {
         CommandError::from(error)
-            .hint("it must be a private key in PKCS#8 PEM, for ES256, RS256 or EdDSA")
+            .hint("it must be a private key in PKCS#8 PEM, for ES256, ES384, RS256 or EdDSA")
     })
 }
 

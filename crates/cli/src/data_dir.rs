@@ -14,7 +14,7 @@ impl DataDir {
         if let Some(path) = flag {
             return Ok(Self(path.to_owned()));
         }
-        let base = base().context("there is nowhere to keep state; pass --data-dir DIR")?;
+        let base = base().context("pass --data-dir DIR, since there is nowhere to keep state")?;
         Ok(Self(base.join("callgate")))
     }
 

@@ -33,7 +33,7 @@ pub(crate) enum Exit {
 
 /// The next step when a server cannot be reached.
 pub(crate) const CHECK_THE_SERVER: &str =
-    "check that the server is running and the address is right";
+    "check that the server is running and the address is right, http or https included";
 
 impl Exit {
     /// What the failure of a request comes to.
@@ -138,8 +138,21 @@ impl From<Error> for CommandError {
             Kind::Unauthorized => error.hint(SEND_A_TOKEN),
             Kind::Connect => error.hint(CHECK_THE_SERVER),
             Kind::Timeout => error.hint("wait longer with --timeout SECONDS"),
+            Kind::MissingCapability | Kind::InputRequired => {
+                error.hint("the tool asks for more in the middle of a call, which only an agent's client can answer")
+            }
             _ => error,
         }
+    }
+}
+
+impl From<&clap::Error> for CommandError {
+    fn from(error: &clap::Error) -> Self {
+        let text = error.render().to_string();
+        let text = text.strip_prefix("error: ").unwrap_or(&text);
+        let (message, _usage) = text.split_once("\n\n").unwrap_or((text, ""));
+        let words: Vec<&str> = message.split_whitespace().collect();
+        Self::usage(words.join(" ")).hint("run the same command with --help")
     }
 }
 
@@ -151,7 +164,17 @@ impl From<std::io::Error> for CommandError {
 
 #[cfg(test)]
 mod tests {
-    use super::CommandError;
+    use super::{CommandError, Error, Kind};
+
+    #[test]
+    fn a_question_in_the_middle_of_a_call_is_explained() {
+        let error = CommandError::from(Error::new(Kind::MissingCapability, "no elicitation"));
+        let hint = "the tool asks for more in the middle of a call, which only an agent's client can answer";
+        assert_eq!(
+            (error.message().as_str(), error.hints),
+            ("no elicitation", vec![hint.to_owned()])
+        );
+    }
 
     #[test]
     fn strangers_cannot_write_to_the_terminal() {

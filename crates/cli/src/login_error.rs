@@ -53,8 +53,7 @@ impl From<StoreError> for CommandError {
 }
 
 /// The next step where there is no login to be had.
-pub(crate) const SEND_A_TOKEN: &str =
-    "send a token: put it in the variable CALLGATE_TOKEN or pass --token-file FILE";
+pub(crate) const SEND_A_TOKEN: &str = "send a token: put it in the variable CALLGATE_TOKEN or pass --token-file FILE; `callgate token` prints that of `callgate serve`";
 
 const NEW_IDENTITY: &str = "if the identity token is not good any more, put a new one into its file; it is read again each time";
 
@@ -171,6 +170,6 @@ fn store_hint(error: &StoreError) -> Option<String> {
             "log out where you need no login: `callgate auth list` shows them all".to_owned()
         }
         // Whoever named the file is told what to name.
-        StoreError::Malformed { .. } => return None,
+        StoreError::Missing { .. } | StoreError::Malformed { .. } => return None,
     })
 }

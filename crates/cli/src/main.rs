@@ -4,7 +4,7 @@
 //! - `args`: what can be typed. `command`: one file per command.
 //! - `target`: a server that is given on the command line, reached with `credentials`.
 //! - `arguments`: those of a tool call. `stop`: being told to end.
-//! - `logins`: the logins of the user. `consent`, `client_choice`: how to get one, and as which client.
+//! - `logins`: the logins of the user. `consent`, `client_choice`, `identity`: how to get one, as which client, on whose word.
 //! - `access`: who may ask a server of ours. `data_dir`, `token`: state on disk.
 //! - `error`, `login_error`, `output`: what the user sees.
 
@@ -44,15 +44,7 @@ fn main() -> ExitCode {
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => {
-            // Help and version are not errors, although they end the parse.
-            let exit = if error.use_stderr() {
-                ExitCode::FAILURE
-            } else {
-                ExitCode::SUCCESS
-            };
-            return error.print().map_or(ExitCode::FAILURE, |()| exit);
-        }
+        Err(error) => return report(&error),
     };
     log_to_stderr();
     let runtime = match Runtime::new() {
@@ -74,13 +66,25 @@ const GRACE: Duration = Duration::from_secs(2);
 async fn run(cli: &Cli) -> Result<(), CommandError> {
     let data_dir = cli.data_dir.as_deref();
     match &cli.command {
-        Command::Serve(args) => command::serve::run(args, data_dir).await,
+        Command::Serve(args) => command::serve::run(args, data_dir, cli.json).await,
         Command::List(args) => command::list::run(args, data_dir, cli.json).await,
         Command::Call(args) => command::call::run(args, data_dir, cli.json).await,
         Command::Auth(args) => command::auth::run(args, data_dir, cli.json).await,
         Command::Logout(args) => command::logout::run(args, data_dir, cli.json).await,
-        Command::Token => command::token::run(data_dir),
+        Command::Token => command::token::run(data_dir, cli.json),
     }
+}
+
+/// Prints what ended the parse: a mistake, or help and version, which are none.
+fn report(error: &clap::Error) -> ExitCode {
+    let is_mistake = error.use_stderr();
+    if is_mistake && std::env::args_os().any(|word| word == "--json") {
+        return CommandError::from(error).report(true);
+    }
+    if error.print().is_err() || is_mistake {
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
 }
 
 /// Warnings go to standard error; `CALLGATE_LOG=debug` asks for more.

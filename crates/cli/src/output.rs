@@ -7,6 +7,11 @@ pub(crate) fn json(value: &RawJson) -> io::Result<()> {
     line(value.to_line().as_bytes())
 }
 
+/// Prints one line of JSON, an object with one text.
+pub(crate) fn member(name: &str, text: &str) -> io::Result<()> {
+    line(format!("{{\"{name}\":{}}}", RawJson::string(text).as_str()).as_bytes())
+}
+
 /// Prints rows of a name and what it is, in two columns.
 pub(crate) fn table(rows: &[(String, String)]) -> io::Result<()> {
     let width = rows
@@ -46,13 +51,15 @@ pub(crate) fn argument(text: &str) -> String {
     shlex::try_quote(text).map_or_else(|_| visible(text), Into::into)
 }
 
+/// Prints a line; that nobody reads any more, as after `| head`, is no failure.
 fn line(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    out.write_all(bytes)?;
-    if !bytes.ends_with(b"\n") {
-        out.write_all(b"\n")?;
+    let end: &[u8] = if bytes.ends_with(b"\n") { b"" } else { b"\n" };
+    let written = out.write_all(bytes).and_then(|()| out.write_all(end));
+    match written.and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
     }
-    out.flush()
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 
 use crate::args::Reach;
 use crate::credentials::Credentials;
-use crate::error::CommandError;
+use crate::error::{CommandError, Exit};
 use crate::logins::http_url;
 use crate::stop;
 
@@ -124,14 +124,21 @@ fn spawn(command: &str) -> Result<Process, CommandError> {
         program,
         args: Vec::new(),
     });
-    Ok(Process::spawn(&config, upstream::Config::default())?)
+    Process::spawn(&config, upstream::Config::default()).map_err(|error| {
+        CommandError::new(Exit::of(error.kind()), error)
+            .hint("check that the program is installed and its name is right")
+    })
+}
+
+/// What is there in the place of a URL is none.
+pub(crate) fn not_a_url(text: &str) -> CommandError {
+    CommandError::usage(format!("`{text}` is not an http(s) URL")).hint(
+        "begin a URL with http:// or https://; for a server that is a command, use --stdio COMMAND",
+    )
 }
 
 fn remote(reach: &Reach, url: &str, data_dir: Option<&Path>) -> Result<Server, CommandError> {
-    let server = http_url(url).ok_or_else(|| {
-        CommandError::usage(format!("`{url}` is not an http(s) URL"))
-            .hint("for a server that is a command, use --stdio COMMAND")
-    })?;
+    let server = http_url(url).ok_or_else(|| not_a_url(url))?;
     let mut config = Config::new(url);
     for header in &reach.header {
         let (name, value) = header.split_once(':').ok_or_else(|| {

@@ -46,7 +46,7 @@
 //! - [`router`]: a typed server, where a tool is a plain async function.
 //! - [`client`]: a typed client over any service.
 //! - [`transport`]: stdio, child processes, Streamable HTTP and in-memory pairs.
-//! - [`upstream`]: servers of any revision.
+//! - [`legacy`]: the revisions before 2026-07-28. [`upstream`]: servers of any revision.
 //!
 //! # Invariants
 //! - Dropping the future of a call cancels it, here and at the peer.

@@ -8,15 +8,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("crates/wire", &[]),
     ("crates/mcp", &["wire"]),
     ("crates/oauth", &["mcp", "wire"]),
-    ("crates/hub", &["mcp", "wire"]),
-    ("crates/gateway", &["hub", "mcp", "wire"]),
-    ("crates/script", &[]),
-    ("crates/tools", &["mcp", "script", "wire"]),
-    ("crates/testkit", &["mcp", "wire"]),
-    (
-        "crates/cli",
-        &["gateway", "hub", "mcp", "oauth", "script", "tools", "wire"],
-    ),
+    ("crates/tools", &["mcp", "wire"]),
+    ("crates/cli", &["mcp", "oauth", "tools", "wire"]),
     ("conformance", &["mcp", "oauth", "wire"]),
     ("bench", &["mcp", "wire"]),
     ("xtask", &[]),
@@ -46,8 +39,7 @@ pub(crate) fn crate_edges(tree: &Tree) -> Vec<Finding> {
         } in dependencies(file)
         {
             let ours = name.strip_prefix("callgate-");
-            let testkit = dev && ours == Some("testkit");
-            if ours.is_some_and(|ours| !allowed.contains(&ours)) && !testkit {
+            if ours.is_some_and(|ours| !allowed.contains(&ours)) {
                 findings.push(file.finding(line, format!("{folder} must not depend on {name}")));
             }
             if folder == "crates/wire" && !dev && IMPURE.contains(&name) {
@@ -145,7 +137,7 @@ mod tests {
     #[test]
     fn edges_follow_the_diagram() {
         let mcp = "[dependencies]\ncallgate-wire.workspace = true\n\
-                   [dev-dependencies]\ncallgate-testkit.workspace = true\n";
+                   [dev-dependencies]\ncallgate-tools.workspace = true\n";
         let wire = "[dependencies]\ncallgate-mcp.workspace = true\ntokio.workspace = true\n\
                     [dev-dependencies]\ntokio.workspace = true\n";
         let files = [
@@ -158,6 +150,7 @@ mod tests {
             ),
         ];
         let expected = [
+            "crates/mcp/Cargo.toml:4: crates/mcp must not depend on callgate-tools",
             "crates/wire/Cargo.toml:2: crates/wire must not depend on callgate-mcp",
             "crates/wire/Cargo.toml:3: wire must not depend on tokio",
             "crates/zap/Cargo.toml:1: a new crate: draw it in docs/architecture.md and add it to EDGES",

@@ -8,7 +8,8 @@ use callgate_mcp::wire::tool::{CallToolResult, Tool};
 
 use crate::args::Call;
 use crate::error::{CommandError, Exit};
-use crate::target::Target;
+use crate::logins::http_url;
+use crate::target::{self, Target};
 use crate::{arguments, output};
 
 /// Calls a tool of a server and prints what it says.
@@ -22,8 +23,7 @@ pub(crate) async fn run(
         _ => (None, args.words.as_slice()),
     };
     let Some((tool, words)) = rest.split_first() else {
-        return Err(CommandError::usage("no tool is given")
-            .hint("run `callgate list` with the same server to see its tools"));
+        return Err(nothing_to_call(url));
     };
     let target = Target::connect(&args.reach, url, data_dir)?;
     let client = target.client.clone();
@@ -31,6 +31,16 @@ pub(crate) async fn run(
     let work = async { print(&call(&client, tool, words).await?, json) };
     target.finish(work).await
 }
+
+/// Tells a call without a tool from one without a server, whose tool stands in its place.
+fn nothing_to_call(url: Option<&str>) -> CommandError {
+    match url.filter(|url| http_url(url).is_none()) {
+        Some(word) => target::not_a_url(word),
+        None => CommandError::usage("no tool is given").hint(SEE_THE_TOOLS),
+    }
+}
+
+const SEE_THE_TOOLS: &str = "run `callgate list` with the same server to see its tools";
 
 async fn call(
     client: &Client,
@@ -51,7 +61,7 @@ fn unknown(name: &str, tools: &[Tool]) -> CommandError {
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     match closest(name, &names) {
         Some(close) => error.hint(format!("did you mean `{close}`?")),
-        None => error.hint("run `callgate list` with the same server to see its tools"),
+        None => error.hint(SEE_THE_TOOLS),
     }
 }
 

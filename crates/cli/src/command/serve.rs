@@ -11,15 +11,19 @@ use callgate_tools::workspace::{self, Workspace};
 use crate::access::Access;
 use crate::args::Serve;
 use crate::error::{CommandError, Exit};
-use crate::stop;
+use crate::{output, stop};
 
 /// Serves the built-in tools until the client leaves or the user stops it.
-pub(crate) async fn run(args: &Serve, data_dir: Option<&Path>) -> Result<(), CommandError> {
+pub(crate) async fn run(
+    args: &Serve,
+    data_dir: Option<&Path>,
+    json: bool,
+) -> Result<(), CommandError> {
     let router = router(&args.workspace)?;
     if args.stdio {
         return Ok(stdio::serve(Arc::new(router)).await?);
     }
-    serve_http(args, router, data_dir).await
+    serve_http(args, router, data_dir, json).await
 }
 
 fn router(path: &Path) -> Result<Router, CommandError> {
@@ -35,6 +39,7 @@ async fn serve_http(
     args: &Serve,
     router: Router,
     data_dir: Option<&Path>,
+    json: bool,
 ) -> Result<(), CommandError> {
     if !args.listen.ip().is_loopback() {
         let message = format!("{} is not a loopback address", args.listen);
@@ -60,7 +65,12 @@ async fn serve_http(
         })?;
     // Before anybody is told that we listen, so that no signal finds us unprepared.
     let stop = stop::signal().context("cannot listen for signals")?;
-    println!("listening on http://{}/mcp", server.local_addr());
+    let url = format!("http://{}/mcp", server.local_addr());
+    if json {
+        output::member("url", &url)?;
+    } else {
+        output::text(&format!("listening on {url}"))?;
+    }
     if let Some(notice) = access.notice {
         eprintln!("{notice}");
     }

@@ -81,14 +81,15 @@ fn what_cannot_be_reached_says_so() {
         .unwrap();
     let ran = home.run(&["list", &format!("http://{free}/mcp")]);
     assert_eq!(ran.exit, Some(4), "{ran:?}");
-    assert!(
-        ran.stderr
-            .ends_with("hint: check that the server is running and the address is right\n")
-    );
+    assert!(ran.stderr.ends_with(
+        "hint: check that the server is running and the address is right, http or https included\n"
+    ));
 
     let ran = home.run(&["list", "--stdio", "no-such-program --flag"]);
     assert_eq!(ran.exit, Some(4), "{ran:?}");
     assert!(ran.stderr.contains("no-such-program"), "{ran:?}");
+    let hint = "hint: check that the program is installed and its name is right\n";
+    assert!(ran.stderr.ends_with(hint), "{ran:?}");
 }
 
 #[test]
@@ -100,6 +101,13 @@ fn errors_are_one_line_of_json_on_request() {
         Ran::failed(
             1,
             "{\"error\":{\"kind\":\"unexpected\",\"message\":\"no tool is given\",\"hints\":[\"run `callgate list` with the same server to see its tools\"]}}\n"
+        )
+    );
+    assert_eq!(
+        home.run(&["list", "--json"]),
+        Ran::failed(
+            1,
+            "{\"error\":{\"kind\":\"unexpected\",\"message\":\"the following required arguments were not provided: <URL>\",\"hints\":[\"run the same command with --help\"]}}\n"
         )
     );
 }

@@ -13,6 +13,8 @@ mod fixture;
 #[cfg(unix)]
 mod issuer;
 #[cfg(unix)]
+mod mistakes;
+#[cfg(unix)]
 mod provider;
 #[cfg(unix)]
 mod serve;

@@ -1,4 +1,4 @@
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
 use crate::fixture::{Home, Ran};
@@ -25,6 +25,29 @@ fn clients_must_send_the_token() {
     let file = home.path().join(".local/share/callgate/token");
     let ran = home.run(&[&call[..], &["--token-file", file.to_str().unwrap()]].concat());
     assert_eq!(ran.exit, Some(0), "{ran:?}");
+}
+
+#[test]
+fn the_token_and_the_address_are_json_on_request() {
+    let home = Home::new();
+    let token = home.run(&["token"]).stdout;
+    assert_eq!(
+        home.run(&["token", "--json"]),
+        Ran::printed(&format!("{{\"token\":\"{}\"}}\n", token.trim()))
+    );
+    let mut command = home.command(&["serve", "--json", "--listen", "127.0.0.1:0"]);
+    let mut server = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut stdout = BufReader::new(server.stdout.take().unwrap());
+    stdout.read_line(&mut line).unwrap();
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert!(line.starts_with("{\"url\":\"http://127.0.0.1:"), "{line}");
+    assert!(line.ends_with("/mcp\"}\n"), "{line}");
 }
 
 #[test]

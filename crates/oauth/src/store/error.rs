@@ -44,6 +44,12 @@ pub enum StoreError {
         /// The limit in bytes.
         limit: usize,
     },
+    /// There is no file to import.
+    #[error("`{}` is not there", path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file is not what it should be, and it is not ours to repair.
     #[error("`{}` does not hold logins", path.display())]
     Malformed {

@@ -34,7 +34,10 @@ pub fn from_opencode(store: &Store, path: &Path) -> Result<Imported, StoreError>
     let malformed = || StoreError::Malformed {
         path: path.to_owned(),
     };
-    let bytes = disk::read_any(path, store.limits.bytes)?.ok_or_else(malformed)?;
+    let missing = || StoreError::Missing {
+        path: path.to_owned(),
+    };
+    let bytes = disk::read_any(path, store.limits.bytes)?.ok_or_else(missing)?;
     let source = Document::read(bytes);
     if source.damage.is_some() {
         return Err(malformed());

@@ -73,10 +73,7 @@ fn a_file_without_logins_is_not_imported() {
     let place = Place::new();
     let source = place.path("opencode.json");
     let missing = from_opencode(&place.store(), &source).expect_err("it is missing");
-    assert!(
-        matches!(missing, StoreError::Malformed { .. }),
-        "{missing:?}"
-    );
+    assert!(matches!(missing, StoreError::Missing { .. }), "{missing:?}");
     for text in ["", "[]", "{\"a\":"] {
         fs::write(&source, text).expect("the directory can be written");
         let error = from_opencode(&place.store(), &source).expect_err("it is malformed");

@@ -1,5 +1,6 @@
 use std::io::Read;
 
+use cap_std::fs::OpenOptions;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -27,7 +28,8 @@ impl Workspace {
     /// The path leads out, or the file is missing, too large or not text.
     pub fn read(&self, path: &str) -> Result<File, WorkspaceError> {
         let failed = |source| WorkspaceError::io("read", path, source);
-        let file = self.dir.open(relative(path)?).map_err(failed)?;
+        let opened = self.dir.open_with(relative(path)?, &for_reading());
+        let file = opened.map_err(failed)?;
         // Asked of the open handle, so that nothing can be swapped in between.
         let metadata = file.metadata().map_err(failed)?;
         if !metadata.is_file() {
@@ -57,4 +59,16 @@ impl Workspace {
             size,
         })
     }
+}
+
+/// Opens at once, whatever is there: a named pipe would wait for a writer.
+fn for_reading() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+        cap_std::fs::OpenOptionsExt::custom_flags(&mut options, flags);
+    }
+    options
 }

@@ -1,7 +1,11 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
 
 use callgate_tools::workspace::{File, Listing, Workspace, Written};
+use rustix::fs::{CWD, Mode, mkfifoat};
 use tempfile::TempDir;
 
 fn workspace() -> (TempDir, Workspace) {
@@ -131,6 +135,17 @@ fn what_can_be_written_can_be_read_again() {
         "file is larger than 1048576 bytes: large"
     );
     assert_eq!(workspace.read("large").unwrap().content, largest);
+}
+
+#[test]
+fn a_named_pipe_that_nobody_writes_to_is_refused_at_once() {
+    let (directory, workspace) = workspace();
+    let pipe = directory.path().join("root/pipe");
+    mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
+    let (said, says) = channel();
+    thread::spawn(move || said.send(workspace.read("pipe").unwrap_err().to_string()));
+    let limit = Duration::from_secs(30);
+    assert_eq!(says.recv_timeout(limit), Ok("not a file: pipe".to_owned()));
 }
 
 #[test]

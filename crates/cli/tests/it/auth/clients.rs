@@ -136,7 +136,7 @@ fn a_client_may_prove_itself_by_a_key() {
     assert_eq!(ran.exit, Some(1), "{ran:?}");
     assert!(
         ran.stderr.ends_with(
-            "\nhint: it must be a private key in PKCS#8 PEM, for ES256, RS256 or EdDSA\n"
+            "\nhint: it must be a private key in PKCS#8 PEM, for ES256, ES384, RS256 or EdDSA\n"
         ),
         "{ran:?}"
     );

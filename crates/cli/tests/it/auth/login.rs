@@ -82,7 +82,7 @@ fn whoever_needs_a_login_is_told_how_to_get_one() {
     let url = &provider.url;
     let hints = format!(
         "hint: log in: run `callgate auth {url}`\n\
-         hint: or send a token: put it in the variable CALLGATE_TOKEN or pass --token-file FILE\n"
+         hint: or send a token: put it in the variable CALLGATE_TOKEN or pass --token-file FILE; `callgate token` prints that of `callgate serve`\n"
     );
     assert_eq!(
         home.run(&["list", url]),
@@ -117,7 +117,7 @@ fn missing_scopes_are_named_and_a_second_login_adds_them() {
             &format!(
                 "error: a login at {url} is needed: the scopes read admin are missing\n\
                  hint: log in: run `callgate auth {url} --scope read --scope admin`\n\
-                 hint: or send a token: put it in the variable CALLGATE_TOKEN or pass --token-file FILE\n"
+                 hint: or send a token: put it in the variable CALLGATE_TOKEN or pass --token-file FILE; `callgate token` prints that of `callgate serve`\n"
             )
         )
     );
@@ -145,7 +145,7 @@ fn what_is_no_server_is_named() {
         Ran::failed(
             1,
             "error: `ftp://127.0.0.1/mcp` is not an http(s) URL\n\
-             hint: for a server that is a command, use --stdio COMMAND\n"
+             hint: begin a URL with http:// or https://; for a server that is a command, use --stdio COMMAND\n"
         )
     );
     assert_eq!(
@@ -191,7 +191,7 @@ fn a_server_without_logins_is_told_from_one_with() {
                 "error: the authorization server answered the registration with HTTP 404 and no client\n\
                  hint: with a client that was registered by hand, run `callgate auth {url} --client-id ID`\n\
                  hint: if it has tokens but no logins, send a token: \
-                 put it in the variable CALLGATE_TOKEN or pass --token-file FILE\n"
+                 put it in the variable CALLGATE_TOKEN or pass --token-file FILE; `callgate token` prints that of `callgate serve`\n"
             )
         )
     );

@@ -139,7 +139,7 @@ fn without_a_place_for_logins_there_are_none() {
         ran,
         Ran::failed(
             1,
-            "error: there is nowhere to keep state; pass --data-dir DIR: there is no HOME\n"
+            "error: pass --data-dir DIR, since there is nowhere to keep state: there is no HOME\n"
         )
     );
 }

@@ -130,14 +130,20 @@ async fn keys_can_be_shared_and_changed() {
     assert_eq!(stranger.unwrap_err()["code"], -32602);
 }
 
-#[tokio::test]
-async fn a_state_does_not_show_what_it_carries() {
+/// A tool that asks two questions, one after the other, and how to call it.
+fn asking_twice() -> (Router, impl Fn() -> Ask) {
     let router =
         Router::new(Implementation::new("demo", "1.0")).tool("t", "", |cx: RequestCx| async move {
             cx.list_roots("first").await?;
             cx.list_roots("second").await.map(drop)
         });
     let ask = || Ask::tool("t", json!({})).capabilities(json!({"roots": {}}));
+    (router, ask)
+}
+
+#[tokio::test]
+async fn a_state_does_not_show_what_it_carries() {
+    let (router, ask) = asking_twice();
     let asked = ask().of(&router).await.unwrap();
     let secret = json!({"first": {"roots": [{"uri": "file:///secret"}]}});
     let asked = ask().answering(&asked, secret).of(&router).await.unwrap();
@@ -150,12 +156,7 @@ async fn a_state_does_not_show_what_it_carries() {
 
 #[tokio::test]
 async fn answers_that_are_too_large_to_carry_are_refused() {
-    let router =
-        Router::new(Implementation::new("demo", "1.0")).tool("t", "", |cx: RequestCx| async move {
-            cx.list_roots("first").await?;
-            cx.list_roots("second").await.map(drop)
-        });
-    let ask = || Ask::tool("t", json!({})).capabilities(json!({"roots": {}}));
+    let (router, ask) = asking_twice();
     let asked = ask().of(&router).await.unwrap();
     let large = json!({"first": {"roots": [{"uri": "a".repeat(256 * 1024)}]}});
     let refused = ask()

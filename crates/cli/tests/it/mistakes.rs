@@ -1,0 +1,73 @@
+use std::io;
+use std::process::Stdio;
+
+use crate::fixture::{Home, Ran};
+
+/// What the command says on standard error, with exit code 1.
+fn check(args: &[&str], expect: &str) {
+    assert_eq!(Home::new().run(args), Ran::failed(1, expect), "{args:?}");
+}
+
+#[test]
+fn a_server_is_a_url_or_a_command() {
+    check(
+        &["list"],
+        "error: the following required arguments were not provided:\n  <URL>\n\n\
+         Usage: callgate list [OPTIONS] <URL>\n       callgate list [OPTIONS] --stdio <COMMAND>\n\n\
+         For more information, try '--help'.\n",
+    );
+    let hint = "hint: begin a URL with http:// or https://; for a server that is a command, use --stdio COMMAND\n";
+    for args in [
+        &["list", "localhost:3000/mcp"][..],
+        &["call", "localhost:3000/mcp", "tool"],
+        &["call", "localhost:3000/mcp"],
+    ] {
+        let error = "error: `localhost:3000/mcp` is not an http(s) URL\n";
+        check(args, &format!("{error}{hint}"));
+    }
+}
+
+#[test]
+fn an_address_to_listen_on_has_numbers() {
+    check(
+        &["serve", "--listen", "localhost:3000"],
+        "error: invalid value 'localhost:3000' for '--listen <ADDRESS>': \
+         write it as IP:PORT, for example 127.0.0.1:3000\n\nFor more information, try '--help'.\n",
+    );
+}
+
+#[test]
+fn what_guards_http_is_not_taken_for_a_guard_of_stdio() {
+    for (option, value) in [("--scope", "<SCOPE>"), ("--resource", "<URL>")] {
+        check(
+            &["serve", "--stdio", option, "x"],
+            &format!(
+                "error: the argument '--stdio' cannot be used with '{option} {value}'\n\n\
+                 Usage: callgate serve --stdio\n\nFor more information, try '--help'.\n"
+            ),
+        );
+    }
+}
+
+#[test]
+fn a_file_that_is_not_there_is_told_from_one_without_logins() {
+    check(
+        &["auth", "import", "/no/such/file"],
+        "error: `/no/such/file` is not there\n\
+         hint: name the file mcp-auth.json of OpenCode\n",
+    );
+}
+
+#[test]
+fn a_reader_that_has_enough_is_no_error() {
+    let home = Home::new();
+    let (reader, writer) = io::pipe().unwrap();
+    drop(reader);
+    let mut command = home.command(&["token"]);
+    let child = command.stdout(writer).stderr(Stdio::piped());
+    let child = child.spawn().unwrap();
+    assert_eq!(
+        Ran::from(child.wait_with_output().unwrap()),
+        Ran::printed("")
+    );
+}
