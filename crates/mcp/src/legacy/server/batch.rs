@@ -95,7 +95,7 @@ fn answers(frame: &Result<Frame, Message>) -> bool {
     matches!(frame, Err(_) | Ok(Frame::Request(Request { .. })))
 }
 
-/// The most bytes of results that wait for the rest of their batch.
+/// The most bytes of results that wait for the rest of their batch; a single one may have more.
 const MAX_BYTES: usize = 2 * 1024 * 1024;
 
 /// The responses of a batch on their way to its outlet.
@@ -190,7 +190,8 @@ impl Joined {
 impl State {
     /// The response to the request `id`, or an error if there is no room for it.
     fn within_limit(&mut self, id: Option<&Id>, json: Bytes) -> Bytes {
-        if id.is_none() || self.bytes + json.len() <= MAX_BYTES {
+        let fits = self.bytes == 0 || self.bytes + json.len() <= MAX_BYTES;
+        if id.is_none() || fits {
             self.bytes += json.len();
             return json;
         }
