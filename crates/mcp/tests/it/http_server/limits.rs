@@ -149,6 +149,28 @@ async fn a_body_has_a_size() {
 }
 
 #[tokio::test]
+async fn all_bodies_together_have_a_size() {
+    let request = Post::tool("echo");
+    let chunked = request.clone().in_chunks_of(50);
+    let subject = start(Limits {
+        bodies_bytes: 100,
+        ..Limits::default()
+    })
+    .await;
+    assert_eq!(subject.ask(&request).await.status, 200);
+    let refused = subject.ask(&chunked).await;
+    assert_eq!(
+        (refused.status, refused.body.as_str()),
+        (
+            503,
+            r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"too many large requests at once; try again"}}"#
+        )
+    );
+    let subject = start(Limits::default()).await;
+    assert_eq!(subject.ask(&chunked).await.status, 200);
+}
+
+#[tokio::test]
 async fn a_body_that_announces_too_much_is_refused_before_it_is_sent() {
     let subject = start(Limits::default()).await;
     let mut peer = subject.connect().await;

@@ -34,6 +34,8 @@ pub(super) enum Refusal {
     BodyTooLarge,
     BodyTooSlow,
     BodyBroken,
+    /// There is no room for the body beside those of others.
+    NoRoom,
 }
 
 /// Results of at least this many bytes are sent as they are, smaller ones copied into one buffer.
@@ -74,6 +76,7 @@ pub(super) fn refuse(refusal: Refusal) -> Response<Body> {
         Refusal::BodyTooLarge => (413, message!("the body is too large")),
         Refusal::BodyTooSlow => (408, message!("the body took too long")),
         Refusal::BodyBroken => (400, message!("the body ended early or is malformed")),
+        Refusal::NoRoom => (503, message!("too many large requests at once; try again")),
     };
     let mut response = if body.is_empty() {
         Response::new(Body::empty())

@@ -62,6 +62,9 @@ pub struct Limits {
     pub body_timeout: Duration,
     /// The most bytes of a body.
     pub body_bytes: usize,
+    /// The most bytes of all bodies together which are being read or worked on. A body that came
+    /// with its head, in one piece, does not count.
+    pub bodies_bytes: usize,
     /// The most containers that may be open at once in a body.
     pub json_depth: usize,
     /// The most values in a body.
@@ -150,6 +153,7 @@ impl Default for Limits {
             header_bytes: 32 * 1024,
             body_timeout: Duration::from_secs(30),
             body_bytes: 4 * 1024 * 1024,
+            bodies_bytes: 256 * 1024 * 1024,
             json_depth: 128,
             json_values: 50_000,
             idle_timeout: Duration::from_secs(60),

@@ -12,11 +12,12 @@ use super::events::EventStream;
 use super::fields::{Field, Fields};
 use super::guard::Policy;
 use super::head::{self, Admitted};
+use super::intake::{self, Room};
 use super::listener::Draining;
 use super::posted::Posted;
 use super::running::{First, Running};
 use super::vitals::Vitals;
-use super::{documents, intake, legacy, mirror};
+use super::{documents, legacy, mirror};
 use crate::error::{Error, Kind};
 use crate::legacy::server::http::Endpoint;
 use crate::notifier::Notifier;
@@ -29,6 +30,7 @@ pub(super) struct Shared {
     pub(super) config: Config,
     pub(super) policy: Policy,
     pub(super) draining: Draining,
+    pub(super) bodies: Room,
     /// What clients of older revisions see, if they are served.
     pub(super) legacy: Option<Endpoint>,
 }
@@ -74,7 +76,8 @@ async fn respond(
         return legacy::without_message(shared, head, admitted);
     }
     let limits = &config.limits;
-    let body = intake::read(body, limits.body_bytes, limits.body_timeout).await?;
+    // The place is kept until there is an answer, or the first part of one.
+    let (body, _place) = intake::read(body, limits, &shared.bodies).await?;
     let posted = Posted::parse(&body, &limits.json());
     if let Some(claim) = legacy::claim(shared, head, fields, &admitted, &posted) {
         // Boxed, so that those who are not old do not carry it.

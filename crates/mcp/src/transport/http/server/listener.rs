@@ -14,6 +14,7 @@ use super::config::Config;
 use super::connection::{protocol, serve};
 use super::exchange::Shared;
 use super::guard::Policy;
+use super::intake::Room;
 use super::legacy;
 use super::vitals::{Vitals, Watch};
 use crate::service::Service;
@@ -64,6 +65,7 @@ impl Server {
             policy: Policy::new(&config.guard, address),
             config,
             draining,
+            bodies: Room::default(),
         };
         Ok(Self {
             listener,
