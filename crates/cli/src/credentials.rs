@@ -1,13 +1,13 @@
 use std::env;
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::Context;
+use callgate_oauth::is_loopback;
 use callgate_oauth::keeper::Keeper;
-use url::{Host, Url};
+use url::Url;
 
 use crate::args::Reach;
+use crate::client_choice::secret_in;
 use crate::data_dir::DataDir;
 use crate::error::CommandError;
 use crate::logins::Logins;
@@ -36,14 +36,11 @@ impl Credentials {
             return Ok(Self::Given);
         }
         if let Some(path) = &reach.token_file {
-            let token = fs::read_to_string(path)
-                .with_context(|| format!("cannot read {}", path.display()))?;
-            let token = token.trim();
-            if token.is_empty() {
+            let Some(token) = secret_in(path)? else {
                 let message = format!("{} holds no token", path.display());
                 return Err(CommandError::usage(message).hint("write the token into it"));
-            }
-            return Ok(Self::Token(token.to_owned()));
+            };
+            return Ok(Self::Token(token.expose().to_owned()));
         }
         let token = variable(server, data_dir).map(Self::Token);
         // Where there is no place to keep logins, there are none.
@@ -71,40 +68,11 @@ fn variable(server: &Url, data_dir: Option<&Path>) -> Option<String> {
             .ok()
             .and_then(|it| token::own(&it))
     };
-    let may_be_sent = !token.is_empty() && (is_here(server) || own().as_deref() != Some(token));
+    let may_be_sent = !token.is_empty() && (is_loopback(server) || own().as_deref() != Some(token));
     may_be_sent.then(|| token.to_owned())
-}
-
-/// Whether the address of a server is this machine, whatever the network says.
-fn is_here(server: &Url) -> bool {
-    match server.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
 }
 
 fn is_authorization(header: &str) -> bool {
     let name = header.split(':').next().unwrap_or_default();
     name.trim().eq_ignore_ascii_case("authorization")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_here;
-
-    #[test]
-    fn this_machine_is_known_by_its_address_alone() {
-        for (url, expected) in [
-            ("http://localhost:3000/mcp", true),
-            ("http://127.8.0.1/mcp", true),
-            ("http://[::1]/mcp", true),
-            ("http://0.0.0.0/mcp", false),
-            ("http://localhost.example/mcp", false),
-            ("https://gate.example/mcp", false),
-        ] {
-            assert_eq!(is_here(&url.parse().unwrap()), expected, "{url}");
-        }
-    }
 }

@@ -41,8 +41,9 @@ pub(crate) fn parse(text: &str) -> Result<Url, EndpointError> {
     Ok(url)
 }
 
-/// Whether the host is this machine by its text alone.
-fn is_loopback(url: &Url) -> bool {
+/// Whether the host is this machine by its text alone, whatever a network says.
+#[must_use]
+pub fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => name == "localhost",
         Some(Host::Ipv4(address)) => address.is_loopback(),
@@ -53,7 +54,24 @@ fn is_loopback(url: &Url) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{EndpointError, parse};
+    use url::Url;
+
+    use super::{EndpointError, is_loopback, parse};
+
+    #[test]
+    fn this_machine_is_known_by_its_address_alone() {
+        for (url, expected) in [
+            ("http://localhost:3000/mcp", true),
+            ("http://127.8.0.1/mcp", true),
+            ("http://[::1]/mcp", true),
+            ("http://0.0.0.0/mcp", false),
+            ("http://localhost.example/mcp", false),
+            ("https://gate.example/mcp", false),
+            ("data:,x", false),
+        ] {
+            assert_eq!(is_loopback(&Url::parse(url).unwrap()), expected, "{url}");
+        }
+    }
 
     #[test]
     fn endpoints_are_https_or_on_this_machine() {

@@ -51,7 +51,7 @@ pub mod store;
 pub mod token;
 
 pub use challenge::Challenge;
-pub use endpoint::EndpointError;
+pub use endpoint::{EndpointError, is_loopback};
 pub use provider::ProviderError;
 pub use scope::Scopes;
 pub use secret::Secret;

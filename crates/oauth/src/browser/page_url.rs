@@ -2,6 +2,8 @@ use std::fmt;
 
 use url::{Host, Url};
 
+use crate::endpoint::is_loopback;
+
 /// A URL that is safe to hand to a browser, and to a program that starts one.
 ///
 /// It is `https`, or `http` on this machine; it is ASCII and holds nothing that a shell, a desktop
@@ -67,7 +69,7 @@ impl PageUrl {
         if !is_plain(&host, authority) {
             return Err(PageUrlError::Host);
         }
-        if !is_https && !is_this_machine(&host) {
+        if !is_https && !is_loopback(&url) {
             return Err(PageUrlError::Insecure);
         }
         Ok(Self(url.into()))
@@ -154,15 +156,6 @@ fn is_domain(name: &str) -> bool {
         !label.is_empty() && label.len() <= 63 && !label.starts_with('-') && !label.ends_with('-')
     };
     name.len() <= 253 && name.split('.').all(is_label)
-}
-
-/// Whether a browser is sure to find the host on this machine.
-fn is_this_machine(host: &Host<&str>) -> bool {
-    match host {
-        Host::Domain(name) => *name == "localhost",
-        Host::Ipv4(address) => address.is_loopback(),
-        Host::Ipv6(address) => address.is_loopback(),
-    }
 }
 
 #[cfg(test)]

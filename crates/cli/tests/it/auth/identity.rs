@@ -30,14 +30,20 @@ fn run_at_home(home: &Home, args: &[&str]) -> Ran {
     Ran::from(command.current_dir(home.path()).output().unwrap())
 }
 
+fn log_in_as_workload(home: &Home, url: &str) -> Ran {
+    let login = ["auth", url, "--client-id", "machine"];
+    run_at_home(
+        home,
+        &[&login[..], &["--workload-identity", "identity"]].concat(),
+    )
+}
+
 #[test]
 fn a_workload_logs_in_by_the_token_of_its_platform() {
     let home = home_with_identity();
     let provider = Provider::start(Settings::default());
     let url = &provider.url;
-    let login = ["auth", url, "--client-id", "machine"];
-    let login = [&login[..], &["--workload-identity", "identity"]].concat();
-    let ran = run_at_home(&home, &login);
+    let ran = log_in_as_workload(&home, url);
     assert_eq!(ran, Ran::printed(&logged_in(&provider, "read")));
 
     replace_identity(&home);
@@ -138,9 +144,7 @@ fn a_token_that_works_needs_no_identity() {
     let home = home_with_identity();
     let provider = Provider::start(Settings::default());
     let url = &provider.url;
-    let login = ["auth", url, "--client-id", "machine"];
-    let login = [&login[..], &["--workload-identity", "identity"]].concat();
-    run_at_home(&home, &login);
+    log_in_as_workload(&home, url);
     let file = home.path().join("identity");
     fs::remove_file(&file).unwrap();
     let ran = home.run(&["call", url, "whoami"]);

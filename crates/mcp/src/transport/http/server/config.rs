@@ -148,14 +148,15 @@ impl Limits {
 
 impl Default for Limits {
     fn default() -> Self {
+        let json = JsonLimits::default();
         Self {
             header_timeout: Duration::from_secs(10),
             header_bytes: 32 * 1024,
             body_timeout: Duration::from_secs(30),
             body_bytes: 4 * 1024 * 1024,
             bodies_bytes: 256 * 1024 * 1024,
-            json_depth: 128,
-            json_values: 50_000,
+            json_depth: json.depth,
+            json_values: json.values,
             idle_timeout: Duration::from_secs(60),
             connections: 12_000,
             connections_per_peer: 512,
