@@ -1,4 +1,4 @@
-//! Keeping the processors from falling asleep while servers are measured.
+//! Keeps the processors from sleeping while servers are measured.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -7,12 +7,12 @@ use std::thread::{self, available_parallelism};
 
 use anyhow::{Context, Result};
 
-/// Keeps every processor busy with something that makes way for everything else, until it is dropped.
+/// Keeps every processor busy with an idle task, which yields to all other tasks, until it is dropped.
 ///
-/// A processor that sleeps takes its time to wake up, on a virtual machine longer than a server takes
-/// for a request: without this, that is what would be measured.
-/// The scheduler takes a processor that runs nothing but idle tasks for a free one. With a low priority
-/// instead, it would find none free and put what wakes up behind others.
+/// A sleeping processor takes time to wake up, on a virtual machine longer than a server takes for a
+/// request: without this, the benchmark would measure the wake-up.
+/// The tasks have the idle policy and not only a low priority: the scheduler counts a processor that
+/// runs idle tasks as free. Otherwise it would find none free and queue waking tasks behind others.
 #[derive(Debug)]
 pub struct Awake(Vec<Child>);
 
@@ -43,21 +43,21 @@ impl Awake {
 impl Drop for Awake {
     fn drop(&mut self) {
         for spinner in &mut self.0 {
-            // It may have ended by itself.
+            // The process may have ended by itself.
             spinner.kill().ok();
             spinner.wait().ok();
         }
     }
 }
 
-/// Keeps a processor busy, for as long as whoever started this lives.
+/// Keeps a processor busy until the parent process ends.
 pub fn spin() -> Result<()> {
     thread::spawn(|| {
         loop {
             std::hint::spin_loop();
         }
     });
-    // Nothing is ever written: this ends when the other end is closed.
+    // The parent never writes: the read ends when the parent closes the pipe, or dies.
     io::stdin().read_to_end(&mut Vec::new())?;
     Ok(())
 }

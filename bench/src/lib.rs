@@ -2,14 +2,15 @@
 //!
 //! # Layout
 //!
-//! - [`variant`]: what is compared
+//! - [`variant`]: the compared servers
 //! - [`payload`]: the request that all of them answer
 //! - [`echo`], [`listen`]: the servers under `src/bin`
 //! - [`load`], [`process`]: load generators and server processes
 //! - [`throughput`], [`valgrind`]: the two kinds of measurement
-//! - [`relay`]: the one that needs an upstream
+//! - [`relay`]: memory of the relay, which needs an upstream
 //! - [`statistics`]: the arithmetic
-//! - [`machine`], [`report`]: what ends up in `docs/benchmarks.md`
+//! - [`awake`]: keeps the processors from sleeping under load
+//! - [`machine`], [`report`]: the page `docs/benchmarks.md`
 //!
 //! # Invariants
 //!

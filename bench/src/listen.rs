@@ -1,4 +1,5 @@
-//! What the measured HTTP servers share: an address for the load generator, and an end.
+//! Start and end of the measured HTTP servers: they report their address to the load generator and
+//! end with it.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr};

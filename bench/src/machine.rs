@@ -1,4 +1,4 @@
-//! Where the figures were taken and with what, without naming the machine.
+//! Machine and program versions of a run, without the name of the machine.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ const LOCK_FILE: &str = include_str!("../../Cargo.lock");
 /// The machine and the programs that took part.
 #[derive(Debug, Clone)]
 pub struct Machine {
-    /// The processor's name and how many of them there are.
+    /// Name and number of the processors.
     pub processor: String,
     /// Memory in GiB, rounded.
     pub memory_gib: u64,
@@ -63,7 +63,7 @@ fn gib(memory: &str) -> Option<u64> {
     Some((kib + (1 << 19)) >> 20)
 }
 
-/// Cuts what a kernel version says beyond its series, such as the name of a build.
+/// Cuts a kernel version to its series, without the name of a build.
 fn first_two_parts(release: &str) -> String {
     release.split('.').take(2).collect::<Vec<_>>().join(".")
 }

@@ -63,7 +63,7 @@ fn schedule(arguments: impl Iterator<Item = String>) -> Result<Schedule> {
     })
 }
 
-/// Builds the servers, which land beside this program because they share its profile.
+/// Builds the servers. Cargo puts them beside this program because they share its profile.
 fn build() -> Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let status = Command::new(cargo)
@@ -79,7 +79,10 @@ fn build() -> Result<()> {
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .status()
         .context("cannot run cargo")?;
-    ensure!(status.success(), "the servers do not build");
+    ensure!(
+        status.success(),
+        "cannot build the benchmark servers; see the errors of cargo above"
+    );
     Ok(())
 }
 

@@ -13,10 +13,10 @@ use tokio::time::timeout;
 use crate::load::{HttpLoad, Length, Outcome, StdioLoad};
 use crate::variant::Transport;
 
-/// Long enough for every run, under valgrind too; a server that hangs must not hang the benchmark.
+/// Timeout of a run, long enough under valgrind too; a server that hangs must not hang the benchmark.
 const RUN_LIMIT: Duration = Duration::from_secs(120);
 
-/// Long enough for a server under valgrind to write its profile.
+/// Timeout of an exit, long enough for a server under valgrind to write its profile.
 const EXIT_LIMIT: Duration = Duration::from_secs(60);
 
 /// A running server and the load generator connected to it.
@@ -27,12 +27,12 @@ pub struct Server {
     load: Load,
 }
 
-/// How much memory a process takes, in KiB.
+/// Memory of a process, in KiB.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Memory {
-    /// The most that was ever resident.
+    /// Peak resident memory.
     pub peak: u64,
-    /// What is resident now and not part of a file: heap, stacks and data that was written to.
+    /// Resident memory that is not part of a file: heap, stacks and data that was written to.
     pub anonymous: u64,
 }
 
@@ -95,7 +95,7 @@ impl Server {
             .with_context(|| format!("unexpected process status: {stat}"))
     }
 
-    /// Returns how much memory the server takes and has taken.
+    /// Returns the current and peak memory of the server.
     pub fn memory(&self) -> Result<Memory> {
         let status = std::fs::read_to_string(self.proc_file("status")?)?;
         Memory::read(&status).with_context(|| format!("unexpected process status: {status}"))

@@ -1,4 +1,4 @@
-//! What Callgate allocates when it passes on a large result.
+//! Allocations of Callgate when it relays a large result.
 
 use std::convert::Infallible;
 use std::ffi::OsString;
@@ -26,7 +26,7 @@ use crate::variant::Transport;
 /// The size of the text that makes the relayed result large, in bytes.
 const PAYLOAD: usize = 64 * 1024;
 
-/// Counts what relaying one large result costs Callgate's HTTP server with its HTTP client behind
+/// Counts the cost of relaying one large result: Callgate's HTTP server with its HTTP client behind
 /// it.
 ///
 /// The upstream runs in this process, so that its own allocations do not count.

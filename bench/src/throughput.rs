@@ -10,7 +10,7 @@ use crate::process::Server;
 use crate::statistics::median;
 use crate::variant::Transport;
 
-/// What one server did under one load.
+/// Measurements of one server under one load.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
     /// Requests answered per second.
@@ -23,7 +23,7 @@ pub struct Sample {
     pub cpu: f64,
     /// Peak resident memory of the server in KiB.
     pub memory: f64,
-    /// What of its memory at the end is in no file, in KiB.
+    /// Memory of the server at the end that is in no file, in KiB.
     pub anonymous: f64,
 }
 
@@ -43,14 +43,14 @@ impl Sample {
     }
 }
 
-/// How the load is applied.
+/// Schedule of the load.
 #[derive(Debug, Clone, Copy)]
 pub struct Schedule {
-    /// How long a server is loaded before it is measured.
+    /// Time of load before the measurement.
     pub warm_up: Duration,
-    /// How long it is measured.
+    /// Time of the measurement.
     pub duration: Duration,
-    /// How often the variants take turns; the median of the rounds is reported.
+    /// Number of rounds in which the variants take turns; the median is reported.
     pub rounds: usize,
 }
 

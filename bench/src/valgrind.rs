@@ -13,7 +13,7 @@ use crate::process::Server;
 use crate::statistics::RunLengths;
 use crate::variant::Transport;
 
-/// What one request costs a server.
+/// Cost of one request at a server.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
     /// Instructions in user mode.
@@ -24,13 +24,13 @@ pub struct Cost {
     pub bytes: f64,
 }
 
-/// The length of the two runs whose difference is reported.
+/// Lengths of the two runs whose difference is reported.
 pub const LENGTHS: RunLengths = RunLengths {
     short: 200,
     long: 1200,
 };
 
-/// Counts what programs do.
+/// Counter of the instructions and allocations of programs.
 #[derive(Debug)]
 pub struct Valgrind {
     version: String,

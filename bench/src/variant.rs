@@ -1,4 +1,4 @@
-//! What is compared: three implementations on two transports.
+//! The compared servers: three implementations on two transports.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -45,7 +45,7 @@ impl fmt::Display for Variant {
     }
 }
 
-/// How requests reach the server.
+/// Transport between load generator and server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
     /// Streamable HTTP on loopback, one outstanding request per connection.
@@ -93,7 +93,7 @@ impl<T> Series<T> {
         }
     }
 
-    /// Makes a series of something derived from each value.
+    /// Maps each value.
     pub fn map<U>(&self, derive: impl Fn(&T) -> U) -> Series<U> {
         Series {
             bare: derive(&self.bare),

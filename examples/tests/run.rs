@@ -1,6 +1,7 @@
 //! Runs the examples and compares what they print.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 
 const CLIENT: &str = env!("CARGO_BIN_EXE_client");
@@ -31,11 +32,23 @@ fn a_client_starts_a_server_and_calls_its_tool() {
 
 #[test]
 fn a_client_calls_a_tool_over_http_and_hears_of_its_progress() {
-    let server = HttpServer::start();
+    let server = HttpServer::start(env!("CARGO_BIN_EXE_http_server"));
     check(
         Command::new(CLIENT).args([&server.url, "count", r#"{"to":2}"#]),
         &["count: Counts", "... 1", "... 2", "counted to 2"],
     );
+}
+
+#[test]
+fn an_endpoint_is_mounted_beside_other_routes() {
+    let server = HttpServer::start(env!("CARGO_BIN_EXE_axum_server"));
+    check(
+        Command::new(CLIENT).args([&server.url, "greet", r#"{"name":"Ann"}"#]),
+        &["greet: Greets", "Hello, Ann!"],
+    );
+    let health = server.get("/health");
+    assert!(health.starts_with("HTTP/1.1 200 OK"), "{health}");
+    assert!(health.ends_with("healthy"), "{health}");
 }
 
 #[test]
@@ -65,15 +78,15 @@ fn a_layer_sees_every_call() {
     );
 }
 
-/// The HTTP server on a free port; it ends with this value.
+/// An HTTP server on a free port; it ends with this value.
 struct HttpServer {
     process: Child,
     url: String,
 }
 
 impl HttpServer {
-    fn start() -> Self {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_http_server"))
+    fn start(program: &str) -> Self {
+        let mut process = Command::new(program)
             .arg("127.0.0.1:0")
             .stdout(Stdio::piped())
             .spawn()
@@ -85,6 +98,21 @@ impl HttpServer {
             .expect("it says where it listens");
         let url = line.trim().trim_start_matches("listening on ").to_owned();
         Self { process, url }
+    }
+
+    /// The whole response to a GET request.
+    fn get(&self, path: &str) -> String {
+        let url = self.url.trim_start_matches("http://");
+        let (host, _) = url.split_once('/').expect("a URL with a path");
+        let mut stream = TcpStream::connect(host).expect("it listens");
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+        )
+        .expect("it reads");
+        let mut response = String::new();
+        stream.read_to_string(&mut response).expect("it answers");
+        response
     }
 }
 

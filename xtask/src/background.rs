@@ -1,13 +1,14 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
 use crate::process;
 
-const START_LIMIT: Duration = Duration::from_secs(120);
+/// Outer limit of a start, which only a server that hangs reaches, however busy the machine is.
+const START_LIMIT: Duration = Duration::from_secs(600);
 
 /// A server that runs until this is dropped.
 pub(crate) struct Background {
@@ -39,11 +40,17 @@ impl Background {
         let deadline = Instant::now() + START_LIMIT;
         let mut said = String::new();
         loop {
-            let patience = deadline.saturating_duration_since(Instant::now());
-            let Ok(line) = receiver.recv_timeout(patience) else {
-                bail!(
-                    "`{shown}` did not say `listening on URL` within {START_LIMIT:?} but:\n{said}"
-                );
+            let left = deadline.saturating_duration_since(Instant::now());
+            let line = match receiver.recv_timeout(left) {
+                Ok(line) => line,
+                Err(RecvTimeoutError::Timeout) => bail!(
+                    "`{shown}` did not print `listening on URL` within {START_LIMIT:?} but:\n{said}"
+                ),
+                Err(RecvTimeoutError::Disconnected) => {
+                    bail!(
+                        "`{shown}` ended before it printed `listening on URL`, but printed:\n{said}"
+                    )
+                }
             };
             if let Some((_, url)) = line.split_once("listening on ") {
                 server.url = url.split_whitespace().next().unwrap_or_default().to_owned();
@@ -53,7 +60,7 @@ impl Background {
         }
     }
 
-    /// Where the server listens.
+    /// URL of the server.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
@@ -71,7 +78,7 @@ impl Drop for Background {
 mod tests {
     use std::process::Command;
 
-    use super::{Background, START_LIMIT};
+    use super::Background;
 
     #[test]
     fn a_server_that_does_not_start_is_quoted() {
@@ -81,10 +88,8 @@ mod tests {
         let error = start("echo the port is taken").err().unwrap();
         assert_eq!(
             error.to_string(),
-            format!(
-                "`sh -c echo the port is taken` did not say `listening on URL` within {START_LIMIT:?} but:\n\
-                 the port is taken\n"
-            )
+            "`sh -c echo the port is taken` ended before it printed `listening on URL`, but printed:\n\
+             the port is taken\n"
         );
     }
 }

@@ -8,13 +8,14 @@ mod suite;
 
 use std::path::Path;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
 
 use crate::background::Background;
 use crate::node::Node;
 use crate::process;
 use crate::repo::Repo;
+use crate::step::run_each;
 use gate::Verdict;
 use results::Results;
 use suite::Suite;
@@ -25,7 +26,7 @@ pub(crate) const REVISIONS: [&str; 2] = ["2026-07-28", "2025-11-25"];
 /// A revision of which the suite requires nothing, but which logged in differently from all later ones.
 const FIRST_LOGIN: &str = "2025-03-26";
 
-/// What to run.
+/// Scenarios to run.
 pub(crate) struct Plan {
     /// The program under test.
     pub(crate) side: Side,
@@ -35,7 +36,7 @@ pub(crate) struct Plan {
     pub(crate) scenario: Option<String>,
 }
 
-/// Which of our programs is under test.
+/// Side of ours that is under test.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum Side {
     /// The suite plays the client
@@ -56,16 +57,15 @@ impl Side {
 /// Runs everything that `cargo xtask test` holds us to.
 pub(crate) fn run_all(repo: &Repo, side: Side) -> Result<()> {
     let first_login = matches!(side, Side::Client).then_some(FIRST_LOGIN);
-    for revision in REVISIONS.into_iter().chain(first_login) {
+    run_each(REVISIONS.into_iter().chain(first_login), |revision| {
         println!("revision {revision}");
         let plan = Plan {
             side,
             revision: revision.to_owned(),
             scenario: None,
         };
-        run(repo, &plan)?;
-    }
-    Ok(())
+        run(repo, &plan).with_context(|| format!("revision {revision}"))
+    })
 }
 
 /// Runs the scenarios of `plan` and fails unless each of them passes the gate.

@@ -5,18 +5,23 @@ use serde_json::Value;
 
 use crate::process;
 use crate::repo::Repo;
+use crate::step::run_each;
 
 /// Lints every library that has features without any of them, with each alone, and with all.
 pub(crate) fn run(repo: &Repo) -> Result<()> {
     let metadata = repo.cargo(&["metadata", "--no-deps", "--format-version", "1"]);
-    for package in packages(metadata)? {
-        for features in package.combinations() {
-            let mut clippy = repo.cargo(&["clippy", "--package", &package.name, "--lib"]);
-            clippy.args(["--no-default-features", "--features", &features]);
-            process::run(clippy.args(["--", "-D", "warnings"]))?;
-        }
-    }
-    Ok(())
+    let packages = packages(metadata)?;
+    let combinations = packages.iter().flat_map(|package| {
+        package
+            .combinations()
+            .into_iter()
+            .map(move |it| (package, it))
+    });
+    run_each(combinations, |(package, features)| {
+        let mut clippy = repo.cargo(&["clippy", "--package", &package.name, "--lib"]);
+        clippy.args(["--no-default-features", "--features", &features]);
+        process::run(clippy.args(["--", "-D", "warnings"]))
+    })
 }
 
 struct Package {

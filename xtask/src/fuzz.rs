@@ -10,7 +10,7 @@ use crate::repo::Repo;
 /// The manifest of the fuzz targets, which are a workspace of their own.
 pub(crate) const MANIFEST: &str = "fuzz/Cargo.toml";
 
-/// What cargo-fuzz would pass, as far as the stable toolchain takes it; there is no address sanitizer,
+/// Compiler flags of cargo-fuzz, as far as the stable toolchain takes them; there is no address sanitizer,
 /// and hardly a use for one without `unsafe`.
 const INSTRUMENTATION: &[&str] = &[
     "-Cpasses=sancov-module",

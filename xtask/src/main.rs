@@ -46,7 +46,10 @@ fn main() -> ExitCode {
 #[command(name = "cargo xtask", about = "Repository chores")]
 enum Command {
     /// Run everything that continuous integration runs
-    Test,
+    Test {
+        /// Run these steps only, named as in the output
+        steps: Vec<String>,
+    },
     /// Check the invariants of docs/architecture.md
     Tidy,
     /// Check the wire types against the schemas of the specification
@@ -85,7 +88,7 @@ enum Command {
     Fuzz {
         /// Run this target only
         target: Option<String>,
-        /// How long to run each target
+        /// Seconds to run each target
         #[arg(long, default_value_t = 30)]
         seconds: u32,
     },
@@ -102,7 +105,7 @@ enum Command {
 fn run(command: Command) -> Result<()> {
     let repo = Repo::find()?;
     match command {
-        Command::Test => test::run(&repo),
+        Command::Test { steps } => test::run(&repo, &steps),
         Command::Tidy => tidy::run(&repo),
         Command::Spec { spec } => spec::run(&repo, spec).map(|outcome| outcome.report()),
         Command::Conformance {

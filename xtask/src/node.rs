@@ -13,7 +13,7 @@ const NODE_VERSION: &str = "24.21.0";
 /// The conformance suite.
 const SUITE: &str = "@modelcontextprotocol/conformance";
 
-/// What is installed from npm: the conformance suite, and what we are tested with.
+/// Packages from npm: the conformance suite, and the peers of the tests.
 const PACKAGES: &[&str] = &[
     "@modelcontextprotocol/client@2.3.1",
     // Not reachable through the dist-tag `latest`, which is a release of the previous revision.
@@ -25,7 +25,7 @@ const PACKAGES: &[&str] = &[
     "@modelcontextprotocol/server-filesystem@2026.8.31",
     "@modelcontextprotocol/server-memory@2026.8.31",
     "oidc-provider@9.13.3",
-    // What our own server there describes its arguments with.
+    // Our own server there describes its arguments with it.
     "zod@4.6.7",
 ];
 
@@ -36,7 +36,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Installs what is not there yet, from npm and nowhere else.
+    /// Installs the missing packages, from npm and nowhere else.
     pub(crate) fn install(repo: &Repo) -> Result<Self> {
         let node = Self {
             dir: repo.target("peers/node"),

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use crate::process;
 use crate::repo::Repo;
 
-/// What we are tested with from PyPI.
+/// Packages from PyPI: peers of the tests.
 const PACKAGES: &[&str] = &[
     "fastmcp==4.1.2",
     "mcp==2.3.0",

@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 
 use crate::process;
 
-/// Where this workspace and its build products are.
+/// Location of this workspace and its build products.
 pub(crate) struct Repo {
     root: PathBuf,
     target: PathBuf,

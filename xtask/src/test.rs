@@ -3,13 +3,13 @@ use anyhow::{Context, Result};
 use crate::conformance::{self, Side};
 use crate::process;
 use crate::repo::Repo;
-use crate::step::{Outcome, Step, run_all};
+use crate::step::{Outcome, Step, run_all, run_each};
 use crate::{examples, features, fuzz, interop, readme, spec, tidy};
 
-/// Runs everything that continuous integration runs.
-pub(crate) fn run(repo: &Repo) -> Result<()> {
+/// Runs the steps of continuous integration: all, or those with these `names`.
+pub(crate) fn run(repo: &Repo, names: &[String]) -> Result<()> {
     require_tools().context("a tool that the tests need is missing")?;
-    run_all(repo, STEPS)
+    run_all(repo, STEPS, names)
 }
 
 const STEPS: &[Step] = &[
@@ -39,48 +39,48 @@ const STEPS: &[Step] = &[
         run: |repo| passed(tidy::run(repo)),
     },
     Step {
-        name: "cargo test",
-        fix: "repeat one test with `cargo test -p <crate> <name>`",
-        run: |repo| passed(process::run(&mut repo.cargo(&["test", "--workspace"]))),
+        name: "tests",
+        fix: "run one test with `cargo test -p <crate> <name>`",
+        run: tests,
     },
     Step {
         name: "examples",
-        fix: "repeat with `cargo xtask examples`",
+        fix: "an example printed something else than its test expects, see above",
         run: |repo| passed(examples::run(repo)),
     },
     Step {
         name: "spec",
-        fix: "repeat with `cargo xtask spec`",
+        fix: "a wire type differs from the schemas, see above",
         run: |repo| spec::run(repo, None),
     },
     Step {
-        name: "conformance server",
-        fix: "repeat with `cargo xtask conformance server [--scenario NAME]`",
+        name: "conformance-server",
+        fix: "run one scenario with `cargo xtask conformance server --scenario NAME`",
         run: |repo| passed(conformance::run_all(repo, Side::Server)),
     },
     Step {
-        name: "conformance client",
-        fix: "repeat with `cargo xtask conformance client [--scenario NAME]`",
+        name: "conformance-client",
+        fix: "run one scenario with `cargo xtask conformance client --scenario NAME`",
         run: |repo| passed(conformance::run_all(repo, Side::Client)),
     },
     Step {
         name: "bridge",
-        fix: "repeat with `cargo xtask bridge [--upstream KIND]`",
+        fix: "run one upstream with `cargo xtask bridge --upstream KIND`",
         run: |repo| passed(conformance::bridge::run(repo, true)),
     },
     Step {
         name: "interop",
-        fix: "repeat with `cargo xtask interop`",
+        fix: "a peer behaved otherwise than its test expects, see above",
         run: |repo| passed(interop::run(repo)),
     },
     Step {
         name: "readme",
-        fix: "correct README.md or the program; repeat with `cargo xtask readme`",
+        fix: "correct README.md or the program",
         run: |repo| passed(readme::run(repo)),
     },
 ];
 
-/// Finds out in the first second what would otherwise fail minutes later.
+/// Checks the tools that later steps need, so that a missing one does not fail minutes later.
 fn require_tools() -> Result<()> {
     process::require("git", &["--version"], "install git")?;
     process::require(
@@ -104,19 +104,41 @@ fn require_tools() -> Result<()> {
 }
 
 fn fmt(repo: &Repo) -> Result<Outcome> {
-    process::run(&mut repo.cargo(&["fmt", "--all", "--check"]))?;
-    for manifest in [examples::MANIFEST, fuzz::MANIFEST] {
-        let fmt = ["fmt", "--manifest-path", manifest, "--check"];
-        process::run(&mut repo.cargo(&fmt))?;
-    }
-    Ok(Outcome::Passed)
+    let check = |manifest: &str| {
+        let fmt = ["fmt", "--all", "--manifest-path", manifest, "--check"];
+        process::run(&mut repo.cargo(&fmt))
+    };
+    passed(run_each(
+        ["Cargo.toml", examples::MANIFEST, fuzz::MANIFEST],
+        check,
+    ))
 }
 
 fn clippy(repo: &Repo) -> Result<Outcome> {
+    let commands = [
+        repo.cargo(&["clippy", "--workspace"]),
+        examples::clippy(repo),
+        fuzz::clippy(repo),
+    ];
     let deny = ["--all-targets", "--", "-D", "warnings"];
-    process::run(repo.cargo(&["clippy", "--workspace"]).args(deny))?;
-    process::run(examples::clippy(repo).args(deny))?;
-    passed(process::run(fuzz::clippy(repo).args(deny)))
+    passed(run_each(commands, |mut command| {
+        process::run(command.args(deny))
+    }))
+}
+
+fn tests(repo: &Repo) -> Result<Outcome> {
+    // All failures of all crates, not those of the first one that has any.
+    let all = repo.cargo(&["test", "--workspace", "--no-fail-fast"]);
+    let mut without_legacy = repo.cargo(&["test", "-p", "callgate-mcp", "--no-fail-fast"]);
+    without_legacy.args([
+        "--no-default-features",
+        "--features",
+        "http-client,http-server",
+    ]);
+    without_legacy.args(["--lib", "--test", "it"]);
+    passed(run_each([all, without_legacy], |mut command| {
+        process::run(&mut command)
+    }))
 }
 
 fn doc(repo: &Repo) -> Result<Outcome> {

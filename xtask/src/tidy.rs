@@ -39,6 +39,7 @@ const RULES: &[(&str, Rule)] = &[
     ),
     ("only-cli-reads-the-host", layers::only_cli_reads_the_host),
     ("only-cli-prints", layers::only_cli_prints),
+    ("mcp-imports-point-down", layers::mcp_imports_point_down),
     ("crate-edges", manifest::crate_edges),
     ("only-cli-uses-anyhow", manifest::only_cli_uses_anyhow),
     ("workspace-versions", manifest::workspace_versions),

@@ -1,4 +1,4 @@
-//! The floor over stdio: read what is there, answer every complete line, write once.
+//! The floor over stdio: reads all available bytes, answers every complete line, writes once.
 
 use anyhow::Result;
 use bytes::{Buf, BytesMut};

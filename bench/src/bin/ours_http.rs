@@ -6,13 +6,13 @@ use std::sync::Arc;
 use anyhow::Result;
 use callgate_bench::echo::ours::router;
 use callgate_bench::listen;
-use callgate_mcp::transport::http::server::{Config, Server};
+use callgate_mcp::transport::http::server::{Config, Listener};
 
 #[tokio::main]
 async fn main() -> Result<()> {
     let address = (Ipv4Addr::LOCALHOST, 0).into();
-    let server = Server::bind(address, Arc::new(router()), Config::default()).await?;
-    listen::announce(server.local_addr())?;
+    let server = Listener::bind(address, Arc::new(router()), Config::default()).await?;
+    listen::announce(server.local_addr()?)?;
     server.run().await;
     Ok(())
 }

@@ -69,7 +69,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// A server says with each result who it is.
+/// Name and version of the server, which each result has in its `_meta`.
 const META: &str = concat!(
     "{\"io.modelcontextprotocol/serverInfo\":{\"name\":\"bench\",\"version\":\"",
     env!("CARGO_PKG_VERSION"),

@@ -112,7 +112,7 @@ impl Connection {
     }
 }
 
-/// Where a complete response lies in the received bytes.
+/// Position of a complete response in the received bytes.
 #[derive(Debug, PartialEq, Eq)]
 struct Response {
     body_at: usize,
@@ -120,7 +120,7 @@ struct Response {
 }
 
 impl Response {
-    /// Finds the first response, or nothing while it is incomplete.
+    /// Finds the first response; `None` while it is incomplete.
     fn find(received: &[u8]) -> Result<Option<Self>> {
         let Some(head_end) = memmem::find(received, b"\r\n\r\n") else {
             return Ok(None);

@@ -1,10 +1,10 @@
-//! How long a load runs, and what it saw.
+//! Length of a load and its measured latencies.
 
 use std::time::{Duration, Instant};
 
 use crate::statistics::percentile;
 
-/// How long each connection keeps sending requests.
+/// Length of the load on each connection.
 #[derive(Debug, Clone, Copy)]
 pub enum Length {
     /// Until this many requests were answered.
@@ -24,7 +24,7 @@ impl Length {
     }
 }
 
-/// What a load generator saw.
+/// Measurements of a load generator.
 #[derive(Debug)]
 pub struct Outcome {
     sorted: Vec<Duration>,

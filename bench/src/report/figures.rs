@@ -1,55 +1,55 @@
-//! Everything that one run of the benchmark found.
+//! Figures of one run of the benchmark.
 
 use crate::machine::Machine;
 use crate::throughput::{Sample, Schedule};
 use crate::valgrind::Cost;
 use crate::variant::{Series, Transport};
 
-/// Everything that one run of the benchmark found.
+/// Figures of one run of the benchmark.
 #[derive(Debug, Clone)]
 pub struct Figures {
-    /// Where the figures were taken.
+    /// Machine of the run.
     pub machine: Machine,
     /// The name and version of valgrind.
     pub valgrind: String,
-    /// How the load was applied.
+    /// Schedule of the load.
     pub schedule: Schedule,
     /// The figures under load.
     pub loads: Vec<LoadLevel>,
     /// The costs of one request.
     pub costs: Vec<CostLevel>,
-    /// What relaying a large result allocates.
+    /// Cost of relaying a large result.
     pub relay: RelayCost,
 }
 
-/// What all variants did under one load.
+/// Samples of all variants under one load.
 #[derive(Debug, Clone)]
 pub struct LoadLevel {
-    /// How requests reached the server.
+    /// Transport of the requests.
     pub transport: Transport,
-    /// How many requests were in flight.
+    /// Number of requests in flight.
     pub concurrency: usize,
     /// The medians of the rounds.
     pub samples: Series<Sample>,
 }
 
-/// What one request costs each variant.
+/// Cost of one request for each variant.
 #[derive(Debug, Clone)]
 pub struct CostLevel {
-    /// How requests reached the server.
+    /// Transport of the requests.
     pub transport: Transport,
-    /// How many requests were in flight.
+    /// Number of requests in flight.
     pub concurrency: usize,
     /// The cost of one request.
     pub costs: Series<Cost>,
 }
 
-/// What relaying one large result allocates.
+/// Cost of relaying one large result.
 #[derive(Debug, Clone, Copy)]
 pub struct RelayCost {
     /// The size of the result in bytes.
     pub payload: usize,
-    /// What the relay allocates for one call.
+    /// Cost of one call at the relay.
     pub cost: Cost,
 }
 

@@ -1,4 +1,4 @@
-//! What was measured, as a page for people.
+//! Report of the measurements, as a page to read.
 
 mod figures;
 mod markdown;

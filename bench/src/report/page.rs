@@ -68,9 +68,9 @@ fn targets(figures: &Figures) -> String {
     format!("## Targets\n\n{table}\n{REACH}")
 }
 
-/// What no server can reach.
+/// Explanation of targets that no server can reach on the machine.
 const REACH: &str = "\
-A server that does anything at all is slower than `bare`: where bare itself is less than the target times as fast as rmcp, see below, nothing reaches it on this machine.
+Every real server is slower than `bare`: if the throughput of bare itself, relative to rmcp, is below a target, no server can meet that target on this machine.
 ";
 
 fn under_load(figures: &Figures, transport: Transport, concurrency: &str) -> String {
@@ -132,15 +132,15 @@ fn under_load(figures: &Figures, transport: Transport, concurrency: &str) -> Str
     format!("## {transport} under load\n\n{samples}\n{ratios}")
 }
 
-/// What the figures of memory mean.
+/// Explanation of the memory figures.
 const MEMORY: &str = "\
 ## Memory
 
-The peak is the largest resident size, the pages of the program itself included; anonymous is what of it is in no file: heap, stacks and written data.
-At low load the peak is the program, not what it holds: every server shares most of those pages with other processes that run it.
+The peak is the largest resident size, the pages of the program itself included; the anonymous part is in no file: heap, stacks and written data.
+At low load most of the peak is the program and not its data; processes that run the same program share most of those pages.
 Callgate's program is larger than that of the SDK because it can validate any JSON Schema of 2020-12, patterns included; the SDK leaves arguments to the tool.
 That validator is made only for schemas that need it, and none here does.
-Linking it is enough: 4.4 MB of code more, 0.3 MB of relocations more to read and 0.25 MB of tables more to write when the program starts, and what does run spread over more pages.
+Linking it is enough: 4.4 MB of code more, 0.3 MB of relocations more to read and 0.25 MB of tables more to write when the program starts, and the code that does run is spread over more pages.
 Built without the validator, the same server peaked at 4.3 to 4.5 MB over stdio and at 4.8, 5.2 and 6.1 MB over HTTP with 1, 16 and 64 connections: below the SDK at every load.
 ";
 
@@ -298,7 +298,7 @@ mod tests {
 | peak memory, relative to rmcp, at the load where it is highest | below 1.00 | 0.50 | met |
 | bytes allocated for relaying a 64 KiB result, relative to its size | at most 2.00 | 0.17 | met |
 
-A server that does anything at all is slower than `bare`: where bare itself is less than the target times as fast as rmcp, see below, nothing reaches it on this machine.
+Every real server is slower than `bare`: if the throughput of bare itself, relative to rmcp, is below a target, no server can meet that target on this machine.
 "
         );
     }

@@ -1,4 +1,4 @@
-//! What the figures should be.
+//! Targets of the benchmark.
 
 use super::Figures;
 use crate::variant::{Series, Transport};
@@ -6,15 +6,15 @@ use crate::variant::{Series, Transport};
 /// One figure that has to stay within a bound.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
-    /// What the figure is.
+    /// Description of the figure.
     pub what: &'static str,
-    /// Where it should be.
+    /// Bound that it has to meet.
     pub bound: Bound,
-    /// What was measured, or nothing where this run did not measure it.
+    /// Measured figure; `None` if this run did not measure it.
     pub measured: Option<f64>,
 }
 
-/// Where a figure should be.
+/// Bound of a figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bound {
     /// Not above this.
@@ -26,7 +26,7 @@ pub enum Bound {
 }
 
 impl Target {
-    /// Returns every target with what was measured for it.
+    /// Returns every target with its measured figure.
     #[must_use]
     pub fn all(figures: &Figures) -> Vec<Self> {
         let instructions = |transport| figures.instructions(transport, 1);
@@ -83,7 +83,7 @@ impl Target {
         ]
     }
 
-    /// Returns whether the figure is where it should be.
+    /// Returns whether the figure meets its bound.
     #[must_use]
     pub fn is_met(&self) -> bool {
         self.measured.is_some_and(|measured| match self.bound {

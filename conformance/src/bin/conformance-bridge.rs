@@ -10,8 +10,8 @@ use anyhow::{Context, Result, bail};
 use callgate_mcp::Service;
 use callgate_mcp::transport::child::ChildConfig;
 use callgate_mcp::transport::http::client;
-use callgate_mcp::transport::http::server::{Config, Server};
-use callgate_mcp::upstream::{self, Era, Process, Remote};
+use callgate_mcp::transport::http::server::{Config, Listener};
+use callgate_mcp::upstream::{Era, Process, Remote};
 
 #[tokio::main]
 async fn main() -> Result<()> {
@@ -30,8 +30,8 @@ async fn main() -> Result<()> {
         "http-sse" => Arc::new(remote(target)?.assume_sse()),
         _ => bail!("unknown kind of upstream `{kind}`"),
     };
-    let server = Server::bind(address, service, Config::default()).await?;
-    println!("listening on http://{}/mcp", server.local_addr());
+    let server = Listener::bind(address, service, Config::default()).await?;
+    println!("listening on http://{}/mcp", server.local_addr()?);
     server.run().await;
     Ok(())
 }
@@ -39,7 +39,7 @@ async fn main() -> Result<()> {
 fn process(program: &str, arguments: &[String]) -> Result<Process> {
     let mut command = ChildConfig::new("server", program);
     command.args = arguments.iter().map(Into::into).collect();
-    Ok(Process::spawn(&command, upstream::Config::default())?)
+    Ok(Process::spawn(&command)?)
 }
 
 fn remote(url: &str) -> Result<Remote> {

@@ -3,20 +3,20 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use callgate_mcp::transport::http::server::{Auth, BearerToken, Document, Guard};
+use callgate_oauth::Scopes;
 use callgate_oauth::resource::{Config, ResourceName, Verifier};
-use callgate_oauth::{Scopes, fetch};
 
 use crate::args::Serve;
 use crate::data_dir::DataDir;
 use crate::error::{CommandError, Exit};
 use crate::token;
 
-/// Who may ask a server, and what everybody else may know.
+/// Authentication of a server that `serve` starts, and the documents that it publishes about it.
 pub(crate) struct Access {
     pub(crate) auth: Auth,
     pub(crate) documents: Vec<Document>,
     pub(crate) guard: Guard,
-    /// What the user has to know about it.
+    /// Notice for the user.
     pub(crate) notice: Option<String>,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Access {
 const PATH: &str = "/mcp";
 
 impl Access {
-    /// What the arguments ask for; the token in the data directory is needed if they say nothing.
+    /// Authentication that the arguments ask for; by default the token in the data directory.
     pub(crate) async fn new(args: &Serve, data_dir: Option<&Path>) -> Result<Self, CommandError> {
         match &args.issuer {
             Some(issuer) => Self::of_issuer(issuer, args).await,
@@ -47,20 +47,16 @@ impl Access {
         }
     }
 
-    /// Lets in whoever has a token of `issuer`.
+    /// Accepts the access tokens of `issuer`.
     async fn of_issuer(issuer: &str, args: &Serve) -> Result<Self, CommandError> {
         let resource = resource(args)?;
         let mut guard = Guard::default();
         guard.hosts.extend(host(&resource));
         let notice = format!("clients must send a token of {issuer} for {resource}");
-        let verifier = Verifier::new(Config {
-            issuer: issuer.to_owned(),
-            resource,
-            path: PATH.to_owned(),
-            scopes: scopes(&args.scope)?,
-            fetch: fetch::Config::default(),
-        })
-        .with_context(|| format!("cannot trust the issuer {issuer}"))?;
+        let mut config = Config::new(issuer, resource, PATH);
+        config.scopes = scopes(&args.scope)?;
+        let verifier =
+            Verifier::new(config).with_context(|| format!("cannot trust the issuer {issuer}"))?;
         load(&verifier, issuer).await?;
         let documents = verifier.documents().map(|(path, json)| Document {
             path: path.to_owned(),
@@ -80,7 +76,8 @@ fn resource(args: &Serve) -> Result<ResourceName, CommandError> {
     let name = match &args.resource {
         Some(name) => name.clone(),
         None if args.listen.port() == 0 => {
-            let message = "tokens cannot be for a port that is not known yet";
+            let message =
+                "the name of this server in tokens is unknown, because --listen has port 0";
             return Err(CommandError::usage(message)
                 .hint("name the server with --resource URL, or pick a port with --listen"));
         }
@@ -94,7 +91,7 @@ fn resource(args: &Serve) -> Result<ResourceName, CommandError> {
         })
 }
 
-/// How requests through a proxy name the server.
+/// Value of the `Host` header in requests through a proxy.
 fn host(resource: &ResourceName) -> Option<String> {
     let url = resource.url();
     let host = url.host_str()?;

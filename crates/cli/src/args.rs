@@ -11,7 +11,7 @@ pub(crate) struct Cli {
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
-    /// Keep state here instead of the user's data directory
+    /// Store state in this directory instead of the user's data directory
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
 
@@ -27,7 +27,7 @@ pub(crate) enum Command {
     List(List),
     /// Call a tool of a server
     Call(Call),
-    /// Log in to a server, or see the logins there are
+    /// Log in to a server, or list the stored logins
     #[command(visible_alias = "login")]
     Auth(Auth),
     /// Log out of a server
@@ -46,7 +46,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3000", value_parser = address)]
     pub(crate) listen: SocketAddr,
 
-    /// Answer without a token
+    /// Accept requests without a token
     #[arg(long)]
     pub(crate) no_auth: bool,
 
@@ -73,7 +73,7 @@ pub(crate) struct Serve {
 )]
 pub(crate) struct List {
     #[command(flatten)]
-    pub(crate) reach: Reach,
+    pub(crate) connection: ConnectionArgs,
 
     /// The server: an http(s) URL, unless --stdio is given
     #[arg(value_name = "URL", required_unless_present = "stdio")]
@@ -86,7 +86,7 @@ pub(crate) struct List {
 )]
 pub(crate) struct Call {
     #[command(flatten)]
-    pub(crate) reach: Reach,
+    pub(crate) connection: ConnectionArgs,
 
     /// The URL of the server (unless --stdio is given), the tool, and its arguments:
     /// a JSON object, key=value, key:=json, key=@file, or - for a JSON object on standard input
@@ -94,9 +94,9 @@ pub(crate) struct Call {
     pub(crate) words: Vec<String>,
 }
 
-/// How to reach a server that is given on the command line.
+/// Connection options of a server that is given on the command line.
 #[derive(Debug, Args)]
-pub(crate) struct Reach {
+pub(crate) struct ConnectionArgs {
     /// Start this command and speak with it over standard input and output
     #[arg(long, value_name = "COMMAND")]
     pub(crate) stdio: Option<String>,
@@ -109,7 +109,7 @@ pub(crate) struct Reach {
     #[arg(long, value_name = "FILE", conflicts_with = "stdio")]
     pub(crate) token_file: Option<PathBuf>,
 
-    /// Give up when nothing is heard for this many seconds
+    /// Give up after this many seconds without an answer or progress
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) timeout: u64,
 }
@@ -126,11 +126,11 @@ pub(crate) struct Auth {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuthCommand {
-    /// List the logins there are
+    /// List the stored logins
     List,
-    /// Take over the logins of OpenCode
+    /// Import the logins of OpenCode
     Import {
-        /// The file mcp-auth.json of OpenCode, unless it is where OpenCode keeps it
+        /// The file mcp-auth.json of OpenCode, if it is not in the default place
         #[arg(value_name = "FILE")]
         file: Option<PathBuf>,
     },
@@ -161,15 +161,15 @@ pub(crate) struct LogIn {
     #[command(flatten)]
     pub(crate) client: Client,
 
-    /// Have the browser come back to this port, now and at later logins [default: 19876]
+    /// Redirect the browser to this port, now and at later logins [default: 19876]
     #[arg(long, value_name = "PORT")]
     pub(crate) callback_port: Option<u16>,
 }
 
-/// Who we are to the authorization server, unless we register there by ourselves.
+/// Client identity at the authorization server; without these options the client registers itself.
 #[derive(Debug, Args)]
 pub(crate) struct Client {
-    /// Be the client that somebody registered with this id
+    /// Log in as the client with this id, which was registered by hand
     #[arg(long, value_name = "ID", conflicts_with = "client_metadata_url")]
     pub(crate) client_id: Option<String>,
 
@@ -177,7 +177,7 @@ pub(crate) struct Client {
     #[arg(long, value_name = "FILE", requires = "client_id")]
     pub(crate) client_secret_file: Option<PathBuf>,
 
-    /// Prove to be the client by the private key in this file, in PEM
+    /// Authenticate the client by the private key in this file, in PEM
     #[arg(long, value_name = "FILE", requires = "client_id")]
     pub(crate) private_key: Option<PathBuf>,
 
@@ -197,7 +197,7 @@ pub(crate) struct Client {
     #[command(flatten)]
     pub(crate) enterprise: Enterprise,
 
-    /// Be the client that is described at this https URL
+    /// Log in as the client whose metadata document is at this https URL
     #[arg(long, value_name = "URL")]
     pub(crate) client_metadata_url: Option<String>,
 }
@@ -214,11 +214,11 @@ pub(crate) struct Enterprise {
     )]
     pub(crate) enterprise_token: Option<PathBuf>,
 
-    /// Where the identity provider of your employer exchanges tokens
+    /// Token endpoint of the identity provider of your employer
     #[arg(long, value_name = "URL", requires = "enterprise_token")]
     pub(crate) enterprise_token_endpoint: Option<String>,
 
-    /// The client that you are at the identity provider
+    /// Client id at that identity provider
     #[arg(long, value_name = "ID", requires = "enterprise_token")]
     pub(crate) enterprise_client_id: Option<String>,
 

@@ -5,7 +5,7 @@ use callgate_mcp::wire::{Kind, Limits, RawJson, Splice};
 
 /// The arguments of a call as typed: a JSON object, `-`, or a list of `key=value`.
 ///
-/// `schema` is the input schema of the tool: it says whether `n=5` is a number or a text.
+/// `schema` is the input schema of the tool: it decides if `n=5` is a number or a text.
 pub(crate) fn parse(words: &[String], schema: Option<&RawJson>) -> Result<RawJson> {
     match words {
         [] => Ok(RawJson::empty_object()),

@@ -7,9 +7,9 @@ use std::path::{self, Path};
 use anyhow::Context;
 use callgate_oauth::Secret;
 use callgate_oauth::jwt::SigningKey;
-use callgate_oauth::keeper::{Config, Grant};
-use callgate_oauth::registration::{Client, ClientIdUrl, ConfiguredClient};
+use callgate_oauth::registration::{ClientIdUrl, ClientInfo, ConfiguredClient};
 use callgate_oauth::store::{ChosenClient, ChosenKind};
+use callgate_oauth::token_source::{Config, Grant};
 
 use crate::error::CommandError;
 use crate::{args, identity};
@@ -45,14 +45,14 @@ pub(crate) fn from_args(args: &args::Client) -> Result<Option<ChosenClient>, Com
     };
     if args.client_credentials && chosen.client_secret.is_none() && chosen.key_file.is_none() {
         return Err(
-            CommandError::usage("the client has nothing to prove itself with")
+            CommandError::usage("the client has neither a secret nor a key")
                 .hint("put its secret in the variable CALLGATE_CLIENT_SECRET, or pass --client-secret-file FILE or --private-key FILE"),
         );
     }
     Ok(Some(chosen))
 }
 
-/// Has tokens got by the client that the user chose, which only `issuer` is told about, if it is known.
+/// Configures the client that the user chose; if `issuer` is given, its id and secret are sent to no other.
 pub(crate) fn apply(
     chosen: &ChosenClient,
     issuer: Option<&str>,
@@ -62,7 +62,7 @@ pub(crate) fn apply(
         config.metadata_document = Some(described(&chosen.client_id)?);
         return Ok(());
     }
-    let mut client = Client::public(&chosen.client_id);
+    let mut client = ClientInfo::public(&chosen.client_id);
     client.secret.clone_from(&chosen.client_secret);
     client.key = chosen.key_file.as_deref().map(key).transpose()?;
     config.client = Some(ConfiguredClient {
@@ -80,7 +80,9 @@ pub(crate) fn apply(
 fn described(url: &str) -> Result<ClientIdUrl, CommandError> {
     let parsed =
         ClientIdUrl::parse(url).with_context(|| format!("`{url}` does not describe a client"));
-    parsed.map_err(|error| CommandError::from(error).hint("docs/login.md says what to put there"))
+    parsed.map_err(|error| {
+        CommandError::from(error).hint("docs/login.md describes the document that belongs there")
+    })
 }
 
 fn secret(file: Option<&Path>) -> Result<Option<Secret>, CommandError> {

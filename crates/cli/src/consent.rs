@@ -1,3 +1,4 @@
+use std::error::Error;
 use std::io::{self, IsTerminal};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -6,37 +7,35 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::anyhow;
 use callgate_oauth::browser::Browser;
 use callgate_oauth::callback_listener::{BindError, CallbackListener, Config, WhenBusy};
-use callgate_oauth::consent::{BrowserConsent, Consent, PasteConsent};
-use callgate_oauth::device::Prompt;
+use callgate_oauth::consent::{BrowserConsent, Consent, Notice, PasteConsent};
+use callgate_oauth::device::DevicePrompt;
 use tokio::io::{BufReader, stdin};
 
 use crate::error::{CommandError, Exit};
 
-/// How a person comes back from the page of a login.
+/// Way of the authorization code back from the browser to this command.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Way {
+pub(crate) struct CallbackMethod {
     /// The port that the browser comes back to.
     pub(crate) port: u16,
-    /// Whether the client was registered by hand, so that it knows no other port.
+    /// True if the client was registered by hand, so that no other port is allowed.
     pub(crate) is_registered: bool,
-    /// Whether the browser is on another machine.
+    /// True if the browser is on another machine, so that the user pastes the address.
     pub(crate) is_pasted: bool,
 }
 
-/// Who asks the person at this terminal.
+/// Asks the user at this terminal for consent.
 ///
-/// A browser is opened only on a terminal: elsewhere nobody would know why.
-pub(crate) async fn of_terminal(way: Way) -> Result<Arc<dyn Consent>, CommandError> {
-    let config = Config {
-        address: (Ipv4Addr::LOCALHOST, way.port).into(),
-        when_busy: if way.is_registered {
-            WhenBusy::Fail
-        } else {
-            WhenBusy::TakeAnother
-        },
-        ..Config::default()
+/// A browser is opened only on a terminal: elsewhere the user would not know why it opens.
+pub(crate) async fn at_terminal(method: CallbackMethod) -> Result<Arc<dyn Consent>, CommandError> {
+    let mut config = Config::default();
+    config.address = (Ipv4Addr::LOCALHOST, method.port).into();
+    config.when_busy = if method.is_registered {
+        WhenBusy::Fail
+    } else {
+        WhenBusy::TakeAnother
     };
-    if way.is_pasted {
+    if method.is_pasted {
         let (redirect_uri, input) = (config.redirect_uri(), BufReader::new(stdin()));
         let notice = ask_to_paste(redirect_uri.clone());
         return Ok(Arc::new(PasteConsent::new(redirect_uri, notice, input)));
@@ -44,46 +43,52 @@ pub(crate) async fn of_terminal(way: Way) -> Result<Arc<dyn Consent>, CommandErr
     let listener = CallbackListener::bind(config).await.map_err(no_listener)?;
     if io::stderr().is_terminal() {
         let browser = Browser::of_this_system();
-        return Ok(Arc::new(BrowserConsent::new(
-            listener,
-            browser,
-            say_what_opens,
-        )));
+        let consent = BrowserConsent::new(listener, browser, tell(OPENING));
+        return Ok(Arc::new(consent));
     }
-    Ok(Arc::new(BrowserConsent::new(listener, None, ask_to_open)))
+    let consent = BrowserConsent::new(listener, None, tell(TO_OPEN));
+    Ok(Arc::new(consent))
 }
 
-fn say_what_opens(page: &str) {
-    eprintln!("opening a browser to log in; if none opens, open this page in one:\n\n  {page}\n");
-    eprintln!("{ELSEWHERE}");
-}
+const OPENING: &str = "opening a browser to log in; if none opens, open this page in one:";
+const TO_OPEN: &str = "to log in, open this page in a browser on this machine within 5 minutes:";
 
-fn ask_to_open(page: &str) {
-    eprintln!(
-        "to log in, open this page in a browser on this machine within 5 minutes:\n\n  {page}\n"
-    );
-    eprintln!("{ELSEWHERE}");
+/// Prints the messages of a login; the URL of the page follows `request`.
+fn tell(request: &'static str) -> impl Fn(Notice<'_>) {
+    move |notice| match notice {
+        Notice::Page(page) => eprintln!("{request}\n\n  {page}\n\n{ELSEWHERE}"),
+        Notice::NotOpened(error) => {
+            let cause = error.source().map(|cause| format!(": {cause}"));
+            let cause = cause.unwrap_or_default();
+            eprintln!("no browser was opened: {error}{cause}; open the page above by hand");
+        }
+        _ => {}
+    }
 }
 
 const ELSEWHERE: &str =
     "hint: without a browser on this machine, run the same command with --no-browser";
 
-/// Asks for the address that the page leads to, and says what is wrong from the second time on.
+/// Asks for the address that the page leads to; from the second time on it says that the last one was wrong.
 fn ask_to_paste(redirect_uri: String) -> impl Fn(&str) {
     let is_again = AtomicBool::new(false);
     move |page| {
         if is_again.swap(true, Ordering::Relaxed) {
-            eprintln!("that does not answer this login; the address begins with {redirect_uri}?");
+            eprintln!(
+                "that is not the answer to this login; the address begins with {redirect_uri}?"
+            );
         } else {
             eprintln!("to log in, open this page in a browser on any machine:\n\n  {page}\n");
-            eprintln!("in the end the browser cannot load a page: that is how it should be.");
+            eprintln!(
+                "at the end the browser reports that it cannot load a page; that is expected."
+            );
         }
         eprintln!("paste the whole address of that page here, within 5 minutes:");
     }
 }
 
-/// Tells the person what to do on another device.
-pub(crate) fn show_code(prompt: &Prompt) {
+/// Prints the page to open and the code to enter on another device.
+pub(crate) fn show_code(prompt: &DevicePrompt) {
     let page = &prompt.verification_uri;
     eprintln!("to log in, open this page in a browser on any device:\n\n  {page}\n");
     eprintln!("and enter this code: {}", prompt.user_code);

@@ -3,10 +3,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use callgate_oauth::is_loopback;
-use callgate_oauth::keeper::Keeper;
+use callgate_oauth::token_source::TokenSource;
 use url::Url;
 
-use crate::args::Reach;
+use crate::args::ConnectionArgs;
 use crate::client_choice::secret_in;
 use crate::data_dir::DataDir;
 use crate::error::CommandError;
@@ -15,27 +15,31 @@ use crate::token;
 
 const TOKEN_VARIABLE: &str = "CALLGATE_TOKEN";
 
-/// What proves to a server who asks.
+/// Credentials for a server.
 pub(crate) enum Credentials {
-    /// What the command line says, and nothing else.
+    /// Only the headers of the command line.
     Given,
-    /// A token that the user keeps.
+    /// A token of the user.
     Token(String),
-    /// The login at the server, or the news that there is none.
-    Login(Arc<Keeper>),
+    /// The login at the server, or the error that there is none.
+    Login(Arc<TokenSource>),
 }
 
 impl Credentials {
-    /// What is said about this very command comes first, then what is known about the server.
+    /// Finds the credentials: options of this command come first, then those that are stored for the server.
     pub(crate) fn find(
-        reach: &Reach,
+        connection: &ConnectionArgs,
         server: &Url,
         data_dir: Option<&Path>,
     ) -> Result<Self, CommandError> {
-        if reach.header.iter().any(|header| is_authorization(header)) {
+        if connection
+            .header
+            .iter()
+            .any(|header| is_authorization(header))
+        {
             return Ok(Self::Given);
         }
-        if let Some(path) = &reach.token_file {
+        if let Some(path) = &connection.token_file {
             let Some(token) = secret_in(path)? else {
                 let message = format!("{} holds no token", path.display());
                 return Err(CommandError::usage(message).hint("write the token into it"));
@@ -43,7 +47,7 @@ impl Credentials {
             return Ok(Self::Token(token.expose().to_owned()));
         }
         let token = variable(server, data_dir).map(Self::Token);
-        // Where there is no place to keep logins, there are none.
+        // Without a data directory there are no logins.
         let Ok(logins) = Logins::open(data_dir) else {
             return Ok(token.unwrap_or(Self::Given));
         };
@@ -54,12 +58,14 @@ impl Credentials {
         {
             return Ok(token);
         }
-        Ok(Self::Login(Keeper::new(logins.keeper(&account, None)?)))
+        Ok(Self::Login(TokenSource::new(
+            logins.token_source_config(&account, None)?,
+        )))
     }
 }
 
-/// The token in the variable, if `server` may see it: with that of our own server, which listens on
-/// this machine alone, a stranger could open it.
+/// The token in the variable, if `server` may get it. The token of `callgate serve` is never sent to
+/// another machine: its owner could use it through any process of this one.
 fn variable(server: &Url, data_dir: Option<&Path>) -> Option<String> {
     let text = env::var(TOKEN_VARIABLE).ok()?;
     let token = text.trim();

@@ -14,7 +14,7 @@ impl DataDir {
         if let Some(path) = flag {
             return Ok(Self(path.to_owned()));
         }
-        let base = base().context("pass --data-dir DIR, since there is nowhere to keep state")?;
+        let base = base().context("cannot find a directory for state; pass --data-dir DIR")?;
         Ok(Self(base.join("callgate")))
     }
 
@@ -44,5 +44,5 @@ pub(crate) fn base() -> Result<PathBuf> {
     };
     absolute("XDG_DATA_HOME")
         .or_else(|| absolute("HOME").map(|home| home.join(".local/share")))
-        .context("there is no HOME")
+        .context("neither XDG_DATA_HOME nor HOME is an absolute path")
 }

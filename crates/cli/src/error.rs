@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::login_error::{self, SEND_A_TOKEN};
 use crate::output::visible;
 
-/// A failed command: what went wrong, what to do next, and the exit code.
+/// A failed command: its error, hints for the next step, and the exit code.
 #[derive(Debug)]
 pub(crate) struct CommandError {
     exit: Exit,
@@ -15,7 +15,7 @@ pub(crate) struct CommandError {
     hints: Vec<String>,
 }
 
-/// What the exit code tells a script.
+/// Exit code of a failed command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Exit {
@@ -36,7 +36,7 @@ pub(crate) const CHECK_THE_SERVER: &str =
     "check that the server is running and the address is right, http or https included";
 
 impl Exit {
-    /// What the failure of a request comes to.
+    /// Exit code for the failure of a request.
     pub(crate) fn of(kind: Kind) -> Self {
         match kind {
             Kind::Unauthorized => Self::LoginRequired,
@@ -56,7 +56,7 @@ impl CommandError {
         }
     }
 
-    /// A mistake in how the command was used.
+    /// Wrong use of the command.
     pub(crate) fn usage(message: impl fmt::Display) -> Self {
         Self::new(Exit::Unexpected, anyhow::anyhow!("{message}"))
     }
@@ -94,7 +94,7 @@ impl CommandError {
         ExitCode::from(self.exit as u8)
     }
 
-    /// The error and its causes, without those that are told already. Some of the words may be a stranger's.
+    /// The error and its causes, without those that are in the message already. Parts of it may come from a server.
     fn message(&self) -> String {
         let mut message = String::new();
         for cause in self.source.chain() {
@@ -139,7 +139,7 @@ impl From<Error> for CommandError {
             Kind::Connect => error.hint(CHECK_THE_SERVER),
             Kind::Timeout => error.hint("wait longer with --timeout SECONDS"),
             Kind::MissingCapability | Kind::InputRequired => {
-                error.hint("the tool asks for more in the middle of a call, which only an agent's client can answer")
+                error.hint("the tool asks for input during the call, which this command cannot give; call it from an agent")
             }
             _ => error,
         }
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn a_question_in_the_middle_of_a_call_is_explained() {
         let error = CommandError::from(Error::new(Kind::MissingCapability, "no elicitation"));
-        let hint = "the tool asks for more in the middle of a call, which only an agent's client can answer";
+        let hint = "the tool asks for input during the call, which this command cannot give; call it from an agent";
         assert_eq!(
             (error.message().as_str(), error.hints),
             ("no elicitation", vec![hint.to_owned()])

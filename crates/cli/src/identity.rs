@@ -1,11 +1,11 @@
-//! Who says that a client may have tokens: from the command line into the store, and from there into logins.
+//! Identity tokens that logins are made with: from the command line into the store, and from there into logins.
 
 use std::path::Path;
 
 use callgate_oauth::id_jag::IdentityProvider;
-use callgate_oauth::keeper::{Assertion, Grant};
-use callgate_oauth::registration::Client;
+use callgate_oauth::registration::ClientInfo;
 use callgate_oauth::store::{ChosenIdentity, ChosenProvider};
+use callgate_oauth::token_source::{Assertion, Grant};
 use url::Url;
 
 use crate::args;
@@ -13,7 +13,7 @@ use crate::client_choice::{absolute, secret_in};
 use crate::error::CommandError;
 use crate::logins::http_url;
 
-/// Who is named on the command line, if anybody is. Secrets stay in their files.
+/// The identity token that the command line names, if any. Secrets stay in their files.
 pub(crate) fn from_args(args: &args::Client) -> Result<Option<ChosenIdentity>, CommandError> {
     if let Some(file) = &args.workload_identity {
         return Ok(Some(ChosenIdentity {
@@ -40,19 +40,19 @@ pub(crate) fn from_args(args: &args::Client) -> Result<Option<ChosenIdentity>, C
     }))
 }
 
-/// What tokens are got with. The identity token is read whenever one is needed.
+/// Grant that gets access tokens for an identity token, which is read from its file each time.
 pub(crate) fn grant(identity: &ChosenIdentity) -> Result<Grant, CommandError> {
     let token = Assertion::File(identity.token_file.clone().into());
     let Some(provider) = &identity.provider else {
         return Ok(Grant::WorkloadIdentity(token));
     };
     let secret_file = provider.client_secret_file.as_deref().map(Path::new);
-    let client = Client {
+    let client = ClientInfo {
         secret: secret_file.map(secret_in).transpose()?.flatten(),
-        ..Client::public(&provider.client_id)
+        ..ClientInfo::public(&provider.client_id)
     };
     let provider = IdentityProvider {
-        // Only a client with a key of its own says whom it proves itself to.
+        // Only a client that authenticates by a key names the issuer.
         issuer: provider.token_endpoint.clone(),
         token_endpoint: token_endpoint(&provider.token_endpoint)?,
         client,

@@ -6,16 +6,16 @@ use callgate_mcp::{Error, Origin};
 use callgate_oauth::consent::ConsentError;
 use callgate_oauth::fetch::FetchError;
 use callgate_oauth::flow::FlowError;
-use callgate_oauth::keeper::{KeeperError, NeedsLogin, Reason};
 use callgate_oauth::metadata::MetadataError;
 use callgate_oauth::registration::NeedsClientRegistration;
 use callgate_oauth::store::StoreError;
+use callgate_oauth::token_source::{LoginReason, NeedsLogin, TokenError};
 use url::Url;
 
 use crate::error::{CHECK_THE_SERVER, CommandError, Exit};
 use crate::output::argument;
 
-/// A request that failed for want of a token, if that is why it failed.
+/// The error of a request that failed because it had no token; `None` for other failures.
 pub(crate) fn of_request(error: &Error) -> Option<CommandError> {
     let source = error.source()?;
     if let Some(needed) = source.downcast_ref::<NeedsLogin>() {
@@ -33,13 +33,13 @@ pub(crate) fn of_request(error: &Error) -> Option<CommandError> {
     if let Some(needed) = source.downcast_ref::<NeedsClientRegistration>() {
         return Some(register(needed, server));
     }
-    let error = source.downcast_ref::<Arc<KeeperError>>()?;
+    let error = source.downcast_ref::<Arc<TokenError>>()?;
     Some(failed(error.clone(), server))
 }
 
 impl CommandError {
     /// A login or a logout at `server` that failed.
-    pub(crate) fn of_login(error: impl Into<Arc<KeeperError>>, server: &Url) -> Self {
+    pub(crate) fn of_login(error: impl Into<Arc<TokenError>>, server: &Url) -> Self {
         failed(error.into(), server.as_str())
     }
 }
@@ -52,33 +52,36 @@ impl From<StoreError> for CommandError {
     }
 }
 
-/// The next step where there is no login to be had.
+/// The next step if a login is not possible.
 pub(crate) const SEND_A_TOKEN: &str = "send a token: put it in the variable CALLGATE_TOKEN or pass --token-file FILE; `callgate token` prints that of `callgate serve`";
 
-const NEW_IDENTITY: &str = "if the identity token is not good any more, put a new one into its file; it is read again each time";
+const NEW_IDENTITY: &str =
+    "if the identity token has expired, write a new one to its file; the file is read each time";
 
-fn failed(error: Arc<KeeperError>, server: &str) -> CommandError {
+fn failed(error: Arc<TokenError>, server: &str) -> CommandError {
     let exit = match &*error {
-        KeeperError::Server(error) => Exit::of(error.kind()),
-        KeeperError::Store(_) | KeeperError::Random(_) => Exit::Unexpected,
+        TokenError::Server(error) => Exit::of(error.kind()),
+        TokenError::Store(_) | TokenError::Random(_) => Exit::Unexpected,
         error if error.is_transient() => Exit::Unreachable,
         _ => Exit::LoginRequired,
     };
     let server = argument(server);
     let hints = match &*error {
-        KeeperError::NeedsClientRegistration(needed) => return register(needed, &server),
-        KeeperError::NeedsLogin(needed) => vec![log_in(needed)],
-        KeeperError::Server(_) => vec![CHECK_THE_SERVER.to_owned()],
-        KeeperError::Store(error) => store_hint(error).into_iter().collect(),
+        TokenError::NeedsClientRegistration(needed) => return register(needed, &server),
+        TokenError::NeedsLogin(needed) => vec![log_in(needed)],
+        TokenError::Server(_) => vec![CHECK_THE_SERVER.to_owned()],
+        TokenError::Store(error) => store_hint(error).into_iter().collect(),
         error if error.is_transient() => vec!["no login is lost; try again later".to_owned()],
-        KeeperError::Consent(ConsentError::Wait(_) | ConsentError::TimedOut(_)) => vec![format!(
-            "run `callgate auth {server}` again, with --no-browser if the browser is on another machine"
-        )],
-        KeeperError::Assertion { .. } | KeeperError::AssertionRefused => {
+        TokenError::Consent(ConsentError::Wait(_) | ConsentError::TimedOut(_)) => {
+            vec![format!(
+                "run `callgate auth {server}` again, with --no-browser if the browser is on another machine"
+            )]
+        }
+        TokenError::Assertion { .. } | TokenError::AssertionRefused => {
             vec![NEW_IDENTITY.to_owned()]
         }
-        KeeperError::Flow(error) => flow_hints(error, &server),
-        KeeperError::Fetch(FetchError::Refused(_)) => vec![without_login()],
+        TokenError::Flow(error) => flow_hints(error, &server),
+        TokenError::Fetch(FetchError::Refused(_)) => vec![without_login()],
         _ => vec![try_again(&server)],
     };
     let error = CommandError::new(exit, error);
@@ -120,9 +123,9 @@ fn flow_hints(error: &FlowError, server: &str) -> Vec<String> {
     }
 }
 
-/// What to do about a server that seems to have no logins.
+/// Hint for a server that seems to have no login.
 fn without_login() -> String {
-    format!("if it has tokens but no logins, {SEND_A_TOKEN}")
+    format!("if the server accepts tokens but has no login, {SEND_A_TOKEN}")
 }
 
 fn try_again(server: &str) -> String {
@@ -131,7 +134,7 @@ fn try_again(server: &str) -> String {
 
 fn log_in(needed: &NeedsLogin) -> String {
     let mut command = format!("callgate auth {}", argument(needed.server.as_str()));
-    if let Reason::Scopes { scopes } = &needed.reason {
+    if let LoginReason::Scopes { scopes } = &needed.reason {
         for scope in scopes.to_string().split_whitespace() {
             command.push_str(" --scope ");
             command.push_str(&argument(scope));
@@ -164,12 +167,12 @@ fn store_hint(error: &StoreError) -> Option<String> {
         }
         StoreError::Busy { .. } => "try again when the other process is done".to_owned(),
         StoreError::Io { .. } | StoreError::ForeignOwner { .. } | StoreError::NotAFile { .. } => {
-            "repair that, or keep logins elsewhere with --data-dir DIR".to_owned()
+            "correct that, or store logins elsewhere with --data-dir DIR".to_owned()
         }
         StoreError::TooLarge { .. } => {
             "log out where you need no login: `callgate auth list` shows them all".to_owned()
         }
-        // Whoever named the file is told what to name.
-        StoreError::Missing { .. } | StoreError::Malformed { .. } => return None,
+        // The caller, which got the name of the file from the user, adds the hint.
+        _ => return None,
     })
 }

@@ -1,8 +1,8 @@
 use std::path::Path;
 
 use callgate_oauth::fetch::{self, Fetcher};
-use callgate_oauth::keeper;
-use callgate_oauth::store::{ChosenClient, Limits, Login, Store};
+use callgate_oauth::store::{ChosenClient, Login, LoginStore, StoreLimits};
+use callgate_oauth::token_source;
 use url::Url;
 
 use crate::client_choice;
@@ -12,7 +12,7 @@ use crate::error::CommandError;
 /// The logins of this user.
 #[derive(Debug, Clone)]
 pub(crate) struct Logins {
-    store: Store,
+    store: LoginStore,
 }
 
 /// A server, and the name that its login has.
@@ -27,11 +27,11 @@ impl Logins {
     pub(crate) fn open(data_dir: Option<&Path>) -> Result<Self, CommandError> {
         let path = DataDir::locate(data_dir)?.file("mcp-auth.json");
         Ok(Self {
-            store: Store::new(path, Limits::default()),
+            store: LoginStore::new(path, StoreLimits::default()),
         })
     }
 
-    pub(crate) fn store(&self) -> &Store {
+    pub(crate) fn store(&self) -> &LoginStore {
         &self.store
     }
 
@@ -81,22 +81,22 @@ impl Logins {
         })
     }
 
-    /// Whether there are tokens for an account.
+    /// True if there are tokens for an account.
     pub(crate) fn has_tokens(&self, account: &Account) -> Result<bool, CommandError> {
         let login = self.store.login(&account.name)?;
         Ok(login.is_some_and(|login| login.tokens.is_some()))
     }
 
-    /// How the tokens of an account are kept, by the client that was chosen now or at an earlier
-    /// login; nobody is asked for consent.
-    pub(crate) fn keeper(
+    /// Token configuration of an account, for the client that was chosen now or at an earlier
+    /// login, without a way to ask the user for consent.
+    pub(crate) fn token_source_config(
         &self,
         account: &Account,
         chosen: Option<&ChosenClient>,
-    ) -> Result<keeper::Config, CommandError> {
+    ) -> Result<token_source::Config, CommandError> {
         let fetcher = Fetcher::new(fetch::Config::default()).map_err(anyhow::Error::from)?;
         let name = account.name.as_str();
-        let mut config = keeper::Config::new(name, account.server.clone(), fetcher);
+        let mut config = token_source::Config::new(name, account.server.clone(), fetcher);
         config.store = Some(self.store.clone());
         let login = self.store.login(name)?.unwrap_or_default();
         match (chosen, &login.chosen) {

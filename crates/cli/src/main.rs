@@ -1,12 +1,13 @@
 //! The `callgate` binary: arguments, wiring, terminal.
 //!
 //! # Layout
-//! - `args`: what can be typed. `command`: one file per command.
-//! - `target`: a server that is given on the command line, reached with `credentials`.
-//! - `arguments`: those of a tool call. `stop`: being told to end.
-//! - `logins`: the logins of the user. `consent`, `client_choice`, `identity`: how to get one, as which client, on whose word.
-//! - `access`: who may ask a server of ours. `data_dir`, `token`: state on disk.
-//! - `error`, `login_error`, `output`: what the user sees.
+//! - `args`: the command line. `command`: one file per command.
+//! - `target`: connection to the server that a command names, with its `credentials`.
+//! - `arguments`: the arguments of a tool call. `stop`: signals.
+//! - `logins`: stored logins. `consent`: asking the user. `client_choice`, `identity`: the client and the identity
+//!   token of a login.
+//! - `access`: authentication for `serve`. `data_dir`, `token`: state on disk.
+//! - `error`, `login_error`: failures with hints and exit codes. `output`: printing.
 
 mod access;
 mod args;
@@ -38,7 +39,7 @@ use crate::args::{Cli, Command};
 use crate::error::CommandError;
 
 fn main() -> ExitCode {
-    // Before all else: started as a supervisor, this process is one and nothing more.
+    // First of all: a process that is started as a supervisor does nothing else.
     if let Some(exit) = supervisor::run_if_requested(std::env::args_os()) {
         return exit;
     }
@@ -55,12 +56,12 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => error.report(cli.json),
     };
-    // A thread that waits for the terminal cannot be stopped and must not keep us.
+    // A thread that waits for the terminal cannot be stopped and must not delay the exit.
     runtime.shutdown_timeout(GRACE);
     exit
 }
 
-/// How long whatever was begun may take to end.
+/// Time limit for blocking work that has begun.
 const GRACE: Duration = Duration::from_secs(2);
 
 async fn run(cli: &Cli) -> Result<(), CommandError> {
@@ -75,7 +76,7 @@ async fn run(cli: &Cli) -> Result<(), CommandError> {
     }
 }
 
-/// Prints what ended the parse: a mistake, or help and version, which are none.
+/// Prints the result of a parse that failed: a mistake, or help and version, which are none.
 fn report(error: &clap::Error) -> ExitCode {
     let is_mistake = error.use_stderr();
     if is_mistake && std::env::args_os().any(|word| word == "--json") {

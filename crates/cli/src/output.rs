@@ -12,7 +12,7 @@ pub(crate) fn member(name: &str, text: &str) -> io::Result<()> {
     line(format!("{{\"{name}\":{}}}", RawJson::string(text).as_str()).as_bytes())
 }
 
-/// Prints rows of a name and what it is, in two columns.
+/// Prints rows of a name and a description, in two columns.
 pub(crate) fn table(rows: &[(String, String)]) -> io::Result<()> {
     let width = rows
         .iter()
@@ -51,7 +51,7 @@ pub(crate) fn argument(text: &str) -> String {
     shlex::try_quote(text).map_or_else(|_| visible(text), Into::into)
 }
 
-/// Prints a line; that nobody reads any more, as after `| head`, is no failure.
+/// Prints a line; a closed pipe, as after `| head`, is not an error.
 fn line(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     let end: &[u8] = if bytes.ends_with(b"\n") { b"" } else { b"\n" };

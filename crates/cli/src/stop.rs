@@ -1,10 +1,10 @@
 use std::io;
 use std::time::Duration;
 
-/// How long a login may be renewed once the command has been told to end.
+/// Time limit for finishing a token refresh once the command has been told to end.
 pub(crate) const GRACE: Duration = Duration::from_secs(10);
 
-/// Ends when the user or the system asks for an end; listens from now on.
+/// Waits for an interrupt or termination signal; signals count from the call on, not from the first poll.
 pub(crate) fn signal() -> io::Result<impl Future<Output = ()>> {
     #[cfg(unix)]
     {
@@ -20,7 +20,7 @@ pub(crate) fn signal() -> io::Result<impl Future<Output = ()>> {
     }
     #[cfg(not(unix))]
     Ok(async {
-        // Without signals everything just goes on.
+        // Without a handler for signals, the command runs to its end.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }

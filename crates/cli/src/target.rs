@@ -9,48 +9,48 @@ use callgate_mcp::Service;
 use callgate_mcp::client::{CallOptions, Client};
 use callgate_mcp::transport::child::{ChildConfig, Environment, Supervisor};
 use callgate_mcp::transport::http::client::Config;
-use callgate_mcp::upstream::{self, Process, Remote};
+use callgate_mcp::upstream::{Process, Remote};
 use callgate_mcp::wire::implementation::Implementation;
-use callgate_oauth::keeper::Keeper;
+use callgate_oauth::token_source::TokenSource;
 use tokio::time::timeout;
 
-use crate::args::Reach;
+use crate::args::ConnectionArgs;
 use crate::credentials::Credentials;
 use crate::error::{CommandError, Exit};
 use crate::logins::http_url;
 use crate::stop;
 
-/// A server that is given on the command line, for as long as one command needs it.
+/// Connection of one command to a server that is given on the command line.
 pub(crate) struct Target {
     pub(crate) client: Client,
     server: Server,
 }
 
-/// Whatever revision it speaks.
+/// A connected server of any revision.
 enum Server {
     Process(Arc<Process>),
     Remote {
         remote: Arc<Remote>,
-        keeper: Option<Arc<Keeper>>,
+        token_source: Option<Arc<TokenSource>>,
     },
 }
 
 impl Target {
-    /// Starts the command, or prepares to speak with the URL, which is not contacted yet.
+    /// Starts the command, or prepares a client of the URL, which is not contacted yet.
     pub(crate) fn connect(
-        reach: &Reach,
+        connection: &ConnectionArgs,
         url: Option<&str>,
         data_dir: Option<&Path>,
     ) -> Result<Self, CommandError> {
-        let server = match (&reach.stdio, url) {
+        let server = match (&connection.stdio, url) {
             (Some(command), _) => Server::Process(Arc::new(spawn(command)?)),
-            (None, Some(url)) => remote(reach, url, data_dir)?,
+            (None, Some(url)) => remote(connection, url, data_dir)?,
             (None, None) => {
                 return Err(CommandError::usage("no server is given")
                     .hint("name a URL, or a command with --stdio"));
             }
         };
-        let options = CallOptions::default().idle(Duration::from_secs(reach.timeout));
+        let options = CallOptions::default().idle(Duration::from_secs(connection.timeout));
         let client = Client::builder(server.service())
             .info(Implementation::new("callgate", env!("CARGO_PKG_VERSION")))
             .options(options)
@@ -58,9 +58,9 @@ impl Target {
         Ok(Self { client, server })
     }
 
-    /// Does `work` with the server, and closes it then.
+    /// Does `work` with the server, then closes the connection.
     ///
-    /// Who is told to end meanwhile does so soon, but not at once: a token that is being renewed would be lost.
+    /// On a signal it ends soon, but not at once: the new token of a refresh that has begun would be lost.
     ///
     /// # Errors
     /// Those of `work`, or it was not finished.
@@ -80,19 +80,22 @@ impl Target {
                 () = &mut stop => {}
             }
         }
-        // It was told to hurry.
+        // A second signal, or one during the work: the end must come soon.
         let _ = timeout(stop::GRACE, close).await;
         Err(CommandError::interrupted())
     }
 
-    /// Stops what was started, and all that it started.
+    /// Stops the server process with its children, or finishes token refreshes of a remote server.
     async fn close(self) {
         match self.server {
             Server::Process(process) => process.close().await,
-            Server::Remote { remote, keeper } => {
+            Server::Remote {
+                remote,
+                token_source,
+            } => {
                 remote.close().await;
-                if let Some(keeper) = keeper {
-                    keeper.settle().await;
+                if let Some(token_source) = token_source {
+                    token_source.wait_idle().await;
                 }
             }
         }
@@ -120,37 +123,38 @@ fn spawn(command: &str) -> Result<Process, CommandError> {
     config.environment = Environment::from_pairs(env::vars_os());
     // We are our own supervisor; see `main`.
     let own = env::current_exe().ok();
-    config.supervisor = own.map(|program| Supervisor {
-        program,
-        args: Vec::new(),
-    });
-    Process::spawn(&config, upstream::Config::default()).map_err(|error| {
+    config.supervisor = own.map(Supervisor::new);
+    Process::spawn(&config).map_err(|error| {
         CommandError::new(Exit::of(error.kind()), error)
             .hint("check that the program is installed and its name is right")
     })
 }
 
-/// What is there in the place of a URL is none.
+/// The argument is not a URL.
 pub(crate) fn not_a_url(text: &str) -> CommandError {
     CommandError::usage(format!("`{text}` is not an http(s) URL")).hint(
         "begin a URL with http:// or https://; for a server that is a command, use --stdio COMMAND",
     )
 }
 
-fn remote(reach: &Reach, url: &str, data_dir: Option<&Path>) -> Result<Server, CommandError> {
+fn remote(
+    connection: &ConnectionArgs,
+    url: &str,
+    data_dir: Option<&Path>,
+) -> Result<Server, CommandError> {
     let server = http_url(url).ok_or_else(|| not_a_url(url))?;
     let mut config = Config::new(url);
-    for header in &reach.header {
+    for header in &connection.header {
         let (name, value) = header.split_once(':').ok_or_else(|| {
-            // It may be a secret all the same.
-            CommandError::usage("what is passed with --header is not a header")
+            // The text is not repeated: it may be a secret without its name.
+            CommandError::usage("the value of --header is not a header")
                 .hint("write it as NAME: VALUE")
         })?;
         let headers = config.headers.with(name.trim(), value.trim());
         config.headers = headers.map_err(anyhow::Error::from)?;
     }
-    let mut keeper = None;
-    match Credentials::find(reach, &server, data_dir)? {
+    let mut token_source = None;
+    match Credentials::find(connection, &server, data_dir)? {
         Credentials::Given => {}
         Credentials::Token(token) => {
             let headers = config
@@ -161,9 +165,12 @@ fn remote(reach: &Reach, url: &str, data_dir: Option<&Path>) -> Result<Server, C
         }
         Credentials::Login(login) => {
             config.authorizer = Some(login.clone());
-            keeper = Some(login);
+            token_source = Some(login);
         }
     }
     let remote = Arc::new(Remote::new(url, config)?);
-    Ok(Server::Remote { remote, keeper })
+    Ok(Server::Remote {
+        remote,
+        token_source,
+    })
 }

@@ -12,7 +12,7 @@ const FILE: &str = "token";
 
 /// The token of this data directory, made on first use.
 ///
-/// Two processes that start at once agree on one token: whoever comes second reads the first one's.
+/// Two processes that start at once agree on one token: the second one reads that of the first.
 pub(crate) fn load_or_create(data_dir: &DataDir) -> Result<String> {
     let path = data_dir.file(FILE);
     match fs::read_to_string(&path) {
@@ -33,7 +33,7 @@ pub(crate) fn own(data_dir: &DataDir) -> Option<String> {
 
 fn create(path: &Path) -> Result<String> {
     let mut secret = [0_u8; 32];
-    getrandom::fill(&mut secret).context("the system has no randomness")?;
+    getrandom::fill(&mut secret).context("the random number generator of the system failed")?;
     let token = URL_SAFE_NO_PAD.encode(secret);
     let directory = path.parent().unwrap_or(Path::new("."));
     // Written beside and linked into place: the file is never there without its content, and it is

@@ -1,11 +1,12 @@
 use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use callgate_wire::{Method, RawJson, RpcError, Version, code};
 use serde::Serialize;
 
-/// Why a request failed: what happened, whose fault it was, and whether to try again.
+/// Failure of a request: its kind, its origin, and whether a retry is safe.
 ///
 /// A failure inside a tool is not an error but a result with `isError: true`.
 #[derive(Debug)]
@@ -16,15 +17,19 @@ struct Inner {
     kind: Kind,
     origin: Origin,
     retry: Retry,
+    retry_after: Option<Duration>,
     message: String,
+    /// Code in place of the one that the kind stands for.
+    code: Option<i64>,
     data: Option<RawJson>,
     /// The error of the upstream as it came.
     raw: Option<RawJson>,
     source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
-/// What happened.
+/// Kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Kind {
     /// The message is not JSON.
     Parse,
@@ -40,8 +45,16 @@ pub enum Kind {
     MissingCapability,
     /// The server does not speak the revision of the request.
     UnsupportedVersion,
-    /// Too much is going on already.
+    /// Too many requests are in flight already.
     Busy,
+    /// A rule forbids the request.
+    Denied,
+    /// The caller has used up its share; see [`Error::retry_after`].
+    RateLimited,
+    /// The request waits for the approval of a person.
+    ApprovalRequired,
+    /// A failure with a code of its own; see [`Error::custom`].
+    Custom,
     /// The peer answered with an error of its own.
     Rpc,
     /// The peer could not be started or reached.
@@ -58,23 +71,25 @@ pub enum Kind {
     Protocol,
     /// Input was asked for too often, or cannot be given.
     InputRequired,
-    /// We failed.
+    /// This process failed.
     Internal,
 }
 
-/// Whose fault it was.
+/// Party at fault.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Origin {
-    /// The request cannot be served as it is.
+    /// The caller: the request cannot be served as it is.
     Caller,
-    /// The failure is ours.
+    /// This process.
     Here,
-    /// The failure is that of the server with this name.
+    /// The server with this name.
     Upstream(Arc<str>),
 }
 
-/// Whether the same request may be sent again.
+/// Safety of sending the same request again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Retry {
     /// The request may have had an effect, or would fail again.
     Never,
@@ -87,7 +102,13 @@ impl Error {
     #[must_use]
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         let origin = match kind {
-            Kind::Internal | Kind::Busy | Kind::InputRequired => Origin::Here,
+            Kind::Internal
+            | Kind::Busy
+            | Kind::InputRequired
+            | Kind::Denied
+            | Kind::RateLimited
+            | Kind::ApprovalRequired
+            | Kind::Custom => Origin::Here,
             Kind::Rpc
             | Kind::Connect
             | Kind::Unauthorized
@@ -101,7 +122,9 @@ impl Error {
             kind,
             origin,
             retry: Retry::Never,
+            retry_after: None,
             message: message.into(),
+            code: None,
             data: None,
             raw: None,
             source: None,
@@ -120,10 +143,49 @@ impl Error {
         Self::new(Kind::InvalidParams, message)
     }
 
-    /// We failed.
+    /// This process failed.
     #[must_use]
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(Kind::Internal, message)
+    }
+
+    /// A rule forbids the request; the caller reads `message`.
+    #[must_use]
+    pub fn denied(message: impl Into<String>) -> Self {
+        Self::new(Kind::Denied, message).with_encoded_data(&Reason {
+            reason: "denied",
+            retry_after_ms: None,
+        })
+    }
+
+    /// The caller has used up its share, and may try again after `retry_after`.
+    #[must_use]
+    pub fn rate_limited(retry_after: Duration) -> Self {
+        let message = "Rate limit exceeded. Please try again later.";
+        let milliseconds = u64::try_from(retry_after.as_millis()).unwrap_or(u64::MAX);
+        let error = Self::new(Kind::RateLimited, message).with_encoded_data(&Reason {
+            reason: "rate_limited",
+            retry_after_ms: Some(milliseconds),
+        });
+        error.with_retry_after(retry_after).retry_safe()
+    }
+
+    /// The request waits for the approval of a person; `message` says how to give it.
+    #[must_use]
+    pub fn approval_required(message: impl Into<String>) -> Self {
+        let error = Self::new(Kind::ApprovalRequired, message).with_encoded_data(&Reason {
+            reason: "approval_required",
+            retry_after_ms: None,
+        });
+        error.retry_safe()
+    }
+
+    /// A failure with a JSON-RPC code of its own, which is not the fault of an upstream.
+    #[must_use]
+    pub fn custom(code: i64, message: impl Into<String>) -> Self {
+        let mut error = Self::new(Kind::Custom, message);
+        error.0.code = Some(code);
+        error
     }
 
     /// The request needs capabilities, given as a `ClientCapabilities` object.
@@ -187,7 +249,14 @@ impl Error {
         self
     }
 
-    /// The same error with more for the caller to read.
+    /// The same error, which may be gone after this time.
+    #[must_use]
+    pub fn with_retry_after(mut self, retry_after: Duration) -> Self {
+        self.0.retry_after = Some(retry_after);
+        self
+    }
+
+    /// The same error with `data` for the caller to read.
     #[must_use]
     pub fn with_data(mut self, data: RawJson) -> Self {
         self.0.data = Some(data);
@@ -201,7 +270,16 @@ impl Error {
         self
     }
 
-    /// The same error for one more of those who waited for what failed.
+    /// The same failure, told in another code and other words.
+    pub(crate) fn recoded(mut self, code: i64, message: String, data: Option<RawJson>) -> Self {
+        self.0.code = Some(code);
+        self.0.message = message;
+        self.0.data = data;
+        self.0.raw = None;
+        self
+    }
+
+    /// A copy for another request that waited for the same operation.
     #[cfg(feature = "http-client")]
     pub(crate) fn shared(&self) -> Self {
         let inner = &self.0;
@@ -209,6 +287,8 @@ impl Error {
             kind: inner.kind,
             origin: inner.origin.clone(),
             retry: inner.retry,
+            retry_after: inner.retry_after,
+            code: inner.code,
             message: inner.message.clone(),
             data: inner.data.clone(),
             raw: inner.raw.clone(),
@@ -221,25 +301,31 @@ impl Error {
         self.with_data(data)
     }
 
-    /// What happened.
+    /// The kind of failure.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.0.kind
     }
 
-    /// Whose fault it was.
+    /// The party at fault.
     #[must_use]
     pub fn origin(&self) -> &Origin {
         &self.0.origin
     }
 
-    /// Whether the same request may be sent again.
+    /// Safety of sending the same request again.
     #[must_use]
     pub fn retry(&self) -> Retry {
         self.0.retry
     }
 
-    /// More for the caller to read.
+    /// Time after which a retry may succeed, where it is known.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.0.retry_after
+    }
+
+    /// The `data` of the JSON-RPC error.
     #[must_use]
     pub fn data(&self) -> Option<&RawJson> {
         self.0.data.as_ref()
@@ -256,6 +342,7 @@ impl Error {
     pub fn code(&self) -> i64 {
         let upstream = || self.0.raw.as_ref()?.get("code")?.decode().ok();
         match self.0.kind {
+            _ if let Some(code) = self.0.code => code,
             Kind::Parse => code::PARSE_ERROR,
             Kind::InvalidRequest => code::INVALID_REQUEST,
             Kind::MethodNotFound => code::METHOD_NOT_FOUND,
@@ -263,11 +350,22 @@ impl Error {
             Kind::HeaderMismatch => code::HEADER_MISMATCH,
             Kind::MissingCapability => code::MISSING_REQUIRED_CLIENT_CAPABILITY,
             Kind::UnsupportedVersion => code::UNSUPPORTED_PROTOCOL_VERSION,
-            Kind::Busy => code::RATE_LIMITED,
+            Kind::Busy | Kind::RateLimited => code::RATE_LIMITED,
+            Kind::Denied => code::DENIED,
+            Kind::ApprovalRequired => code::APPROVAL_REQUIRED,
             Kind::Rpc => upstream().unwrap_or(code::INTERNAL_ERROR),
             _ => code::INTERNAL_ERROR,
         }
     }
+}
+
+/// The `data` of an error that a policy raises.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Reason {
+    reason: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_ms: Option<u64>,
 }
 
 impl fmt::Display for Error {
@@ -279,5 +377,51 @@ impl fmt::Display for Error {
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.0.source.as_deref().map(|source| source as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_of_a_policy_say_what_the_caller_may_do() {
+        let check = |error: Error, kind, code, data: &str, retry| {
+            let origin = Origin::Here;
+            assert_eq!((error.kind(), error.code()), (kind, code));
+            assert_eq!((error.origin(), error.retry()), (&origin, retry));
+            assert_eq!(error.data().map_or("", RawJson::as_str), data);
+        };
+        check(
+            Error::denied("rule 3"),
+            Kind::Denied,
+            40300,
+            r#"{"reason":"denied"}"#,
+            Retry::Never,
+        );
+        let limited = Error::rate_limited(Duration::from_millis(1500));
+        assert_eq!(limited.retry_after(), Some(Duration::from_millis(1500)));
+        check(
+            limited,
+            Kind::RateLimited,
+            42900,
+            r#"{"reason":"rate_limited","retryAfterMs":1500}"#,
+            Retry::Safe,
+        );
+        check(
+            Error::approval_required("run `callgate approve 7`"),
+            Kind::ApprovalRequired,
+            42800,
+            r#"{"reason":"approval_required"}"#,
+            Retry::Safe,
+        );
+        let data = RawJson::string("more");
+        check(
+            Error::custom(-32050, "no").with_data(data),
+            Kind::Custom,
+            -32050,
+            r#""more""#,
+            Retry::Never,
+        );
     }
 }

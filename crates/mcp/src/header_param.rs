@@ -4,24 +4,25 @@ use std::sync::Arc;
 use callgate_wire::header::{PARAM_PREFIX, decode_value, encode_value};
 use callgate_wire::{Kind, LoneSurrogate, RawJson};
 
-/// A tool parameter that HTTP requests mirror in a header of their own.
-///
-/// The input schema of the tool says so with `x-mcp-header`.
+/// Tool parameter that HTTP requests mirror in a header, as `x-mcp-header` in the tool's input schema
+/// demands.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HeaderParam {
-    /// The whole name of the header in lower case, for example `mcp-param-region`.
+    /// Whole name of the header in lower case, for example `mcp-param-region`.
     pub header: String,
-    /// Where the value stands in the arguments.
+    /// Path of the value in the arguments.
     pub path: Vec<String>,
 }
 
-/// Finds the parameters of a tool that requests mirror in headers; `None` for an unknown tool.
+/// Lookup of the header parameters of a tool by its name; `None` for an unknown tool.
 pub type HeaderParams = Arc<dyn Fn(&str) -> Option<Arc<[HeaderParam]>> + Send + Sync>;
 
-/// Why the `x-mcp-header` annotations of a tool make the tool unusable over HTTP.
+/// Invalid `x-mcp-header` annotation, which makes its tool unusable over HTTP.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum HeaderParamError {
-    /// The annotation is not a string that can stand in a header name.
+    /// The annotation is not a string that is allowed in a header name.
     #[error("`x-mcp-header` of `{path}` must be a header token, not {annotation}")]
     NotAToken {
         /// The annotated parameter.
@@ -41,29 +42,44 @@ pub enum HeaderParamError {
         /// The name of the header.
         header: String,
     },
-    /// The annotation stands where no single argument can be found for it.
-    #[error("`x-mcp-header` stands under `{keyword}`, not on a property")]
+    /// The annotation is not on a property, so that it belongs to no single argument.
+    #[error("`x-mcp-header` is under `{keyword}`, not on a property")]
     Unreachable {
-        /// What the annotation stands under.
+        /// Schema keyword that contains the annotation.
         keyword: String,
     },
-    /// The name of a property has no text.
+    /// The name of a property has half a surrogate pair, so that it is no text.
     #[error(transparent)]
     Name(#[from] LoneSurrogate),
 }
 
 impl HeaderParam {
+    /// Makes a parameter with the lower-case name of its header and its path in the arguments.
+    pub fn new(
+        header: impl Into<String>,
+        path: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Self {
+        Self {
+            header: header.into(),
+            path: path.into_iter().map(Into::into).collect(),
+        }
+    }
+
     /// Finds the annotated parameters in the input schema of a tool.
     ///
     /// # Errors
-    /// Says what is wrong with an annotation; a single one makes the whole tool invalid.
+    /// An annotation is invalid; a single one makes the whole tool invalid.
     pub fn find_all(input_schema: &RawJson) -> Result<Vec<Self>, HeaderParamError> {
         let mut found = Vec::new();
-        walk(input_schema, &Place::Property(Vec::new()), &mut found)?;
+        walk(
+            input_schema,
+            &SchemaLocation::Property(Vec::new()),
+            &mut found,
+        )?;
         Ok(found)
     }
 
-    /// The value to mirror: the argument at the path, unless it is `null`.
+    /// Returns the value to mirror: the argument at the path, unless it is `null`.
     #[must_use]
     pub fn value(&self, arguments: &RawJson) -> Option<RawJson> {
         self.path
@@ -72,13 +88,14 @@ impl HeaderParam {
             .filter(|value| value.kind() != Kind::Null)
     }
 
-    /// How `value` travels in the header; `None` where it is of no type that can.
+    /// Encodes `value` for the header; `None` if its type or value cannot be in one.
     #[must_use]
     pub fn encode(value: &RawJson) -> Option<String> {
         plain_text(value).map(|text| encode_value(&text).into_owned())
     }
 
-    /// Whether the text of a header says the same as `value`; numbers are compared as numbers.
+    /// Returns whether a header mirrors `value`. Numbers are compared as numbers: clients differ in
+    /// how they write them.
     #[must_use]
     pub fn agrees(header: &str, value: &RawJson) -> bool {
         let Ok(header) = decode_value(header) else {
@@ -95,50 +112,51 @@ impl HeaderParam {
 
 const ANNOTATION: &str = "x-mcp-header";
 
-/// The largest integer that every JSON reader holds exactly.
+/// Largest integer that every JSON reader holds exactly: 2^53 - 1.
 const MAX_SAFE: f64 = 9_007_199_254_740_991.0;
 
-/// How a schema was reached.
-enum Place {
-    /// Through `properties` alone, by these names.
+/// Location of a subschema in the input schema.
+enum SchemaLocation {
+    /// Below `properties` only, with these names.
     Property(Vec<String>),
-    /// Through this other keyword, so that it may apply to no argument or to many.
-    Elsewhere(String),
+    /// Below this other keyword, so that it may apply to no argument or to many.
+    Keyword(String),
 }
 
-impl Place {
-    /// The place of the property `name` of the schema here.
+impl SchemaLocation {
+    /// Returns the location of the property `name` of the schema here.
     fn property(&self, name: Cow<'_, str>) -> Self {
         match self {
             Self::Property(path) => {
                 Self::Property(path.iter().cloned().chain([name.into_owned()]).collect())
             }
-            Self::Elsewhere(keyword) => Self::Elsewhere(keyword.clone()),
+            Self::Keyword(keyword) => Self::Keyword(keyword.clone()),
         }
     }
 }
 
-/// Visits a schema and the schemas in it; the depth is that of the text, which is bounded.
+/// Visits a schema and its subschemas. The recursion is as deep as the JSON, whose depth is limited
+/// where it is parsed.
 fn walk(
     schema: &RawJson,
-    place: &Place,
+    location: &SchemaLocation,
     found: &mut Vec<HeaderParam>,
 ) -> Result<(), HeaderParamError> {
     for member in schema.members() {
         let value = schema.value_of(&member);
         let keyword = member.key()?;
         match keyword.as_ref() {
-            ANNOTATION => found.push(annotated(schema, place, &value, found)?),
+            ANNOTATION => found.push(annotated(schema, location, &value, found)?),
             "properties" => {
                 for property in value.members() {
-                    let place = place.property(property.key()?);
-                    walk(&value.value_of(&property), &place, found)?;
+                    let location = location.property(property.key()?);
+                    walk(&value.value_of(&property), &location, found)?;
                 }
             }
             "patternProperties" | "dependentSchemas" | "$defs" | "definitions" => {
-                let elsewhere = Place::Elsewhere(keyword.into_owned());
+                let location = SchemaLocation::Keyword(keyword.into_owned());
                 for named in value.members() {
-                    walk(&value.value_of(&named), &elsewhere, found)?;
+                    walk(&value.value_of(&named), &location, found)?;
                 }
             }
             "items"
@@ -156,10 +174,10 @@ fn walk(
             | "if"
             | "then"
             | "else" => {
-                let elsewhere = Place::Elsewhere(keyword.into_owned());
-                walk(&value, &elsewhere, found)?;
+                let location = SchemaLocation::Keyword(keyword.into_owned());
+                walk(&value, &location, found)?;
                 for element in value.elements() {
-                    walk(&element, &elsewhere, found)?;
+                    walk(&element, &location, found)?;
                 }
             }
             _ => {}
@@ -168,21 +186,21 @@ fn walk(
     Ok(())
 }
 
-/// The parameter that an annotation on `schema` makes.
+/// Checks the annotation of `schema` and returns its parameter.
 fn annotated(
     schema: &RawJson,
-    place: &Place,
+    location: &SchemaLocation,
     annotation: &RawJson,
     found: &[HeaderParam],
 ) -> Result<HeaderParam, HeaderParamError> {
-    let path = match place {
-        Place::Property(path) if !path.is_empty() => path,
-        Place::Property(_) => {
+    let path = match location {
+        SchemaLocation::Property(path) if !path.is_empty() => path,
+        SchemaLocation::Property(_) => {
             return Err(HeaderParamError::Unreachable {
                 keyword: "the root".to_owned(),
             });
         }
-        Place::Elsewhere(keyword) => {
+        SchemaLocation::Keyword(keyword) => {
             return Err(HeaderParamError::Unreachable {
                 keyword: keyword.clone(),
             });
@@ -208,13 +226,10 @@ fn annotated(
     if found.iter().any(|other| other.header == header) {
         return Err(HeaderParamError::Repeated { header });
     }
-    Ok(HeaderParam {
-        header,
-        path: path.clone(),
-    })
+    Ok(HeaderParam::new(header, path))
 }
 
-/// Whether `name` is a token of RFC 9110.
+/// Returns whether `name` is a token of RFC 9110.
 fn is_token(name: &str) -> bool {
     !name.is_empty()
         && name
@@ -222,7 +237,7 @@ fn is_token(name: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
-/// The text of a string, a boolean or an integer.
+/// Returns the text of a string, a boolean or an integer.
 fn plain_text(value: &RawJson) -> Option<Cow<'_, str>> {
     match value.kind() {
         Kind::String => value.text(),
@@ -232,8 +247,9 @@ fn plain_text(value: &RawJson) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The integer that a JSON number stands for, if every reader agrees on it.
+/// Returns the value of a JSON number if it is an integer that every JSON reader holds exactly.
 fn safe_integer(text: &str) -> Option<i64> {
+    // Header text comes from the peer: no white space, sign or hexadecimal that a parser tolerates.
     let first = text.bytes().next()?;
     let last = text.bytes().next_back()?;
     if !(first == b'-' || first.is_ascii_digit()) || !last.is_ascii_digit() {
@@ -383,7 +399,7 @@ mod tests {
             assert_eq!(
                 found(&schema),
                 Err(format!(
-                    "`x-mcp-header` stands under `{keyword}`, not on a property"
+                    "`x-mcp-header` is under `{keyword}`, not on a property"
                 )),
                 "{schema}"
             );
@@ -392,10 +408,7 @@ mod tests {
 
     #[test]
     fn only_a_value_that_is_there_is_mirrored() {
-        let param = HeaderParam {
-            header: "mcp-param-limit".to_owned(),
-            path: vec!["options".to_owned(), "limit".to_owned()],
-        };
+        let param = HeaderParam::new("mcp-param-limit", ["options", "limit"]);
         for (arguments, value) in [
             (r#"{"options":{"limit":5}}"#, Some("5")),
             (r#"{"options":{"limit":""}}"#, Some(r#""""#)),

@@ -1,12 +1,13 @@
-//! Speak MCP: one trait that every server, client and relay implements, and the transports.
+//! The Model Context Protocol (MCP) for clients, servers and everything between them.
+//!
+//! A server is a [`Router`] of plain async functions. A client is a [`Client`] over any
+//! [`Service`]: a server at a URL ([`Remote`]), a child process ([`Process`]), or a router in the
+//! same process. All of them speak every revision of the protocol.
 //!
 //! ```
 //! use std::sync::Arc;
 //!
-//! use callgate_mcp::client::Client;
-//! use callgate_mcp::router::{Json, Router};
-//! use callgate_mcp::transport::memory;
-//! use callgate_mcp::wire::implementation::Implementation;
+//! use callgate_mcp::{Client, Error, Implementation, Json, Router};
 //!
 //! #[derive(serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 //! struct Add {
@@ -24,12 +25,10 @@
 //! }
 //!
 //! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), callgate_mcp::Error> {
+//! # async fn main() -> Result<(), Error> {
 //! let server = Router::new(Implementation::new("calculator", "1.0")).tool("add", "Adds", add);
-//! let (connection, serving) = memory::pair(Arc::new(server));
-//! tokio::spawn(serving);
-//!
-//! let client = Client::builder(Arc::new(connection)).build();
+//! // `stdio::serve(Arc::new(server))` or `http_server::Listener` would serve it to other programs.
+//! let client = Client::builder(Arc::new(server)).build();
 //! let result = client.call_tool("add", &Add { a: 2, b: 3 }).await?;
 //! let sum = result.structured_content.expect("the tool has an output schema");
 //! assert_eq!(sum.as_str(), r#"{"sum":5}"#);
@@ -38,36 +37,65 @@
 //! ```
 //!
 //! # Layout
-//! - [`Service`]: answers MCP requests. Read [`service`](Service) first; all else composes it.
-//! - [`Error`]: what failed, whose fault it was, and whether a retry is safe.
-//! - [`Notifier`]: the bounded sink for the notifications of one request.
-//! - `server`: from a message to a call and back to a message.
-//! - `seal`: what clients carry for us between the rounds of a request.
+//! - [`Service`], [`Call`], [`Cx`], [`Reply`]: the trait that everything implements, and the types
+//!   that pass through it. Read them first.
+//! - [`Error`]: the kind of a failure, the party at fault, and the safety of a retry.
+//! - [`Notifier`]: bounded sink for the notifications of one request.
 //! - [`router`]: a typed server, where a tool is a plain async function.
 //! - [`client`]: a typed client over any service.
-//! - [`transport`]: stdio, child processes, Streamable HTTP and in-memory pairs.
-//! - [`legacy`]: the revisions before 2026-07-28. [`upstream`]: servers of any revision.
+//! - [`upstream`]: servers of any revision at a URL, as a child process or on streams; this is what a
+//!   client, a hub or a relay connects with.
+//! - [`layer`]: services around a service: timeout, input rounds, progress filter, panic guard.
+//! - [`transport`]: serving over [`stdio`] and Streamable HTTP ([`http_server`]), [`memory`] pairs, and
+//!   the transports of the newest revision that `upstream` uses.
+//! - [`seal`], [`subscribers`], [`schema`]: sealed request state, publishing of changes, JSON Schemas.
+//! - `server`: from a message to a call and back to a message.
+//! - `legacy`: the revisions before 2026-07-28, translated.
+//!
+//! # Features
+//! - `http-client`, `http-server`, `server-tls` (default): Streamable HTTP, with TLS and HTTP/2.
+//! - `legacy` (default): the revisions before 2026-07-28, on both sides.
+//! - `schema`: checks arguments and results against any JSON Schema.
 //!
 //! # Invariants
 //! - Dropping the future of a call cancels it, here and at the peer.
-//! - A service speaks to its caller in the caller's terms: the progress token of the params, the
-//!   id of the [`Cx`]. Each hop has ids of its own.
-//! - Every queue is bounded, and nobody who reads from a peer waits for a consumer.
+//! - Each hop has ids of its own. A service reports to its caller under the caller's progress token
+//!   and the id of the [`Cx`].
+//! - Every queue is bounded, and reading from a peer never waits for a consumer.
 
 pub mod client;
 mod error;
 mod header_param;
-pub mod legacy;
+pub mod layer;
+mod legacy;
 mod notifier;
+mod percent;
 pub mod router;
-mod seal;
+pub mod schema;
+pub mod seal;
 mod server;
 mod service;
+pub mod subscribers;
 pub mod transport;
 pub mod upstream;
 
 pub use callgate_wire as wire;
+pub use callgate_wire::content::Content;
+pub use callgate_wire::implementation::Implementation;
+pub use callgate_wire::{Id, Method, Notification, RawJson, Version};
+pub use client::{CallOptions, Client};
 pub use error::{Error, Kind, Origin, Retry};
 pub use header_param::{HeaderParam, HeaderParamError, HeaderParams};
 pub use notifier::{Notifications, Notifier};
-pub use service::{BoxFuture, Call, Caller, Cx, PeerInfo, Reply, Service};
+pub use router::{Elicited, Json, RequestCx, Router, ToolError, with};
+pub use server::SessionLimits;
+pub use service::{
+    BoxFuture, Call, Caller, Cx, Extensions, PeerInfo, Principal, Reply, Service, Source,
+    TraceContext, TransportKind,
+};
+#[cfg(feature = "http-server")]
+pub use transport::http::server as http_server;
+pub use transport::{memory, stdio};
+pub use upstream::{ChildConfig, Process};
+#[cfg(feature = "http-client")]
+pub use upstream::{HttpConfig, Remote};

@@ -1,19 +1,24 @@
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
-use callgate_wire::Notification;
+use callgate_wire::{Notification, method};
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
-/// The bounded sink for the notifications of one request.
+/// Bounded queue for the notifications of one request: the sending end.
 ///
-/// Clones share the queue. What is sent after the request has ended goes nowhere.
+/// Clones share the queue. Notifications that are sent after the request has ended are dropped.
 #[derive(Debug, Clone)]
 pub struct Notifier {
     queue: Option<Arc<Queue>>,
+    without_progress: bool,
+    activity: Option<Arc<Activity>>,
 }
 
-/// The receiving end of a [`Notifier`].
+/// Receiving end of a [`Notifier`].
 #[derive(Debug)]
 pub struct Notifications {
     queue: Arc<Queue>,
@@ -22,16 +27,16 @@ pub struct Notifications {
 #[derive(Debug)]
 struct Queue {
     capacity: usize,
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     room: Notify,
 }
 
-/// The most bytes that wait in one queue; a single notification may have more.
-const MOST_BYTES: usize = 8 * 1024 * 1024;
+/// Maximum unread bytes of one queue; a single notification may have more.
+const MAX_BYTES: usize = 8 * 1024 * 1024;
 
 #[derive(Debug, Default)]
-struct State {
-    waiting: VecDeque<Notification>,
+struct QueueState {
+    unread: VecDeque<Notification>,
     bytes: usize,
     reader: Option<Waker>,
     dropped: u64,
@@ -39,8 +44,8 @@ struct State {
 }
 
 impl Notifier {
-    /// A sink that holds up to `capacity` notifications, or up to 8 MiB of them, and its receiving
-    /// end. There is always room for one.
+    /// Makes a queue for up to `capacity` notifications and up to 8 MiB, and returns both ends.
+    /// There is always room for one notification.
     #[must_use]
     pub fn channel(capacity: usize) -> (Self, Notifications) {
         let queue = Arc::new(Queue {
@@ -51,24 +56,69 @@ impl Notifier {
         (
             Self {
                 queue: Some(queue.clone()),
+                ..Self::disabled()
             },
             Notifications { queue },
         )
     }
 
-    /// A sink that nobody reads.
+    /// Makes a notifier that drops all notifications.
     #[must_use]
     pub fn disabled() -> Self {
-        Self { queue: None }
+        Self {
+            queue: None,
+            without_progress: false,
+            activity: None,
+        }
     }
 
-    /// Sends a notification, waiting while the queue is full. Dropping the future sends nothing.
+    /// Returns a notifier of the same queue that drops progress notifications.
+    #[must_use]
+    pub(crate) fn without_progress(&self) -> Self {
+        Self {
+            without_progress: true,
+            ..self.clone()
+        }
+    }
+
+    /// Returns a notifier of the same queue that records progress in `activity`, and in those that
+    /// already observe it.
+    #[must_use]
+    pub(crate) fn observed_by(&self, activity: &Arc<Activity>) -> Self {
+        if let Some(outer) = &self.activity {
+            // The first layer to observe a request sets this; each layer does so once.
+            let _ = activity.outer.set(outer.clone());
+        }
+        Self {
+            activity: Some(activity.clone()),
+            ..self.clone()
+        }
+    }
+
+    /// Records progress, and returns the queue if the notification is to be sent.
+    fn admit(&self, notification: &Notification) -> Option<&Arc<Queue>> {
+        if (self.without_progress || self.activity.is_some())
+            && notification.method.as_str() == method::NOTIFICATIONS_PROGRESS
+        {
+            if let Some(activity) = &self.activity {
+                activity.note();
+            }
+            if self.without_progress {
+                return None;
+            }
+        }
+        self.queue.as_ref()
+    }
+
+    /// Sends a notification; waits while the queue is full. Dropping the future sends nothing.
     pub async fn send(&self, notification: Notification) {
-        let Some(queue) = &self.queue else { return };
+        let Some(queue) = self.admit(&notification) else {
+            return;
+        };
         loop {
             let room = queue.room.notified();
             tokio::pin!(room);
-            // Registered before the look at the queue, so that no wake-up is missed.
+            // Registered before the queue is checked: room that is made in between wakes it too.
             room.as_mut().enable();
             {
                 let mut state = queue.state();
@@ -84,11 +134,14 @@ impl Notifier {
         }
     }
 
-    /// Sends a notification without waiting: when the queue is full, the oldest one makes way.
+    /// Sends a notification without waiting: if the queue is full, the oldest ones are dropped.
     ///
-    /// This is for readers that must never wait for a consumer.
+    /// A task that reads from a peer uses this: if it waited for a slow consumer, it would hold up
+    /// the replies to all other requests.
     pub fn offer(&self, notification: Notification) {
-        let Some(queue) = &self.queue else { return };
+        let Some(queue) = self.admit(&notification) else {
+            return;
+        };
         let mut state = queue.state();
         if state.closed {
             return;
@@ -96,18 +149,60 @@ impl Notifier {
         while !state.has_room(queue.capacity, &notification) {
             state.pop();
             state.dropped += 1;
+            // At the 1st, 2nd, 4th, 8th and so on, so that a flood does not flood the log.
+            if state.dropped.is_power_of_two() {
+                let dropped = state.dropped;
+                tracing::warn!(
+                    dropped,
+                    "dropped notifications: the caller reads too slowly"
+                );
+            }
         }
         state.push(notification);
     }
 }
 
+/// Time of the last progress of one request, for a layer that limits its silence.
+#[derive(Debug)]
+pub(crate) struct Activity {
+    start: Instant,
+    /// Milliseconds since the start.
+    last: AtomicU64,
+    /// Activity of the layer around this one, which limits the same request.
+    outer: OnceLock<Arc<Activity>>,
+}
+
+impl Activity {
+    pub(crate) fn new(start: Instant) -> Self {
+        Self {
+            start,
+            last: AtomicU64::new(0),
+            outer: OnceLock::new(),
+        }
+    }
+
+    /// Records that the request made progress now.
+    pub(crate) fn note(&self) {
+        let elapsed = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.last.store(elapsed, Ordering::Relaxed);
+        if let Some(outer) = self.outer.get() {
+            outer.note();
+        }
+    }
+
+    /// Returns the time of the last progress, or of the start.
+    pub(crate) fn last(&self) -> Instant {
+        self.start + Duration::from_millis(self.last.load(Ordering::Relaxed))
+    }
+}
+
 impl Notifications {
-    /// The next notification. Dropping the future loses nothing.
+    /// Waits for the next notification. Dropping the future loses nothing.
     pub async fn next(&mut self) -> Notification {
         std::future::poll_fn(|cx| self.poll_next(cx)).await
     }
 
-    /// The next notification, or a promise to wake `cx` when there is one.
+    /// Polls for the next notification.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Notification> {
         let mut state = self.queue.state();
         if let Some(notification) = state.pop() {
@@ -122,14 +217,14 @@ impl Notifications {
         Poll::Pending
     }
 
-    /// The next notification, if one is waiting.
+    /// Returns the next notification if one is unread.
     pub fn try_next(&mut self) -> Option<Notification> {
         let notification = self.queue.state().pop()?;
         self.queue.room.notify_one();
         Some(notification)
     }
 
-    /// How many notifications made way for newer ones.
+    /// Returns the number of notifications that were dropped to make room for newer ones.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.queue.state().dropped
@@ -140,35 +235,36 @@ impl Drop for Notifications {
     fn drop(&mut self) {
         let mut state = self.queue.state();
         state.closed = true;
-        state.waiting.clear();
+        state.unread.clear();
         drop(state);
+        // All of them: a sender that waits for room must see that the queue is closed.
         self.queue.room.notify_waiters();
     }
 }
 
 impl Queue {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, QueueState> {
         self.state
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
-impl State {
+impl QueueState {
     fn has_room(&self, capacity: usize, notification: &Notification) -> bool {
-        let fits = || self.bytes + size(notification) <= MOST_BYTES;
-        self.waiting.is_empty() || self.waiting.len() < capacity && fits()
+        let fits = || self.bytes + size(notification) <= MAX_BYTES;
+        self.unread.is_empty() || self.unread.len() < capacity && fits()
     }
 
     fn pop(&mut self) -> Option<Notification> {
-        let notification = self.waiting.pop_front()?;
+        let notification = self.unread.pop_front()?;
         self.bytes -= size(&notification);
         Some(notification)
     }
 
     fn push(&mut self, notification: Notification) {
         self.bytes += size(&notification);
-        self.waiting.push_back(notification);
+        self.unread.push_back(notification);
         if let Some(reader) = self.reader.take() {
             reader.wake();
         }
@@ -183,7 +279,6 @@ fn size(notification: &Notification) -> usize {
 mod tests {
     use super::*;
     use callgate_wire::{Method, RawJson};
-    use std::time::Duration;
     use tokio::time::timeout;
 
     fn numbered(number: u32) -> Notification {
@@ -226,7 +321,7 @@ mod tests {
     #[tokio::test]
     async fn bytes_are_bounded_too_but_one_notification_always_fits() {
         let large = |number: u32| Notification {
-            params: RawJson::string(&"x".repeat(MOST_BYTES / 2)),
+            params: RawJson::string(&"x".repeat(MAX_BYTES / 2)),
             ..numbered(number)
         };
         let (notifier, mut notifications) = Notifier::channel(0);

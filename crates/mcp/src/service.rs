@@ -1,13 +1,32 @@
+//! The trait that every server, client and relay implements, and the types that pass through it.
+//!
+//! # Layout
+//! - [`Service`], [`Call`], [`Cx`], [`Reply`]: here.
+//! - `caller`: [`Caller`] and [`Principal`], the verified identity; [`Source`], the origin.
+//! - `peer`: [`PeerInfo`], the unverified claims in `_meta`.
+//! - `trace`, `extensions`: trace context, and values that layers attach.
+
+mod caller;
+mod extensions;
+mod peer;
+mod trace;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use callgate_wire::logging::LogLevel;
-use callgate_wire::{Id, Method, RawJson, Splice, Version, meta};
+use callgate_wire::result::ResultType;
+use callgate_wire::{Id, Method, RawJson, Splice, SpliceError, Version, meta};
 use tokio::time::Instant;
 
 use crate::error::Error;
 use crate::notifier::Notifier;
+
+pub use caller::{Caller, Principal, Source, TransportKind};
+pub use extensions::Extensions;
+pub use peer::PeerInfo;
+pub(crate) use peer::PeerMeta;
+pub use trace::TraceContext;
 
 /// Answers MCP requests. Servers, clients, hubs and gateways are all services.
 pub trait Service: Send + Sync + 'static {
@@ -19,179 +38,186 @@ pub trait Service: Send + Sync + 'static {
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// One request on its way to a [`Service`].
+///
+/// The params can be replaced and edited, but only through the methods here: they keep the
+/// [`PeerInfo`] equal to the `_meta` that the service below receives, so that a decision made from
+/// one is true of the other.
 #[derive(Debug, Clone)]
 pub struct Call {
-    /// What is asked.
+    /// Method of the request.
     pub method: Method,
-    /// The parameters as they came, `_meta` included; always an object.
-    pub params: RawJson,
-    /// Who asks, and how to reach them while the call runs.
+    params: RawJson,
+    /// Context of the request: its caller, its origin and the way back while it runs.
     pub cx: Cx,
 }
 
-/// The surroundings of a [`Call`].
+/// Context of a [`Call`].
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Cx {
-    /// The id of the request on the hop it came by; subscriptions are named after it.
+    /// Id of the request on the hop it came by; subscriptions are named after it.
     pub id: Id,
-    /// The authority the request acts with.
+    /// Authority that the request acts with.
     pub caller: Caller,
-    /// What the peer says of itself in this request.
-    pub peer: Arc<PeerInfo>,
-    /// Where notifications about this request go.
+    /// Transport, address and conversation that the request came by.
+    pub source: Source,
+    /// Sink for the notifications of this request.
     pub notify: Notifier,
-    /// When the caller stops waiting.
+    /// Time at which the caller stops waiting.
     pub deadline: Option<Instant>,
+    /// Values that layers attached.
+    pub extensions: Extensions,
+    peer: Arc<PeerInfo>,
+    /// Trace context of the HTTP headers, which counts where `_meta` has none.
+    trace_headers: Option<Arc<TraceContext>>,
 }
 
-/// The authority a request acts with, as the transport has verified it.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Caller {
-    /// The process that started us, or this process itself.
-    Local,
-    /// Somebody who did not have to say who they are.
-    Anonymous,
-    /// Somebody whose credentials were checked.
-    Principal(Arc<str>),
-}
-
-/// What a peer says of itself in one request. None of it is verified.
+/// Successful end of a request. The transport that reads a result decides which kind it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PeerInfo {
-    version: Version,
-    meta: PeerMeta,
-}
-
-/// The `_meta` of a request, and the members of it that say who asks and how.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PeerMeta {
-    whole: RawJson,
-    pub(crate) version: Option<RawJson>,
-    pub(crate) capabilities: Option<RawJson>,
-    client_info: Option<RawJson>,
-    pub(crate) log_level: Option<RawJson>,
-    progress_token: Option<RawJson>,
-}
-
-/// How a request ended well.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Reply {
     /// The result.
     Complete(RawJson),
-    /// The server needs input first: the caller answers by asking again.
+    /// An `InputRequiredResult`: the caller gives the input by sending the request again.
     InputRequired(RawJson),
+    /// A `CreateTaskResult`: the request goes on as a task.
+    Task(RawJson),
+    /// A result of a type that this crate does not know. Relays pass it on, clients refuse it.
+    Unknown(RawJson),
 }
 
-impl PeerInfo {
-    /// A peer that speaks `version` and sent `meta` as the `_meta` of its request.
+impl Call {
+    /// A call of `method`, which in this revision reads its context from the `_meta` of `params`.
     #[must_use]
-    pub fn new(version: Version, meta: RawJson) -> Self {
-        PeerMeta::read(meta).of(version)
+    pub fn new(method: Method, params: RawJson, cx: Cx) -> Self {
+        let mut call = Self { method, params, cx };
+        call.read_meta();
+        call
     }
 
-    /// The revision of the request.
-    #[must_use]
-    pub fn version(&self) -> Version {
-        self.version
+    /// A call whose `cx` was made from the `_meta` of `params` a moment ago.
+    pub(crate) fn of_read_meta(method: Method, params: RawJson, cx: Cx) -> Self {
+        Self { method, params, cx }
     }
 
-    /// The whole `_meta` of the request.
+    /// The parameters as they came, `_meta` included; always an object.
     #[must_use]
-    pub fn meta(&self) -> &RawJson {
-        &self.meta.whole
+    pub fn params(&self) -> &RawJson {
+        &self.params
     }
 
-    /// What the client can do; `{}` where it did not say.
-    #[must_use]
-    pub fn capabilities(&self) -> RawJson {
-        self.meta
-            .capabilities
-            .clone()
-            .unwrap_or_else(RawJson::empty_object)
+    /// Replaces the parameters, `_meta` included.
+    pub fn set_params(&mut self, params: RawJson) {
+        self.params = params;
+        self.read_meta();
     }
 
-    /// Whether the client declares the capability at `path`, for example `["elicitation", "url"]`.
-    #[must_use]
-    pub fn declares(&self, path: &[&str]) -> bool {
-        self.capabilities().at(path).is_some()
-    }
-
-    /// The name and version that the client goes by, for display only.
-    #[must_use]
-    pub fn client_info(&self) -> Option<RawJson> {
-        self.meta.client_info.clone()
-    }
-
-    /// The lowest level of log messages that the client wants, if it wants any.
+    /// Sets the value at `path` of the parameters, for example `["_meta", "traceparent"]`.
     ///
-    /// Servers refuse requests with levels that do not exist.
-    #[must_use]
-    pub fn log_level(&self) -> Option<LogLevel> {
-        self.meta.log_level.as_ref()?.decode().ok()
+    /// Everything else keeps its bytes. For several edits at once, make them with a [`Splice`] of
+    /// [`Self::params`] and give the outcome to [`Self::set_params`].
+    ///
+    /// # Errors
+    /// The path leads through a value that is no object. The call is unchanged then.
+    pub fn set(&mut self, path: &[&str], value: &RawJson) -> Result<(), SpliceError> {
+        let params = Splice::new(&self.params).set(path, value).finish()?;
+        self.set_params(params);
+        Ok(())
     }
 
-    /// The token that progress of this request is reported under, if the client wants any.
+    /// Takes the call apart.
     #[must_use]
-    pub fn progress_token(&self) -> Option<Id> {
-        let token = self.meta.progress_token.clone();
-        token.and_then(|token| Id::try_from(token).ok())
+    pub fn into_parts(self) -> (Method, RawJson, Cx) {
+        (self.method, self.params, self.cx)
+    }
+
+    fn read_meta(&mut self) {
+        let version = self.cx.peer.version();
+        self.cx.peer = Arc::new(PeerInfo::of_params(&self.params, version));
     }
 }
 
-impl PeerMeta {
-    const MEMBERS: [&str; 5] = [
-        meta::PROTOCOL_VERSION,
-        meta::CLIENT_CAPABILITIES,
-        meta::CLIENT_INFO,
-        meta::LOG_LEVEL,
-        meta::PROGRESS_TOKEN,
-    ];
-
-    pub(crate) fn read(whole: RawJson) -> Self {
-        let members = whole.pick(Self::MEMBERS);
-        Self::new(whole, members)
+impl Cx {
+    /// The context of a request that this process makes itself.
+    #[must_use]
+    pub fn new(id: Id) -> Self {
+        Self::of_peer(id, PeerInfo::new(Version::LATEST, RawJson::empty_object()))
     }
 
-    /// Finds the `_meta` of a request and the members `keys` beside it, in one pass over its
-    /// params: every request pays for this.
-    pub(crate) fn find<const N: usize>(
-        params: &RawJson,
-        keys: [&str; N],
-    ) -> (Option<Self>, [Option<RawJson>; N]) {
-        let (beside, whole, members) = params.pick_within(keys, "_meta", Self::MEMBERS);
-        let whole = whole.filter(RawJson::is_object);
-        (whole.map(|whole| Self::new(whole, members)), beside)
-    }
-
-    fn new(whole: RawJson, members: [Option<RawJson>; 5]) -> Self {
-        let [
-            version,
-            capabilities,
-            client_info,
-            log_level,
-            progress_token,
-        ] = members;
+    /// The context of a request whose `_meta` was read as `peer`.
+    pub(crate) fn of_peer(id: Id, peer: PeerInfo) -> Self {
         Self {
-            whole,
-            version,
-            capabilities,
-            client_info,
-            log_level,
-            progress_token,
+            id,
+            caller: Caller::Local,
+            source: Source::default(),
+            notify: Notifier::disabled(),
+            deadline: None,
+            extensions: Extensions::default(),
+            peer: Arc::new(peer),
+            trace_headers: None,
         }
     }
 
-    /// What the peer says of itself in a request of this revision.
-    pub(crate) fn of(self, version: Version) -> PeerInfo {
-        PeerInfo {
-            version,
-            meta: self,
+    /// Sets the authority that the request acts with.
+    #[must_use]
+    pub fn with_caller(mut self, caller: Caller) -> Self {
+        self.caller = caller;
+        self
+    }
+
+    /// Sets the origin of the request.
+    #[must_use]
+    pub fn with_source(mut self, source: Source) -> Self {
+        self.source = source;
+        self
+    }
+
+    /// Sets the sink for notifications.
+    #[must_use]
+    pub fn with_notifier(mut self, notify: Notifier) -> Self {
+        self.notify = notify;
+        self
+    }
+
+    /// Sets the trace context of the transport, which counts where `_meta` has none.
+    #[must_use]
+    pub fn with_trace_headers(mut self, trace: TraceContext) -> Self {
+        self.trace_headers = (!trace.is_empty()).then(|| Arc::new(trace));
+        self
+    }
+
+    /// Claims of the peer about itself, as the `_meta` of the params has them.
+    #[must_use]
+    pub fn peer(&self) -> &Arc<PeerInfo> {
+        &self.peer
+    }
+
+    /// The trace context: that of `_meta`, or else that of the HTTP headers.
+    ///
+    /// The two are never mixed, since a `tracestate` belongs to its `traceparent`.
+    #[must_use]
+    pub fn trace(&self) -> TraceContext {
+        let of_meta = TraceContext::of_meta(self.peer.meta());
+        match &self.trace_headers {
+            Some(headers) if of_meta.is_empty() => TraceContext::clone(headers),
+            _ => of_meta,
         }
     }
 }
 
 impl Reply {
-    /// How the subscription of the request `id` ends well.
+    /// Reads the kind of a result: the one place where this is decided.
+    #[must_use]
+    pub fn of_result(result: RawJson) -> Self {
+        match ResultType::of(&result) {
+            Ok(ResultType::Complete) => Self::Complete(result),
+            Ok(ResultType::InputRequired) => Self::InputRequired(result),
+            Ok(ResultType::Task) => Self::Task(result),
+            _ => Self::Unknown(result),
+        }
+    }
+
+    /// The regular end of the subscription that the request `id` opened.
     pub(crate) fn subscription_end(id: &Id) -> Self {
         let end = Splice::new(&RawJson::empty_object())
             .set(&["resultType"], &RawJson::string("complete"))
@@ -201,11 +227,25 @@ impl Reply {
         Self::Complete(end)
     }
 
-    /// The result, whatever kind it is.
+    /// The result of any kind.
+    #[must_use]
+    pub fn result(&self) -> &RawJson {
+        match self {
+            Self::Complete(result)
+            | Self::InputRequired(result)
+            | Self::Task(result)
+            | Self::Unknown(result) => result,
+        }
+    }
+
+    /// The result of any kind.
     #[must_use]
     pub fn into_result(self) -> RawJson {
         match self {
-            Self::Complete(result) | Self::InputRequired(result) => result,
+            Self::Complete(result)
+            | Self::InputRequired(result)
+            | Self::Task(result)
+            | Self::Unknown(result) => result,
         }
     }
 }
@@ -213,5 +253,82 @@ impl Reply {
 impl<S: Service + ?Sized> Service for Arc<S> {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
         S::call(self, call)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> RawJson {
+        serde_json::from_str(text).unwrap()
+    }
+
+    fn call(params: &str) -> Call {
+        Call::new(
+            Method::new("tools/call"),
+            json(params),
+            Cx::new(Id::number(1)),
+        )
+    }
+
+    #[test]
+    fn an_edit_of_the_params_is_an_edit_of_what_layers_see() {
+        let mut call = call(r#"{"name":"t","_meta":{"progressToken":1,"x":10000000000000000001}}"#);
+        assert_eq!(call.cx.peer().progress_token(), Some(Id::number(1)));
+        let path = &["_meta", "progressToken"];
+        call.set(path, &RawJson::string("p")).unwrap();
+        assert_eq!(
+            call.params().as_str(),
+            r#"{"name":"t","_meta":{"progressToken":"p","x":10000000000000000001}}"#
+        );
+        let token = call.cx.peer().progress_token().unwrap();
+        assert_eq!(token.as_raw().as_str(), r#""p""#);
+        assert_eq!(call.cx.peer().meta(), &call.params().get("_meta").unwrap());
+
+        call.set_params(json("{}"));
+        assert_eq!(call.cx.peer().progress_token(), None);
+        assert_eq!(call.cx.peer().meta().as_str(), "{}");
+    }
+
+    #[test]
+    fn a_failed_edit_changes_nothing() {
+        let mut call = call(r#"{"name":"t","_meta":{"progressToken":1}}"#);
+        assert!(call.set(&["name", "x"], &RawJson::string("p")).is_err());
+        assert_eq!(
+            call.params().as_str(),
+            r#"{"name":"t","_meta":{"progressToken":1}}"#
+        );
+        assert_eq!(call.cx.peer().progress_token(), Some(Id::number(1)));
+    }
+
+    #[test]
+    fn the_trace_of_the_metadata_comes_before_that_of_the_headers() {
+        let headers = || {
+            let [parent, state] = ["00-h", "h=1"].map(|text| Some(text.to_owned()));
+            TraceContext::new([parent, state, None])
+        };
+        let trace = |params: &str| {
+            let mut call = call(params);
+            call.cx = call.cx.with_trace_headers(headers());
+            call.cx.trace()
+        };
+        assert_eq!(trace("{}"), headers());
+        let of_meta = trace(r#"{"_meta":{"traceparent":"00-m","baggage":"a=b"}}"#);
+        let [parent, baggage] = ["00-m", "a=b"].map(|text| Some(text.to_owned()));
+        assert_eq!(of_meta, TraceContext::new([parent, None, baggage]));
+    }
+
+    #[test]
+    fn a_result_says_which_kind_of_reply_it_is() {
+        let check = |result: &str, expect: fn(RawJson) -> Reply| {
+            assert_eq!(Reply::of_result(json(result)), expect(json(result)));
+        };
+        check("{}", Reply::Complete);
+        check(r#"{"resultType":"complete"}"#, Reply::Complete);
+        check(r#"{"resultType":"input_required"}"#, Reply::InputRequired);
+        check(r#"{"resultType":"task"}"#, Reply::Task);
+        check(r#"{"resultType":"other"}"#, Reply::Unknown);
+        check(r#"{"resultType":7}"#, Reply::Unknown);
     }
 }

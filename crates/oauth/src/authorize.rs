@@ -1,4 +1,5 @@
-//! The request that a person answers in a browser (OAuth 2.1, section 4.1.1; RFC 7636; RFC 8707).
+//! Authorization request, which the user answers in a browser (OAuth 2.1, section 4.1.1; RFC 7636;
+//! RFC 8707).
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,48 +9,44 @@ use url::Url;
 use crate::metadata::{AuthorizationServer, MetadataError, ProtectedResource};
 use crate::{Challenge, Scopes, Secret};
 
-/// Refresh tokens are asked for with this scope where it exists.
+/// Scope that asks for a refresh token, where it exists.
 const OFFLINE_ACCESS: &str = "offline_access";
 
-/// What makes one login different from all others.
+/// Random values of one login.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Nonces {
-    /// Binds the code to whoever asked for it.
+pub(crate) struct Nonces {
+    /// PKCE verifier, which binds the code to this login.
     pub verifier: Secret,
-    /// Binds the redirect to the request.
+    /// OAuth state, which binds the redirect to this login.
     pub state: Secret,
 }
 
-/// What to ask for.
+/// Authorization request.
 #[derive(Clone, Copy, Debug)]
-pub struct AuthorizationRequest<'a> {
-    /// Whom to ask.
+pub(crate) struct AuthorizationRequest<'a> {
     pub server: &'a AuthorizationServer,
-    /// Who asks.
     pub client_id: &'a str,
-    /// Where the answer goes.
     pub redirect_uri: &'a str,
-    /// The server that the token is for.
+    /// Resource that the token is for.
     pub resource: &'a str,
-    /// What the token is for; empty leaves it to the authorization server.
+    /// Requested scopes; empty means the default ones of the authorization server.
     pub scopes: &'a Scopes,
-    /// The name of the key that the token will be bound to, if it will be.
+    /// Thumbprint of the DPoP key, if the token is to be bound.
     pub dpop_jkt: Option<&'a str>,
-    /// What makes this request unique.
     pub nonces: &'a Nonces,
 }
 
 impl Nonces {
-    /// Makes both of 32 bytes of randomness each.
-    pub fn new(verifier: [u8; 32], state: [u8; 32]) -> Self {
+    /// Encodes 32 random bytes each.
+    pub(crate) fn new(verifier: [u8; 32], state: [u8; 32]) -> Self {
         Self {
             verifier: Secret::new(URL_SAFE_NO_PAD.encode(verifier)),
             state: Secret::new(URL_SAFE_NO_PAD.encode(state)),
         }
     }
 
-    /// Takes the randomness from the system.
-    pub fn random() -> Result<Self, getrandom::Error> {
+    /// Takes random bytes from the system.
+    pub(crate) fn random() -> Result<Self, getrandom::Error> {
         let (mut verifier, mut state) = ([0; 32], [0; 32]);
         getrandom::fill(&mut verifier)?;
         getrandom::fill(&mut state)?;
@@ -62,8 +59,8 @@ impl Nonces {
 }
 
 impl AuthorizationRequest<'_> {
-    /// The address to open.
-    pub fn url(&self) -> Result<Url, MetadataError> {
+    /// URL of the authorization page.
+    pub(crate) fn url(&self) -> Result<Url, MetadataError> {
         let mut url = self.server.authorization_endpoint()?.clone();
         let mut query = url.query_pairs_mut();
         query
@@ -81,7 +78,7 @@ impl AuthorizationRequest<'_> {
             query.append_pair("dpop_jkt", thumbprint);
         }
         if self.scopes.contains(OFFLINE_ACCESS) {
-            // OpenID Connect ignores the scope of whoever does not ask for consent.
+            // OpenID Connect providers ignore `offline_access` without an explicit consent.
             query.append_pair("prompt", "consent");
         }
         drop(query);
@@ -89,11 +86,12 @@ impl AuthorizationRequest<'_> {
     }
 }
 
-/// Selects what to ask for: what the challenge says, else what the user configured, else what the resource lists.
+/// Selects the scopes: those of the challenge, else those of the user, else those of the resource
+/// metadata.
 ///
-/// Asking for nothing leaves it to the authorization server.
-/// `offline_access` joins if the authorization server offers it, but not alone, since that would replace its defaults.
-pub fn select_scopes(
+/// No scopes mean the default ones of the authorization server. `offline_access` is added if the
+/// authorization server offers it, but not alone, because that would replace the defaults.
+pub(crate) fn select_scopes(
     challenge: Option<&Challenge>,
     configured: Option<&Scopes>,
     resource: Option<&ProtectedResource>,
@@ -106,7 +104,7 @@ pub fn select_scopes(
     with_offline_access(&named, server)
 }
 
-/// What whoever knows best says to ask for, which is all where no person is asked: nobody goes offline then.
+/// Scopes without `offline_access`, for grants without a user: they need no refresh token.
 pub(crate) fn named_scopes(
     challenge: Option<&Challenge>,
     configured: Option<&Scopes>,

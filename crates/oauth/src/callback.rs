@@ -1,4 +1,4 @@
-//! What the browser brings back (OAuth 2.1, section 4.1.2; RFC 9207).
+//! Redirect of the browser after the authorization page (OAuth 2.1, section 4.1.2; RFC 9207).
 
 use subtle::ConstantTimeEq;
 use url::{Url, form_urlencoded};
@@ -6,30 +6,33 @@ use url::{Url, form_urlencoded};
 use crate::metadata::AuthorizationServer;
 use crate::{ProviderError, Secret};
 
-/// Says why a redirect gives no code.
+/// The redirect brings no code.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum CallbackError {
-    /// It answers no request of ours; the login goes on waiting.
-    #[error("the redirect answers no request of this login")]
+    /// The redirect belongs to another login; this one goes on waiting.
+    #[error("the redirect belongs to another login")]
     State,
     /// A parameter occurs twice, or there is neither a code nor an error.
     #[error("the redirect is malformed")]
     Malformed,
-    /// It does not come from the authorization server that was asked; nothing else in it counts.
+    /// The redirect comes from another authorization server (mix-up attack); the rest of it is
+    /// ignored.
     #[error("the redirect does not come from {expected}")]
     Issuer {
-        /// Who was asked.
+        /// Issuer that was asked.
         expected: String,
     },
-    /// The authorization server or the person said no.
+    /// The authorization server or the user refused.
     #[error("access was not granted: {0}")]
     Denied(#[source] ProviderError),
 }
 
-/// Takes the code out of a redirect to us: a whole URL, or the query of one.
+/// Extracts the code from a redirect URL, or from its query.
 ///
-/// The state is checked first, then who answers, and only then what the answer is.
-pub fn accept(
+/// The order of the checks matters: first the state, because any web page can send a browser here;
+/// then the issuer, because an error of the wrong issuer must not end the login; then the content.
+pub(crate) fn accept(
     redirect: &str,
     state: &Secret,
     server: &AuthorizationServer,
@@ -53,7 +56,8 @@ pub fn accept(
     }
 }
 
-/// The table of the specification: whoever says that it always names itself must, and whoever does must be right.
+/// Checks `iss` by the table of the specification: an issuer that promises it must send it, and one
+/// that is sent must be right.
 fn check_issuer(
     found: &Result<Option<&str>, CallbackError>,
     server: &AuthorizationServer,

@@ -1,31 +1,32 @@
-//! The `WWW-Authenticate` header (RFC 9110, section 11.6.1; RFC 6750, section 3; RFC 9728, section 5.1; RFC 9449, section 7.1).
+//! Challenge of the `WWW-Authenticate` header (RFC 9110, section 11.6.1; RFC 6750, section 3; RFC
+//! 9728, section 5.1; RFC 9449, section 7.1).
 
 use crate::Scopes;
 use crate::dpop::USE_DPOP_NONCE;
 
-/// What a server said when it refused a request for want of a token or of a scope.
+/// Challenge of a server that refused a request for want of a token or of a scope.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Challenge {
-    /// Where the server describes itself.
+    /// URL of the protected resource metadata.
     pub resource_metadata: Option<String>,
-    /// What a token needs for this request.
+    /// Scopes that the request needs.
     pub scope: Option<Scopes>,
-    /// What was wrong with the token.
+    /// Error code.
     pub error: Option<String>,
-    /// Whether one of the challenges asks for a proof, of a kind that we can make, that the token is ours.
+    /// Set if a challenge asks for a DPoP proof with an algorithm that we support.
     pub dpop: bool,
 }
 
-/// The longest header that is read.
+/// Maximum bytes of a header.
 const MAX_HEADER: usize = 16 << 10;
 
 impl Challenge {
     /// Finds the challenge for a token in the values of all `WWW-Authenticate` headers.
     ///
-    /// If there are several, the one that says where the server describes itself is preferred, and a
-    /// challenge for a bound token says what it leaves out: servers that take tokens of both kinds
-    /// answer in both ways at once.
-    /// What follows a syntax error is ignored.
+    /// Among several, the one with a metadata URL is preferred. A challenge for DPoP adds the
+    /// fields that it lacks, because servers that accept both kinds of token send two challenges at
+    /// once. Text after a syntax error is ignored.
     pub fn find<'a>(headers: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         let mut best: Option<Self> = None;
         let mut bound: Option<Self> = None;
@@ -45,7 +46,7 @@ impl Challenge {
         Some(bound.map_or(best.clone(), |bound| best.completed_by(bound)))
     }
 
-    /// The same challenge with what only `bound`, the one for a bound token, says.
+    /// Adds the fields that only the DPoP challenge `bound` has.
     fn completed_by(self, bound: Self) -> Self {
         let error = match bound.is_use_dpop_nonce() {
             true => bound.error,
@@ -59,13 +60,13 @@ impl Challenge {
         }
     }
 
-    /// Whether the same token would do, with the server's nonce in the proof.
-    pub fn is_use_dpop_nonce(&self) -> bool {
+    /// Returns true if the server only wants its nonce in the proof.
+    pub(crate) fn is_use_dpop_nonce(&self) -> bool {
         self.error.as_deref() == Some(USE_DPOP_NONCE)
     }
 
-    /// Whether a token with more scopes would do.
-    pub fn is_insufficient_scope(&self) -> bool {
+    /// Returns true if the token lacks scopes.
+    pub(crate) fn is_insufficient_scope(&self) -> bool {
         self.error.as_deref() == Some("insufficient_scope")
     }
 
@@ -88,7 +89,7 @@ impl RawChallenge<'_> {
         self.scheme.eq_ignore_ascii_case(scheme)
     }
 
-    /// Whoever lists no signatures takes those that the authorization server took.
+    /// A challenge without algorithms means those of the authorization server.
     fn takes_our_proofs(&self) -> bool {
         let algorithms = self.parameter("algs");
         self.is("dpop") && algorithms.is_none_or(|list| list.split(' ').any(|it| it == "ES256"))
@@ -158,7 +159,7 @@ impl<'a> Scanner<'a> {
         (!token.is_empty()).then_some(token)
     }
 
-    /// A name, `=` and a value; nothing is consumed if something else comes next.
+    /// Parses a name, `=` and a value; consumes nothing otherwise.
     fn parameter(&mut self) -> Option<(&'a str, String)> {
         let mut ahead = Scanner { rest: self.rest };
         let name = ahead.token()?;
@@ -170,7 +171,7 @@ impl<'a> Scanner<'a> {
         Some((name, value))
     }
 
-    /// A quoted string, or text up to a comma: many servers do not quote their URLs.
+    /// Parses a quoted string, or text up to a comma, because many servers do not quote their URLs.
     fn value(&mut self) -> Option<String> {
         if let Some(rest) = self.rest.strip_prefix('"') {
             self.rest = rest;
@@ -194,7 +195,7 @@ impl<'a> Scanner<'a> {
         Some(value)
     }
 
-    /// Passes over the one opaque value that some schemes have in place of parameters.
+    /// Skips the opaque value that some schemes have instead of parameters.
     fn token68(&mut self) {
         let mut ahead = Scanner { rest: self.rest };
         ahead.skip(&[' ', '\t']);

@@ -1,4 +1,4 @@
-//! A person's consent on another device, for machines without a browser (RFC 8628).
+//! Device code grant: the user consents on another device (RFC 8628).
 
 use std::time::Duration;
 
@@ -6,65 +6,67 @@ use serde::Deserialize;
 use serde_json::Value;
 use url::Url;
 
-use crate::exchange::Response;
+use crate::http_message::Response;
 use crate::provider::is_hidden;
-use crate::token::seconds;
+use crate::token_endpoint::seconds;
 use crate::{ProviderError, Secret, endpoint};
 
-/// What to show to a person.
+/// Code and address to show to the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Prompt {
-    /// What to type there.
+#[non_exhaustive]
+pub struct DevicePrompt {
+    /// Code to type.
     pub user_code: String,
-    /// Where to go with a browser, on any device.
+    /// URL to open, on any device.
     pub verification_uri: Url,
-    /// Where nothing has to be typed, if there is such a place.
+    /// URL that contains the code, if there is one.
     pub verification_uri_complete: Option<Url>,
-    /// When the code ends, in seconds of Unix time.
+    /// Expiry of the code, in Unix seconds.
     pub expires_at: u64,
 }
 
-/// Says why a person cannot consent on another device.
+/// Error of the device code grant.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DeviceError {
-    /// It refused, and says why.
-    #[error("the authorization server gave no code to show: {0}")]
+    /// The authorization server refused, with a reason.
+    #[error("the authorization server refused the device code request: {0}")]
     Refused(#[source] ProviderError),
-    /// It cannot give one at the moment.
-    #[error("the authorization server can give no code to show now (HTTP {0})")]
+    /// The authorization server is unavailable.
+    #[error("the authorization server is unavailable (HTTP {0})")]
     Unavailable(u16),
-    /// It said something else, or something that is not shown to a person.
-    #[error("the authorization server answered with HTTP {0} and no code to show")]
+    /// The response has no code, or one that is not safe to show.
+    #[error("the authorization server answered with HTTP {0} and no device code")]
     Malformed(u16),
-    /// Nobody consented in time.
-    #[error("nobody consented before the code ended")]
+    /// The user did not consent in time.
+    #[error("the user did not consent before the code expired")]
     Expired,
 }
 
-/// A code on its way to consent.
+/// Device code that waits for the consent of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Pending {
+pub(crate) struct PendingDeviceLogin {
     pub(crate) device_code: Secret,
-    pub(crate) prompt: Prompt,
+    pub(crate) prompt: DevicePrompt,
     pub(crate) interval: Duration,
 }
 
-/// How long to wait between two questions, in seconds, if the server does not say.
+/// Polling interval in seconds, if the server names none.
 const DEFAULT_INTERVAL: u64 = 5;
 
-/// How much longer to wait if the server asks for it.
+/// Increase of the interval after `slow_down`.
 const SLOW_DOWN: Duration = Duration::from_secs(5);
 
-/// How long a wait may get because of a server that has a bad moment.
+/// Maximum interval after failures of the server.
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
 
-/// The longest life of a code that is believed, in seconds.
+/// Maximum lifetime of a code in seconds. A larger one is cut.
 const MAX_LIFETIME: u64 = 60 * 60;
 
-/// The longest code that a person is asked to type, in characters.
+/// Maximum characters of a code that a user has to type.
 const MAX_USER_CODE: usize = 64;
 
-/// The fields of the request for a code to show.
+/// Form fields of the device authorization request.
 pub(crate) fn fields<'a>(resource: &'a str, scope: &'a str) -> Vec<(&'static str, &'a str)> {
     let mut fields = vec![("resource", resource)];
     if !scope.is_empty() {
@@ -73,8 +75,8 @@ pub(crate) fn fields<'a>(resource: &'a str, scope: &'a str) -> Vec<(&'static str
     fields
 }
 
-impl Pending {
-    /// Reads the code to show.
+impl PendingDeviceLogin {
+    /// Reads the device authorization response.
     pub(crate) fn parse(response: &Response, now: u64) -> Result<Self, DeviceError> {
         if response.is_transient() {
             return Err(DeviceError::Unavailable(response.status));
@@ -88,7 +90,8 @@ impl Pending {
             .ok_or(DeviceError::Malformed(response.status))
     }
 
-    /// Decides after an answer of the token endpoint whether to ask again, and after what time.
+    /// Time until the next poll after a response of the token endpoint; `None` if the response is
+    /// final.
     pub(crate) fn wait_after(
         &mut self,
         response: &Response,
@@ -105,18 +108,18 @@ impl Pending {
         Ok(Some(self.interval.max(asked.unwrap_or_default())))
     }
 
-    /// Asks half as often, since the server did not answer.
+    /// Doubles the interval, because the server did not answer.
     pub(crate) fn back_off(&mut self) {
         let doubled = self.interval.saturating_mul(2).min(MAX_BACKOFF);
         self.interval = self.interval.max(doubled);
     }
 
-    /// How long the code is still good: nobody has to wait longer, whatever the server asks for.
+    /// Rest of the code's lifetime. No wait is longer, whatever interval the server asks for.
     pub(crate) fn left(&self, now: u64) -> Duration {
         Duration::from_secs(self.prompt.expires_at.saturating_sub(now))
     }
 
-    /// Whether the code has ended.
+    /// Fails if the code has expired.
     pub(crate) fn check(&self, now: u64) -> Result<(), DeviceError> {
         if now < self.prompt.expires_at {
             Ok(())
@@ -130,7 +133,7 @@ impl Pending {
 struct Document {
     device_code: Secret,
     user_code: String,
-    // The name before the RFC, which at least one large provider still uses.
+    // Name before the RFC, which Google still uses.
     #[serde(alias = "verification_url")]
     verification_uri: String,
     verification_uri_complete: Option<String>,
@@ -139,8 +142,9 @@ struct Document {
 }
 
 impl Document {
-    /// A stranger's words go to a terminal, and a stranger's address to a browser: only plain ones do.
-    fn pending(self, now: u64) -> Option<Pending> {
+    /// Accepts only plain text and plain URLs: the code goes to a terminal, and the URL to a
+    /// browser.
+    fn pending(self, now: u64) -> Option<PendingDeviceLogin> {
         let length = self.user_code.chars().count();
         let is_plain = (1..=MAX_USER_CODE).contains(&length) && !self.user_code.contains(is_hidden);
         if !is_plain || self.device_code.expose().is_empty() {
@@ -149,9 +153,9 @@ impl Document {
         let lifetime = seconds(&self.expires_in)?.min(MAX_LIFETIME);
         let interval = self.interval.as_ref().and_then(seconds);
         let complete = self.verification_uri_complete;
-        Some(Pending {
+        Some(PendingDeviceLogin {
             device_code: self.device_code,
-            prompt: Prompt {
+            prompt: DevicePrompt {
                 user_code: self.user_code,
                 verification_uri: endpoint::parse(&self.verification_uri).ok()?,
                 verification_uri_complete: complete.and_then(|url| endpoint::parse(&url).ok()),
@@ -173,8 +177,8 @@ mod tests {
     use proptest::proptest;
     use serde_json::{Value, json};
 
-    use super::{DeviceError, MAX_LIFETIME, MAX_USER_CODE, Pending, Prompt};
-    use crate::exchange::Response;
+    use super::{DeviceError, DevicePrompt, MAX_LIFETIME, MAX_USER_CODE, PendingDeviceLogin};
+    use crate::http_message::Response;
     use crate::{ProviderError, Secret};
 
     fn document(changes: &Value) -> String {
@@ -191,14 +195,14 @@ mod tests {
         document.to_string()
     }
 
-    fn parse(changes: &Value) -> Result<Pending, DeviceError> {
-        Pending::parse(&Response::new(200, document(changes)), 1000)
+    fn parse(changes: &Value) -> Result<PendingDeviceLogin, DeviceError> {
+        PendingDeviceLogin::parse(&Response::new(200, document(changes)), 1000)
     }
 
-    fn pending() -> Pending {
-        Pending {
+    fn pending() -> PendingDeviceLogin {
+        PendingDeviceLogin {
             device_code: Secret::new("d"),
-            prompt: Prompt {
+            prompt: DevicePrompt {
                 user_code: "WDJB-MJHT".into(),
                 verification_uri: "https://as.example/device".parse().unwrap(),
                 verification_uri_complete: None,
@@ -219,7 +223,7 @@ mod tests {
         assert_eq!(parse(&changes), Ok(full));
 
         let old = document(&json!({})).replace("verification_uri", "verification_url");
-        let found = Pending::parse(&Response::new(200, old), 1000);
+        let found = PendingDeviceLogin::parse(&Response::new(200, old), 1000);
         assert_eq!(found, Ok(pending()));
 
         let unusable = json!({"verification_uri_complete": "javascript:alert(1)"});
@@ -265,7 +269,7 @@ mod tests {
             (200, "{}", DeviceError::Malformed(200)),
         ];
         for (status, body, expected) in cases {
-            let found = Pending::parse(&Response::new(status, body), 0);
+            let found = PendingDeviceLogin::parse(&Response::new(status, body), 0);
             assert_eq!(found, Err(expected), "{status} {body}");
         }
     }
@@ -306,7 +310,7 @@ mod tests {
         #[test]
         fn any_answer_is_read_without_panic(status: u16, body: String, now: u64) {
             let response = Response::new(status, body);
-            assert!(Pending::parse(&response, now).is_err());
+            assert!(PendingDeviceLogin::parse(&response, now).is_err());
             assert!(pending().wait_after(&response).is_ok());
         }
     }

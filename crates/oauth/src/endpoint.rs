@@ -1,29 +1,31 @@
-//! Which addresses a login may talk to.
+//! URLs of endpoints that a server names.
 
 use url::{Host, Url};
 
-/// Says why an address that a peer named is not used.
+/// The URL is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum EndpointError {
-    /// The text is no URL, or only a lenient parser would make one of it.
+    /// The text is not a URL, or only a lenient parser accepts it.
     #[error("it is not a URL")]
     Syntax,
     /// Neither https, nor http to this machine.
     #[error("it is neither https nor on this machine")]
     Scheme,
-    /// A user name or password is in it.
+    /// The URL contains a user name or a password.
     #[error("it carries credentials")]
     Credentials,
-    /// A fragment is in it, which no server would ever see.
+    /// The URL contains a fragment, which no server would ever see.
     #[error("it has a fragment")]
     Fragment,
 }
 
-/// Parses an address that a peer named: https, or http to this machine.
+/// Parses an endpoint: https, or http to this machine.
 ///
-/// Whether the host may be reached is for whoever connects to decide, on the resolved address.
+/// The network of the host is checked later, on the resolved address.
 pub(crate) fn parse(text: &str) -> Result<Url, EndpointError> {
-    // A browser's parser drops line breaks and turns backslashes around, so two readers may disagree.
+    // Browsers drop line breaks and turn backslashes around, so that two readers would see two
+    // URLs.
     let lenient = |c: char| c.is_whitespace() || c.is_control() || c == '\\';
     if text.contains(lenient) {
         return Err(EndpointError::Syntax);
@@ -41,7 +43,7 @@ pub(crate) fn parse(text: &str) -> Result<Url, EndpointError> {
     Ok(url)
 }
 
-/// Whether the host is this machine by its text alone, whatever a network says.
+/// Returns true if the host is this machine by its text alone, without a resolver.
 #[must_use]
 pub fn is_loopback(url: &Url) -> bool {
     match url.host() {

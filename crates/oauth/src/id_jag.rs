@@ -1,63 +1,64 @@
-//! Identity assertion grants: an employer's identity provider says who may use a server (ID-JAG, over RFC 8693).
+//! Identity assertion grant: an employer's identity provider decides about the access (ID-JAG, over
+//! RFC 8693).
 
 use serde::Deserialize;
 use url::Url;
 
-use crate::exchange::{Request, Response};
+use crate::http_message::{Request, Response};
 use crate::jwt::SignError;
-use crate::registration::Client;
-use crate::token::Authentication;
+use crate::registration::ClientInfo;
+use crate::token_endpoint::Authentication;
 use crate::{ProviderError, Scopes, Secret};
 
 const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ID_JAG: &str = "urn:ietf:params:oauth:token-type:id-jag";
 const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
 
-/// Where an employee's login is worth something.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Identity provider of an employer.
+#[derive(Clone, Debug, PartialEq)]
 pub struct IdentityProvider {
-    /// Its name, which a client that signs puts into its proof.
+    /// Issuer, the audience of a client assertion.
     pub issuer: String,
-    /// Where it exchanges tokens.
+    /// Token endpoint.
     pub token_endpoint: Url,
-    /// Who we are there; to the server's authorization server we are somebody else.
-    pub client: Client,
+    /// Client at the identity provider. It is another one than at the authorization server.
+    pub client: ClientInfo,
 }
 
-/// What the assertion is to be for.
+/// Token exchange request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Exchange<'a> {
-    /// What the login at the identity provider gave us.
     pub(crate) id_token: &'a Secret,
-    /// The issuer that will read it.
+    /// Issuer that accepts the assertion.
     pub(crate) audience: &'a str,
-    /// The server that the token after it is for.
+    /// Resource that the access token is for.
     pub(crate) resource: &'a str,
-    /// What that token is for.
+    /// Scopes of the access token.
     pub(crate) scopes: &'a Scopes,
 }
 
-/// Says why there is no assertion.
+/// Error of the token exchange.
 ///
-/// The answer itself is no part of it: it may hold one.
+/// The response body is not part of it, because it may contain an assertion.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ExchangeError {
-    /// The identity provider refused, and says why.
-    #[error("the identity provider did not vouch for us: {0}")]
+    /// The identity provider refused, with a reason.
+    #[error("the identity provider refused the identity token: {0}")]
     Refused(#[source] ProviderError),
-    /// It cannot give one at the moment; the identity token may still be good.
-    #[error("the identity provider cannot vouch for us now (HTTP {0})")]
+    /// The identity provider is unavailable. The identity token may still be valid.
+    #[error("the identity provider is unavailable (HTTP {0})")]
     Unavailable(u16),
-    /// It said something else.
+    /// The response is neither an assertion nor an error.
     #[error("the identity provider answered with HTTP {0} and no assertion")]
     Malformed(u16),
-    /// It gave a token of another type.
-    #[error("the identity provider gave a token that is no assertion")]
+    /// The response has a token of another type.
+    #[error("the identity provider returned a token that is not an assertion")]
     Type,
 }
 
 impl IdentityProvider {
-    /// Asks for an assertion.
+    /// Token exchange request, to be sent to the identity provider.
     pub(crate) fn request(&self, exchange: &Exchange<'_>, now: u64) -> Result<Request, SignError> {
         let scope = exchange.scopes.to_string();
         let mut fields = vec![
@@ -80,7 +81,7 @@ impl IdentityProvider {
     }
 }
 
-/// Reads the assertion. It is in the place of an access token, which it is not.
+/// Reads the assertion. It is in the member `access_token`, although it is none.
 pub(crate) fn parse(response: &Response) -> Result<Secret, ExchangeError> {
     if response.is_transient() {
         return Err(ExchangeError::Unavailable(response.status));
@@ -99,22 +100,22 @@ pub(crate) fn parse(response: &Response) -> Result<Secret, ExchangeError> {
 }
 
 impl ExchangeError {
-    /// Whether the same request may succeed later.
+    /// Returns true if the same request may succeed later.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Unavailable(_) | Self::Malformed(_))
     }
 
-    /// Whether the identity token is worth nothing any more.
+    /// Returns true if the identity token is not valid any more.
     pub fn is_invalid_grant(&self) -> bool {
         matches!(self, Self::Refused(refusal) if refusal.is_invalid_grant())
     }
 
-    /// Whether the identity provider does not know the client.
+    /// Returns true if the identity provider does not know the client.
     pub fn is_invalid_client(&self) -> bool {
         matches!(self, Self::Refused(refusal) if refusal.is_invalid_client())
     }
 
-    /// The same error without the secrets that the request held.
+    /// Removes the secrets of the request from the error.
     #[must_use]
     pub(crate) fn without<'a>(self, secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
         match self {
@@ -135,11 +136,11 @@ mod tests {
     use url::form_urlencoded;
 
     use super::{Exchange, ExchangeError, IdentityProvider, parse};
-    use crate::exchange::Response;
-    use crate::registration::Client;
+    use crate::http_message::Response;
+    use crate::registration::ClientInfo;
     use crate::{ProviderError, Scopes, Secret};
 
-    fn provider(client: Client) -> IdentityProvider {
+    fn provider(client: ClientInfo) -> IdentityProvider {
         IdentityProvider {
             issuer: "https://idp.example".into(),
             token_endpoint: "https://idp.example/token".parse().unwrap(),
@@ -155,7 +156,7 @@ mod tests {
             resource: "https://a.example/mcp",
             scopes: &Scopes::parse("x y"),
         };
-        let sent = provider(Client::public("me"))
+        let sent = provider(ClientInfo::public("me"))
             .request(&exchange, 0)
             .unwrap();
         assert_eq!(sent.url.as_str(), "https://idp.example/token");
@@ -187,9 +188,9 @@ mod tests {
             expected.map(|(name, value)| (name.into(), value.into()))
         );
 
-        let confidential = Client {
+        let confidential = ClientInfo {
             secret: Some(Secret::new("s")),
-            ..Client::public("me")
+            ..ClientInfo::public("me")
         };
         let sent = provider(confidential.clone())
             .request(&exchange, 0)

@@ -1,54 +1,49 @@
-//! Get, keep and refresh tokens for upstreams; verify tokens for our own endpoint.
+//! OAuth for MCP: gets, stores and refreshes access tokens for servers, and verifies the tokens of
+//! our own clients.
 //!
 //! # Layout
-//! - [`Secret`], [`Scopes`]: what tokens are made of and asked for.
-//! - [`jwt`], [`dpop`]: keys, and what is signed with them.
-//! - [`exchange`]: the requests that a login makes, as values.
-//! - [`Challenge`]: what a server says when it wants a token.
-//! - [`metadata`]: what servers say about themselves, and whether to believe it.
-//! - [`registration`]: who we are to an authorization server.
-//! - [`authorize`], [`callback`]: what a person is asked in a browser, and what comes back.
-//! - [`device`], [`id_jag`]: what takes the place of the browser, where there is none.
-//! - [`token`]: getting tokens from the token endpoint.
-//! - [`step_up`]: more scopes for an operation that a token does not cover.
-//! - [`flow`]: all of it, as a machine that says what to do next.
-//! - [`guard`]: which addresses a URL that a server names may lead to.
-//! - [`browser`], [`callback_listener`]: opening the authorization page, and where it leads back to.
-//! - [`fetch`]: carrying out the requests of a login.
-//! - [`consent`]: asking a person.
-//! - [`store`]: the file that keeps logins.
-//! - [`keeper`]: the tokens of one server, got once and kept.
-//! - [`resource`]: our own endpoint, which others log in to.
+//! - [`token_source`]: gets and refreshes the tokens of one server; begin here.
+//! - [`store`]: file with all logins.
+//! - [`flow`]: state machine of a login, from the challenge to the token.
+//! - [`consent`], [`browser`], [`callback_listener`]: the user's consent, and the redirect after it.
+//! - [`fetch`], [`guard`]: HTTP client of a login, and the addresses that it may reach.
+//! - [`http_message`], [`Challenge`], [`metadata`], [`registration`]: messages of a login, and the OAuth client.
+//! - `authorize`, `callback`, `token_endpoint`, [`device`], [`id_jag`]: requests of each grant.
+//! - `step_up`: more scopes for a request that was refused.
+//! - [`jwt`], `dpop`: signing keys, client assertions and proofs of possession.
+//! - [`resource`]: verification of the tokens that our own endpoint accepts.
+//! - [`Secret`], [`Scopes`]: small types that all of them use.
 //!
 //! # Invariants
-//! - Decisions about logins do no I/O and read no clock: they say what to fetch or to open next.
+//! - Decisions about logins do no I/O and read no clock: they name the next request or page.
 //! - No secret reaches `Debug`, `Display` or an error.
 
-pub mod authorize;
+mod authorize;
 pub mod browser;
-pub mod callback;
+mod callback;
 pub mod callback_listener;
 mod challenge;
 pub mod consent;
 pub mod device;
-pub mod dpop;
+mod dpop;
 mod endpoint;
-pub mod exchange;
 pub mod fetch;
 pub mod flow;
 pub mod guard;
+pub mod http_message;
 pub mod id_jag;
 pub mod jwt;
-pub mod keeper;
 pub mod metadata;
 mod provider;
 pub mod registration;
 pub mod resource;
 mod scope;
 mod secret;
-pub mod step_up;
+mod step_up;
 pub mod store;
-pub mod token;
+mod token_endpoint;
+pub mod token_source;
+mod unix_seconds;
 
 pub use challenge::Challenge;
 pub use endpoint::{EndpointError, is_loopback};

@@ -4,37 +4,37 @@ use serde::Deserialize;
 
 use crate::Secret;
 
-/// An error as an authorization server words it.
+/// Error response of an authorization server.
 ///
-/// The words are a stranger's: they are shown without control characters and no longer than a few lines.
+/// The text is untrusted: it is shown without control characters and cut.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct ProviderError {
-    /// The code, such as `invalid_grant`.
+    /// Error code, such as `invalid_grant`.
     pub error: String,
-    /// More words, if there are any.
+    /// Description, if there is one.
     pub error_description: Option<String>,
 }
 
-/// The longest text of a provider that is shown, in characters.
+/// Maximum characters that are shown.
 const MAX_SHOWN: usize = 300;
 
-/// The shortest text that is hidden, in bytes: what is shorter is no secret, and may be part of any word.
+/// Minimum bytes of a secret that is replaced. A shorter one could be part of any word.
 const MIN_HIDDEN: usize = 8;
 
 impl ProviderError {
-    /// Whether what was given for a token is worth nothing any more.
+    /// Returns true if the grant is not valid any more.
     pub(crate) fn is_invalid_grant(&self) -> bool {
         self.error == "invalid_grant"
     }
 
-    /// Whether the client is not known, or not known to be allowed this.
+    /// Returns true if the client is unknown, or may not use this grant.
     pub(crate) fn is_invalid_client(&self) -> bool {
         ["invalid_client", "unauthorized_client"].contains(&self.error.as_str())
     }
 
-    /// The same error without the secrets that were sent, which some servers repeat.
+    /// Replaces secrets of the request, which some servers repeat.
     ///
-    /// Best-effort: a server that writes them in another way is not seen through.
+    /// Best-effort: a server that encodes them differently is not covered.
     #[must_use]
     pub(crate) fn without<'a>(mut self, secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
         for secret in secrets {
@@ -62,13 +62,14 @@ impl fmt::Display for ProviderError {
 
 impl std::error::Error for ProviderError {}
 
-/// A stranger's words as they are shown.
+/// Untrusted text as it is shown.
 pub(crate) fn shown(text: &str) -> String {
     let visible = |c: char| if is_hidden(c) { ' ' } else { c };
     text.chars().take(MAX_SHOWN).map(visible).collect()
 }
 
-/// Whether a terminal would do something other than to show the character, such as to write backward.
+/// Returns true for characters that a terminal would not show but obey, such as a change of the
+/// writing direction.
 pub(crate) fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')

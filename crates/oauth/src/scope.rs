@@ -1,36 +1,36 @@
 use std::fmt;
 
-/// A set of scopes in the order in which they were named.
+/// Ordered set of scopes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scopes(Vec<String>);
 
 impl Scopes {
-    /// Reads a list that is separated by spaces; what cannot be a scope is left out.
+    /// Parses a list that is separated by spaces; invalid scopes are dropped.
     pub fn parse(text: &str) -> Self {
         text.split(' ').collect()
     }
 
-    /// Whether there is none.
+    /// Returns true if there is no scope.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether `scope` is among them.
+    /// Returns true if `scope` is in the set.
     pub fn contains(&self, scope: &str) -> bool {
         self.0.iter().any(|known| known == scope)
     }
 
-    /// Each of them.
+    /// Scopes in their order.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(String::as_str)
     }
 
-    /// Whether all of `others` are among them.
-    pub fn include(&self, others: &Self) -> bool {
+    /// Returns true if all of `others` are in the set.
+    pub(crate) fn include(&self, others: &Self) -> bool {
         others.0.iter().all(|scope| self.contains(scope))
     }
 
-    /// These and then those of `other` that are new.
+    /// Union, with the new scopes of `other` at the end.
     #[must_use]
     pub fn union(&self, other: &Self) -> Self {
         self.0.iter().chain(&other.0).collect()

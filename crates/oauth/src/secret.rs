@@ -3,19 +3,20 @@ use std::fmt;
 use serde::{Deserialize, Deserializer};
 use subtle::ConstantTimeEq;
 
-/// Holds text that must not be shown: a token, a client secret, a code verifier.
+/// Secret text: a token, a client secret, a code verifier.
 ///
-/// `Debug` prints `***`, there is no `Display`, and two secrets are compared in a time that depends on their length alone.
+/// `Debug` prints `***`, there is no `Display`, and comparisons take a time that depends on the
+/// length alone.
 #[derive(Clone)]
 pub struct Secret(Box<str>);
 
 impl Secret {
-    /// Keeps `text` from being shown.
+    /// Wraps `text`.
     pub fn new(text: impl Into<Box<str>>) -> Self {
         Self(text.into())
     }
 
-    /// Shows the text, to whoever sends or stores it.
+    /// Text, to be sent or stored.
     pub fn expose(&self) -> &str {
         &self.0
     }

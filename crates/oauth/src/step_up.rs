@@ -1,41 +1,42 @@
-//! More scopes for an operation that a token does not cover (the specification's step-up authorization).
+//! Step-up authorization: more scopes for a request that was refused with 403.
 
 use crate::{Challenge, Scopes};
 
-/// How often access is asked for on behalf of one operation, the first login included.
-pub const MAX_AUTHORIZATIONS: u32 = 3;
+/// Maximum number of authorizations for one operation, including the first login.
+pub(crate) const MAX_AUTHORIZATIONS: u32 = 3;
 
-/// Counts what was asked for on behalf of one operation on one server.
+/// Step-up state of one operation on one server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StepUp {
+pub(crate) struct StepUp {
     requested: Scopes,
     authorizations: u32,
 }
 
-/// What to do about a 403.
+/// Decision about a 403.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decision {
-    /// Ask for these scopes and try again.
+pub(crate) enum Decision {
+    /// Log in for these scopes and try again.
     Authorize(Scopes),
-    /// Access was asked for often enough: the operation fails.
+    /// The limit of authorizations is reached: the operation fails.
     GiveUp,
-    /// Scopes are not the matter: the operation fails.
+    /// The refusal is not about scopes: the operation fails.
     Forbidden,
 }
 
 impl StepUp {
-    /// Begins with the scopes that the token in use was asked for with; asking for it counts.
-    pub fn new(requested: Scopes) -> Self {
+    /// Starts with the scopes of the current token, whose request counts.
+    pub(crate) fn new(requested: Scopes) -> Self {
         Self {
             requested,
             authorizations: 1,
         }
     }
 
-    /// Decides about a 403, and counts if access is to be asked for once more.
+    /// Decides about a 403, and counts the authorization.
     ///
-    /// What was asked for before stays in the request: a new token replaces the old one, and other operations need it.
-    pub fn forbidden(&mut self, challenge: Option<&Challenge>) -> Decision {
+    /// Earlier scopes stay in the request: the new token replaces the old one, and other operations
+    /// need them.
+    pub(crate) fn forbidden(&mut self, challenge: Option<&Challenge>) -> Decision {
         let Some(challenge) = challenge.filter(|it| it.is_insufficient_scope()) else {
             return Decision::Forbidden;
         };

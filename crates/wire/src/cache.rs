@@ -1,27 +1,28 @@
-//! How long and for whom a result may be kept.
+//! Cache hints: for how long and for whom a result may be cached.
 //!
 //! Every result that may be kept says so in its members `ttlMs` and `cacheScope`. They are optional
-//! here because a peer may leave them out, which means 0 and private; what we send has both.
+//! here because a peer may leave them out, which means 0 and private; the results that we send have both.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::number::Number;
 
-/// Who may share a kept result.
+/// Scope in which a cached result may be shared.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum CacheScope {
-    /// Nobody outside the authorization it was fetched with.
+    /// Only within the authorization it was fetched with.
     #[default]
     Private,
-    /// Everybody.
+    /// Any cache.
     Public,
 }
 
 /// Reads `ttlMs`: a negative number counts as 0, a fraction is cut off.
 pub(crate) fn ttl_ms<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let number = Option::<Number>::deserialize(deserializer)?;
-    // The cast saturates, which is what is wanted.
+    // The cast saturates, as it should: a lifetime that is too long for the type is the longest.
     Ok(number.map(|number| number.as_u64().unwrap_or(number.as_f64() as u64)))
 }
 

@@ -8,6 +8,7 @@ use crate::meta_object::Meta;
 /// Parameters of `notifications/cancelled`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct CancelledParams {
     /// Metadata.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]

@@ -1,12 +1,13 @@
-//! What a client or server can do.
+//! Capabilities of clients and servers.
 
 use serde::{Deserialize, Serialize};
 
 use crate::map::Map;
 use crate::raw::RawJson;
 
-/// What a client can do; it says so with every request.
+/// Capabilities of a client, sent with every request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ClientCapabilities {
     /// Experiments, by name.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -25,8 +26,9 @@ pub struct ClientCapabilities {
     pub extensions: Option<Map<RawJson>>,
 }
 
-/// What a client's sampling can do.
+/// Sampling capability of a client.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct SamplingCapability {
     /// It adds context of servers (`includeContext`); deprecated.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,8 +38,9 @@ pub struct SamplingCapability {
     pub tools: Option<RawJson>,
 }
 
-/// How a client asks its user; without a mode it means forms.
+/// Elicitation capability of a client; without a mode it means forms.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ElicitationCapability {
     /// It shows forms.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,8 +50,9 @@ pub struct ElicitationCapability {
     pub url: Option<RawJson>,
 }
 
-/// What a server can do.
+/// Capabilities of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ServerCapabilities {
     /// Experiments, by name.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,23 +77,25 @@ pub struct ServerCapabilities {
     pub extensions: Option<Map<RawJson>>,
 }
 
-/// What a server does about its list of prompts or tools.
+/// Capability of a server for its list of prompts or tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ListCapability {
-    /// It tells subscribers when the list changes.
+    /// Sends a notification when the list changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
 }
 
-/// What a server does about its resources.
+/// Capability of a server for its resources.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ResourcesCapability {
-    /// It tells subscribers when a resource changes.
+    /// Sends a notification when a resource changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subscribe: Option<bool>,
-    /// It tells subscribers when the list changes.
+    /// Sends a notification when the list changes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub list_changed: Option<bool>,
 }
@@ -103,7 +109,7 @@ impl ClientCapabilities {
         self
     }
 
-    /// Whether the client speaks this extension.
+    /// True if the client supports this extension.
     #[must_use]
     pub fn has_extension(&self, identifier: &str) -> bool {
         let extensions = self.extensions.as_ref();
@@ -112,16 +118,37 @@ impl ClientCapabilities {
 }
 
 impl ElicitationCapability {
-    /// Whether the client shows forms.
+    /// True if the client shows forms.
     #[must_use]
     pub fn has_form(&self) -> bool {
         self.form.is_some() || self.url.is_none()
     }
 
-    /// Whether the client opens URLs.
+    /// True if the client opens URLs.
     #[must_use]
     pub fn has_url(&self) -> bool {
         self.url.is_some()
+    }
+}
+
+impl ListCapability {
+    /// A list with notifications of its changes.
+    #[must_use]
+    pub const fn with_notifications() -> Self {
+        Self {
+            list_changed: Some(true),
+        }
+    }
+}
+
+impl ResourcesCapability {
+    /// Resources with notifications of changes, of the list and of single resources.
+    #[must_use]
+    pub const fn with_notifications() -> Self {
+        Self {
+            subscribe: Some(true),
+            list_changed: Some(true),
+        }
     }
 }
 
@@ -134,7 +161,7 @@ impl ServerCapabilities {
         self
     }
 
-    /// Whether the server speaks this extension.
+    /// True if the server supports this extension.
     #[must_use]
     pub fn has_extension(&self, identifier: &str) -> bool {
         let extensions = self.extensions.as_ref();

@@ -11,6 +11,7 @@ use crate::tag;
 
 /// Parameters of `completion/complete`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct CompleteParams {
     /// Metadata; required on the wire.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
@@ -20,13 +21,14 @@ pub struct CompleteParams {
     pub reference: Reference,
     /// The argument, as far as it is known.
     pub argument: CompleteArgument,
-    /// What else is known.
+    /// Context: arguments that are known already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub context: Option<CompleteContext>,
 }
 
-/// What the argument to complete belongs to.
+/// Reference to the prompt or template whose argument is completed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Reference {
     /// A prompt.
     Prompt(PromptReference),
@@ -36,6 +38,7 @@ pub enum Reference {
 
 /// A prompt by name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct PromptReference {
     /// Always a prompt.
     #[serde(rename = "type")]
@@ -49,6 +52,7 @@ pub struct PromptReference {
 
 /// A resource template by its URI template.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ResourceTemplateReference {
     /// Always a resource template.
     #[serde(rename = "type")]
@@ -59,6 +63,7 @@ pub struct ResourceTemplateReference {
 
 /// An argument, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct CompleteArgument {
     /// Its name.
     pub name: String,
@@ -66,8 +71,9 @@ pub struct CompleteArgument {
     pub value: String,
 }
 
-/// What is known besides the argument.
+/// Context of a completion: arguments that are known already.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct CompleteContext {
     /// Arguments that already have a value.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,6 +83,7 @@ pub struct CompleteContext {
 /// Result of `completion/complete`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct CompleteResult {
     /// Always complete.
     #[serde(default)]
@@ -91,15 +98,27 @@ pub struct CompleteResult {
 /// Values that an argument could have, the best first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Completion {
     /// The values, at most [`Completion::MAX_VALUES`].
     pub values: Vec<String>,
-    /// How many there are in all.
+    /// Number of all values.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
-    /// There are more than these, even if nobody knows how many.
+    /// True if there are more than these, even if their number is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub has_more: Option<bool>,
+}
+
+impl CompleteArgument {
+    /// The argument `name`, of which `value` is known.
+    #[must_use]
+    pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            value: value.into(),
+        }
+    }
 }
 
 impl CompleteParams {
@@ -112,6 +131,15 @@ impl CompleteParams {
             argument,
             context: None,
         }
+    }
+
+    /// Adds the arguments that already have a value.
+    #[must_use]
+    pub fn with_context(mut self, arguments: Map<String>) -> Self {
+        self.context = Some(CompleteContext {
+            arguments: Some(arguments),
+        });
+        self
     }
 }
 
@@ -174,7 +202,7 @@ impl Completion {
     /// The most values that one result may carry.
     pub const MAX_VALUES: usize = 100;
 
-    /// The first values that fit of all that there are, and whether some were left off.
+    /// Completion with the first of all `values` that fit, which says if some were left off.
     #[must_use]
     pub fn of(mut values: Vec<String>) -> Self {
         let total = values.len();

@@ -1,4 +1,4 @@
-//! What a server is and can do.
+//! Discovery of a server: its versions, capabilities and instructions.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,28 +10,29 @@ use crate::tag;
 /// Parameters of `server/discover`.
 pub type DiscoverParams = crate::params::RequestParams;
 
-/// Result of `server/discover`; who the server is stands in its `_meta`.
+/// Result of `server/discover`; the name and version of the server are in its `_meta`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct DiscoverResult {
     /// Always complete.
     #[serde(default)]
     pub result_type: tag::Complete,
     /// The revisions that the server speaks.
     pub supported_versions: Vec<String>,
-    /// What the server can do.
+    /// Capabilities of the server.
     pub capabilities: ServerCapabilities,
-    /// How a model should use the server.
+    /// Instructions for a model that uses the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
-    /// How long the result may be kept, in milliseconds.
+    /// Time for which the result may be cached, in milliseconds.
     #[serde(
         default,
         deserialize_with = "cache::ttl_ms",
         skip_serializing_if = "Option::is_none"
     )]
     pub ttl_ms: Option<u64>,
-    /// Who may share it.
+    /// Scope in which the cached result may be shared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
     /// Metadata.
@@ -40,7 +41,7 @@ pub struct DiscoverResult {
 }
 
 impl DiscoverResult {
-    /// A result that nobody keeps.
+    /// Result that is not cached.
     #[must_use]
     pub fn new(supported_versions: Vec<String>, capabilities: ServerCapabilities) -> Self {
         Self {

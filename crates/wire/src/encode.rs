@@ -16,7 +16,7 @@ pub fn request(out: &mut BytesMut, id: &Id, method: &Method, params: &RawJson) {
     out.put_slice(REQUEST_SUFFIX);
 }
 
-/// Appends what stands before the params in a request: with [`REQUEST_SUFFIX`] params can be
+/// Appends the bytes before the params of a request: with [`REQUEST_SUFFIX`] params can be
 /// framed without copying them.
 pub fn request_prefix(out: &mut BytesMut, id: &Id, method: &Method) {
     out.put_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
@@ -24,7 +24,7 @@ pub fn request_prefix(out: &mut BytesMut, id: &Id, method: &Method) {
     method_and_key(out, method);
 }
 
-/// What stands after the params in a request.
+/// Bytes after the params in a request.
 pub const REQUEST_SUFFIX: &[u8] = b"}";
 
 /// Appends a notification.
@@ -45,7 +45,7 @@ pub fn result(out: &mut BytesMut, id: &Id, result: &RawJson) {
     out.put_slice(RESULT_SUFFIX);
 }
 
-/// Appends what stands before the result in a response: with [`RESULT_SUFFIX`] a result can be
+/// Appends the bytes before the result of a response: with [`RESULT_SUFFIX`] a result can be
 /// framed without copying it.
 pub fn result_prefix(out: &mut BytesMut, id: &Id) {
     out.put_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
@@ -53,13 +53,13 @@ pub fn result_prefix(out: &mut BytesMut, id: &Id) {
     out.put_slice(b",\"result\":");
 }
 
-/// What stands after the result in a response.
+/// Bytes after the result in a response.
 pub const RESULT_SUFFIX: &[u8] = b"}";
 
-/// How much longer a response is than its id and its result.
+/// Length of a response without its id and its result.
 const RESULT_OVERHEAD: usize = r#"{"jsonrpc":"2.0","id":,"result":}"#.len();
 
-/// Appends a response with an error; without an id where none could be read.
+/// Appends a response with an error, without an id if the request's id could not be read.
 pub fn error(out: &mut BytesMut, id: Option<&Id>, error: &RpcError) {
     let error = RawJson::encode(error).expect("an error is always JSON");
     raw_error(out, id, &error);
@@ -92,7 +92,7 @@ fn method_and_key(out: &mut BytesMut, method: &Method) {
     out.put_slice(b",\"params\":");
 }
 
-/// Whether a byte stands for itself inside a JSON string.
+/// True if a byte stands for itself inside a JSON string.
 fn is_plain(byte: u8) -> bool {
     matches!(byte, b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'_' | b'-' | b'.')
 }

@@ -1,4 +1,4 @@
-//! What errors of this revision carry in `data`.
+//! Error data: the member `data` of the errors of this revision.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,13 +9,15 @@ use crate::rpc_error::{RpcError, code};
 /// The data of a `MissingRequiredClientCapability` error.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct MissingRequiredClientCapabilityData {
-    /// What the client would have to be capable of.
+    /// Capabilities that the client lacks.
     pub required_capabilities: ClientCapabilities,
 }
 
 /// The data of an `UnsupportedProtocolVersion` error.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct UnsupportedProtocolVersionData {
     /// The revisions that the server speaks.
     pub supported: Vec<String>,

@@ -12,35 +12,35 @@ use crate::text::RawText;
 /// One JSON-RPC message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
-    /// A message that wants an answer.
+    /// A message that expects a response.
     Request(Request),
-    /// A message that wants none.
+    /// A message without a response.
     Notification(Notification),
-    /// An answer.
+    /// A response.
     Response(Response),
 }
 
-/// A message that wants an answer.
+/// A message that expects a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// What the answer will carry.
+    /// Id, which the response will carry too.
     pub id: Id,
-    /// What is asked.
+    /// Method.
     pub method: Method,
     /// An object; `{}` where the message has none.
     pub params: RawJson,
 }
 
-/// A message that wants no answer.
+/// A message without a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notification {
-    /// What is said.
+    /// Method.
     pub method: Method,
     /// An object; `{}` where the message has none.
     pub params: RawJson,
 }
 
-/// An answer.
+/// A response to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
     /// The id of the request; absent where the receiver could not read one.
@@ -83,9 +83,11 @@ impl Frame {
     /// JSON-RPC does not define are checked and then left out: the envelope is ours on every hop.
     ///
     /// # Errors
-    /// Says why the message was refused, with the id to answer.
+    /// The reason why the message was refused, with the id to answer.
     pub fn parse(bytes: &Bytes, limits: &Limits) -> Result<Self, FrameError> {
         let mut envelope = Envelope::default();
+        // Even a scan that fails may have passed the id, and an error with the id can be told from
+        // the errors of other requests.
         let scanned = scan(bytes, limits, Duplicates::Refuse, &mut envelope);
         let id = envelope
             .id
@@ -105,6 +107,7 @@ impl Frame {
             return Err(refuse(Reason::WrongVersion));
         }
         match (&envelope.method, id.clone()) {
+            // Only in a response may the id be null: the peer could not read the request's.
             (_, Some(Err(_))) if !envelope.is_null_id(bytes) => Err(refuse(Reason::BadId)),
             (Some(_), Some(Err(_))) => Err(refuse(Reason::BadId)),
             (Some(method), id) => {
@@ -119,6 +122,8 @@ impl Frame {
             }
             (None, id) => {
                 let id = id.and_then(Result::ok);
+                // A result without an id answers nothing; an error without one is a complaint about
+                // the connection, which is worth reporting.
                 let outcome = match (&envelope.result, &envelope.error) {
                     (Some(result), None) if id.is_some() => Ok(raw(bytes, result)),
                     (None, Some(error)) => Err(raw(bytes, error)),
@@ -135,6 +140,7 @@ impl FrameError {
     #[must_use]
     pub fn to_rpc(&self) -> RpcError {
         let code = match self.reason {
+            // A limit or a repeated key is a rule about valid JSON, so it is no parse error.
             Reason::Scan(ScanError::Syntax { .. } | ScanError::Utf8 { .. }) => code::PARSE_ERROR,
             Reason::BadParams => code::INVALID_PARAMS,
             _ => code::INVALID_REQUEST,
@@ -143,7 +149,7 @@ impl FrameError {
     }
 }
 
-/// Where the members of the envelope stand.
+/// Positions of the members of the envelope.
 #[derive(Default)]
 struct Envelope {
     jsonrpc: Option<Range<usize>>,
@@ -196,6 +202,8 @@ impl Outermost for Envelope {
         let known = SLOTS.iter().find(|(name, _)| key.is(name));
         self.next = known.map_or(Slot::Unknown, |(_, slot)| *slot);
         match self.next {
+            // Policies decide by requests, so two readers must not see two of them. Results are
+            // passed on as they came, so that a server's mistake stays between it and its client.
             Slot::Result | Slot::Error => Duplicates::Allow,
             _ => Duplicates::Refuse,
         }

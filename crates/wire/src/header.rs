@@ -1,11 +1,11 @@
-//! How values travel in the `Mcp-*` headers of Streamable HTTP.
+//! Values in the `Mcp-*` headers of Streamable HTTP.
 
 use std::borrow::Cow;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::method::{self, Method};
+use crate::method::Method;
 
 /// The revision of the request.
 pub const PROTOCOL_VERSION: &str = "mcp-protocol-version";
@@ -13,7 +13,7 @@ pub const PROTOCOL_VERSION: &str = "mcp-protocol-version";
 pub const METHOD: &str = "mcp-method";
 /// The tool, prompt, resource or task of the request.
 pub const NAME: &str = "mcp-name";
-/// What the names of mirrored tool parameters start with.
+/// Prefix of the header names of mirrored tool parameters.
 pub const PARAM_PREFIX: &str = "mcp-param-";
 
 const OPEN: &str = "=?base64?";
@@ -22,12 +22,7 @@ const CLOSE: &str = "?=";
 /// The member of the params that [`NAME`] mirrors; `None` for a method that has none.
 #[must_use]
 pub fn name_member(method: &Method) -> Option<&'static str> {
-    match method.as_str() {
-        method::TOOLS_CALL | method::PROMPTS_GET => Some("name"),
-        method::RESOURCES_READ => Some("uri"),
-        method::TASKS_GET | method::TASKS_UPDATE | method::TASKS_CANCEL => Some("taskId"),
-        _ => None,
-    }
+    method.target_member()
 }
 
 /// A header value cannot be decoded.
@@ -39,7 +34,9 @@ pub struct HeaderValueError;
 #[must_use]
 pub fn encode_value(value: &str) -> Cow<'_, str> {
     let plain = value.bytes().all(|byte| matches!(byte, 0x20..=0x7e));
+    // Proxies trim spaces around a header value.
     let padded = value.starts_with(' ') || value.ends_with(' ');
+    // A plain value that looks encoded would be decoded by the reader.
     let marked = value.starts_with(OPEN) && value.ends_with(CLOSE);
     if plain && !padded && !marked {
         return Cow::Borrowed(value);

@@ -7,7 +7,8 @@ use crate::raw::{Kind, RawJson};
 
 /// A request id or progress token: a string or an integer, kept byte for byte.
 ///
-/// Two ids are equal when their bytes are, so `1` and `"1"` differ.
+/// Two ids are equal when their bytes are, so `1` and `"1"` differ. A peer must get back the bytes it
+/// sent: clients compare ids as they wrote them, and not every language reads a large integer exactly.
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "RawJson")]
 pub struct Id(RawJson);

@@ -1,4 +1,4 @@
-//! Who a client or server is, and how to show it.
+//! Name, version and icons of a client or server.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 /// For display only: nothing vouches for it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Implementation {
     /// The name for programs.
     pub name: String,
@@ -15,13 +16,13 @@ pub struct Implementation {
     pub title: Option<String>,
     /// The version.
     pub version: String,
-    /// What it does.
+    /// Description of its purpose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Icons to show, any of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub icons: Option<Vec<Icon>>,
-    /// Where to read more.
+    /// Address of its website.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub website_url: Option<String>,
 }
@@ -29,6 +30,7 @@ pub struct Implementation {
 /// An icon; fetch it without credentials, and only from `https:` or `data:`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Icon {
     /// A URL of the image.
     pub src: String,
@@ -46,6 +48,7 @@ pub struct Icon {
 /// The background that an icon is made for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum IconTheme {
     /// A light background.
     Light,

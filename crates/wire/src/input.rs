@@ -18,13 +18,14 @@ use crate::tag;
 /// A result that asks for input; it has `input_requests`, `request_state` or both.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct InputRequiredResult {
     /// Always asks for input.
     pub result_type: tag::InputRequired,
-    /// What the server wants to know; without it the client just sends the request again.
+    /// Input requests; without any, the client just sends the request again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_requests: Option<InputRequests>,
-    /// What the client sends back as it came.
+    /// Opaque state that the client sends back as it came.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_state: Option<String>,
     /// Metadata.
@@ -32,13 +33,13 @@ pub struct InputRequiredResult {
     pub meta: Option<Meta>,
 }
 
-/// What a server wants to know, by keys that it chooses.
+/// Input requests of a server, by keys that it chooses.
 pub type InputRequests = Map<InputRequest>;
 
 /// The answers, by the keys of the requests.
 pub type InputResponses = Map<InputResponse>;
 
-/// One thing that a server wants to know.
+/// One request for input: a question to the user, to the model or about the roots.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum InputRequest {
     /// Ask the user.
@@ -49,7 +50,7 @@ pub enum InputRequest {
     ListRoots(ListRootsRequest),
 }
 
-/// One answer; only the request tells what it is, so it is read when it is used.
+/// One input response; its type depends on the request, so it is read when it is used.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct InputResponse(RawJson);
 

@@ -4,16 +4,17 @@
 //! - [`RawJson`]: one valid JSON value as the bytes it arrived in.
 //! - [`Frame`]: one JSON-RPC message, found in a single strict scan; [`encode`] writes one.
 //! - [`Splice`]: edits members of a [`RawJson`] and keeps every other byte.
+//! - [`ArrayWriter`], [`ObjectWriter`]: build a [`RawJson`] of others without reading them again.
 //! - [`Id`], [`Method`], [`Version`], [`RpcError`], [`meta`]: the parts of a message.
 //! - [`tool`], [`content`], [`resource`], [`prompt`], [`completion`], [`discover`],
 //!   [`subscription`], [`task`]: the parameters and results of requests.
-//! - [`input`], [`elicitation`], [`sampling`], [`roots`]: what a server asks of a client.
+//! - [`input`], [`elicitation`], [`sampling`], [`roots`]: requests for input that a server sends to a client.
 //! - [`progress`], [`logging`], [`cancel`]: the parameters of notifications.
 //! - [`capabilities`], [`implementation`], [`cache`], [`pagination`], [`params`], [`result`],
-//!   [`error_data`], [`Meta`], [`Map`], [`Number`], [`tag`]: what they are made of.
-//! - [`legacy`]: what older revisions add.
+//!   [`error_data`], [`Meta`], [`Map`], [`Number`], [`tag`]: the parts of these.
+//! - [`legacy`]: types of older revisions.
 //! - [`sse`]: server-sent events, both directions.
-//! - [`header`]: how values travel in `Mcp-*` HTTP headers.
+//! - [`header`]: values in `Mcp-*` HTTP headers.
 //!
 //! Types have the names of the specification, without the words `Request` and `Notification` before
 //! `Params`: `CallToolRequestParams` is [`tool::CallToolParams`].
@@ -65,6 +66,7 @@ pub mod task;
 mod text;
 pub mod tool;
 mod version;
+mod writer;
 
 pub use frame::{Frame, FrameError, Notification, Request, Response};
 pub use id::{Id, IdError};
@@ -79,3 +81,4 @@ pub use scan::{Limits, ScanError};
 pub use splice::{Splice, SpliceError};
 pub use text::LoneSurrogate;
 pub use version::Version;
+pub use writer::{ArrayWriter, ObjectWriter};

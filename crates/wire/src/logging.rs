@@ -5,13 +5,14 @@ use serde::{Deserialize, Serialize};
 use crate::meta_object::Meta;
 use crate::raw::RawJson;
 
-/// How serious a log message is, in ascending order; the spec calls it `LoggingLevel`.
+/// Severity of a log message, in ascending order; the spec calls it `LoggingLevel`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum LogLevel {
     /// Details for developers.
     Debug,
-    /// What happens in normal operation.
+    /// Event of normal operation.
     Info,
     /// Normal but significant.
     Notice,
@@ -21,7 +22,7 @@ pub enum LogLevel {
     Error,
     /// A component fails.
     Critical,
-    /// Somebody has to act at once.
+    /// Condition that needs action at once.
     Alert,
     /// The system is unusable.
     Emergency,
@@ -29,16 +30,17 @@ pub enum LogLevel {
 
 /// Parameters of `notifications/message`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct LoggingMessageParams {
     /// Metadata.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// How serious it is.
+    /// Severity.
     pub level: LogLevel,
     /// The part of the server that speaks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub logger: Option<String>,
-    /// What it says: any JSON value.
+    /// Message: any JSON value.
     pub data: RawJson,
 }
 

@@ -24,7 +24,7 @@ impl<V> Map<V> {
         found.map(|(_, value)| value)
     }
 
-    /// Whether there is a value for `key`.
+    /// True if there is a value for `key`.
     #[must_use]
     pub fn contains(&self, key: &str) -> bool {
         self.get(key).is_some()
@@ -44,13 +44,13 @@ impl<V> Map<V> {
         self.0.iter().map(|(key, value)| (key.as_str(), value))
     }
 
-    /// How many entries there are.
+    /// Number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is no entry.
+    /// True if there is no entry.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -9,9 +9,9 @@ use crate::text::{self, LoneSurrogate, RawText};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member<'a> {
     raw_key: RawText<'a>,
-    /// Where the key stands, quotes included.
+    /// Position of the key, quotes included.
     pub key_span: Range<usize>,
-    /// Where the value stands.
+    /// Position of the value.
     pub value_span: Range<usize>,
 }
 
@@ -24,7 +24,7 @@ impl<'a> Member<'a> {
         self.raw_key.decode()
     }
 
-    /// Whether the key is `name`.
+    /// Compares the key with `name`.
     #[must_use]
     pub fn is(&self, name: &str) -> bool {
         self.raw_key.is(name)
@@ -33,7 +33,7 @@ impl<'a> Member<'a> {
 
 /// The members of an object inside a text that is known to be valid JSON.
 ///
-/// Values are skipped, not read: this is how a message is peeked at without decoding it.
+/// Values are skipped, not read, so that a message can be inspected without decoding it.
 #[derive(Debug, Clone)]
 pub struct Members<'a> {
     bytes: &'a [u8],
@@ -73,7 +73,7 @@ impl<'a> Members<'a> {
         Some((RawText { bytes, escaped }, span))
     }
 
-    /// Passes a value and says where it stands.
+    /// Skips a value and returns its position.
     pub(crate) fn skip_value(&mut self) -> Range<usize> {
         let start = self.at;
         match self.peek() {
@@ -111,7 +111,7 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// Passes a string and says whether it has escapes.
+    /// Skips a string and returns true if it has escapes.
     fn skip_string(&mut self) -> bool {
         self.at += 1;
         let mut escaped = false;

@@ -2,13 +2,13 @@
 
 /// The revision a request speaks; required.
 pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
-/// What the client of a request can do; required.
+/// Capabilities of the client that sends a request; required.
 pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
-/// Who the client of a request says it is.
+/// Name and version of the client that sent a request, as it says.
 pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
 /// The lowest level of log messages that a request wants.
 pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
-/// Who the server of a result says it is.
+/// Name and version of the server that sent a result, as it says.
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 /// The id of the `subscriptions/listen` request that a notification belongs to.
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";

@@ -31,7 +31,7 @@ impl Meta {
         Self(RawJson::empty_object())
     }
 
-    /// What every request carries.
+    /// Metadata of a request.
     #[must_use]
     pub fn request(
         version: Version,
@@ -44,13 +44,13 @@ impl Meta {
             .with(meta::CLIENT_CAPABILITIES, client_capabilities)
     }
 
-    /// What results carry.
+    /// Metadata of a result.
     #[must_use]
     pub fn result(server_info: &Implementation) -> Self {
         Self::new().with(meta::SERVER_INFO, server_info)
     }
 
-    /// What everything on the subscription with this id carries.
+    /// Metadata of everything on the subscription with this id.
     #[must_use]
     pub fn subscription(id: &Id) -> Self {
         Self::new().with(meta::SUBSCRIPTION_ID, id)
@@ -96,7 +96,7 @@ impl Meta {
         self.read(meta::PROTOCOL_VERSION)
     }
 
-    /// What the client of a request can do.
+    /// Capabilities of the client that sent a request.
     ///
     /// # Errors
     /// The value has another shape.
@@ -104,7 +104,7 @@ impl Meta {
         self.read(meta::CLIENT_CAPABILITIES)
     }
 
-    /// Who the client of a request says it is.
+    /// Name and version of the client that sent a request, as it says.
     ///
     /// # Errors
     /// The value has another shape.
@@ -128,7 +128,7 @@ impl Meta {
         self.read(meta::PROGRESS_TOKEN)
     }
 
-    /// Who the server of a result says it is.
+    /// Name and version of the server that sent a result, as it says.
     ///
     /// # Errors
     /// The value has another shape.

@@ -1,15 +1,23 @@
-//! The methods of the protocol by name.
+//! Methods of the protocol: their names, and one table of their properties.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// The name of a method; names this crate does not know pass as they are.
+/// Name of a method; an unknown name is kept as it is.
+///
+/// The properties that transports, caches, hubs and policies decide by stand here once, for the
+/// requests of revision 2026-07-28 and of its tasks extension. Notifications, methods of older
+/// revisions and unknown methods have the cautious value of every property: no input rounds, not a
+/// list, not a subscription, no target, not cacheable, not repeatable.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Method(Cow<'static, str>);
 
 macro_rules! methods {
     ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
         $($(#[$doc])* pub const $name: &str = $text;)*
+
+        #[cfg(test)]
+        const KNOWN: &[&str] = &[$($text),*];
 
         /// The shared spelling of a known name.
         fn known(name: &str) -> Option<&'static str> {
@@ -22,7 +30,7 @@ macro_rules! methods {
 }
 
 methods! {
-    /// Asks a server what it is and can do.
+    /// Asks a server for its versions, capabilities and instructions.
     SERVER_DISCOVER = "server/discover";
     /// Lists tools.
     TOOLS_LIST = "tools/list";
@@ -48,15 +56,15 @@ methods! {
     SAMPLING_CREATE_MESSAGE = "sampling/createMessage";
     /// Asks the client for its roots.
     ROOTS_LIST = "roots/list";
-    /// Asks how a task is doing.
+    /// Asks for the state of a task.
     TASKS_GET = "tasks/get";
     /// Gives a task the input it waits for.
     TASKS_UPDATE = "tasks/update";
     /// Asks a task to stop.
     TASKS_CANCEL = "tasks/cancel";
-    /// Says that a request is no longer wanted.
+    /// Cancels a request.
     NOTIFICATIONS_CANCELLED = "notifications/cancelled";
-    /// Says how far a request has come.
+    /// Reports the progress of a request.
     NOTIFICATIONS_PROGRESS = "notifications/progress";
     /// Carries a log message.
     NOTIFICATIONS_MESSAGE = "notifications/message";
@@ -89,6 +97,125 @@ impl Method {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// True if the result may be of the type `input_required`, which asks the client for input and
+    /// is answered by the same request once more.
+    #[must_use]
+    pub fn may_ask_input(&self) -> bool {
+        properties(self.as_str()).asks_input
+    }
+
+    /// Member of the result that holds the items of a paginated list; `None` if the method does not
+    /// list anything page by page.
+    #[must_use]
+    pub fn list_member(&self) -> Option<&'static str> {
+        properties(self.as_str()).list_member
+    }
+
+    /// True if the request stays open until one side ends it, and notifications are its content.
+    #[must_use]
+    pub fn is_subscription(&self) -> bool {
+        self.as_str() == SUBSCRIPTIONS_LISTEN
+    }
+
+    /// Member of the params that names the tool, prompt, resource or task which the request is for.
+    ///
+    /// The HTTP header [`NAME`](crate::header::NAME) carries the same value.
+    #[must_use]
+    pub fn target_member(&self) -> Option<&'static str> {
+        properties(self.as_str()).target_member
+    }
+
+    /// True if the result says for how long and for whom it may be cached (`ttlMs`, `cacheScope`).
+    #[must_use]
+    pub fn is_cacheable(&self) -> bool {
+        properties(self.as_str()).cacheable
+    }
+
+    /// True if the request only reads, so that sending it again after a lost connection cannot do
+    /// anything twice.
+    #[must_use]
+    pub fn is_repeatable(&self) -> bool {
+        properties(self.as_str()).repeatable
+    }
+}
+
+/// Row of the table of methods.
+#[derive(Clone, Copy)]
+struct Properties {
+    asks_input: bool,
+    list_member: Option<&'static str>,
+    target_member: Option<&'static str>,
+    cacheable: bool,
+    repeatable: bool,
+}
+
+/// The table of methods. Source: "Methods" and "Server Features" of revision 2026-07-28,
+/// "Multi Round-Trip Requests" for `input_required`, "Caching" for cacheable results, "Streamable
+/// HTTP" for the target, and the tasks extension.
+fn properties(name: &str) -> Properties {
+    match name {
+        TOOLS_CALL => Properties {
+            asks_input: true,
+            ..Properties::ACTION.on("name")
+        },
+        PROMPTS_GET => Properties {
+            asks_input: true,
+            ..Properties::READ.on("name")
+        },
+        RESOURCES_READ => Properties {
+            asks_input: true,
+            cacheable: true,
+            ..Properties::READ.on("uri")
+        },
+        TOOLS_LIST => Properties::list("tools"),
+        PROMPTS_LIST => Properties::list("prompts"),
+        RESOURCES_LIST => Properties::list("resources"),
+        RESOURCES_TEMPLATES_LIST => Properties::list("resourceTemplates"),
+        SERVER_DISCOVER => Properties {
+            cacheable: true,
+            ..Properties::READ
+        },
+        TASKS_GET => Properties::READ.on("taskId"),
+        // Both change the task: an answer or a cancellation that arrives late could meet a task
+        // that has moved on, so the sender of the first one decides about a second.
+        TASKS_UPDATE | TASKS_CANCEL => Properties::ACTION.on("taskId"),
+        // A lost subscription is resumed by opening it again.
+        // `roots/list` is answered in one piece, so it is not a paginated list.
+        COMPLETION_COMPLETE | SUBSCRIPTIONS_LISTEN | ROOTS_LIST => Properties::READ,
+        _ => Properties::ACTION,
+    }
+}
+
+impl Properties {
+    /// Possible side effects, and nothing else known.
+    const ACTION: Self = Self {
+        asks_input: false,
+        list_member: None,
+        target_member: None,
+        cacheable: false,
+        repeatable: false,
+    };
+
+    const READ: Self = Self {
+        repeatable: true,
+        ..Self::ACTION
+    };
+
+    const fn list(member: &'static str) -> Self {
+        Self {
+            list_member: Some(member),
+            cacheable: true,
+            ..Self::READ
+        }
+    }
+
+    const fn on(self, member: &'static str) -> Self {
+        Self {
+            target_member: Some(member),
+            ..self
+        }
+    }
 }
 
 impl fmt::Debug for Method {
@@ -100,5 +227,77 @@ impl fmt::Debug for Method {
 impl fmt::Display for Method {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Name, input rounds, list member, target, cacheable, repeatable.
+    type Row = (
+        &'static str,
+        bool,
+        Option<&'static str>,
+        Option<&'static str>,
+        bool,
+        bool,
+    );
+
+    const ROWS: &[Row] = &[
+        ("server/discover", false, None, None, true, true),
+        ("tools/list", false, Some("tools"), None, true, true),
+        ("tools/call", true, None, Some("name"), false, false),
+        ("resources/list", false, Some("resources"), None, true, true),
+        (
+            "resources/templates/list",
+            false,
+            Some("resourceTemplates"),
+            None,
+            true,
+            true,
+        ),
+        ("resources/read", true, None, Some("uri"), true, true),
+        ("prompts/list", false, Some("prompts"), None, true, true),
+        ("prompts/get", true, None, Some("name"), false, true),
+        ("completion/complete", false, None, None, false, true),
+        ("subscriptions/listen", false, None, None, false, true),
+        ("roots/list", false, None, None, false, true),
+        ("tasks/get", false, None, Some("taskId"), false, true),
+        ("tasks/update", false, None, Some("taskId"), false, false),
+        ("tasks/cancel", false, None, Some("taskId"), false, false),
+    ];
+
+    #[test]
+    fn every_method_has_the_properties_of_the_specification() {
+        let cautious = (false, None, None, false, false);
+        let others = [
+            "tools/callx",
+            "tools",
+            "",
+            "TOOLS/LIST",
+            "acme/search",
+            "ping",
+            "tasks/list",
+        ];
+        for name in KNOWN.iter().chain(&others) {
+            let method = Method::new(name);
+            let found = (
+                method.may_ask_input(),
+                method.list_member(),
+                method.target_member(),
+                method.is_cacheable(),
+                method.is_repeatable(),
+            );
+            let row = ROWS.iter().find(|row| row.0 == *name);
+            let expect = row.map_or(cautious, |row| (row.1, row.2, row.3, row.4, row.5));
+            assert_eq!(found, expect, "{name}");
+            assert_eq!(
+                method.is_subscription(),
+                *name == "subscriptions/listen",
+                "{name}"
+            );
+        }
+        assert!(ROWS.iter().all(|row| KNOWN.contains(&row.0)));
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::raw::{Kind, RawJson};
 
-/// A JSON number, kept byte for byte: `1`, `1.0` and `1e0` stay what they are.
+/// A JSON number, kept byte for byte: `1`, `1.0` and `1e0` stay as they are.
 ///
 /// Two numbers are equal when their bytes are.
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -18,7 +18,7 @@ pub struct Number(RawJson);
 pub struct NumberError;
 
 impl Number {
-    /// The number; JSON has none for infinities and NaN.
+    /// The number; JSON has no infinities and no NaN.
     #[must_use]
     pub fn from_f64(number: f64) -> Option<Self> {
         let raw = RawJson::encode(&number).ok()?;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer};
 
 use crate::raw::RawJson;
 
-/// The text of the member `key`, which says how to read the rest.
+/// The text of the member `key`, which decides how to read the rest.
 pub(crate) fn tag<E: Error>(raw: &RawJson, key: &'static str) -> Result<String, E> {
     let value = raw.get(key).ok_or_else(|| E::missing_field(key))?;
     let text = value.text().map(std::borrow::Cow::into_owned);

@@ -1,4 +1,4 @@
-//! How far a request has come.
+//! Progress of a request.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,18 +9,19 @@ use crate::number::Number;
 /// Parameters of `notifications/progress`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ProgressParams {
     /// Metadata.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
     /// The token that the request carries.
     pub progress_token: Id,
-    /// What is done; more with each notification.
+    /// Amount done; it grows with each notification.
     pub progress: Number,
-    /// What there is to do, if known.
+    /// Amount to do, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<Number>,
-    /// What is being done.
+    /// Message for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }

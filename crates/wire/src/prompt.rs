@@ -12,13 +12,14 @@ use crate::tag;
 
 /// A prompt that a server offers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Prompt {
     /// The name to get it by.
     pub name: String,
     /// The name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it is for.
+    /// Description of its purpose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Its arguments.
@@ -34,13 +35,14 @@ pub struct Prompt {
 
 /// An argument of a prompt; its value is text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct PromptArgument {
     /// The name for programs.
     pub name: String,
     /// The name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it means.
+    /// Description for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// It must be given.
@@ -50,10 +52,11 @@ pub struct PromptArgument {
 
 /// One message of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct PromptMessage {
-    /// Who speaks.
+    /// Role of the speaker.
     pub role: Role,
-    /// What is said.
+    /// Content of the message.
     pub content: Content,
 }
 
@@ -63,6 +66,7 @@ pub type ListPromptsParams = crate::pagination::PaginatedParams;
 /// Result of `prompts/list`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ListPromptsResult {
     /// Always complete.
     #[serde(default)]
@@ -72,14 +76,14 @@ pub struct ListPromptsResult {
     /// Asks for the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// How long the result may be kept, in milliseconds.
+    /// Time for which the result may be cached, in milliseconds.
     #[serde(
         default,
         deserialize_with = "cache::ttl_ms",
         skip_serializing_if = "Option::is_none"
     )]
     pub ttl_ms: Option<u64>,
-    /// Who may share it.
+    /// Scope in which the cached result may be shared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
     /// Metadata.
@@ -90,6 +94,7 @@ pub struct ListPromptsResult {
 /// Parameters of `prompts/get`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct GetPromptParams {
     /// Metadata; required on the wire.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
@@ -110,11 +115,12 @@ pub struct GetPromptParams {
 /// Result of `prompts/get`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct GetPromptResult {
     /// Always complete.
     #[serde(default)]
     pub result_type: tag::Complete,
-    /// What the prompt is for.
+    /// Description of the prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The prompt.
@@ -136,6 +142,13 @@ impl Prompt {
             icons: None,
             meta: None,
         }
+    }
+
+    /// Sets the arguments.
+    #[must_use]
+    pub fn with_arguments(mut self, arguments: Vec<PromptArgument>) -> Self {
+        self.arguments = Some(arguments);
+        self
     }
 }
 
@@ -182,7 +195,7 @@ impl PromptMessage {
 }
 
 impl ListPromptsResult {
-    /// A list in one page that nobody keeps.
+    /// List in one page that is not cached.
     #[must_use]
     pub fn new(prompts: Vec<Prompt>) -> Self {
         Self {

@@ -20,7 +20,7 @@ use crate::text::RawText;
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct RawJson(Bytes);
 
-/// What sort of JSON value this is.
+/// Kind of a JSON value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// `{…}`
@@ -46,7 +46,7 @@ impl RawJson {
     /// Takes one JSON value; the same key twice in an object is passed on as it is.
     ///
     /// # Errors
-    /// Says why the text was refused.
+    /// The reason why the text was refused.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "the buffer becomes the value"
@@ -58,7 +58,7 @@ impl RawJson {
     /// Takes one JSON value in which no object has the same key twice.
     ///
     /// # Errors
-    /// Says why the text was refused.
+    /// The reason why the text was refused.
     #[expect(
         clippy::needless_pass_by_value,
         reason = "the buffer becomes the value"
@@ -162,7 +162,7 @@ impl RawJson {
         self.0
     }
 
-    /// What sort of value this is.
+    /// Kind of the value.
     #[must_use]
     pub fn kind(&self) -> Kind {
         match self.0.first() {
@@ -286,7 +286,7 @@ impl RawJson {
         self.raw_text()?.decode().ok()
     }
 
-    /// Whether this is the string `text`.
+    /// True if this is the string `text`.
     #[must_use]
     pub fn is(&self, text: &str) -> bool {
         self.raw_text().is_some_and(|raw| raw.is(text))
@@ -322,10 +322,11 @@ impl RawJson {
 }
 
 impl DecodeError {
-    /// The member of `value` that could not be read, as a JSON pointer; empty where it is none.
+    /// The member of `value` that could not be read, as a JSON pointer; empty if it is the
+    /// value itself.
     ///
-    /// Best-effort: in what a reader takes in whole before it looks inside, it is the outermost
-    /// member, and nothing within an array is told apart.
+    /// Best-effort: a reader that takes a value in whole before it looks inside is reported at that
+    /// value, and the items of an array are not distinguished.
     #[must_use]
     pub fn pointer_in(&self, value: &RawJson) -> String {
         let lines = value.0.split_inclusive(|byte| *byte == b'\n');

@@ -1,4 +1,4 @@
-//! What all results have in common.
+//! Members that all results have.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -10,11 +10,12 @@ use crate::raw::{DecodeError, RawJson};
 use crate::tag;
 use crate::task::CreateTaskResult;
 
-/// How to read a result.
+/// Type of a result, which decides how to read it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ResultType {
-    /// The result of the request; also what an absent `resultType` means.
+    /// The result of the request; also the meaning of an absent `resultType`.
     #[default]
     Complete,
     /// The server needs input before it can complete the request.
@@ -67,9 +68,10 @@ impl<'de, T: serde::de::DeserializeOwned> Deserialize<'de> for Outcome<T> {
     }
 }
 
-/// A result that says nothing but that the request was carried out.
+/// Result without members of its own: the request was carried out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct EmptyResult {
     /// Always complete.
     #[serde(default)]

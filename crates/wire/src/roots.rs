@@ -21,6 +21,7 @@ pub struct ListRootsRequest {
 
 /// Parameters of `roots/list`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ListRootsParams {
     /// Metadata.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
@@ -29,6 +30,7 @@ pub struct ListRootsParams {
 
 /// Answer to `roots/list`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ListRootsResult {
     /// The roots.
     pub roots: Vec<Root>,
@@ -36,6 +38,7 @@ pub struct ListRootsResult {
 
 /// A directory or file that a client works on; guidance, not access control.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Root {
     /// Its URI, which starts with `file://`.
     pub uri: String,
@@ -45,6 +48,14 @@ pub struct Root {
     /// Metadata.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
+}
+
+impl ListRootsResult {
+    /// Answers with these roots.
+    #[must_use]
+    pub const fn new(roots: Vec<Root>) -> Self {
+        Self { roots }
+    }
 }
 
 impl Root {

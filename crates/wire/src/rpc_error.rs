@@ -5,9 +5,9 @@ use crate::raw::RawJson;
 /// The error of a JSON-RPC response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RpcError {
-    /// What went wrong, by number; see [`code`].
+    /// Error code; see [`code`].
     pub code: i64,
-    /// What went wrong, in words.
+    /// Message for people.
     pub message: String,
     /// More about it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -53,4 +53,8 @@ pub mod code {
     pub const UNSUPPORTED_PROTOCOL_VERSION: i64 = -32022;
     /// Too many requests; an application code outside the range that JSON-RPC reserves.
     pub const RATE_LIMITED: i64 = 42900;
+    /// A rule of the server forbids the request.
+    pub const DENIED: i64 = 40300;
+    /// The request waits for the approval of a person.
+    pub const APPROVAL_REQUIRED: i64 = 42800;
 }

@@ -4,17 +4,17 @@ use std::ops::Range;
 
 use crate::text::{self, LoneSurrogate, RawText};
 
-/// How large and how deep a message may be.
+/// Limits of the size and depth of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// The most bytes one message may have.
     pub bytes: usize,
     /// The most containers that may be open at once.
     pub depth: usize,
-    /// The most values where no key may occur twice, as in all that is asked of us.
+    /// The most values in a part where no key may occur twice, such as a request.
     ///
-    /// A value of two bytes may take a reader some hundred bytes of memory, and a repeated key is
-    /// only found by who remembers all keys: without this, a small message could cost a lot.
+    /// A value of two bytes may take a reader some hundred bytes of memory, and repeated keys are
+    /// only found by remembering all keys: without this limit, a small message could cost a lot.
     pub values: usize,
 }
 
@@ -30,6 +30,7 @@ impl Default for Limits {
 
 /// Why a text was refused before any part of it was believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ScanError {
     /// The text has more bytes than the limit.
     #[error("message is longer than {limit} bytes")]
@@ -75,7 +76,7 @@ pub enum ScanError {
     },
 }
 
-/// Whether an object may have the same key twice.
+/// Rule for objects that have the same key twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Duplicates {
     Refuse,
@@ -102,6 +103,7 @@ pub(crate) fn scan(
             limit: limits.bytes,
         });
     }
+    // Once for the whole message: strings are then compared and sliced as bytes without checks.
     if let Err(error) = std::str::from_utf8(bytes) {
         return Err(ScanError::Utf8 {
             at: error.valid_up_to(),
@@ -131,7 +133,8 @@ impl Outermost for Uniform {
     fn value(&mut self, _span: Range<usize>) {}
 }
 
-/// Objects with more keys than this are checked with a set instead of one by one.
+/// Objects with more keys than this are checked with a set instead of one by one: comparing few keys
+/// is faster than hashing them, and comparing many would let a message cost the square of its size.
 const LINEAR_KEYS: usize = 16;
 
 enum Container<'a> {
@@ -148,9 +151,9 @@ struct Scanner<'a, 'l> {
     limits: &'l Limits,
     /// The rule for the outermost object.
     outside: Duplicates,
-    /// The rule for what it holds, which may differ from member to member.
+    /// The rule for its contents, which may differ from member to member.
     inside: Duplicates,
-    /// How many values have been seen where no key may occur twice.
+    /// Number of values seen where no key may occur twice.
     values: usize,
     open: Vec<Container<'a>>,
     /// Keys of all open objects, innermost last.
@@ -304,6 +307,7 @@ impl<'a> Scanner<'a, '_> {
         };
         let siblings = self.keys.get(*first_key..).unwrap_or_default();
         let mut repeated = false;
+        // Keys are compared decoded: `"a"` and `"\u0061"` are the same key to every reader.
         if large.is_none() && siblings.len() >= LINEAR_KEYS {
             let texts = siblings.iter().map(|sibling| text(*sibling));
             *large = Some(texts.collect::<Result<_, _>>()?);
@@ -331,7 +335,7 @@ impl<'a> Scanner<'a, '_> {
         Ok(())
     }
 
-    /// Reads a string and returns what stands between its quotes.
+    /// Reads a string and returns the bytes between its quotes.
     fn string(&mut self) -> Result<RawText<'a>, ScanError> {
         self.at += 1;
         let start = self.at;

@@ -28,6 +28,7 @@ pub struct Splice<'a> {
 
 /// A path leads through something that is not an object, or edits overlap.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SpliceError {
     /// The value at this path is not an object.
     #[error("`{path}` is not an object")]
@@ -298,7 +299,7 @@ fn apply(source: &[u8], patches: Vec<Patch>) -> Bytes {
 }
 
 impl RawJson {
-    /// Whether this is an object, and so can be edited.
+    /// True if this is an object, and so can be edited.
     #[must_use]
     pub fn is_object(&self) -> bool {
         self.kind() == Kind::Object

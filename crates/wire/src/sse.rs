@@ -64,6 +64,8 @@ impl Parser {
     /// An event or a line is larger than the limit.
     pub fn push(&mut self, mut chunk: &[u8], events: &mut Vec<Event>) -> Result<(), TooLarge> {
         while !chunk.is_empty() {
+            // Lines end in LF, CR or CRLF. Waiting for an LF after a CR would hold back the last event
+            // of a stream, so the line ends at the CR and a following LF is dropped.
             if std::mem::take(&mut self.after_return)
                 && let [b'\n', rest @ ..] = chunk
             {
@@ -111,6 +113,8 @@ impl Parser {
             line.skip(BYTE_ORDER_MARK.len());
         }
         if line.bytes().is_empty() {
+            // The standard drops events without data; here they carry the `id` and `retry` by which
+            // older revisions resume a stream.
             if std::mem::take(&mut self.touched) {
                 let mut event = std::mem::take(&mut self.event);
                 event.data = self.data.split().freeze();
@@ -140,7 +144,7 @@ impl Parser {
     fn add_data(&mut self, value: Line<'_>) {
         self.touched = true;
         match value {
-            // What was kept to find the end of the line becomes the data without another copy.
+            // The buffer that was kept to find the end of the line becomes the data without a copy.
             Line::Kept(value) if !self.has_data => self.data = value,
             value => {
                 if self.has_data {
@@ -156,6 +160,7 @@ impl Parser {
         let text = || String::from_utf8_lossy(value).into_owned();
         match field {
             b"event" => self.event.event = Some(text()),
+            // The standard ignores an id with NUL, which no header could send back.
             b"id" if !value.contains(&0) => self.event.id = Some(text()),
             b"retry" => match text().parse() {
                 Ok(retry) => self.event.retry = Some(retry),
@@ -193,11 +198,11 @@ impl Line<'_> {
     }
 }
 
-/// What stands before the message in an event: with [`MESSAGE_SUFFIX`] a message on one line can be
+/// Bytes before the message in an event: with [`MESSAGE_SUFFIX`] a message on one line can be
 /// sent without copying it.
 pub const MESSAGE_PREFIX: &[u8] = b"event: message\ndata: ";
 
-/// What stands after the message in an event.
+/// Bytes after the message in an event.
 pub const MESSAGE_SUFFIX: &[u8] = b"\n\n";
 
 /// Appends an event that carries one message; `write` puts the message on one line.

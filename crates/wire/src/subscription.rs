@@ -8,17 +8,19 @@ use crate::tag;
 
 /// Parameters of `subscriptions/listen`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct SubscriptionsListenParams {
     /// Metadata; required on the wire.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// What to tell.
+    /// Notifications that the client asks for.
     pub notifications: SubscriptionFilter,
 }
 
-/// The changes to tell; whatever is left out is not told.
+/// Kinds of changes to be notified of; kinds that are left out are not sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct SubscriptionFilter {
     /// Changes of the list of tools.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,17 +41,19 @@ pub struct SubscriptionFilter {
 
 /// Parameters of `notifications/subscriptions/acknowledged`, the first on a subscription.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct SubscriptionsAcknowledgedParams {
     /// Metadata, with the id of the subscription.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
-    /// What will be told.
+    /// Notifications that the server will send.
     pub notifications: SubscriptionFilter,
 }
 
 /// Result of `subscriptions/listen`: the subscription has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct SubscriptionsListenResult {
     /// Always complete.
     #[serde(default)]
@@ -57,6 +61,61 @@ pub struct SubscriptionsListenResult {
     /// Metadata, with the id of the subscription.
     #[serde(rename = "_meta")]
     pub meta: Meta,
+}
+
+impl SubscriptionsListenParams {
+    /// Asks for these notifications.
+    #[must_use]
+    pub const fn new(notifications: SubscriptionFilter) -> Self {
+        Self {
+            meta: None,
+            notifications,
+        }
+    }
+}
+
+impl SubscriptionFilter {
+    /// A filter without any kind of change.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds changes of the list of tools.
+    #[must_use]
+    pub fn with_tools(mut self) -> Self {
+        self.tools_list_changed = Some(true);
+        self
+    }
+
+    /// Adds changes of the list of prompts.
+    #[must_use]
+    pub fn with_prompts(mut self) -> Self {
+        self.prompts_list_changed = Some(true);
+        self
+    }
+
+    /// Adds changes of the list of resources.
+    #[must_use]
+    pub fn with_resources(mut self) -> Self {
+        self.resources_list_changed = Some(true);
+        self
+    }
+
+    /// Adds changes of the resource with this URI.
+    #[must_use]
+    pub fn with_resource(mut self, uri: impl Into<String>) -> Self {
+        let uris = self.resource_subscriptions.get_or_insert_default();
+        uris.push(uri.into());
+        self
+    }
+
+    /// Adds changes of the task with this id.
+    #[must_use]
+    pub fn with_task(mut self, task_id: impl Into<String>) -> Self {
+        self.task_ids.get_or_insert_default().push(task_id.into());
+        self
+    }
 }
 
 impl SubscriptionsAcknowledgedParams {

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 #[error("string has a lone surrogate")]
 pub struct LoneSurrogate;
 
-/// What stands between the quotes of a valid JSON string.
+/// Bytes between the quotes of a valid JSON string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RawText<'a> {
     pub(crate) bytes: &'a [u8],
-    /// Whether it must be decoded to be read.
+    /// True if there are escapes, so that it must be decoded to be read.
     pub(crate) escaped: bool,
 }
 
@@ -24,7 +24,7 @@ impl<'a> RawText<'a> {
         }
     }
 
-    /// Whether the text is `name`.
+    /// Compares the text with `name`.
     pub(crate) fn is(self, name: &str) -> bool {
         if self.escaped {
             return self.decode().is_ok_and(|text| text == name);
@@ -33,7 +33,7 @@ impl<'a> RawText<'a> {
     }
 }
 
-/// How many bytes stand for themselves before a quote, a backslash or a control character.
+/// Number of bytes before the first quote, backslash or control character.
 ///
 /// Looks at eight bytes at a time: most strings of a message are short, and this is where a scan
 /// spends its time.
@@ -89,7 +89,7 @@ pub(crate) fn escape_length(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// Decodes the escape whose backslash has just been passed, and returns what follows it.
+/// Decodes the escape after a backslash, and returns the text after it.
 fn decode_escape(escape: &str) -> Result<(char, &str), LoneSurrogate> {
     let mut chars = escape.chars();
     let decoded = match chars.next() {

@@ -14,13 +14,14 @@ use crate::tag;
 /// A tool that a server offers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Tool {
     /// The name to call it by.
     pub name: String,
     /// The name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it does, for people and models.
+    /// Description of its effect, for people and models.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Icons to show, any of them.
@@ -31,7 +32,7 @@ pub struct Tool {
     /// A JSON Schema of its structured content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<RawJson>,
-    /// Hints about what it does.
+    /// Hints about its effects.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<ToolAnnotations>,
     /// Metadata.
@@ -39,9 +40,10 @@ pub struct Tool {
     pub meta: Option<Meta>,
 }
 
-/// Hints about what a tool does; a server may lie.
+/// Hints about the effects of a tool; a server may lie.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ToolAnnotations {
     /// The name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -66,6 +68,7 @@ pub type ListToolsParams = crate::pagination::PaginatedParams;
 /// Result of `tools/list`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ListToolsResult {
     /// Always complete.
     #[serde(default)]
@@ -75,14 +78,14 @@ pub struct ListToolsResult {
     /// Asks for the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// How long the result may be kept, in milliseconds.
+    /// Time for which the result may be cached, in milliseconds.
     #[serde(
         default,
         deserialize_with = "cache::ttl_ms",
         skip_serializing_if = "Option::is_none"
     )]
     pub ttl_ms: Option<u64>,
-    /// Who may share it.
+    /// Scope in which the cached result may be shared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
     /// Metadata.
@@ -93,6 +96,7 @@ pub struct ListToolsResult {
 /// Parameters of `tools/call`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct CallToolParams {
     /// Metadata; required on the wire.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
@@ -113,14 +117,15 @@ pub struct CallToolParams {
 /// Result of `tools/call`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct CallToolResult {
     /// Always complete.
     #[serde(default)]
     pub result_type: tag::Complete,
-    /// What the tool says.
+    /// Content of the result.
     #[serde(default)]
     pub content: Vec<Content>,
-    /// What the tool says, as any JSON value that fits its output schema.
+    /// Structured content: any JSON value that fits the output schema of the tool.
     #[serde(
         default,
         deserialize_with = "peek::present",
@@ -133,6 +138,49 @@ pub struct CallToolResult {
     /// Metadata.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
+}
+
+impl ToolAnnotations {
+    /// Annotations without any hint.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the name for people.
+    #[must_use]
+    pub fn with_title(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// Sets the hint that it changes nothing.
+    #[must_use]
+    pub fn with_read_only(mut self, hint: bool) -> Self {
+        self.read_only_hint = Some(hint);
+        self
+    }
+
+    /// Sets the hint that it may destroy.
+    #[must_use]
+    pub fn with_destructive(mut self, hint: bool) -> Self {
+        self.destructive_hint = Some(hint);
+        self
+    }
+
+    /// Sets the hint that calling it again with the same arguments changes nothing more.
+    #[must_use]
+    pub fn with_idempotent(mut self, hint: bool) -> Self {
+        self.idempotent_hint = Some(hint);
+        self
+    }
+
+    /// Sets the hint that it deals with the outside world.
+    #[must_use]
+    pub fn with_open_world(mut self, hint: bool) -> Self {
+        self.open_world_hint = Some(hint);
+        self
+    }
 }
 
 impl Tool {
@@ -157,7 +205,7 @@ impl Tool {
 }
 
 impl ListToolsResult {
-    /// A list in one page that nobody keeps.
+    /// List in one page that is not cached.
     #[must_use]
     pub fn new(tools: Vec<Tool>) -> Self {
         Self {
@@ -210,7 +258,7 @@ impl CallToolResult {
         }
     }
 
-    /// A result with structured content, and the same as text for those who cannot read it.
+    /// A result with structured content, and the same as text for clients that cannot read it.
     #[must_use]
     pub fn structured(value: RawJson) -> Self {
         let text = Self::text(value.as_str());

@@ -2,6 +2,7 @@ use std::fmt;
 
 /// A revision of the protocol that this crate knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Version {
     /// 2024-11-05
     V2024_11_05,
@@ -48,7 +49,7 @@ impl Version {
         }
     }
 
-    /// Whether requests carry their own metadata, so that there is no handshake and no session.
+    /// True if requests carry their own metadata, so that there is no handshake and no session.
     #[must_use]
     pub fn is_modern(self) -> bool {
         self >= Self::V2026_07_28

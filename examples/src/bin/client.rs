@@ -1,4 +1,5 @@
-//! A client that lists the tools of a server and calls one, over HTTP or as a child process.
+//! A client that lists the tools of a server of any revision and calls one, over HTTP or as a child
+//! process.
 //!
 //! In this folder, after `cargo build`:
 //! `cargo run --bin client -- target/debug/stdio_server add '{"a":2,"b":3}'`
@@ -6,11 +7,9 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use callgate_mcp::Service;
-use callgate_mcp::client::{CallOptions, Client};
-use callgate_mcp::transport::child::{Child, ChildConfig};
-use callgate_mcp::transport::http::client::{Config, HttpClient};
-use callgate_mcp::wire::content::Content;
+use callgate_mcp::{
+    CallOptions, ChildConfig, Client, Content, HttpConfig, Process, Remote, Service,
+};
 use serde_json::Value;
 
 #[tokio::main(flavor = "current_thread")]
@@ -34,11 +33,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Whatever can answer a request is a service, so what is above does not care.
+/// Connects to a server of any revision, at a URL or as a child process. Both are services.
 fn connect(server: &str) -> Result<Arc<dyn Service>, callgate_mcp::Error> {
     Ok(if server.starts_with("http") {
-        Arc::new(HttpClient::new(server, Config::new("server"))?)
+        Arc::new(Remote::new(server, HttpConfig::new("server"))?)
     } else {
-        Arc::new(Child::spawn(&ChildConfig::new("server", server))?)
+        Arc::new(Process::spawn(&ChildConfig::new("server", server))?)
     })
 }

@@ -4,13 +4,10 @@
 
 use std::sync::Arc;
 
-use callgate_mcp::Error;
-use callgate_mcp::client::Client;
-use callgate_mcp::router::{Elicited, RequestCx, Router, ToolError};
-use callgate_mcp::transport::memory;
-use callgate_mcp::wire::RawJson;
 use callgate_mcp::wire::elicitation::{ElicitFormParams, ElicitResult};
-use callgate_mcp::wire::implementation::Implementation;
+use callgate_mcp::{
+    Client, Elicited, Error, Implementation, RawJson, RequestCx, Router, ToolError, memory,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -34,7 +31,7 @@ async fn order(cx: RequestCx) -> Result<String, ToolError> {
         Elicited::Accepted(Order { dish, portions }) => {
             Ok(format!("{} x {dish}, coming up", portions.unwrap_or(1)))
         }
-        Elicited::Declined | Elicited::Cancelled => Err(ToolError::failed("no appetite")),
+        _ => Err(ToolError::failed("no appetite")),
     }
 }
 

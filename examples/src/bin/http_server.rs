@@ -7,9 +7,8 @@ use std::error::Error;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use callgate_mcp::router::{RequestCx, Router};
-use callgate_mcp::transport::http::server::{Config, Server};
-use callgate_mcp::wire::implementation::Implementation;
+use callgate_mcp::http_server::{Config, Listener};
+use callgate_mcp::{Implementation, RequestCx, Router};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -38,8 +37,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         header_params: Some(router.header_params()),
         ..Config::default()
     };
-    let server = Server::bind(address, Arc::new(router), config).await?;
-    println!("listening on http://{}/mcp", server.local_addr());
+    let server = Listener::bind(address, Arc::new(router), config).await?;
+    println!("listening on http://{}/mcp", server.local_addr()?);
 
     let shutdown = server.shutdown_handle();
     tokio::spawn(async move {

@@ -5,10 +5,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use callgate_mcp::client::Client;
-use callgate_mcp::router::Router;
-use callgate_mcp::wire::implementation::Implementation;
-use callgate_mcp::{BoxFuture, Call, Error, Reply, Service};
+use callgate_mcp::{BoxFuture, Call, Client, Error, Implementation, Reply, Router, Service};
 use serde_json::json;
 
 /// Limits, logs, policies and caches all look like this.

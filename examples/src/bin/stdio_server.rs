@@ -5,10 +5,7 @@
 
 use std::sync::Arc;
 
-use callgate_mcp::Error;
-use callgate_mcp::router::{Json, Router, ToolError};
-use callgate_mcp::transport::stdio;
-use callgate_mcp::wire::implementation::Implementation;
+use callgate_mcp::{Error, Implementation, Json, Router, ToolError, stdio};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +22,7 @@ struct Sum {
     sum: i64,
 }
 
-/// The schemas of the tool come from the types; what fails is told to the model.
+/// The schemas of the tool come from the types; a failure is a result that the model reads.
 async fn add(Add { a, b }: Add) -> Result<Json<Sum>, ToolError> {
     let sum = a.checked_add(b);
     let sum = sum.ok_or_else(|| ToolError::failed("the sum is too large"))?;

@@ -103,7 +103,7 @@ fn test(suite: &Suite, upstream: Upstream) -> Result<Results> {
     results
 }
 
-/// Counts what passed and what cannot be expressed, and prints the rest.
+/// Counts the scenarios that passed or cannot be expressed, and prints the rest.
 fn judge(row: &mut Row, revision: &str, names: &[String], results: &Results) {
     let mut passed = 0;
     for name in names {

@@ -10,7 +10,7 @@ const SCHEMA_CHECK: &str = "wire-schema-valid";
 /// Scenarios that the suite itself leaves unfinished: all they can report is `SKIPPED`.
 const UNFINISHED: &[&str] = &["tasks-status-notifications"];
 
-/// How a scenario went.
+/// Outcome of a scenario.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Something succeeded, and nothing failed or was warned about.
@@ -47,13 +47,13 @@ pub(super) fn verdict(scenario: &str, checks: Option<&[Check]>) -> Verdict {
     }
 }
 
-/// How many checks of the scenario's own succeeded.
+/// Number of the scenario's own checks that succeeded.
 pub(super) fn successes(checks: &[Check]) -> usize {
     let own = checks.iter().filter(|check| check.id != SCHEMA_CHECK);
     own.filter(|check| check.status == "SUCCESS").count()
 }
 
-/// What to fix, one line per check.
+/// Problems to fix, one line per check.
 pub(super) fn problems(checks: &[Check]) -> impl Iterator<Item = String> {
     let bad = checks
         .iter()

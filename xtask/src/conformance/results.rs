@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-/// What the suite wrote down.
+/// Results that the suite wrote.
 #[derive(Default)]
 pub(super) struct Results {
     /// The checks of each scenario.

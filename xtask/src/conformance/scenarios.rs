@@ -1,4 +1,4 @@
-//! Which scenarios count.
+//! Scenarios that count.
 
 use anyhow::{Result, ensure};
 

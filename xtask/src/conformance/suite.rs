@@ -9,17 +9,20 @@ use crate::node::Node;
 use crate::process;
 use crate::repo::Repo;
 
+/// Outer limit of one scenario, which only a client that hangs reaches, however busy the machine is.
+const CLIENT_TIMEOUT_MS: &str = "600000";
+
 /// The suite, ready to run at one revision.
 pub(super) struct Suite {
     node: Node,
     revision: String,
-    /// Where our programs are.
+    /// Folder of our programs.
     programs: PathBuf,
     out: PathBuf,
 }
 
 impl Suite {
-    /// Prepares an empty folder, named after what is `tested`, for the results at `revision`.
+    /// Prepares an empty folder, named after the program that is `tested`, for the results at `revision`.
     pub(super) fn new(repo: &Repo, node: Node, revision: &str, tested: &str) -> Result<Self> {
         let out = repo.target(format!("conformance/{tested}-{revision}"));
         if out.exists() {
@@ -34,12 +37,12 @@ impl Suite {
         })
     }
 
-    /// Where the suite writes.
+    /// Folder that the suite writes to.
     pub(super) fn out(&self) -> &Path {
         &self.out
     }
 
-    /// What the suite says that the revision requires.
+    /// List of the scenarios that the revision requires, as the suite prints it.
     pub(super) fn requirements(&self) -> Result<String> {
         process::capture(
             self.node
@@ -82,7 +85,7 @@ impl Suite {
                 "--command",
                 "./conformance-client",
                 "--timeout",
-                "60000",
+                CLIENT_TIMEOUT_MS,
             ]);
             suite
                 .args(self.single(scenario))
@@ -107,7 +110,7 @@ impl Suite {
     }
 }
 
-/// Runs the suite with its output in `out/suite.log` and returns whether it exited with 0.
+/// Runs the suite with its output in `out/suite.log` and returns true if it exited with 0.
 fn execute(suite: &mut Command, out: &Path) -> Result<bool> {
     let log = fs::File::create(out.join("suite.log"))?;
     suite.arg("--output-dir").arg(out);

@@ -1,17 +1,17 @@
 /// A code block that is a test.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Block {
-    /// Where it begins.
+    /// Line of its beginning.
     pub(super) line: usize,
-    /// How to run it.
+    /// Mode.
     pub(super) run: Run,
-    /// What the shell gets.
+    /// Input of the shell.
     pub(super) script: String,
     /// The `text` block that follows, if any.
     pub(super) output: Option<String>,
 }
 
-/// How to run a block.
+/// Mode in which a block is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Run {
     /// Until it ends.

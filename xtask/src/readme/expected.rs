@@ -1,4 +1,4 @@
-/// Whether `output` holds the lines of `expected`, one after the other.
+/// True if `output` holds the lines of `expected`, one after the other.
 ///
 /// A line `...` stands for any number of lines, and `...` within a line for any text.
 pub(super) fn appears(expected: &str, output: &str) -> bool {

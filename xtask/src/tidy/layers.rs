@@ -1,4 +1,4 @@
-//! What the code of a crate may touch.
+//! Import rules: the modules and crates that the code of a crate may use.
 
 use super::source::{Source, has_word};
 use super::tree::{Finding, Tree};
@@ -26,7 +26,7 @@ const OAUTH_EDGES: [&str; 7] = [
     "callback_listener",
     "consent",
     "fetch",
-    "keeper",
+    "token_source",
     "resource",
     "store",
 ];
@@ -70,6 +70,34 @@ pub(crate) fn only_cli_reads_the_host(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// Folders of `mcp`, and those that they do not import.
+///
+/// The transports know only the newest revision, and the layers nothing but the service.
+const MCP_IMPORTS: &[(&str, &[&str])] = &[
+    ("crates/mcp/src/transport/", &["legacy"]),
+    ("crates/mcp/src/layer/", &["legacy", "transport"]),
+];
+
+/// Parts of `mcp` import only what lies below them.
+pub(crate) fn mcp_imports_point_down(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (file, source) in tree.library() {
+        let rule = MCP_IMPORTS
+            .iter()
+            .find(|(folder, _)| file.path.starts_with(folder));
+        let Some((folder, forbidden)) = rule else {
+            continue;
+        };
+        let folder = folder.trim_end_matches('/').rsplit('/').next();
+        let folder = folder.unwrap_or_default();
+        for (line, name) in modules(&source, &["crate"], forbidden) {
+            let message = format!("`{folder}` must not import `{name}`");
+            findings.push(file.finding(line, message));
+        }
+    }
+    findings
+}
+
 /// Only the cli owns the terminal.
 pub(crate) fn only_cli_prints(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -84,7 +112,7 @@ pub(crate) fn only_cli_prints(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Where shipped code holds one of `needles` as a word.
+/// Lines of shipped code that hold one of `needles` as a word.
 fn words<'a>(source: &Source, needles: &[&'a str]) -> Vec<(usize, &'a str)> {
     let mut found = Vec::new();
     for (number, line) in source.shipped() {
@@ -98,21 +126,28 @@ fn words<'a>(source: &Source, needles: &[&'a str]) -> Vec<(usize, &'a str)> {
     found
 }
 
-/// Where shipped code names one of these modules of `std`, alone or in a group of imports.
+/// Lines of shipped code that name one of these modules of `std`, alone or in a group of imports.
 fn std_modules<'a>(source: &Source, names: &[&'a str]) -> Vec<(usize, &'a str)> {
+    modules(source, &["std", "tokio"], names)
+}
+
+/// Lines of shipped code that name one of the modules `names` of these crates. In a group of
+/// imports, only those of the first crate are found.
+fn modules<'a>(source: &Source, roots: &[&str], names: &[&'a str]) -> Vec<(usize, &'a str)> {
     let mut found = Vec::new();
+    let group_start = format!("{}::{{", roots.first().unwrap_or(&""));
     let mut depth = None;
     for (number, line) in source.shipped() {
         let mut grouped = "";
         if depth.is_some() {
             grouped = line;
-        } else if let Some((_, group)) = line.split_once("std::{") {
+        } else if let Some((_, group)) = line.split_once(&group_start) {
             depth = Some(1);
             grouped = group;
         }
         for name in names {
-            let alone = ["std", "tokio"].map(|root| format!("{root}::{name}"));
-            if alone.iter().any(|path| has_word(line, path)) || has_word(grouped, name) {
+            let mut alone = roots.iter().map(|root| format!("{root}::{name}"));
+            if alone.any(|path| has_word(line, &path)) || has_word(grouped, name) {
                 found.push((number, *name));
             }
         }
@@ -135,7 +170,8 @@ fn braces(depth: usize, line: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{
-        logins_are_decided_without_io, only_cli_prints, only_cli_reads_the_host, wire_is_pure,
+        logins_are_decided_without_io, mcp_imports_point_down, only_cli_prints,
+        only_cli_reads_the_host, wire_is_pure,
     };
     use crate::tidy::tree::check;
 
@@ -211,5 +247,27 @@ mod tests {
             &files,
             &["crates/mcp/src/a.rs:2: only the cli may use println!"],
         );
+    }
+
+    #[test]
+    fn transports_know_no_older_revision_and_layers_no_transport() {
+        let text = "use crate::legacy::server;\nuse crate::{\n    legacy,\n    transport::line,\n};\n\
+                    fn a() { crate::transport::http::x() }\n";
+        let tests = "#[cfg(test)]\nmod tests {\n    use crate::legacy;\n}\n";
+        let files = [
+            ("crates/mcp/src/layer/a.rs", text),
+            ("crates/mcp/src/server/a.rs", text),
+            ("crates/mcp/src/transport/line/a.rs", text),
+            ("crates/mcp/src/transport/line/b.rs", tests),
+        ];
+        let expected = [
+            "crates/mcp/src/layer/a.rs:1: `layer` must not import `legacy`",
+            "crates/mcp/src/layer/a.rs:3: `layer` must not import `legacy`",
+            "crates/mcp/src/layer/a.rs:4: `layer` must not import `transport`",
+            "crates/mcp/src/layer/a.rs:6: `layer` must not import `transport`",
+            "crates/mcp/src/transport/line/a.rs:1: `transport` must not import `legacy`",
+            "crates/mcp/src/transport/line/a.rs:3: `transport` must not import `legacy`",
+        ];
+        check(mcp_imports_point_down, &files, &expected);
     }
 }

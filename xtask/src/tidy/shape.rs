@@ -1,4 +1,4 @@
-//! How large files are and what their roots hold.
+//! Shape rules: the size of files and functions, and the contents of module roots.
 
 use super::source::Source;
 use super::tree::{Finding, Tree};
@@ -68,7 +68,7 @@ pub(crate) fn module_names(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// Every crate says what it is for.
+/// Every crate begins with its purpose.
 pub(crate) fn lib_docs(tree: &Tree) -> Vec<Finding> {
     let roots = tree
         .files()
@@ -101,7 +101,7 @@ fn is_attribute(item: &str) -> bool {
     item.starts_with('#') && item.ends_with(']') && closed
 }
 
-/// Whether `item` declares a module or imports something, both of which live elsewhere.
+/// True if `item` declares a module or imports something, both of which live elsewhere.
 fn is_entry(item: &str) -> bool {
     let item = item.strip_prefix("pub").map_or(item, |rest| {
         let restricted = rest.strip_prefix('(').and_then(|rest| rest.split_once(')'));

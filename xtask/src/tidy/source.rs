@@ -2,7 +2,7 @@
 pub(crate) struct Source {
     /// The text with comments and literals blanked; every line keeps its number.
     pub(crate) code: String,
-    /// How many lines come before the `#[cfg(test)]` module at the end.
+    /// Number of lines before the `#[cfg(test)]` module at the end.
     pub(crate) shipped_lines: usize,
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
         .map(|(index, line)| (index + 1, line))
 }
 
-/// Whether `needle` occurs in `line` and is not part of a longer word.
+/// True if `needle` occurs in `line` and is not part of a longer word.
 pub(crate) fn has_word(line: &str, needle: &str) -> bool {
     line.match_indices(needle).any(|(at, _)| {
         let before = line.get(..at).and_then(|text| text.chars().next_back());

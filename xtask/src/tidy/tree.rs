@@ -16,7 +16,7 @@ pub(crate) struct Tree {
 pub(crate) struct File {
     /// Relative to the repository, with forward slashes.
     pub(crate) path: String,
-    /// What it holds.
+    /// Text of the file.
     pub(crate) text: String,
 }
 
@@ -69,7 +69,7 @@ impl Tree {
         }
     }
 
-    /// How many files there are.
+    /// Number of files.
     pub(crate) fn len(&self) -> usize {
         self.files.len()
     }
@@ -98,13 +98,13 @@ impl Tree {
 }
 
 impl File {
-    /// Whether the whole file is test, example or benchmark code.
+    /// True if the whole file is test, example or benchmark code.
     pub(crate) fn is_test(&self) -> bool {
         let mut parts = self.path.split('/');
         parts.any(|part| matches!(part, "tests" | "tests.rs" | "examples" | "benches"))
     }
 
-    /// Whether the file is under `crates/<name>/src/`.
+    /// True if the file is under `crates/<name>/src/`.
     fn is_library(&self) -> bool {
         let mut parts = self.path.split('/');
         parts.next() == Some("crates") && parts.nth(1) == Some("src")

@@ -1,4 +1,4 @@
-//! What the text of a Rust file may not say.
+//! Words and attributes that a Rust file must not contain.
 
 use super::source::{Source, has_word, numbered};
 use super::tree::{Finding, Tree};
@@ -19,7 +19,7 @@ const OLD_WORDS: &[&str] = &[
     "2024-11-05",
 ];
 
-/// Where they may occur.
+/// Folders in which they may occur.
 const OLD_HOMES: &[&str] = &[
     "crates/wire/src/version",
     "crates/wire/src/legacy",

@@ -7,7 +7,7 @@ use callgate_oauth::consent::{Consent, ConsentError};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// A person who agrees to everything: the suite's page leads back at once, and nobody has to follow.
+/// User who consents to every login: the suite's page redirects at once, without a browser.
 #[derive(Debug)]
 pub(crate) struct Agreement;
 
@@ -25,7 +25,7 @@ impl Consent for Agreement {
     }
 }
 
-/// Where the page leads to.
+/// Requests the page and returns the URL that it redirects to.
 async fn redirect(page: &str) -> io::Result<String> {
     let malformed = || io::Error::from(io::ErrorKind::InvalidData);
     let rest = page.strip_prefix("http://").ok_or_else(malformed)?;

@@ -6,21 +6,21 @@ use callgate_oauth::Secret;
 use callgate_oauth::fetch::{self, Fetcher};
 use callgate_oauth::id_jag::IdentityProvider;
 use callgate_oauth::jwt::{Algorithm, SigningKey};
-use callgate_oauth::keeper::{Assertion, Config, Grant, Keeper};
-use callgate_oauth::registration::{Client, ClientIdUrl, ConfiguredClient};
+use callgate_oauth::registration::{ClientIdUrl, ClientInfo, ConfiguredClient};
+use callgate_oauth::token_source::{Assertion, Config, Grant, TokenSource};
 
 use crate::consent::Agreement;
 
-/// The address that the suite knows the description of a client by; nobody ever fetches it.
+/// URL of the client metadata document that the suite expects as client id; it is never fetched.
 const CLIENT_DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 
-/// Logs in at `url`, with what the suite gives away in `context`.
+/// Makes the token keeper for `url`, with the credentials that the suite has put in `context`.
 pub(crate) fn keeper(
     scenario: &str,
     url: &str,
     version: Version,
     context: &RawJson,
-) -> Result<Arc<Keeper>> {
+) -> Result<Arc<TokenSource>> {
     let fetcher = Fetcher::new(fetch::Config::default())?;
     let mut config = Config::new("suite", url.parse()?, fetcher);
     config.protocol_version = version.as_str().to_owned();
@@ -30,12 +30,12 @@ pub(crate) fn keeper(
         config.client = Some(registered_client(context)?);
     }
     config.grant = grant(scenario, context)?;
-    Ok(Keeper::new(config))
+    Ok(TokenSource::new(config))
 }
 
-/// The client that the suite has registered for us.
+/// Client that the suite has registered for this scenario.
 fn registered_client(context: &RawJson) -> Result<ConfiguredClient> {
-    let mut client = Client::public(given(context, "client_id")?);
+    let mut client = ClientInfo::public(given(context, "client_id")?);
     client.secret = given(context, "client_secret").map(Secret::new).ok();
     if let Ok(pem) = given(context, "private_key_pem") {
         let algorithm = Algorithm::parse(&given(context, "signing_algorithm")?);
@@ -65,7 +65,7 @@ fn identity_provider(context: &RawJson) -> Result<IdentityProvider> {
     Ok(IdentityProvider {
         issuer: given(context, "idp_issuer")?,
         token_endpoint: given(context, "idp_token_endpoint")?.parse()?,
-        client: Client::public(given(context, "idp_client_id")?),
+        client: ClientInfo::public(given(context, "idp_client_id")?),
     })
 }
 

@@ -10,7 +10,7 @@ use std::env;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use callgate_mcp::client::{Client, Refused, with_defaults};
+use callgate_mcp::client::{Client, InputRefused, with_defaults};
 use callgate_mcp::transport::http::client::Config;
 use callgate_mcp::upstream::{Era, Remote};
 use callgate_mcp::wire::content::Content;
@@ -37,7 +37,7 @@ async fn main() -> Result<()> {
     outcome
 }
 
-/// The server of the suite, which speaks the revision that the environment names and may want a login.
+/// Server of the suite, in the revision that the environment names, with a login in `auth/` scenarios.
 fn server(scenario: &str, url: &str, context: &RawJson) -> Result<Remote> {
     let version = version()?;
     let mut config = Config::new("suite");
@@ -56,7 +56,7 @@ fn version() -> Result<Version> {
     Version::parse(&name).with_context(|| format!("there is no revision `{name}`"))
 }
 
-/// A client that answers whatever a server may ask.
+/// Client that answers every kind of input request.
 fn client(server: Arc<Remote>) -> Client {
     Client::builder(server)
         .info(Implementation::new(
@@ -69,7 +69,7 @@ fn client(server: Arc<Remote>) -> Client {
         .build()
 }
 
-/// Accepts what a form suggests, and confirms where it asks to.
+/// Accepts a form with its defaults, and confirms where it asks for a confirmation.
 async fn fill_in(form: ElicitFormParams) -> ElicitResult {
     let confirmed = RawJson::encode(&serde_json::json!({ "confirmed": true }));
     let given = match confirmed {
@@ -79,7 +79,7 @@ async fn fill_in(form: ElicitFormParams) -> ElicitResult {
     ElicitResult::accept(with_defaults(&form.requested_schema, &given))
 }
 
-async fn sample(_request: CreateMessageParams) -> Result<CreateMessageResult, Refused> {
+async fn sample(_request: CreateMessageParams) -> Result<CreateMessageResult, InputRefused> {
     Ok(CreateMessageResult::new(
         "conformance-model",
         Content::text("Paris"),

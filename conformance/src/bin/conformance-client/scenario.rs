@@ -4,7 +4,7 @@ use callgate_mcp::wire::tool::Tool;
 use callgate_mcp::wire::{Map, RawJson};
 use serde_json::json;
 
-/// Does what the suite expects of a client in this scenario.
+/// Runs a scenario: makes the requests that the suite expects.
 pub(crate) async fn run(name: &str, client: &Client, context: &RawJson) -> Result<()> {
     match name {
         "tools_call" => tools_call(client).await,
@@ -12,7 +12,7 @@ pub(crate) async fn run(name: &str, client: &Client, context: &RawJson) -> Resul
             call(client, "test_client_elicitation_defaults").await
         }
         "sse-retry" => call(client, "test_reconnection").await,
-        // The server of this scenario can do nothing but be greeted.
+        // The server of this scenario implements the handshake only.
         "initialize" => {
             client.discover().await?;
             Ok(())
@@ -26,7 +26,7 @@ pub(crate) async fn run(name: &str, client: &Client, context: &RawJson) -> Resul
         "http-invalid-tool-headers" => only_valid_tools(client).await,
         "sep-2322-client-request-state" => request_state(client).await,
         "json-schema-2020-12-preservation" => echo_schema(client).await,
-        // What tests a login is all in how the server is reached.
+        // The login happens when the client connects; any call triggers it.
         _ if name.starts_with("auth/") => call(client, "test-tool").await,
         _ => bail!("unknown scenario `{name}`"),
     }
@@ -46,7 +46,7 @@ async fn tools_call(client: &Client) -> Result<()> {
     Ok(())
 }
 
-/// Uses whatever the server lists, with every method that mirrors something in headers.
+/// Uses all tools, resources and prompts: each of these methods mirrors a parameter in headers.
 async fn every_method(client: &Client) -> Result<()> {
     for tool in client.list_tools().await? {
         client.call_tool(&tool.name, &json!({})).await?;
@@ -60,7 +60,7 @@ async fn every_method(client: &Client) -> Result<()> {
     Ok(())
 }
 
-/// Replays the calls that the suite asks for, with their arguments as they are.
+/// Makes the calls that the suite lists, with unchanged arguments.
 async fn custom_headers(client: &Client, context: &RawJson) -> Result<()> {
     client.list_tools().await?;
     let calls = context
@@ -75,7 +75,7 @@ async fn custom_headers(client: &Client, context: &RawJson) -> Result<()> {
     Ok(())
 }
 
-/// Calls every tool that is left after the client has dropped those with invalid annotations.
+/// Calls every tool that the client lists: it leaves out those with invalid annotations.
 async fn only_valid_tools(client: &Client) -> Result<()> {
     for tool in client.list_tools().await? {
         client
@@ -85,7 +85,7 @@ async fn only_valid_tools(client: &Client) -> Result<()> {
     Ok(())
 }
 
-/// A text for every parameter that is one.
+/// Makes arguments with a text for every parameter.
 fn sample_arguments(tool: &Tool) -> serde_json::Value {
     let properties = tool
         .input_schema
@@ -109,7 +109,7 @@ async fn request_state(client: &Client) -> Result<()> {
     Ok(())
 }
 
-/// Sends the schema of one tool to another, which checks that nothing was lost.
+/// Sends the schema of one tool to another tool, which checks that it is unchanged.
 async fn echo_schema(client: &Client) -> Result<()> {
     let tools = client.list_tools().await?;
     let tool = tools

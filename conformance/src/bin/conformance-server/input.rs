@@ -97,7 +97,7 @@ async fn two_rounds(cx: RequestCx) -> Result<String, ToolError> {
     Ok(format!("{name} likes {color}"))
 }
 
-/// Asks for everything that the client declared, and for nothing else.
+/// Asks for each kind of input that the client declared, and for no other.
 async fn what_it_may(cx: RequestCx) -> Result<String, ToolError> {
     let mut wanted: Vec<(&str, InputRequest)> = Vec::new();
     if cx.peer().declares(&["elicitation"]) {
@@ -126,7 +126,7 @@ fn question(text: &str) -> CreateMessageParams {
     CreateMessageParams::new(vec![SamplingMessage::user(Content::text(text))], 100)
 }
 
-/// Asks the user for one text; who does not accept is called a stranger.
+/// Asks the user for one text, which is "stranger" if the user does not accept.
 pub(crate) async fn ask_text(
     cx: &RequestCx,
     key: &str,

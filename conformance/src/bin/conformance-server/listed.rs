@@ -1,4 +1,4 @@
-//! Tools that are about their schema.
+//! Tools that test the input schema.
 
 use callgate_mcp::router::{RawArguments, RouteError, Router, ToolRoute};
 use callgate_mcp::wire::RawJson;

@@ -1,5 +1,5 @@
 //! The server that the official conformance suite tests: `conformance-server 127.0.0.1:0`, or
-//! `conformance-server --stdio` for whoever stands between.
+//! `conformance-server --stdio` behind a relay.
 
 mod content;
 mod input;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use callgate_mcp::router::Router;
-use callgate_mcp::transport::http::server::{Config, Server};
+use callgate_mcp::transport::http::server::{Config, Listener};
 use callgate_mcp::transport::stdio;
 use callgate_mcp::wire::implementation::Implementation;
 
@@ -35,8 +35,8 @@ async fn main() -> Result<()> {
         header_params: Some(router.header_params()),
         ..Config::default()
     };
-    let server = Server::bind(address, Arc::new(router), config).await?;
-    println!("listening on http://{}/mcp", server.local_addr());
+    let server = Listener::bind(address, Arc::new(router), config).await?;
+    println!("listening on http://{}/mcp", server.local_addr()?);
     server.run().await;
     Ok(())
 }

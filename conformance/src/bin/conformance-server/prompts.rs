@@ -48,10 +48,7 @@ fn prompt(name: &str, description: &str, arguments: &[(&str, &str)]) -> Prompt {
     let arguments = arguments
         .iter()
         .map(|(name, about)| PromptArgument::required(*name, *about));
-    Prompt {
-        arguments: Some(arguments.collect()),
-        ..Prompt::new(name, description)
-    }
+    Prompt::new(name, description).with_arguments(arguments.collect())
 }
 
 #[derive(Deserialize)]

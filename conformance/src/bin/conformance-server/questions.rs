@@ -1,4 +1,4 @@
-//! Tools that put one question to the client and repeat what it said.
+//! Tools that ask the client for one input and return its answer.
 
 use callgate_mcp::router::{RequestCx, RouteError, Router, ToolError, ToolRoute};
 use callgate_mcp::wire::Number;

@@ -20,11 +20,9 @@ pub(crate) fn add(router: &Router) -> Result<(), RouteError> {
         resource("test://watched-resource", "Watched", "text/plain"),
         async || "This is the content of the watched resource.",
     );
-    let template = ResourceTemplate {
-        description: Some("Data by id".to_owned()),
-        mime_type: Some("application/json".to_owned()),
-        ..ResourceTemplate::new("test://template/{id}/data", "Template")
-    };
+    let template = ResourceTemplate::new("test://template/{id}/data", "Template")
+        .with_description("Data by id")
+        .with_mime_type("application/json");
     router.add_resource_template(template, async |variables: Variables| {
         let id = variables.id;
         json!({ "id": id, "templateTest": true, "data": format!("Data for ID: {id}") }).to_string()
@@ -32,11 +30,9 @@ pub(crate) fn add(router: &Router) -> Result<(), RouteError> {
 }
 
 fn resource(uri: &str, name: &str, mime_type: &str) -> Resource {
-    Resource {
-        description: Some(format!("{name} for testing")),
-        mime_type: Some(mime_type.to_owned()),
-        ..Resource::new(uri, name)
-    }
+    Resource::new(uri, name)
+        .with_description(format!("{name} for testing"))
+        .with_mime_type(mime_type)
 }
 
 #[derive(Deserialize)]

@@ -1,4 +1,4 @@
-//! Tools that say something while they run, or change what the server offers.
+//! Tools that send notifications while they run, or change the lists of the server.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use callgate_mcp::wire::elicitation::{ElicitParams, RequestedSchema, StringSchem
 use callgate_mcp::wire::logging::LogLevel;
 use callgate_mcp::wire::prompt::Prompt;
 
-/// A pause between notifications, so that a client can tell them apart.
+/// Pause between notifications, so that the client receives them one by one.
 const PAUSE: Duration = Duration::from_millis(50);
 
 pub(crate) fn add(router: &Router) -> Result<(), RouteError> {
@@ -61,7 +61,7 @@ async fn progress(cx: RequestCx) -> &'static str {
     "Progress reported"
 }
 
-/// What the tools that log have to say.
+/// Log messages of the tools that log.
 const MESSAGES: [&str; 3] = [
     "Tool execution started",
     "Tool processing data",
@@ -83,7 +83,7 @@ async fn logging_slowly(cx: RequestCx) -> &'static str {
     "Logged what was wanted"
 }
 
-/// Well past the second after which the server gives up on one response and begins a stream.
+/// Takes longer than the second after which the server responds with an event stream.
 async fn slow() -> &'static str {
     tokio::time::sleep(Duration::from_secs(2)).await;
     "Took a while"
@@ -102,7 +102,7 @@ async fn streaming(cx: RequestCx) -> Result<&'static str, ToolError> {
     Ok("Asked and answered")
 }
 
-/// Offers one more tool, or one less.
+/// Adds a tool to the list, or removes it.
 async fn change_tools(router: Router) -> Result<&'static str, ToolError> {
     const EXTRA: &str = "test_extra_tool";
     if !router.remove_tool(EXTRA) {
@@ -112,7 +112,7 @@ async fn change_tools(router: Router) -> Result<&'static str, ToolError> {
     Ok("Tools changed")
 }
 
-/// Offers one more prompt, or one less.
+/// Adds a prompt to the list, or removes it.
 async fn change_prompts(router: Router) -> &'static str {
     const EXTRA: &str = "test_extra_prompt";
     if !router.remove_prompt(EXTRA) {

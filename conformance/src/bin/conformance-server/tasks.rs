@@ -82,7 +82,7 @@ async fn multi_input(cx: RequestCx) -> Result<String, ToolError> {
     Ok(format!("Got {} answers", answers.len()))
 }
 
-/// Asks while the call is still open, and runs as a task only then.
+/// Asks for input while the call is still open, and becomes a task after that.
 async fn ask_then_run(cx: RequestCx) -> Result<String, ToolError> {
     let name = ask_text(&cx, "user_name", "What is your name?", "name").await?;
     cx.detach().await;

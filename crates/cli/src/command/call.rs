@@ -12,27 +12,27 @@ use crate::logins::http_url;
 use crate::target::{self, Target};
 use crate::{arguments, output};
 
-/// Calls a tool of a server and prints what it says.
+/// Calls a tool of a server and prints the result.
 pub(crate) async fn run(
     args: &Call,
     data_dir: Option<&Path>,
     json: bool,
 ) -> Result<(), CommandError> {
     let (url, rest) = match args.words.split_first() {
-        Some((url, rest)) if args.reach.stdio.is_none() => (Some(url.as_str()), rest),
+        Some((url, rest)) if args.connection.stdio.is_none() => (Some(url.as_str()), rest),
         _ => (None, args.words.as_slice()),
     };
     let Some((tool, words)) = rest.split_first() else {
         return Err(nothing_to_call(url));
     };
-    let target = Target::connect(&args.reach, url, data_dir)?;
+    let target = Target::connect(&args.connection, url, data_dir)?;
     let client = target.client.clone();
-    // The user need not wait for the end of what was started.
+    // The output comes before the server is closed, so that the user need not wait for that.
     let work = async { print(&call(&client, tool, words).await?, json) };
     target.finish(work).await
 }
 
-/// Tells a call without a tool from one without a server, whose tool stands in its place.
+/// Error for missing arguments: the tool is missing, or the server, so that the tool stands in its place.
 fn nothing_to_call(url: Option<&str>) -> CommandError {
     match url.filter(|url| http_url(url).is_none()) {
         Some(word) => target::not_a_url(word),
@@ -42,18 +42,14 @@ fn nothing_to_call(url: Option<&str>) -> CommandError {
 
 const SEE_THE_TOOLS: &str = "run `callgate list` with the same server to see its tools";
 
-async fn call(
-    client: &Client,
-    name: &str,
-    words: &[String],
-) -> Result<CallToolResult, CommandError> {
+async fn call(client: &Client, name: &str, words: &[String]) -> Result<RawJson, CommandError> {
     let tools = client.list_tools().await?;
     let tool = tools
         .iter()
         .find(|tool| tool.name == name)
         .ok_or_else(|| unknown(name, &tools))?;
     let arguments = arguments::parse(words, Some(&tool.input_schema))?;
-    Ok(client.call_tool(name, &arguments).await?)
+    Ok(client.call_tool_raw(name, &arguments).await?)
 }
 
 fn unknown(name: &str, tools: &[Tool]) -> CommandError {
@@ -74,7 +70,7 @@ fn closest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
     (distance <= 1 + name.len() / 4).then_some(candidate)
 }
 
-/// How many letters must be added, removed or changed to get from `a` to `b`.
+/// Edit distance: number of letters to add, remove or change to get from `a` to `b`.
 fn edits(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
@@ -94,10 +90,12 @@ fn edits(a: &str, b: &str) -> usize {
     row.last().copied().unwrap_or_default()
 }
 
-fn print(result: &CallToolResult, json: bool) -> Result<(), CommandError> {
+/// Prints the content, or as JSON the whole result as the server sent it.
+fn print(raw: &RawJson, json: bool) -> Result<(), CommandError> {
+    let result: CallToolResult = raw.decode().map_err(anyhow::Error::from)?;
     let failed = result.is_error == Some(true);
     if json {
-        output::json(&RawJson::encode(result).map_err(anyhow::Error::from)?)?;
+        output::json(raw)?;
     } else if !failed {
         for content in &result.content {
             output::text(&describe(content))?;
@@ -114,7 +112,7 @@ fn print(result: &CallToolResult, json: bool) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Text as it is, and a line about what cannot be shown.
+/// Text as it is, and one line about content that cannot be shown.
 fn describe(content: &Content) -> String {
     match content {
         Content::Text(text) => text.text.clone(),

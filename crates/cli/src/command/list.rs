@@ -1,7 +1,7 @@
 use std::path::Path;
 
-use callgate_mcp::wire::RawJson;
 use callgate_mcp::wire::tool::Tool;
+use callgate_mcp::wire::{ArrayWriter, RawJson, method};
 
 use crate::args::List;
 use crate::error::CommandError;
@@ -14,18 +14,29 @@ pub(crate) async fn run(
     data_dir: Option<&Path>,
     json: bool,
 ) -> Result<(), CommandError> {
-    let target = Target::connect(&args.reach, args.url.as_deref(), data_dir)?;
+    let target = Target::connect(&args.connection, args.url.as_deref(), data_dir)?;
     let client = target.client.clone();
-    // The user need not wait for the end of what was started.
-    let work = async { print(&client.list_tools().await?, json) };
+    // The output comes before the server is closed, so that the user need not wait for that.
+    let work = async {
+        match json {
+            true => print_json(&client.list_raw(method::TOOLS_LIST).await?),
+            false => print(&client.list_tools().await?),
+        }
+    };
     target.finish(work).await
 }
 
-fn print(tools: &[Tool], json: bool) -> Result<(), CommandError> {
-    if json {
-        let tools = RawJson::encode(&tools).map_err(anyhow::Error::from)?;
-        return Ok(output::json(&tools)?);
+/// Prints the tools as the server sent them: a program that reads this may know members that this
+/// one does not.
+fn print_json(tools: &[RawJson]) -> Result<(), CommandError> {
+    let mut list = ArrayWriter::new();
+    for tool in tools {
+        list.push(tool);
     }
+    Ok(output::json(&list.finish())?)
+}
+
+fn print(tools: &[Tool]) -> Result<(), CommandError> {
     let rows: Vec<_> = tools
         .iter()
         .map(|tool| (tool.name.clone(), about(tool)))
@@ -33,7 +44,7 @@ fn print(tools: &[Tool], json: bool) -> Result<(), CommandError> {
     Ok(output::table(&rows)?)
 }
 
-/// The first line of what a tool says of itself.
+/// First line of the description of a tool.
 fn about(tool: &Tool) -> String {
     let description = tool
         .description

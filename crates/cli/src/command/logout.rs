@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use callgate_mcp::wire::RawJson;
-use callgate_oauth::keeper::{Keeper, Revocation};
+use callgate_oauth::token_source::{Revocation, TokenSource};
 use serde::Serialize;
 
 use crate::args::Logout;
@@ -9,7 +9,7 @@ use crate::error::CommandError;
 use crate::logins::Logins;
 use crate::output;
 
-/// Tells the authorization server that the login is over, and forgets it.
+/// Revokes the tokens of a login and removes it from the store.
 pub(crate) async fn run(
     args: &Logout,
     data_dir: Option<&Path>,
@@ -17,8 +17,8 @@ pub(crate) async fn run(
 ) -> Result<(), CommandError> {
     let logins = Logins::open(data_dir)?;
     let account = logins.account(&args.server)?;
-    let keeper = Keeper::new(logins.keeper(&account, None)?);
-    let revocation = keeper
+    let token_source = TokenSource::new(logins.token_source_config(&account, None)?);
+    let revocation = token_source
         .log_out()
         .await
         .map_err(|error| CommandError::of_login(error, &account.server))?;
@@ -46,6 +46,7 @@ fn word(revocation: Revocation) -> &'static str {
         Revocation::Unsupported => "unsupported",
         Revocation::Failed => "failed",
         Revocation::NoLogin => "no_login",
+        _ => "unknown",
     }
 }
 
@@ -53,11 +54,12 @@ fn sentence(name: &str, revocation: Revocation) -> String {
     match revocation {
         Revocation::Revoked => format!("logged out of {name}; its tokens are revoked"),
         Revocation::Unsupported => format!(
-            "logged out of {name}; its authorization server revokes no tokens, so they end by themselves"
+            "logged out of {name}; its authorization server cannot revoke tokens, so they stay valid until they expire"
         ),
         Revocation::Failed => format!(
-            "logged out of {name}; its authorization server could not be told, so the tokens end by themselves"
+            "logged out of {name}; its authorization server did not revoke the tokens, so they stay valid until they expire"
         ),
         Revocation::NoLogin => format!("there was no login at {name}"),
+        _ => format!("logged out of {name}"),
     }
 }

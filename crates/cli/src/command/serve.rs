@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use callgate_mcp::router::Router;
-use callgate_mcp::transport::http::server::{Config, Server};
+use callgate_mcp::transport::http::server::{Config, Listener};
 use callgate_mcp::transport::stdio;
 use callgate_mcp::wire::implementation::Implementation;
 use callgate_tools::workspace::{self, Workspace};
@@ -31,7 +31,7 @@ fn router(path: &Path) -> Result<Router, CommandError> {
         .with_context(|| format!("cannot open the workspace {}", path.display()))
         .map_err(|error| CommandError::from(error).hint("name a directory with --workspace DIR"))?;
     let router = Router::new(Implementation::new("callgate", env!("CARGO_PKG_VERSION")));
-    workspace::add_tools(&router, &workspace).context("cannot offer the workspace tools")?;
+    workspace::add_tools(&router, &workspace).context("cannot register the workspace tools")?;
     Ok(router)
 }
 
@@ -44,7 +44,7 @@ async fn serve_http(
     if !args.listen.ip().is_loopback() {
         let message = format!("{} is not a loopback address", args.listen);
         return Err(CommandError::usage(message)
-            .hint("other machines may only connect over TLS, which is not there yet"));
+            .hint("other machines may only connect over TLS, which is not supported yet"));
     }
     let access = Access::new(args, data_dir).await?;
     let config = Config {
@@ -54,7 +54,7 @@ async fn serve_http(
         header_params: Some(router.header_params()),
         ..Config::default()
     };
-    let server = Server::bind(args.listen, Arc::new(router), config)
+    let server = Listener::bind(args.listen, Arc::new(router), config)
         .await
         .map_err(|source| {
             CommandError::new(
@@ -63,9 +63,9 @@ async fn serve_http(
             )
             .hint("pick another port with --listen 127.0.0.1:PORT")
         })?;
-    // Before anybody is told that we listen, so that no signal finds us unprepared.
+    // Before the address is printed: a program that reads it may send a signal at once.
     let stop = stop::signal().context("cannot listen for signals")?;
-    let url = format!("http://{}/mcp", server.local_addr());
+    let url = format!("http://{}/mcp", server.local_addr()?);
     if json {
         output::member("url", &url)?;
     } else {

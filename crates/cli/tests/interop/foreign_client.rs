@@ -8,7 +8,7 @@ use crate::machine::claims;
 use crate::person::Ran;
 use crate::world::World;
 
-/// What a client learns if it speaks `version`, besides its token.
+/// Output of a client that speaks `version`, besides its token.
 fn expected(version: &str) -> Value {
     json!({
         "version": version,

@@ -1,4 +1,4 @@
-//! What becomes of a login.
+//! Refresh, revocation and logout of a login.
 
 use std::fs;
 use std::thread;
@@ -6,9 +6,10 @@ use std::thread;
 use crate::person::Ran;
 use crate::world::{Event, Home, World};
 
-/// Logs in, and waits until the token has expired.
+/// Logs in, and lets the token expire.
 fn expired_login(home: &Home<'_>) {
-    home.outlive_tokens_of(|| home.log_in(&[], None).success());
+    home.log_in(&[], None).success();
+    home.expire_tokens();
     home.world.events();
 }
 
@@ -20,7 +21,8 @@ fn an_expired_token_is_refreshed_and_the_refresh_token_rotates() {
     let home = world.home();
     expired_login(&home);
     for _ in 0..2 {
-        home.outlive_tokens_of(|| home.whoami().success());
+        home.whoami().success();
+        home.expire_tokens();
     }
     let events = world.events();
     let expected = |event: &Event| Event {
@@ -79,8 +81,10 @@ fn a_server_that_issues_its_own_tokens_renews_and_ends_them() {
     let home = world.home();
     home.log_in(&[], None).success();
     let said = home.whoami().success();
-    home.outlive_tokens();
+    let token = home.access_token();
+    home.expire_tokens();
     assert_eq!(home.whoami().success(), said);
+    assert_ne!(home.access_token(), token);
     let ended = Ran::of(&mut home.callgate("logout")).success();
     let expected = format!("logged out of {}; its tokens are revoked\n", world.server());
     assert_eq!(ended, expected);
@@ -104,7 +108,7 @@ fn a_server_that_wants_more_than_before_is_given_it() {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     home.log_in(&args, None).success();
     // The server does not say that it is the scopes, so the token is renewed in vain, in case that it had ended.
-    // Whoever was registered for less cannot ask for more here.
+    // This server does not let a client ask for more scopes than it registered.
     let expected = [
         "token refresh_token ok",
         "token refresh_token ok",
@@ -117,7 +121,7 @@ fn a_server_that_wants_more_than_before_is_given_it() {
 }
 
 #[test]
-fn whoever_logs_out_is_forgotten_on_both_sides() {
+fn a_logout_ends_the_login_on_both_sides() {
     let Some(world) = World::start() else {
         return;
     };
@@ -132,7 +136,7 @@ fn whoever_logs_out_is_forgotten_on_both_sides() {
     assert_eq!(refused.exit, Some(3), "{refused:?}");
     assert_eq!(world.asked(), [""; 0]);
 
-    // Whoever has a copy of the file has nothing.
+    // A copy of the file is worthless.
     fs::write(home.store(), old).unwrap();
     let refused = home.whoami();
     assert_eq!(refused.exit, Some(3), "{refused:?}");

@@ -10,7 +10,7 @@ use url::{Url, form_urlencoded};
 
 use crate::world::World;
 
-/// What a server answered.
+/// Response of a server.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -59,7 +59,7 @@ pub(crate) fn get(url: &str) -> Answer {
     ask("GET", url, "", "")
 }
 
-/// What a token says.
+/// Claims of a token.
 pub(crate) fn claims(token: &str) -> Value {
     let claims = token.split('.').nth(1).unwrap();
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(claims).unwrap()).unwrap()

@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// What runs our own scripts.
+/// Interpreters of our own scripts.
 #[derive(Debug, Clone)]
 pub(crate) struct Peers {
     python: PathBuf,

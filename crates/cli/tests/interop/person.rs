@@ -13,7 +13,7 @@ use crate::world::Home;
 /// The most bytes that a login prints at a terminal.
 const MOST_SHOWN: u64 = 1 << 20;
 
-/// What a command printed, and its exit code.
+/// Output of a command, and its exit code.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ran {
     pub(crate) stdout: String,
@@ -31,7 +31,7 @@ impl Ran {
         }
     }
 
-    /// What was printed by a command that did what it was told to.
+    /// Output of a command that succeeded.
     pub(crate) fn success(self) -> String {
         assert_eq!(self.exit, Some(0), "{self:?}");
         self.stdout
@@ -57,7 +57,7 @@ impl Home<'_> {
 
     /// Runs `callgate auth` at a terminal, where it opens the browser itself.
     ///
-    /// What it printed is all in `stdout`.
+    /// All of its output is in `stdout`.
     pub(crate) fn log_in_at_a_terminal(&self) -> Ran {
         let mut auth = self.auth();
         auth.env("PATH", self.path_with_a_browser());
@@ -154,7 +154,7 @@ fn terminal() -> (File, File) {
     (theirs, ours.into())
 }
 
-/// Nobody reads it, unless the command asked for it.
+/// The command reads it only if it asked for it.
 fn paste(child: &mut Child, address: &str) {
     if let Some(mut stdin) = child.stdin.take() {
         let _ = writeln!(stdin, "{address}");

@@ -3,7 +3,6 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
-use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -15,9 +14,6 @@ use crate::person::Ran;
 
 /// The binary under test.
 const CALLGATE: &str = env!("CARGO_BIN_EXE_callgate");
-
-/// How long a token lives that is not to live long.
-const MOMENT: Duration = Duration::from_secs(8);
 
 /// A server that wants tokens, and the authorization server that issues them.
 #[derive(Debug)]
@@ -32,7 +28,7 @@ pub(crate) struct World {
     dir: TempDir,
 }
 
-/// What the server that wants tokens is made with.
+/// Implementation of the server that wants tokens.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Fastmcp,
@@ -46,7 +42,7 @@ enum Kind {
 #[derive(Debug)]
 pub(crate) struct Home<'a> {
     pub(crate) world: &'a World,
-    /// Where the user's browser comes back to; authorization servers do not look at the port.
+    /// Port of the redirect URI; authorization servers do not compare it.
     pub(crate) callback_port: u16,
     dir: TempDir,
 }
@@ -72,7 +68,7 @@ impl World {
         Self::with(Kind::OursByName, None)
     }
 
-    /// The same with a server that is its own authorization server, and whose tokens do not live long.
+    /// The same with a server that is its own authorization server.
     pub(crate) fn in_one() -> Option<Self> {
         let peers = Peers::find()?;
         let dir = tempfile::tempdir().unwrap();
@@ -95,7 +91,6 @@ impl World {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("workspace")).unwrap();
         let files = [
-            ("lifetime", "3600"),
             ("age", "0"),
             ("keys", "0"),
             ("events", ""),
@@ -170,18 +165,12 @@ impl World {
         &self.issuer
     }
 
-    /// From now on, tokens live that long.
-    pub(crate) fn tokens_live(&self, lifetime: Duration) {
-        let seconds = lifetime.as_secs().to_string();
-        fs::write(self.dir.path().join("lifetime"), seconds).unwrap();
-    }
-
     /// From now on, tokens were issued that long ago.
     pub(crate) fn tokens_are_old(&self, age: Duration) {
         fs::write(self.dir.path().join("age"), age.as_secs().to_string()).unwrap();
     }
 
-    /// What the authorization server was asked for and by whom, and how it answered, since the last time.
+    /// Requests to the authorization server since the last time, with their clients and outcomes.
     pub(crate) fn events(&self) -> Vec<Event> {
         let path = self.dir.path().join("events");
         let events = fs::read_to_string(&path).unwrap();
@@ -205,7 +194,7 @@ impl World {
 }
 
 impl Kind {
-    /// What starts it on `port`, with its files in `dir`.
+    /// Command that starts it on `port`, with its files in `dir`.
     fn command(self, place: (&Peers, &Path), issuer: &str, port: u16, scopes: &[&str]) -> Command {
         let (peers, dir) = place;
         match self {
@@ -273,18 +262,31 @@ impl Home<'_> {
         Ran::of(self.callgate("call").arg("whoami"))
     }
 
-    /// Lets tokens live for a moment while `act` gets one, and waits until it is over.
-    pub(crate) fn outlive_tokens_of<T>(&self, act: impl FnOnce() -> T) -> T {
-        self.world.tokens_live(MOMENT);
-        let outcome = act();
-        self.world.tokens_live(Duration::from_secs(3600));
-        self.outlive_tokens();
-        outcome
+    /// Makes the stored access tokens expired ones: the next command refreshes them, and the server
+    /// refuses them.
+    ///
+    /// Short-lived tokens would expire in the middle of a command on a slow machine.
+    pub(crate) fn expire_tokens(&self) {
+        let mut logins = self.logins();
+        for login in logins.as_object_mut().unwrap().values_mut() {
+            login["tokens"]["expiresAt"] = Value::from(1);
+            login["tokens"]["accessToken"] = Value::from("expired");
+            // It is of the login as it was.
+            login.as_object_mut().unwrap().remove("checksum");
+        }
+        fs::write(self.store(), logins.to_string()).unwrap();
     }
 
-    /// Waits until tokens that live for a moment have ended.
-    pub(crate) fn outlive_tokens(&self) {
-        thread::sleep(MOMENT + Duration::from_secs(1));
+    /// The access token of the login.
+    pub(crate) fn access_token(&self) -> String {
+        let logins = self.logins();
+        let logins = logins.as_object().unwrap().values();
+        let mut tokens = logins.filter_map(|login| login.pointer("/tokens/accessToken"));
+        tokens.next().unwrap().as_str().unwrap().to_owned()
+    }
+
+    fn logins(&self) -> Value {
+        serde_json::from_slice(&fs::read(self.store()).unwrap()).unwrap()
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -14,7 +14,7 @@ pub(crate) const CALLGATE: &str = env!("CARGO_BIN_EXE_callgate");
 /// An empty home with an empty workspace in it.
 pub(crate) struct Home(TempDir);
 
-/// What a command printed, and its exit code.
+/// Output of a command, and its exit code.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ran {
     pub(crate) stdout: String,
@@ -168,7 +168,7 @@ impl LoggingIn {
         self.end()
     }
 
-    /// What it says in all, with the page left out.
+    /// All of its output, with the page left out.
     pub(crate) fn end(mut self) -> Ran {
         self.stderr.read_to_string(&mut self.said).unwrap();
         let output = self.child.wait_with_output().unwrap();

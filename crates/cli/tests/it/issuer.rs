@@ -60,7 +60,7 @@ impl Issuer {
     }
 }
 
-/// What an issuer publishes.
+/// Documents that an issuer publishes.
 struct Pages {
     status: u16,
     metadata: String,
@@ -80,7 +80,7 @@ impl Pages {
         };
         let length = body.len();
         let head = format!("HTTP/1.1 {status} x\r\ncontent-length: {length}\r\nconnection: close");
-        // Whoever asked may have left.
+        // The client may have disconnected.
         let _ = write!(stream, "{head}\r\n\r\n{body}");
     }
 }

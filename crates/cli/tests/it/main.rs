@@ -17,6 +17,8 @@ mod mistakes;
 #[cfg(unix)]
 mod provider;
 #[cfg(unix)]
+mod raw;
+#[cfg(unix)]
 mod serve;
 #[cfg(unix)]
 mod serve_issuer;

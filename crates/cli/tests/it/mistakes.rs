@@ -3,7 +3,7 @@ use std::process::Stdio;
 
 use crate::fixture::{Home, Ran};
 
-/// What the command says on standard error, with exit code 1.
+/// Standard error of a command that fails with exit code 1.
 fn check(args: &[&str], expect: &str) {
     assert_eq!(Home::new().run(args), Ran::failed(1, expect), "{args:?}");
 }
@@ -53,7 +53,7 @@ fn what_guards_http_is_not_taken_for_a_guard_of_stdio() {
 fn a_file_that_is_not_there_is_told_from_one_without_logins() {
     check(
         &["auth", "import", "/no/such/file"],
-        "error: `/no/such/file` is not there\n\
+        "error: `/no/such/file` does not exist\n\
          hint: name the file mcp-auth.json of OpenCode\n",
     );
 }

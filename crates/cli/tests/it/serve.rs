@@ -51,7 +51,7 @@ fn the_token_and_the_address_are_json_on_request() {
 }
 
 #[test]
-fn without_a_token_everybody_on_the_machine_may_call() {
+fn with_no_auth_every_process_of_the_machine_may_call() {
     let home = Home::new();
     let serving = home.serve(&["--no-auth"]);
     assert_eq!(home.run(&["list", &serving.url]).exit, Some(0));
@@ -64,7 +64,7 @@ fn other_machines_may_not_connect() {
         home.run(&["serve", "--listen", "0.0.0.0:0"]),
         Ran::failed(
             1,
-            "error: 0.0.0.0:0 is not a loopback address\nhint: other machines may only connect over TLS, which is not there yet\n"
+            "error: 0.0.0.0:0 is not a loopback address\nhint: other machines may only connect over TLS, which is not supported yet\n"
         )
     );
 }

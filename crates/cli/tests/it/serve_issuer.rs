@@ -4,7 +4,7 @@ use std::net::TcpStream;
 use crate::fixture::{Home, Ran, Serving};
 use crate::issuer::Issuer;
 
-/// What a server behind a proxy is called.
+/// Public URL of a server behind a proxy.
 const OWN: &str = "https://gate.example/mcp";
 
 fn serve(home: &Home, issuer: &Issuer) -> Serving {
@@ -70,7 +70,7 @@ fn a_client_learns_where_to_get_a_token() {
 }
 
 #[test]
-fn nobody_is_sent_to_log_in_again_while_the_issuer_is_away() {
+fn no_client_is_sent_to_log_in_again_while_the_issuer_is_away() {
     let (home, issuer) = (Home::new(), Issuer::start_overloaded());
     let serving = serve(&home, &issuer);
     let token = issuer.token(OWN, "use");
@@ -78,11 +78,11 @@ fn nobody_is_sent_to_log_in_again_while_the_issuer_is_away() {
 }
 
 #[test]
-fn mistakes_show_before_anybody_is_let_in() {
+fn mistakes_show_before_a_client_is_accepted() {
     let home = Home::new();
     let issuer = Issuer::start();
     let wrong = format!("{}/", issuer.url);
-    let unknown = "error: tokens cannot be for a port that is not known yet\n\
+    let unknown = "error: the name of this server in tokens is unknown, because --listen has port 0\n\
          hint: name the server with --resource URL, or pick a port with --listen\n";
     let cases: [(&[&str], String); 5] = [
         (&["--issuer", &issuer.url], unknown.to_owned()),

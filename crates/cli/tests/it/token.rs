@@ -6,7 +6,7 @@ use std::thread;
 
 use crate::fixture::{Home, Ran};
 
-/// What a server at `host` sees of a token in the variable.
+/// Authorization header that a server at `host` gets for a token in the variable.
 fn seen(home: &Home, host: &str, token: &str) -> Option<String> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -24,7 +24,7 @@ fn seen(home: &Home, host: &str, token: &str) -> Option<String> {
     let mut command = home.command(&["list", &format!("http://{host}:{port}/mcp")]);
     let ran = Ran::from(command.env("CALLGATE_TOKEN", token).output().unwrap());
     seen.try_recv()
-        .unwrap_or_else(|_| panic!("nobody asked: {ran:?}"))
+        .unwrap_or_else(|_| panic!("no request came: {ran:?}"))
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn what_is_no_token_or_header_is_said_without_repeating_it() {
         home.run(&["list", url, "--header", "Authorization Bearer canary"]),
         Ran::failed(
             1,
-            "error: what is passed with --header is not a header\nhint: write it as NAME: VALUE\n"
+            "error: the value of --header is not a header\nhint: write it as NAME: VALUE\n"
         )
     );
     let file = home.path().join("empty");

@@ -9,61 +9,63 @@ use callgate_wire::roots::Root;
 use callgate_wire::sampling::{CreateMessageParams, CreateMessageResult};
 use callgate_wire::{RawJson, Version, task};
 
-use super::cache::Cache;
-use super::handle::{Client, Limits, Shared};
-use super::handlers::{Handlers, Refused, Sampling, SamplingTools, handler};
-use super::options::{CallOptions, Timeouts};
-use super::output::OutputSchemas;
-use super::stamp::Identity;
-use super::version::Versions;
+use super::call_options::CallOptions;
+use super::input_handlers::{InputHandlers, InputRefused, SamplingHandler, SamplingTools, handler};
+use super::limits::ClientLimits;
+use super::output_schemas::OutputSchemas;
+use super::protocol_versions::ProtocolVersions;
+use super::request::ClientIdentity;
+use super::result_cache::ResultCache;
+use super::typed_client::{Client, ClientState};
 use crate::service::Service;
 
-/// Builds a [`Client`].
+/// Builder of a [`Client`].
 ///
-/// What the client's requests declare that it can do follows from the handlers that are set.
+/// The capabilities that the client's requests declare follow from the handlers that are set.
 #[derive(Clone)]
-pub struct Builder {
+pub struct ClientBuilder {
     service: Arc<dyn Service>,
     server: Arc<str>,
     info: Implementation,
-    handlers: Handlers,
+    handlers: InputHandlers,
     capabilities: ClientCapabilities,
     versions: Vec<Version>,
     options: CallOptions,
-    limits: Limits,
+    limits: ClientLimits,
 }
 
-impl Builder {
+impl ClientBuilder {
     pub(super) fn new(service: Arc<dyn Service>) -> Self {
         Self {
             service,
             server: Arc::from(""),
             info: Implementation::new("callgate", env!("CARGO_PKG_VERSION")),
-            handlers: Handlers::default(),
+            handlers: InputHandlers::default(),
             capabilities: ClientCapabilities::default(),
             versions: vec![Version::V2026_07_28],
             options: CallOptions::default(),
-            limits: Limits::default(),
+            limits: ClientLimits::default(),
         }
     }
 
-    /// The name and version that requests give for the client.
+    /// Sets the name and version of the client.
     #[must_use]
     pub fn info(mut self, info: Implementation) -> Self {
         self.info = info;
         self
     }
 
-    /// What the server is called in errors that are its fault.
+    /// Sets the name of the server in errors.
     #[must_use]
     pub fn server_name(mut self, name: &str) -> Self {
         self.server = Arc::from(name);
         self
     }
 
-    /// Fills in forms for the server: shows the user who asks for what, and lets them decline.
+    /// Handles elicitation by form: `form` shows the user which server asks for which input, and
+    /// lets them decline.
     ///
-    /// [`with_defaults`](super::with_defaults) fills in what the form suggests.
+    /// [`with_defaults`](super::with_defaults) fills in the defaults of the form.
     #[must_use]
     pub fn elicitation<F, R>(mut self, form: F) -> Self
     where
@@ -74,9 +76,9 @@ impl Builder {
         self
     }
 
-    /// Sends the user to a URL of the server, only ever with their consent and never by itself.
+    /// Handles elicitation by URL: `visit` asks the user for consent before it opens the URL.
     ///
-    /// Accepting says that the user agreed to go there, not that they are done.
+    /// Accepting means that the user agreed to open the URL, not that they are done there.
     #[must_use]
     pub fn elicitation_url<F, R>(mut self, visit: F) -> Self
     where
@@ -87,42 +89,42 @@ impl Builder {
         self
     }
 
-    /// Lets the server use the client's model, without tools.
+    /// Handles sampling: the server may use the client's model, without tools.
     #[must_use]
     pub fn sampling<F, R>(self, sample: F) -> Self
     where
         F: Fn(CreateMessageParams) -> R + Send + Sync + 'static,
-        R: Future<Output = Result<CreateMessageResult, Refused>> + Send + 'static,
+        R: Future<Output = Result<CreateMessageResult, InputRefused>> + Send + 'static,
     {
-        self.sampling_by(sample, SamplingTools::Refused)
+        self.set_sampling(sample, SamplingTools::Refused)
     }
 
-    /// Lets the server use the client's model and offer tools to it.
+    /// Handles sampling with tools: the server may use the client's model and offer tools to it.
     #[must_use]
     pub fn sampling_with_tools<F, R>(self, sample: F) -> Self
     where
         F: Fn(CreateMessageParams) -> R + Send + Sync + 'static,
-        R: Future<Output = Result<CreateMessageResult, Refused>> + Send + 'static,
+        R: Future<Output = Result<CreateMessageResult, InputRefused>> + Send + 'static,
     {
-        self.sampling_by(sample, SamplingTools::Allowed)
+        self.set_sampling(sample, SamplingTools::Allowed)
     }
 
-    fn sampling_by<F, R>(mut self, sample: F, tools: SamplingTools) -> Self
+    fn set_sampling<F, R>(mut self, sample: F, tools: SamplingTools) -> Self
     where
         F: Fn(CreateMessageParams) -> R + Send + Sync + 'static,
-        R: Future<Output = Result<CreateMessageResult, Refused>> + Send + 'static,
+        R: Future<Output = Result<CreateMessageResult, InputRefused>> + Send + 'static,
     {
         let handler = handler(sample);
-        self.handlers.sampling = Some(Sampling { handler, tools });
+        self.handlers.sampling = Some(SamplingHandler { handler, tools });
         self
     }
 
-    /// Tells the server which directories and files the client works on.
+    /// Handles requests for the roots: the directories and files that the client works on.
     #[must_use]
     pub fn roots<F, R>(mut self, list: F) -> Self
     where
         F: Fn() -> R + Send + Sync + 'static,
-        R: Future<Output = Result<Vec<Root>, Refused>> + Send + 'static,
+        R: Future<Output = Result<Vec<Root>, InputRefused>> + Send + 'static,
     {
         self.handlers.roots = Some(handler(move |()| list()));
         self
@@ -141,7 +143,8 @@ impl Builder {
         self
     }
 
-    /// The revisions that the client speaks, the best first; none leaves them as they are.
+    /// Sets the protocol revisions that the client supports, the best first. An empty list changes
+    /// nothing.
     #[must_use]
     pub fn versions(mut self, versions: impl IntoIterator<Item = Version>) -> Self {
         let versions: Vec<Version> = versions.into_iter().collect();
@@ -151,46 +154,38 @@ impl Builder {
         self
     }
 
-    /// How long to wait for answers.
-    #[must_use]
-    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
-        self.options = self.options.timeouts(timeouts);
-        self
-    }
-
-    /// How calls are made, unless [`Client::with_options`] says otherwise.
+    /// Sets the options of calls, such as timeouts; [`Client::with_options`] overrides them.
     #[must_use]
     pub fn options(mut self, options: CallOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// How much to put up with from the server.
+    /// Sets the limits on pages, input and caching.
     #[must_use]
-    pub fn limits(mut self, limits: Limits) -> Self {
+    pub fn limits(mut self, limits: ClientLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// The client. Nothing is sent yet.
+    /// Builds the client. Nothing is sent yet.
     #[must_use]
     pub fn build(self) -> Client {
-        let capabilities = self.declared();
-        let encoded = |value| RawJson::encode(value).expect("what a client is, is JSON");
-        let shared = Shared {
+        let capabilities = self.declared_capabilities();
+        let shared = ClientState {
             service: self.service,
             server: self.server,
-            identity: Identity {
+            identity: ClientIdentity {
                 info: RawJson::encode(&self.info).expect("an implementation is JSON"),
-                capabilities: encoded(&capabilities),
+                capabilities: RawJson::encode(&capabilities).expect("capabilities are JSON"),
             },
             handlers: self.handlers,
-            versions: Versions::new(self.versions),
+            versions: ProtocolVersions::new(self.versions),
             limits: self.limits,
-            cache: Cache::new(self.limits.cache),
-            schemas: OutputSchemas::new(self.limits.schemas),
-            tasks: capabilities.has_extension(task::EXTENSION),
-            ids: AtomicU64::new(1),
+            cache: ResultCache::new(self.limits.cache_entries, self.limits.cache_bytes),
+            schemas: OutputSchemas::new(self.limits.output_schemas),
+            allows_tasks: capabilities.has_extension(task::EXTENSION),
+            next_id: AtomicU64::new(1),
         };
         Client {
             shared: Arc::new(shared),
@@ -198,27 +193,29 @@ impl Builder {
         }
     }
 
-    fn declared(&self) -> ClientCapabilities {
+    fn declared_capabilities(&self) -> ClientCapabilities {
         let declare = |set: bool| set.then(RawJson::empty_object);
         let form = declare(self.handlers.form.is_some());
         let url = declare(self.handlers.url.is_some());
-        let sampling = |sampling: &Sampling| SamplingCapability {
-            context: None,
-            tools: declare(sampling.tools == SamplingTools::Allowed),
+        let sampling = |sampling: &SamplingHandler| {
+            let mut declared = SamplingCapability::default();
+            declared.tools = declare(sampling.tools == SamplingTools::Allowed);
+            declared
         };
-        let any = form.is_some() || url.is_some();
-        ClientCapabilities {
-            roots: declare(self.handlers.roots.is_some()),
-            sampling: self.handlers.sampling.as_ref().map(sampling),
-            elicitation: any.then_some(ElicitationCapability { form, url }),
-            ..self.capabilities.clone()
-        }
+        let mut elicitation = ElicitationCapability::default();
+        (elicitation.form, elicitation.url) = (form, url);
+        let any = elicitation != ElicitationCapability::default();
+        let mut declared = self.capabilities.clone();
+        declared.roots = declare(self.handlers.roots.is_some());
+        declared.sampling = self.handlers.sampling.as_ref().map(sampling);
+        declared.elicitation = any.then_some(elicitation);
+        declared
     }
 }
 
-impl fmt::Debug for Builder {
+impl fmt::Debug for ClientBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder")
+        f.debug_struct("ClientBuilder")
             .field("server", &self.server)
             .field("info", &self.info)
             .field("handlers", &self.handlers)

@@ -5,36 +5,39 @@ use callgate_wire::resource::{
     ListResourceTemplatesResult, ListResourcesResult, ReadResourceParams, ReadResourceResult,
     Resource, ResourceTemplate,
 };
-use callgate_wire::result::Outcome;
+use callgate_wire::result::{Outcome, ResultType};
 use callgate_wire::tool::{CallToolParams, CallToolResult, ListToolsResult, Tool};
-use callgate_wire::{Map, method};
+use callgate_wire::{Map, RawJson, method};
 use serde::Serialize;
 
-use super::handle::Client;
-use super::task::Started;
+use super::request::encode;
+use super::task::ToolCallOutcome;
+use super::typed_client::Client;
 use crate::error::{Error, Kind};
 
-/// The requests of the protocol.
+/// Requests of the protocol.
 ///
 /// # Errors
-/// Every one of them says what failed, whose fault it was and whether a retry is safe.
+/// Each error says what failed, which side caused it and whether a retry is safe.
 impl Client {
-    /// Asks the server what it is and can do, and speaks the best revision that both know.
+    /// Discovers the server's capabilities and revisions, and chooses the best common revision.
     ///
-    /// There is no need to call this first: a server that is asked in a revision it does not know
-    /// says which it knows, and the client follows.
+    /// There is no need to call this first: a server that does not support the revision of a
+    /// request answers with those it supports, and the client repeats the request in one of them.
     ///
     /// # Errors
     /// If there is no common revision, the error names those of both sides.
     pub async fn discover(&self) -> Result<DiscoverResult, Error> {
         let params = DiscoverParams::default();
-        let result = self.ask_cacheable(method::SERVER_DISCOVER, &params).await?;
+        let result = self
+            .request_cached(method::SERVER_DISCOVER, &params)
+            .await?;
         let about: DiscoverResult = self.decode(method::SERVER_DISCOVER, &result)?;
         self.choose_version(&about.supported_versions)?;
         Ok(about)
     }
 
-    /// All tools.
+    /// Lists all tools.
     ///
     /// # Errors
     /// See [`Client::request`].
@@ -45,7 +48,7 @@ impl Client {
         Ok(tools)
     }
 
-    /// One page of tools: the first, or the one that `cursor` leads to.
+    /// Lists one page of tools: the first, or the one of `cursor`.
     ///
     /// # Errors
     /// See [`Client::request`].
@@ -57,12 +60,12 @@ impl Client {
 
     /// Calls a tool with `arguments`, which become an object.
     ///
-    /// A failure inside the tool is a result with `isError`, not an error. If the server makes a
-    /// task of the call, the end of the task is awaited; dropping the future then ends the waiting
-    /// and not the task, see [`Client::start_tool`] and [`Client::cancel_task`].
+    /// A failure inside the tool is a result with `isError`, not an error. If the server turns the
+    /// call into a task, the task is polled until it ends; dropping the future then stops the
+    /// polling and not the task, see [`Client::start_tool`] and [`Client::cancel_task`].
     ///
     /// # Errors
-    /// See [`Client::request`]. If the tool was listed, a result that breaks its output schema is
+    /// See [`Client::request`]. If the tool was listed, a result that violates its output schema is
     /// an error too.
     pub async fn call_tool(
         &self,
@@ -70,17 +73,37 @@ impl Client {
         arguments: &(impl Serialize + ?Sized + Sync),
     ) -> Result<CallToolResult, Error> {
         match self.start_tool(name, arguments).await? {
-            Started::Done(result) => Ok(result),
-            Started::Task(created) => {
+            ToolCallOutcome::Complete(result) => Ok(result),
+            ToolCallOutcome::Task(created) => {
                 let result = self.await_new_task(&created.task).await?;
-                self.checked(name, result)
+                self.check_output(name, result)
             }
         }
     }
 
-    /// Calls a tool once and returns what comes, be it a question to the caller.
+    /// Calls a tool like [`Client::call_tool`], and returns the result as the bytes the server sent,
+    /// unknown members included.
     ///
-    /// To go on, send the same params again with the answers and the state of the result.
+    /// If the client allows tasks, the result may be one, which is not awaited.
+    ///
+    /// # Errors
+    /// See [`Client::call_tool`].
+    pub async fn call_tool_raw(
+        &self,
+        name: &str,
+        arguments: &(impl Serialize + ?Sized + Sync),
+    ) -> Result<RawJson, Error> {
+        let params = CallToolParams::new(name, encode(arguments)?);
+        let result = self.request(method::TOOLS_CALL, &params).await?;
+        if matches!(ResultType::of(&result), Ok(ResultType::Complete)) {
+            self.check_output(name, self.decode(method::TOOLS_CALL, &result)?)?;
+        }
+        Ok(result)
+    }
+
+    /// Calls a tool once and returns its outcome, even if that is a request for input.
+    ///
+    /// To go on, call again with the same params, the answers and the `requestState` of the result.
     ///
     /// # Errors
     /// See [`Client::request`].
@@ -90,13 +113,15 @@ impl Client {
     ) -> Result<Outcome<CallToolResult>, Error> {
         let reply = self.request_once(method::TOOLS_CALL, params).await?;
         match self.decode(method::TOOLS_CALL, &reply.into_result())? {
-            Outcome::Complete(result) => self.checked(&params.name, result).map(Outcome::Complete),
+            Outcome::Complete(result) => self
+                .check_output(&params.name, result)
+                .map(Outcome::Complete),
             outcome => Ok(outcome),
         }
     }
 
-    /// The result of a tool, if it keeps what the tool promised.
-    pub(super) fn checked(
+    /// Checks the result of a tool against the tool's output schema.
+    pub(super) fn check_output(
         &self,
         tool: &str,
         result: CallToolResult,
@@ -105,12 +130,12 @@ impl Client {
             Ok(()) => Ok(result),
             Err(mismatch) => {
                 let error = Error::new(Kind::Protocol, mismatch.to_string());
-                Err(self.of_server(error.with_source(mismatch)))
+                Err(self.server_error(error.with_source(mismatch)))
             }
         }
     }
 
-    /// All prompts.
+    /// Lists all prompts.
     ///
     /// # Errors
     /// See [`Client::request`].
@@ -119,7 +144,7 @@ impl Client {
         self.all_pages(method::PROMPTS_LIST, split).await
     }
 
-    /// One page of prompts: the first, or the one that `cursor` leads to.
+    /// Lists one page of prompts: the first, or the one of `cursor`.
     ///
     /// # Errors
     /// See [`Client::request`].
@@ -130,7 +155,7 @@ impl Client {
         self.page(method::PROMPTS_LIST, cursor).await
     }
 
-    /// Gets a prompt, filled in with `arguments`.
+    /// Gets a prompt with `arguments` filled in.
     ///
     /// # Errors
     /// See [`Client::request`].
@@ -139,14 +164,12 @@ impl Client {
         name: &str,
         arguments: Map<String>,
     ) -> Result<GetPromptResult, Error> {
-        let params = GetPromptParams {
-            arguments: (!arguments.is_empty()).then_some(arguments),
-            ..GetPromptParams::new(name)
-        };
-        self.ask(method::PROMPTS_GET, &params).await
+        let mut params = GetPromptParams::new(name);
+        params.arguments = (!arguments.is_empty()).then_some(arguments);
+        self.request_typed(method::PROMPTS_GET, &params).await
     }
 
-    /// All resources.
+    /// Lists all resources.
     ///
     /// # Errors
     /// See [`Client::request`].
@@ -155,7 +178,7 @@ impl Client {
         self.all_pages(method::RESOURCES_LIST, split).await
     }
 
-    /// One page of resources: the first, or the one that `cursor` leads to.
+    /// Lists one page of resources: the first, or the one of `cursor`.
     ///
     /// # Errors
     /// See [`Client::request`].
@@ -166,7 +189,7 @@ impl Client {
         self.page(method::RESOURCES_LIST, cursor).await
     }
 
-    /// All resource templates.
+    /// Lists all resource templates.
     ///
     /// # Errors
     /// See [`Client::request`].
@@ -176,7 +199,7 @@ impl Client {
             .await
     }
 
-    /// One page of resource templates: the first, or the one that `cursor` leads to.
+    /// Lists one page of resource templates: the first, or the one of `cursor`.
     ///
     /// # Errors
     /// See [`Client::request`].
@@ -193,7 +216,7 @@ impl Client {
     /// See [`Client::request`].
     pub async fn read_resource(&self, uri: &str) -> Result<ReadResourceResult, Error> {
         let params = ReadResourceParams::new(uri);
-        let result = self.ask_cacheable(method::RESOURCES_READ, &params).await?;
+        let result = self.request_cached(method::RESOURCES_READ, &params).await?;
         self.decode(method::RESOURCES_READ, &result)
     }
 
@@ -202,6 +225,7 @@ impl Client {
     /// # Errors
     /// See [`Client::request`].
     pub async fn complete(&self, params: &CompleteParams) -> Result<CompleteResult, Error> {
-        self.ask(method::COMPLETION_COMPLETE, params).await
+        self.request_typed(method::COMPLETION_COMPLETE, params)
+            .await
     }
 }

@@ -1,45 +1,42 @@
 //! A typed client over any [`Service`](crate::Service).
 //!
 //! # Layout
-//! - [`Client`] is the handle; its `methods` are the requests of the protocol, one function each.
-//! - `ask` sends a typed request; `page` reads lists to their end; `cache` keeps what may be kept.
-//! - `listen` hears of changes, `stream` by stream, as each [`Event`]; `task` waits for tasks.
-//! - `output` checks the results of tools against what the tools promise.
-//! - `input` answers what the server asks for and repeats the request; `handlers` give the answers.
-//! - `exchange` is one request and its reply, under its timeouts; `stamp` says who asks;
-//!   `version` chooses the revision; `answer` judges the reply.
+//! - `typed_client`: [`Client`] itself; `builder`, `call_options` and `limits` configure it.
+//! - `methods`: the requests of the protocol, one function each; `task`: polling of tasks.
+//! - `request`: one request and its reply: `_meta`, timeouts, progress and log notifications.
+//! - `input_rounds`: repeats a request with the input that the server asks for; `input_handlers`:
+//!   the user's functions that provide it.
+//! - `pagination`: reads lists to their last page; `result_cache`: results with a time to live;
+//!   `output_schemas`: checks tool results.
+//! - `subscription`: [`Subscription`] and its reconnection with `backoff`; `subscription_stream`: one
+//!   `subscriptions/listen` request.
+//! - `protocol_versions`: chooses the protocol revision.
 
-mod answer;
-mod ask;
 mod backoff;
 mod builder;
-mod cache;
-mod defaults;
-mod event;
-mod exchange;
-mod handle;
-mod handlers;
-mod input;
-mod listen;
+mod call_options;
+mod input_handlers;
+mod input_rounds;
+mod limits;
 mod methods;
-mod options;
-mod output;
-mod page;
-mod stamp;
-mod stream;
+mod output_schemas;
+mod pagination;
+mod protocol_versions;
+mod request;
+mod result_cache;
+mod subscription;
+mod subscription_stream;
 mod task;
-mod version;
+mod typed_client;
 
-pub(crate) use input::{TRY_AGAIN, may_ask, next_round};
-pub(crate) use stream::{EVENTS, Stream, Told};
+#[cfg(feature = "legacy")]
+pub(crate) use subscription_stream::{EVENT_CAPACITY, StreamItem, SubscriptionStream};
 
 pub use backoff::Backoff;
-pub use builder::Builder;
-pub use cache::CacheLimits;
-pub use defaults::with_defaults;
-pub use event::Event;
-pub use handle::{Client, Limits};
-pub use handlers::Refused;
-pub use listen::{AfterEnd, ListenOptions, Subscription};
-pub use options::{CallOptions, Timeouts};
-pub use task::Started;
+pub use builder::ClientBuilder;
+pub use call_options::CallOptions;
+pub use input_handlers::{InputRefused, with_defaults};
+pub use limits::ClientLimits;
+pub use subscription::{ListenOptions, ResubscribePolicy, Subscription, SubscriptionEvent};
+pub use task::ToolCallOutcome;
+pub use typed_client::Client;

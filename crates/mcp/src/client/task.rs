@@ -12,29 +12,31 @@ use callgate_wire::{Method, RawJson, method};
 use serde::Serialize;
 use tokio::time::{sleep, timeout};
 
-use super::answer::Answer;
-use super::ask::encode;
-use super::exchange::LONGEST;
-use super::handle::Client;
+use super::request::encode;
+use super::typed_client::Client;
 use crate::error::{Error, Kind};
+use crate::layer::LONGEST;
+use crate::service::Reply;
 
-/// How a tool call ended, or goes on.
+/// Outcome of [`Client::start_tool`]: a result or a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Started {
+#[non_exhaustive]
+pub enum ToolCallOutcome {
     /// The call is over.
-    Done(CallToolResult),
-    /// The server goes on in the background; see [`Client::await_task`].
+    Complete(CallToolResult),
+    /// The server runs the call as a task; see [`Client::await_task`].
     Task(CreateTaskResult),
 }
 
-/// How long to wait between two looks at a task, if the server does not say.
-const POLL: Duration = Duration::from_secs(1);
-/// The shortest wait between two looks at a task, whatever the server says.
-const SHORTEST_POLL: Duration = Duration::from_millis(100);
+/// Poll interval of a task, if the server does not set one.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Minimum poll interval, so that a server that asks for 0 is not flooded.
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The tasks extension. All but `start_tool` need a client that was built to allow tasks.
+/// Tasks extension. All but `start_tool` need a client that was built with
+/// [`ClientBuilder::tasks`](super::ClientBuilder::tasks).
 impl Client {
-    /// Calls a tool; if the server makes a task of the call, the task comes back.
+    /// Calls a tool; if the server turns the call into a task, returns the task without waiting.
     ///
     /// # Errors
     /// See [`Client::request`].
@@ -42,32 +44,35 @@ impl Client {
         &self,
         name: &str,
         arguments: &(impl Serialize + ?Sized + Sync),
-    ) -> Result<Started, Error> {
+    ) -> Result<ToolCallOutcome, Error> {
         let params = encode(&CallToolParams::new(name, encode(arguments)?))?;
-        let driven = self
-            .drive(&Method::new(method::TOOLS_CALL), &params)
+        let answer = self
+            .request_with_input(&Method::new(method::TOOLS_CALL), &params)
             .await?;
-        match driven.answer {
-            Answer::Task(task) => Ok(Started::Task(self.decode(method::TOOLS_CALL, &task)?)),
-            answer => {
-                let result = self.decode(method::TOOLS_CALL, &answer.into_result())?;
-                self.checked(name, result).map(Started::Done)
+        match answer.reply {
+            Reply::Task(task) => Ok(ToolCallOutcome::Task(
+                self.decode(method::TOOLS_CALL, &task)?,
+            )),
+            reply => {
+                let result = self.decode(method::TOOLS_CALL, &reply.into_result())?;
+                self.check_output(name, result)
+                    .map(ToolCallOutcome::Complete)
             }
         }
     }
 
-    /// Waits until a task has ended, and gives it the input it asks for.
+    /// Polls a task until it has ended, and answers its input requests.
     ///
-    /// Dropping the future stops the waiting, not the task: see [`Client::cancel_task`].
+    /// Dropping the future stops the polling, not the task: see [`Client::cancel_task`].
     ///
     /// # Errors
-    /// The error that the task ended with, or why it could not be waited for. A task that takes
-    /// longer than the timeout for tasks goes on and can be waited for again.
+    /// The task failed, was canceled or could not be polled. A task that takes longer than the
+    /// timeout for tasks goes on and can be awaited again.
     pub async fn await_task(&self, task_id: &str) -> Result<CallToolResult, Error> {
         self.await_task_after(Duration::ZERO, task_id).await
     }
 
-    /// Waits for a task that has just been made.
+    /// Polls a new task, first after its poll interval.
     pub(super) async fn await_new_task(&self, task: &Task) -> Result<CallToolResult, Error> {
         self.await_task_after(poll_interval(task), &task.task_id)
             .await
@@ -78,19 +83,15 @@ impl Client {
         first_wait: Duration,
         task_id: &str,
     ) -> Result<CallToolResult, Error> {
-        let limit = self.options.timeouts.task.min(LONGEST);
-        let ended = timeout(limit, self.follow_task(first_wait, task_id)).await;
+        let limit = self.options.task_limit();
+        let ended = timeout(limit, self.poll_task(first_wait, task_id)).await;
         ended.unwrap_or_else(|_| {
             let message = format!("task `{task_id}` did not end within {limit:?}");
-            Err(self.of_server(Error::new(Kind::Timeout, message)))
+            Err(self.server_error(Error::new(Kind::Timeout, message)))
         })
     }
 
-    async fn follow_task(
-        &self,
-        mut wait: Duration,
-        task_id: &str,
-    ) -> Result<CallToolResult, Error> {
+    async fn poll_task(&self, mut wait: Duration, task_id: &str) -> Result<CallToolResult, Error> {
         let mut answered = HashSet::new();
         loop {
             sleep(wait).await;
@@ -100,11 +101,11 @@ impl Client {
                 TaskStatus::Failed => return Err(self.failed(&task)),
                 TaskStatus::Cancelled => {
                     let message = format!("task `{task_id}` was canceled");
-                    return Err(self.of_server(Error::new(Kind::Rpc, message)));
+                    return Err(self.server_error(Error::new(Kind::Rpc, message)));
                 }
                 TaskStatus::InputRequired => {
                     let requests = task.input_requests.as_ref();
-                    self.feed_task(task_id, requests, &mut answered).await?;
+                    self.answer_task(task_id, requests, &mut answered).await?;
                 }
                 TaskStatus::Working => {}
             }
@@ -112,10 +113,10 @@ impl Client {
         }
     }
 
-    /// Gives a task the input that it has not been given yet.
+    /// Answers the input requests of a task that are not answered yet.
     ///
-    /// A task may list a request again until it has seen the answer.
-    async fn feed_task(
+    /// A task may list a request again until it has processed the answer.
+    async fn answer_task(
         &self,
         task_id: &str,
         requests: Option<&InputRequests>,
@@ -129,20 +130,20 @@ impl Client {
         let limit = self.shared.limits.inputs;
         if answered.len() + new.len() > limit {
             let message = format!("task `{task_id}` asks for more than {limit} inputs");
-            return Err(self.of_server(Error::new(Kind::InputRequired, message)));
+            return Err(self.server_error(Error::new(Kind::InputRequired, message)));
         }
         if new.is_empty() {
             return Ok(());
         }
         answered.extend(new.iter().map(|(key, _)| (*key).to_owned()));
-        let responses = self.answer_each(new.into_iter()).await?;
+        let responses = self.answer_inputs(new.into_iter()).await?;
         self.update_task(task_id, responses).await
     }
 
     fn completed(&self, task: &DetailedTask) -> Result<CallToolResult, Error> {
         let result = task.result.as_ref().ok_or_else(|| {
             let message = format!("task `{}` was completed without result", task.task.task_id);
-            self.of_server(Error::new(Kind::Protocol, message))
+            self.server_error(Error::new(Kind::Protocol, message))
         })?;
         self.decode(method::TASKS_GET, result)
     }
@@ -155,22 +156,22 @@ impl Client {
             }
             None => {
                 let message = format!("task `{}` failed without saying why", task.task.task_id);
-                self.of_server(Error::new(Kind::Protocol, message))
+                self.server_error(Error::new(Kind::Protocol, message))
             }
         }
     }
 
-    /// Asks how a task is doing.
+    /// Gets the status of a task, and its result or input requests.
     ///
     /// # Errors
     /// See [`Client::request`].
     pub async fn get_task(&self, task_id: &str) -> Result<DetailedTask, Error> {
         let params = GetTaskParams::new(task_id);
-        let result: GetTaskResult = self.ask(method::TASKS_GET, &params).await?;
+        let result: GetTaskResult = self.request_typed(method::TASKS_GET, &params).await?;
         Ok(result.task)
     }
 
-    /// Gives a task the input it waits for.
+    /// Answers the input requests of a task.
     ///
     /// # Errors
     /// See [`Client::request`].
@@ -179,27 +180,25 @@ impl Client {
         task_id: &str,
         input_responses: InputResponses,
     ) -> Result<(), Error> {
-        let params = UpdateTaskParams {
-            meta: None,
-            task_id: task_id.to_owned(),
-            input_responses,
-        };
-        let _: EmptyResult = self.ask(method::TASKS_UPDATE, &params).await?;
+        let params = UpdateTaskParams::new(task_id, input_responses);
+        let _: EmptyResult = self.request_typed(method::TASKS_UPDATE, &params).await?;
         Ok(())
     }
 
-    /// Asks a task to stop. The task may take a while to do so, or end otherwise.
+    /// Cancels a task. The task may take a while to stop, or complete before that.
     ///
     /// # Errors
     /// See [`Client::request`].
     pub async fn cancel_task(&self, task_id: &str) -> Result<(), Error> {
         let params = CancelTaskParams::new(task_id);
-        let _: EmptyResult = self.ask(method::TASKS_CANCEL, &params).await?;
+        let _: EmptyResult = self.request_typed(method::TASKS_CANCEL, &params).await?;
         Ok(())
     }
 }
 
 fn poll_interval(task: &Task) -> Duration {
-    let asked = task.poll_interval_ms.map_or(POLL, Duration::from_millis);
-    asked.clamp(SHORTEST_POLL, LONGEST)
+    let interval = task
+        .poll_interval_ms
+        .map_or(POLL_INTERVAL, Duration::from_millis);
+    interval.clamp(MIN_POLL_INTERVAL, LONGEST)
 }

@@ -3,12 +3,14 @@
 //! Everything else in this crate speaks only the newest revision. Two adapters translate:
 //!
 //! # Layout
-//! - [`server`] faces old clients: it holds their sessions and calls nothing but a
+//! - `server` faces old clients: it holds their sessions and calls nothing but a
 //!   [`Service`](crate::Service).
 //! - `client` faces old servers: it performs the handshake and is itself a service.
 //!
 //! A relay between an old client and an old server runs through both; a relay between new ones
 //! through neither.
 
+#[cfg(feature = "legacy")]
 pub(crate) mod client;
-pub mod server;
+#[cfg(feature = "legacy")]
+pub(crate) mod server;

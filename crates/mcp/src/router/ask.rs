@@ -8,32 +8,35 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use super::context::{RequestCx, missing_capability};
-use super::dialogue::Dialogue;
-use super::schema;
+use super::input_exchange::InputExchange;
 use crate::error::Error;
+use crate::schema;
 use crate::service::PeerInfo;
 
-/// What the user did with a form.
+/// Answer of the user to an elicitation form.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Elicited<T> {
-    /// Filled it in.
+    /// The user submitted the form.
     Accepted(T),
-    /// Said no.
+    /// The user declined.
     Declined,
-    /// Went away without an answer.
+    /// The user dismissed the form without a choice.
     Cancelled,
 }
 
-/// Asking the client, its user or its model.
+/// Input requests: elicitation from the user, sampling from the model, roots of the client.
 ///
-/// A request that needs an answer ends here, and the client sends it again with the answer. The
-/// handler is then run from the top, and what was asked before is answered at once. So whatever a
-/// handler does before it asks, it does again: ask first, act later. Questions that are asked
-/// concurrently travel together. Inside a task nothing is run again: the task waits.
+/// A request whose handler asks ends there, and the client sends it again with the answer (an input
+/// round). The handler is then run from the top, and questions of earlier rounds are answered at
+/// once. So an action of the handler before a question is done again: ask first, act later.
+/// Questions that are asked concurrently travel together. Inside a task the handler is not run
+/// again: it waits.
 ///
-/// Each question has a key, unique in the request; asking the same key again gives the same answer.
+/// Each question has a key, unique in the request; asking with the same key again gives the same
+/// answer.
 impl RequestCx {
-    /// Asks one question.
+    /// Asks one question and returns the raw answer.
     ///
     /// # Errors
     /// The client did not declare that it can answer, or its answer is of the wrong kind.
@@ -45,14 +48,14 @@ impl RequestCx {
         let request = request.into();
         self.check_askable(&request)?;
         if let Some(task) = self.task() {
-            return match self.dialogue()?.remembered(key) {
+            return match self.input()?.known_answer(key) {
                 Some(answer) => Ok(answer),
                 None => task.ask(key, request).await,
             };
         }
-        match self.dialogue()?.answer(key, &request)? {
+        match self.input()?.answer(key, &request)? {
             Some(answer) => Ok(answer),
-            // The one who runs the handler ends the request here.
+            // `run_handler` sees the open question, ends the request and drops this future.
             None => pending().await,
         }
     }
@@ -70,25 +73,27 @@ impl RequestCx {
         Ok(answers.into_iter().collect())
     }
 
-    /// Asks the user.
+    /// Elicits input from the user, by a form or a URL.
     ///
     /// # Errors
-    /// The client cannot ask its user in this way, or answers something else.
+    /// The client does not support this kind of elicitation, or its answer is of the wrong kind.
     pub async fn elicit(&self, key: &str, params: ElicitParams) -> Result<ElicitResult, Error> {
         read(key, &self.ask(key, params).await?)
     }
 
-    /// Shows the user a form with the fields of `T`, which must be plain: texts, numbers, yes or
-    /// no, one of some texts.
+    /// Elicits a form with the fields of `T`, which must be strings, numbers, booleans, or choices
+    /// of strings.
     ///
     /// # Errors
-    /// The client cannot show forms, or answers something else; or `T` has other fields.
+    /// The client does not support forms, its answer does not fit `T`, or `T` has other fields.
     pub async fn elicit_form<T>(&self, key: &str, message: &str) -> Result<Elicited<T>, Error>
     where
         T: DeserializeOwned + JsonSchema,
     {
         let fields = schema::form_schema::<T>().ok_or_else(|| {
-            Error::internal("a form can only have plain fields, and this type has others")
+            Error::internal(
+                "the type of a form can only have strings, numbers, booleans and choices",
+            )
         })?;
         let result = self
             .elicit(key, ElicitParams::form(message, fields))
@@ -106,10 +111,10 @@ impl RequestCx {
         }
     }
 
-    /// Asks the model of the client for a message.
+    /// Samples a message from the model of the client.
     ///
     /// # Errors
-    /// The client does not let servers use its model in this way, or answers something else.
+    /// The client does not support this kind of sampling, or its answer is of the wrong kind.
     pub async fn sample(
         &self,
         key: &str,
@@ -118,34 +123,34 @@ impl RequestCx {
         read(key, &self.ask(key, params).await?)
     }
 
-    /// Asks for the directories and files that the client works on.
+    /// Lists the roots: directories and files that the client works on.
     ///
     /// # Errors
-    /// The client does not tell, or answers something else.
+    /// The client does not support roots, or its answer is of the wrong kind.
     pub async fn list_roots(&self, key: &str) -> Result<Vec<Root>, Error> {
         let answer = self.ask(key, InputRequest::list_roots()).await?;
         let result: ListRootsResult = read(key, &answer)?;
         Ok(result.roots)
     }
 
-    /// The answers that came with this request, for a handler that asks by returning an
+    /// Input responses of this request, for a handler that asks by returning an
     /// [`InputRequiredResult`](callgate_wire::input::InputRequiredResult) of its own.
     #[must_use]
     pub fn input_responses(&self) -> &InputResponses {
         static NONE: InputResponses = InputResponses::new();
-        self.dialogue().map_or(&NONE, Dialogue::responses)
+        self.input().map_or(&NONE, InputExchange::responses)
     }
 
-    /// The `request_state` that the handler itself returned in the round before.
+    /// State that the handler itself returned as `request_state` in the round before.
     ///
-    /// The client carried it sealed: it has not been read or changed, and it belongs to this very
-    /// request of this caller.
+    /// The client carried it sealed: it has not been read or changed, and it belongs to the same
+    /// request of the same caller.
     #[must_use]
     pub fn request_state(&self) -> Option<&str> {
-        self.dialogue().ok()?.own_state()
+        self.input().ok()?.handler_state()
     }
 
-    /// Refuses questions that the client did not say it can answer.
+    /// Refuses questions for which the client did not declare the capability.
     pub(crate) fn check_askable(&self, request: &InputRequest) -> Result<(), Error> {
         match undeclared(self.peer(), request) {
             Some(path) => Err(missing_capability(path)),
@@ -154,7 +159,7 @@ impl RequestCx {
     }
 }
 
-/// The capability that the client would have to declare to be asked this.
+/// Capability that the question needs and the client did not declare.
 fn undeclared(peer: &PeerInfo, request: &InputRequest) -> Option<&'static [&'static str]> {
     let lacks = |path: &'static [&'static str]| (!peer.declares(path)).then_some(path);
     match request {
@@ -179,7 +184,8 @@ fn undeclared(peer: &PeerInfo, request: &InputRequest) -> Option<&'static [&'sta
     }
 }
 
-/// A client that elicits without saying how shows forms.
+/// True if the client does not support forms. One that declares elicitation without a mode supports
+/// them: the older revisions had no other mode.
 fn lacks_form(peer: &PeerInfo) -> bool {
     !peer.declares(&["elicitation", "form"])
         && (!peer.declares(&["elicitation"]) || peer.declares(&["elicitation", "url"]))

@@ -7,88 +7,88 @@ use callgate_wire::resource::{Resource, ResourceTemplate};
 use callgate_wire::tool::Tool;
 use schemars::JsonSchema;
 
-use super::catalog::Cache;
+use super::catalog::CachePolicy;
 use super::completion::{self, CompletionOutput};
 use super::handler::{Arguments, Handler};
-use super::output::ToolOutput;
 use super::prompt::PromptOutput;
-use super::resource_output::ResourceOutput;
+use super::resource::ResourceOutput;
 use super::service::Router;
 use super::task::TaskConfig;
 use super::tool::ToolRoute;
+use super::tool_output::ToolOutput;
 use crate::seal::StateKey;
 
-/// As good as for ever, and no clock overflows.
-const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
+/// Maximum lifetime of states and tasks. A longer one means the same, and could overflow a clock.
+const MAX_TTL: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// Building a router.
+/// Builder methods.
 ///
-/// What these methods are given is part of the program, so they panic where it is wrong; for what
-/// is not, there are [`Router::add_tool`] and the like.
+/// Their arguments are part of the program, so a wrong one panics. For tools, prompts and resources
+/// that come from elsewhere there are [`Router::add_tool`] and its siblings, which return errors.
 impl Router {
-    /// The same router with instructions for models on how to use it.
+    /// Sets the instructions, which tell models how to use the server.
     #[must_use]
     pub fn instructions(self, instructions: impl Into<String>) -> Self {
         let instructions = instructions.into();
-        self.shared
+        self.state
             .edit(|catalog| catalog.instructions = Some(instructions));
         self
     }
 
-    /// The same router with lists in pages of at most `items`, at least 1; by default 100.
+    /// Sets the page size of lists: at most `items`, at least 1; by default 100.
     #[must_use]
     pub fn page_size(self, items: usize) -> Self {
-        self.shared.edit(|catalog| catalog.page_size = items.max(1));
+        self.state.edit(|catalog| catalog.page_size = items.max(1));
         self
     }
 
-    /// The same router with lists, resources and the discovery that may be kept so long and shared
-    /// so widely; by default not at all.
+    /// Sets the cache policy of lists, resources and the discovery result: the time and the scope in
+    /// which clients may cache them. By default they may not.
     ///
-    /// A resource that answers with a whole result decides for itself.
+    /// A handler that returns a whole `ReadResourceResult` decides for its own resource.
     #[must_use]
     pub fn cache(self, ttl: Duration, scope: CacheScope) -> Self {
-        self.shared
-            .edit(|catalog| catalog.cache = Cache::new(ttl, scope));
+        self.state
+            .edit(|catalog| catalog.cache = CachePolicy::new(ttl, scope));
         self
     }
 
-    /// The same router with this key for the state of requests that wait for input, instead of a
-    /// random one; servers that share it can continue each other's requests.
+    /// Sets the key that seals the state of requests which wait for input; by default a random one.
+    ///
+    /// Servers that share a key can continue each other's requests.
     #[must_use]
     pub fn state_key(self, key: StateKey) -> Self {
-        self.shared.sealer.replace(key);
+        self.state.sealer.replace(key);
         self
     }
 
-    /// The same router with clients that may take so long to answer; by default 10 minutes.
+    /// Sets the time that a client has to answer an input request; by default 10 minutes.
     #[must_use]
     pub fn state_ttl(self, ttl: Duration) -> Self {
-        self.shared
-            .edit(|catalog| catalog.state_ttl = ttl.min(LONGEST));
+        self.state
+            .edit(|catalog| catalog.state_ttl = ttl.min(MAX_TTL));
         self
     }
 
-    /// The same router with at most so many subscriptions at once; by default 1,000.
+    /// Sets the maximum number of open subscriptions; by default 1,000.
     #[must_use]
-    pub fn max_listeners(self, listeners: usize) -> Self {
-        self.shared
-            .edit(|catalog| catalog.max_listeners = listeners);
+    pub fn max_subscriptions(self, limit: usize) -> Self {
+        self.state.edit(|catalog| catalog.max_subscriptions = limit);
         self
     }
 
-    /// The same router with tasks that are kept in this way.
+    /// Sets the limits and the lifetime of tasks.
     #[must_use]
     pub fn tasks(self, mut config: TaskConfig) -> Self {
-        config.ttl = config.ttl.min(LONGEST);
-        self.shared.edit(|catalog| catalog.tasks = config);
+        config.ttl = config.ttl.min(MAX_TTL);
+        self.state.edit(|catalog| catalog.tasks = config);
         self
     }
 
-    /// The same router with a tool whose schemas are derived from the types of its handler.
+    /// Adds a tool whose schemas are derived from the types of its handler.
     ///
     /// # Panics
-    /// The name is not one that clients take, or the schema goes beyond a limit.
+    /// The name is not a valid tool name, or a schema exceeds a limit.
     #[must_use]
     pub fn tool<S, H>(
         self,
@@ -104,11 +104,11 @@ impl Router {
         self.route(ToolRoute::new(name, description, handler))
     }
 
-    /// The same router with a tool that is described in full; its handler may take
+    /// Adds a tool with a complete description; its handler may take
     /// [`RawArguments`](super::RawArguments).
     ///
     /// # Panics
-    /// The name is not one that clients take, or the schema is not one that can be used.
+    /// The name is not a valid tool name, or a schema is invalid.
     #[must_use]
     pub fn tool_with<S, H>(self, tool: Tool, handler: H) -> Self
     where
@@ -119,18 +119,18 @@ impl Router {
         self.route(ToolRoute::with(tool, handler))
     }
 
-    /// The same router with a tool.
+    /// Adds a tool that was built as a [`ToolRoute`].
     ///
     /// # Panics
-    /// The name is not one that clients take, or the schema is not one that can be used.
+    /// The name is not a valid tool name, or a schema is invalid.
     #[must_use]
     pub fn route(self, route: ToolRoute) -> Self {
         self.add_tool(route)
-            .expect("the tools of a program have names and schemas that can be used");
+            .expect("the tools of a program have valid names and schemas");
         self
     }
 
-    /// The same router with a prompt; its handler may take the arguments, which are texts.
+    /// Adds a prompt; its handler may take the arguments, which are strings.
     #[must_use]
     pub fn prompt<S, H>(self, prompt: Prompt, handler: H) -> Self
     where
@@ -142,7 +142,7 @@ impl Router {
         self
     }
 
-    /// The same router with a resource.
+    /// Adds a resource.
     #[must_use]
     pub fn resource<S, H>(self, resource: Resource, handler: H) -> Self
     where
@@ -154,11 +154,10 @@ impl Router {
         self
     }
 
-    /// The same router with resources of a template; its handler may take the variables, which are
-    /// texts.
+    /// Adds a resource template; its handler may take the variables, which are strings.
     ///
-    /// A URI is read by the resource that has it, else by the first template that it fits. In a
-    /// template, `{name}` stands for text without `/` and `{+name}` for any text.
+    /// A URI is read by the resource that has it, else by the first template that matches it. In a
+    /// template, `{name}` matches text without `/` and `{+name}` any text.
     ///
     /// # Panics
     /// The URI template has other expressions.
@@ -170,11 +169,11 @@ impl Router {
         H::Output: ResourceOutput,
     {
         self.add_resource_template(template, handler)
-            .expect("the URI templates of a program are ones that can be used");
+            .expect("the URI templates of a program are supported");
         self
     }
 
-    /// The same router with completion of the arguments of its prompts and resource templates.
+    /// Sets the completion handler for the arguments of prompts and resource templates.
     #[must_use]
     pub fn completion<S, H>(self, handler: H) -> Self
     where
@@ -182,7 +181,7 @@ impl Router {
         H::Output: CompletionOutput,
     {
         let function = completion::erase(handler);
-        self.shared
+        self.state
             .edit(|catalog| catalog.completion = Some(function));
         self
     }

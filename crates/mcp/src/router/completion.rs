@@ -5,32 +5,32 @@ use callgate_wire::completion::{CompleteParams, CompleteResult, Completion, Refe
 use super::catalog::Catalog;
 use super::context::RequestCx;
 use super::handler::Handler;
-use super::service::Shared;
+use super::service::RouterState;
 use crate::error::Error;
 use crate::service::{BoxFuture, Call, Reply};
 
-/// What a completion can answer with: the values, best first.
+/// Result of a completion handler: the values, best first.
 pub trait CompletionOutput {
-    /// The answer as the protocol has it.
+    /// Converts to the completion of the protocol.
     ///
     /// # Errors
     /// The request failed.
     fn into_completion(self) -> Result<Completion, Error>;
 }
 
-/// A completion handler with its types forgotten.
+/// Type-erased completion handler.
 pub(crate) type CompletionFn = dyn Fn(RequestCx, CompleteParams) -> BoxFuture<'static, Result<Completion, Error>>
     + Send
     + Sync;
 
 /// Answers `completion/complete`.
-pub(crate) async fn complete(shared: &Arc<Shared>, call: Call) -> Result<Reply, Error> {
-    let catalog = shared.catalog();
+pub(crate) async fn complete(router: &Arc<RouterState>, call: Call) -> Result<Reply, Error> {
+    let catalog = router.catalog();
     let Some(function) = catalog.completion.clone() else {
         return Err(Error::method_not_found(&call.method));
     };
     let params: CompleteParams = call
-        .params
+        .params()
         .decode()
         .map_err(|error| Error::invalid_params(error.to_string()))?;
     check_reference(&catalog, &params.reference)?;
@@ -38,9 +38,10 @@ pub(crate) async fn complete(shared: &Arc<Shared>, call: Call) -> Result<Reply, 
     let cx = RequestCx::new(call.cx, None);
     let completion = function(cx, params).await?;
     let result = CompleteResult::new(within_limit(completion));
-    shared.results.complete(&result, None)
+    router.results.complete(&result, None)
 }
 
+/// Erases the types of a handler.
 pub(crate) fn erase<S, H>(handler: H) -> Arc<CompletionFn>
 where
     H: Handler<S, Arguments = CompleteParams>,
@@ -52,12 +53,14 @@ where
     })
 }
 
+/// Refuses a reference to an unknown prompt or resource template.
 fn check_reference(catalog: &Catalog, reference: &Reference) -> Result<(), Error> {
     match reference {
         Reference::Prompt(prompt) if catalog.prompts.get(&prompt.name).is_none() => Err(
             Error::invalid_params(format!("unknown prompt `{}`", prompt.name)),
         ),
         Reference::ResourceTemplate(template)
+            // The specification allows the URI of a plain resource here too.
             if catalog.templates.get(&template.uri).is_none()
                 && catalog.resources.get(&template.uri).is_none() =>
         {
@@ -70,6 +73,7 @@ fn check_reference(catalog: &Catalog, reference: &Reference) -> Result<(), Error
     }
 }
 
+/// Shortens a completion to the number of values that the specification allows.
 fn within_limit(mut completion: Completion) -> Completion {
     if completion.values.len() > Completion::MAX_VALUES {
         completion.values.truncate(Completion::MAX_VALUES);

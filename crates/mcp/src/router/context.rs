@@ -9,59 +9,60 @@ use serde::Serialize;
 use tokio::sync::SetOnce;
 use tokio::time::Instant;
 
-use super::dialogue::{Dialogue, Pause};
+use super::input_exchange::{HandlerStop, InputExchange};
 use super::task::TaskEntry;
 use crate::error::Error;
 use crate::service::{Caller, Cx, PeerInfo};
 
-/// The request that a [`Handler`](super::Handler) answers, and the way back to who sent it.
+/// Context of the request that a [`Handler`](super::Handler) answers: the caller, the client, and
+/// ways to report progress, log, ask for input and become a task.
 ///
-/// Clones speak for the same request.
+/// Clones are the same request.
 #[derive(Clone)]
-pub struct RequestCx(Arc<Inner>);
+pub struct RequestCx(Arc<RequestCxInner>);
 
-struct Inner {
+struct RequestCxInner {
     cx: Cx,
-    /// The highest progress sent so far.
+    /// Highest progress sent so far.
     progress: Mutex<f64>,
-    /// What is asked of the client, where the method allows it.
-    dialogue: Option<Dialogue>,
-    /// The task that the request goes on as.
+    /// Input requests to the client; `None` if the method does not allow them.
+    input: Option<InputExchange>,
+    /// Task that the request has become.
     task: SetOnce<Arc<TaskEntry>>,
 }
 
 impl RequestCx {
-    pub(crate) fn new(cx: Cx, dialogue: Option<Dialogue>) -> Self {
-        Self(Arc::new(Inner {
+    pub(crate) fn new(cx: Cx, input: Option<InputExchange>) -> Self {
+        Self(Arc::new(RequestCxInner {
             cx,
             progress: Mutex::new(f64::NEG_INFINITY),
-            dialogue,
+            input,
             task: SetOnce::new(),
         }))
     }
 
-    /// The authority that the request acts with.
+    /// Caller: the authority that the request acts with.
     #[must_use]
     pub fn caller(&self) -> &Caller {
         &self.0.cx.caller
     }
 
-    /// What the client says of itself in this request.
+    /// Client information of this request: revision, capabilities and other metadata.
     #[must_use]
     pub fn peer(&self) -> &PeerInfo {
-        &self.0.cx.peer
+        self.0.cx.peer()
     }
 
-    /// When the caller stops waiting.
+    /// Deadline after which the caller stops waiting.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.0.cx.deadline
     }
 
-    /// Refuses to go on unless the client declared the capability at `path` in this request.
+    /// Requires that the client declared the capability at `path` in this request.
     ///
     /// # Errors
-    /// The error that tells the client what to declare.
+    /// The client did not; the error names the capability to declare.
     pub fn require_capability(&self, path: &[&str]) -> Result<(), Error> {
         if self.peer().declares(path) {
             return Ok(());
@@ -69,22 +70,23 @@ impl RequestCx {
         Err(missing_capability(path))
     }
 
-    /// Lets the request go on as a task, where the tool and the client support it.
+    /// Turns the request into a task, if the tool and the client support it; else does nothing.
     ///
-    /// The client gets the task at once and the handler goes on in the background, where questions
-    /// wait for their answers. Otherwise nothing happens. This is for tools of
-    /// [`ToolRoute::task_when_detached`](super::ToolRoute::task_when_detached); others are tasks
-    /// from the start, if at all.
+    /// The client gets the task at once and the handler goes on in the background, where input
+    /// requests wait for their answers. This is for tools with
+    /// [`ToolRoute::task_when_detached`](super::ToolRoute::task_when_detached); other tools are
+    /// tasks from the start, or never.
     pub async fn detach(&self) {
-        if self.dialogue().is_ok_and(Dialogue::want_detach) {
+        if self.input().is_ok_and(InputExchange::request_detach) {
             self.0.task.wait().await;
         }
     }
 
-    /// Says how far the request has come, if the client wants to know.
+    /// Reports progress, if the client asked for it.
     ///
-    /// What is not more than before is not sent. It waits while the client is slow to read;
-    /// dropping the future sends nothing. Of a task only the message is told, as its status.
+    /// Progress that is not higher than before is not sent, as the specification demands. Waits
+    /// while the client is slow to read; dropping the future sends nothing. In a task only the
+    /// message counts, as the status message of the task.
     pub async fn progress(&self, progress: f64, total: Option<f64>, message: Option<&str>) {
         if let Some(task) = self.task() {
             if let Some(message) = message {
@@ -109,20 +111,16 @@ impl RequestCx {
             }
             *last = progress;
         }
-        let params = ProgressParams {
-            meta: None,
-            progress_token,
-            progress: number,
-            total: total.and_then(self::number),
-            message: message.map(str::to_owned),
-        };
+        let mut params = ProgressParams::new(progress_token, number);
+        params.total = total.and_then(self::number);
+        params.message = message.map(str::to_owned);
         self.notify(method::NOTIFICATIONS_PROGRESS, &params).await;
     }
 
     /// Sends a log message, if the client wants messages of this level.
     ///
-    /// Never log secrets: the client may show messages to anybody. It waits while the client is
-    /// slow to read; dropping the future sends nothing. Tasks do not log.
+    /// Never log secrets: the client may show messages to anyone. Waits while the client is slow to
+    /// read; dropping the future sends nothing. Tasks do not log, because their request is over.
     pub async fn log<T: Serialize + ?Sized>(
         &self,
         level: LogLevel,
@@ -139,39 +137,38 @@ impl RequestCx {
         let Ok(data) = RawJson::encode(data) else {
             return;
         };
-        let params = LoggingMessageParams {
-            meta: None,
-            level,
-            logger: logger.map(str::to_owned),
-            data,
-        };
+        let mut params = LoggingMessageParams::new(level, data);
+        params.logger = logger.map(str::to_owned);
         self.notify(method::NOTIFICATIONS_MESSAGE, &params).await;
     }
 
-    /// What is asked of the client.
-    pub(crate) fn dialogue(&self) -> Result<&Dialogue, Error> {
+    /// Input requests to the client.
+    ///
+    /// # Errors
+    /// The method does not allow them.
+    pub(crate) fn input(&self) -> Result<&InputExchange, Error> {
         self.0
-            .dialogue
+            .input
             .as_ref()
             .ok_or_else(|| Error::internal("only tools, prompts and resources can ask for input"))
     }
 
-    /// Why the handler cannot go on; if it can, `runner` is woken when it cannot.
-    pub(crate) fn pause_or_wake(&self, runner: &Waker) -> Option<Pause> {
-        self.0.dialogue.as_ref()?.pause_or_wake(runner)
+    /// See [`InputExchange::poll_stop`].
+    pub(crate) fn poll_stop(&self, waker: &Waker) -> Option<HandlerStop> {
+        self.0.input.as_ref()?.poll_stop(waker)
     }
 
-    /// The task that the request goes on as.
+    /// Task that the request has become.
     pub(crate) fn task(&self) -> Option<&Arc<TaskEntry>> {
         self.0.task.get()
     }
 
-    /// Lets the request go on as `task`, and the handler with it.
+    /// Turns the request into `task` and wakes the handler that waits for it.
     pub(crate) fn become_task(&self, task: Arc<TaskEntry>) {
-        if let Some(dialogue) = &self.0.dialogue {
-            dialogue.detached();
+        if let Some(input) = &self.0.input {
+            input.set_detached();
         }
-        // A request becomes a task once.
+        // A request becomes a task only once, so setting it cannot fail.
         let _ = self.0.task.set(task);
     }
 
@@ -191,7 +188,7 @@ impl fmt::Debug for RequestCx {
     }
 }
 
-/// The error for a client that did not declare the capability at `path`.
+/// Error for a client that did not declare the capability at `path`.
 pub(crate) fn missing_capability(path: &[&str]) -> Error {
     let required = path.iter().rfold(RawJson::empty_object(), |inner, key| {
         let object: Map<RawJson> = [(*key, inner)].into_iter().collect();
@@ -200,7 +197,7 @@ pub(crate) fn missing_capability(path: &[&str]) -> Error {
     Error::missing_capability(&required)
 }
 
-/// Whole numbers are written without a fraction.
+/// Number as JSON, whole ones without a fraction; `None` if it is not finite.
 fn number(value: f64) -> Option<Number> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if value.fract() == 0.0 && value.abs() < EXACT {

@@ -4,42 +4,35 @@ use callgate_wire::discover::DiscoverResult;
 use callgate_wire::task::EXTENSION;
 
 use super::catalog::Catalog;
-use super::service::Shared;
+use super::service::RouterState;
 use crate::error::Error;
 use crate::server::accept::SUPPORTED;
 use crate::service::Reply;
 
 /// Answers `server/discover`.
-pub(crate) fn discover(shared: &Shared, catalog: &Catalog) -> Result<Reply, Error> {
+pub(crate) fn discover(router: &RouterState, catalog: &Catalog) -> Result<Reply, Error> {
     let versions = SUPPORTED
         .iter()
         .map(|version| version.as_str().to_owned())
         .collect();
-    let result = DiscoverResult {
-        instructions: catalog.instructions.clone(),
-        ttl_ms: Some(catalog.cache.ttl_ms),
-        cache_scope: Some(catalog.cache.scope),
-        ..DiscoverResult::new(versions, capabilities(catalog))
-    };
-    shared.results.complete(&result, None)
+    let mut result = DiscoverResult::new(versions, capabilities(catalog));
+    result.instructions.clone_from(&catalog.instructions);
+    result.ttl_ms = Some(catalog.cache.ttl_ms);
+    result.cache_scope = Some(catalog.cache.scope);
+    router.results.complete(&result, None)
 }
 
-/// What the router can do: whatever has been registered, and logging, which any handler may use.
+/// Server capabilities: the features that have been registered, and logging, which any handler may
+/// use.
 fn capabilities(catalog: &Catalog) -> ServerCapabilities {
-    let list = || ListCapability {
-        list_changed: Some(true),
-    };
-    let capabilities = ServerCapabilities {
-        logging: Some(RawJson::empty_object()),
-        completions: catalog.completion.as_ref().map(|_| RawJson::empty_object()),
-        prompts: catalog.prompts.was_used().then(list),
-        resources: catalog.has_resources().then_some(ResourcesCapability {
-            subscribe: Some(true),
-            list_changed: Some(true),
-        }),
-        tools: catalog.tools.was_used().then(list),
-        ..ServerCapabilities::default()
-    };
+    let list = ListCapability::with_notifications;
+    let resources = ResourcesCapability::with_notifications;
+    let mut capabilities = ServerCapabilities::default();
+    capabilities.logging = Some(RawJson::empty_object());
+    capabilities.completions = catalog.completion.as_ref().map(|_| RawJson::empty_object());
+    capabilities.prompts = catalog.prompts.was_used().then(list);
+    capabilities.resources = catalog.has_resources().then(resources);
+    capabilities.tools = catalog.tools.was_used().then(list);
     match catalog.has_tasks {
         true => capabilities.with_extension(EXTENSION, RawJson::empty_object()),
         false => capabilities,

@@ -6,37 +6,37 @@ use serde::de::DeserializeOwned;
 
 use super::context::RequestCx;
 
-/// An async function that answers requests of one kind.
+/// Handler: an async function that answers the requests of one tool, prompt or resource.
 ///
-/// It is implemented for functions of nothing, of the arguments, of the [`RequestCx`], and of both
-/// in this order, so there is no need to name it. Arguments are anything that can be deserialized,
-/// or [`RawArguments`].
+/// The trait is implemented for functions without parameters, with arguments, with a [`RequestCx`],
+/// and with a [`RequestCx`] and arguments in this order, so users never name it. Arguments are of
+/// any type that can be deserialized, or [`RawArguments`].
 pub trait Handler<Signature>: Send + Sync + 'static {
-    /// What it is given.
+    /// Arguments of the function.
     type Arguments;
-    /// What it answers.
+    /// Result of the function.
     type Output;
-    /// The answer on its way.
+    /// Future of the function.
     type Future: Future<Output = Self::Output> + Send + 'static;
 
     /// Answers one request. Dropping the future cancels it.
     fn call(&self, cx: RequestCx, arguments: Self::Arguments) -> Self::Future;
 }
 
-/// What a [`Handler`] can be given.
+/// Arguments that a [`Handler`] can take.
 pub trait Arguments: Sized + Send + 'static {
-    /// Reads arguments from JSON as it came, so that no number is rounded on the way.
+    /// Decodes arguments from the JSON text of the request, so that no number is rounded.
     ///
     /// # Errors
     /// The arguments have another shape.
     fn decode(raw: &RawJson) -> Result<Self, DecodeError>;
 }
 
-/// Arguments as they came, once they have been checked against the schema of the tool.
+/// Raw arguments: the JSON of the request, checked against the schema of the tool but not decoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawArguments(pub RawJson);
 
-/// What a function without arguments is given: whatever there is, is ignored.
+/// Arguments of a function without any: those of the request are ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoArguments;
 

@@ -4,21 +4,20 @@ use callgate_wire::{RawJson, tag};
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
-use super::catalog::{Cache, Catalog};
-use super::registry::{Page, Registry};
-use super::service::Shared;
+use super::catalog::{CachePolicy, Catalog, ListPage, Registry};
+use super::service::RouterState;
 use crate::error::Error;
-use crate::service::Reply;
+use crate::service::{Call, Reply};
 
-/// Answers with one page of a list; `key` is the member that holds the items.
+/// Answers a list method with one page of `registry`.
 pub(crate) fn list<R>(
-    shared: &Shared,
+    router: &RouterState,
     catalog: &Catalog,
-    params: &RawJson,
-    key: &'static str,
+    call: &Call,
     registry: &Registry<R>,
 ) -> Result<Reply, Error> {
-    let [cursor] = params.pick(["cursor"]);
+    let key = call.method.list_member().expect("the method lists items");
+    let cursor = call.params().get("cursor");
     let after = cursor.map(|cursor| read_cursor(&cursor, key)).transpose()?;
     let page = registry.page(after, catalog.page_size);
     let result = ListResult {
@@ -26,14 +25,15 @@ pub(crate) fn list<R>(
         page,
         cache: catalog.cache,
     };
-    shared.results.complete(&result, None)
+    router.results.complete(&result, None)
 }
 
-/// Any of the four list results.
+/// Result of any of the four list methods.
 struct ListResult<'a> {
+    /// Member that holds the items.
     key: &'static str,
-    page: Page<'a>,
-    cache: Cache,
+    page: ListPage<'a>,
+    cache: CachePolicy,
 }
 
 impl Serialize for ListResult<'_> {
@@ -50,7 +50,8 @@ impl Serialize for ListResult<'_> {
     }
 }
 
-/// A cursor names the list and the number of its last item.
+/// Cursor of a page: the list and the number of its last item. The list is part of it so that the
+/// cursor of another list is refused instead of giving wrong items.
 fn write_cursor(after: u64, key: &str) -> String {
     URL_SAFE_NO_PAD.encode(format!("{key}:{after}"))
 }
@@ -61,7 +62,7 @@ fn read_cursor(cursor: &RawJson, key: &str) -> Result<u64, Error> {
         let plain = str::from_utf8(&plain).ok()?;
         plain.strip_prefix(key)?.strip_prefix(':')?.parse().ok()
     };
-    number().ok_or_else(|| Error::invalid_params("`cursor` is not one that this list gave"))
+    number().ok_or_else(|| Error::invalid_params("`cursor` was not issued by this list"))
 }
 
 #[cfg(test)]

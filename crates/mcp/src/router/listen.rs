@@ -8,103 +8,95 @@ use callgate_wire::task::TaskNotificationParams;
 use callgate_wire::{Meta, Method, Notification, RawJson, method};
 use serde::Serialize;
 
-use super::listeners::{Change, Wanted};
-use super::service::Shared;
+use super::service::RouterState;
 use super::task;
 use crate::error::{Error, Kind};
 use crate::service::{Call, Cx, Reply};
+use crate::subscribers::{ChangeFilter, ServerChange};
 
-/// The most resources and the most tasks that one subscription follows; the rest is not
-/// acknowledged.
-const MAX_FOLLOWED: usize = 1_000;
+/// Maximum number of resources, and of tasks, in one subscription; the rest is not acknowledged.
+const MAX_TARGETS: usize = 1_000;
 
-/// Answers `subscriptions/listen`, for as long as it takes. Dropping the future unsubscribes.
-pub(crate) async fn listen(shared: &Arc<Shared>, call: Call) -> Result<Reply, Error> {
-    let Call { params, cx, .. } = call;
+/// Answers `subscriptions/listen`: sends notifications until the subscription is closed. Dropping
+/// the future unsubscribes.
+pub(crate) async fn listen(router: &Arc<RouterState>, call: Call) -> Result<Reply, Error> {
+    let (_, params, cx) = call.into_parts();
     let params: SubscriptionsListenParams = params.decode().map_err(|error| {
-        Error::invalid_params("`notifications` must be an object of what to tell")
+        Error::invalid_params("`notifications` must be an object that selects notifications")
             .with_source(error)
     })?;
-    let accepted = accept(shared, &cx, params.notifications)?;
-    let limit = shared.catalog().max_listeners;
-    // Joined before the acknowledgement, so that no change after it is missed.
-    let seat = shared
-        .listeners
-        .join(wanted(&accepted), limit)
+    let accepted = accepted_filter(router, &cx, params.notifications)?;
+    let limit = router.catalog().max_subscriptions;
+    // Subscribed before the acknowledgment is sent, so that no change after it is missed.
+    let subscriber = router
+        .subscribers
+        .subscribe(ChangeFilter::new(&accepted), limit)
         .ok_or_else(|| Error::new(Kind::Busy, "too many subscriptions").retry_safe())?;
     let acknowledged = acknowledge(&cx, accepted);
     cx.notify.send(acknowledged).await;
     let meta = Meta::subscription(&cx.id);
-    while let Some(changes) = seat.next().await {
+    while let Some(changes) = subscriber.next().await {
         for change in changes {
-            if let Some(notification) = tell(shared, &cx, change, &meta) {
+            if let Some(notification) = change_notification(router, &cx, change, &meta) {
                 cx.notify.send(notification).await;
             }
         }
     }
     let result = EmptyResult::default();
-    shared.results.complete(&result, Some(meta))
+    router.results.complete(&result, Some(meta))
 }
 
-/// The notification that says what the subscriber will be told.
+/// Acknowledgment: the notification that says which part of the filter is honored.
 fn acknowledge(cx: &Cx, accepted: SubscriptionFilter) -> Notification {
     let name = method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED;
     let params = SubscriptionsAcknowledgedParams::new(&cx.id, accepted);
     notification(name, &params)
 }
 
-/// The part of a filter that will be honored.
-fn accept(
-    shared: &Shared,
+/// Part of a filter that is honored.
+fn accepted_filter(
+    router: &RouterState,
     cx: &Cx,
     asked: SubscriptionFilter,
 ) -> Result<SubscriptionFilter, Error> {
     if asked.task_ids.is_some() {
-        task::require_extension(&cx.peer)?;
+        task::require_extension(cx.peer())?;
     }
-    let is_known = |id: &String| shared.tasks.get(id, &cx.caller).is_some();
-    let tasks = |ids| followed(ids).into_iter().filter(is_known).collect();
-    let catalog = shared.catalog();
+    // Tasks of other callers are left out like unknown ones, so that ids cannot be probed.
+    let is_known = |id: &String| router.tasks.get(id, &cx.caller).is_some();
+    let tasks = |ids| limit_targets(ids).into_iter().filter(is_known).collect();
+    let catalog = router.catalog();
     let yes = |asked: Option<bool>, offered: bool| (asked == Some(true) && offered).then_some(true);
     let has_resources = catalog.has_resources();
-    Ok(SubscriptionFilter {
-        tools_list_changed: yes(asked.tools_list_changed, catalog.tools.was_used()),
-        prompts_list_changed: yes(asked.prompts_list_changed, catalog.prompts.was_used()),
-        resources_list_changed: yes(asked.resources_list_changed, has_resources),
-        resource_subscriptions: asked
-            .resource_subscriptions
-            .filter(|_| has_resources)
-            .map(followed),
-        task_ids: asked.task_ids.filter(|_| catalog.has_tasks).map(tasks),
-    })
+    let mut accepted = SubscriptionFilter::default();
+    accepted.tools_list_changed = yes(asked.tools_list_changed, catalog.tools.was_used());
+    accepted.prompts_list_changed = yes(asked.prompts_list_changed, catalog.prompts.was_used());
+    accepted.resources_list_changed = yes(asked.resources_list_changed, has_resources);
+    let uris = asked.resource_subscriptions.filter(|_| has_resources);
+    accepted.resource_subscriptions = uris.map(limit_targets);
+    accepted.task_ids = asked.task_ids.filter(|_| catalog.has_tasks).map(tasks);
+    Ok(accepted)
 }
 
-/// As many as one subscription follows, each once.
-fn followed(mut names: Vec<String>) -> Vec<String> {
-    names.truncate(MAX_FOLLOWED);
+/// Drops duplicates and targets beyond the limit.
+fn limit_targets(mut names: Vec<String>) -> Vec<String> {
+    names.truncate(MAX_TARGETS);
     let mut seen = std::collections::HashSet::new();
     names.retain(|name| seen.insert(name.clone()));
     names
 }
 
-fn wanted(accepted: &SubscriptionFilter) -> Wanted {
-    let set = |names: &Option<Vec<String>>| names.iter().flatten().cloned().collect();
-    Wanted {
-        tools: accepted.tools_list_changed == Some(true),
-        prompts: accepted.prompts_list_changed == Some(true),
-        resources: accepted.resources_list_changed == Some(true),
-        uris: set(&accepted.resource_subscriptions),
-        task_ids: set(&accepted.task_ids),
-    }
-}
-
-/// The notification of a change; none for a task that is already forgotten.
-fn tell(shared: &Shared, cx: &Cx, change: Change, meta: &Meta) -> Option<Notification> {
+/// Notification of a change; `None` for a task that has expired since.
+fn change_notification(
+    router: &RouterState,
+    cx: &Cx,
+    change: ServerChange,
+    meta: &Meta,
+) -> Option<Notification> {
     match change {
-        Change::Task(id) => {
-            let task = shared.tasks.get(&id, &cx.caller)?.snapshot();
-            let meta = Some(meta.clone());
-            let params = TaskNotificationParams { task, meta };
+        ServerChange::Task(id) => {
+            let task = router.tasks.get(&id, &cx.caller)?.snapshot();
+            let params = TaskNotificationParams::new(task, meta.clone());
             Some(notification(method::NOTIFICATIONS_TASKS, &params))
         }
         change => change.notification(meta.clone()),

@@ -1,22 +1,42 @@
-//! Reads members of the params of a request without decoding the rest.
+//! Members of the params of a request, read without decoding the rest.
 
 use std::borrow::Cow;
 
-use callgate_wire::RawJson;
+use callgate_wire::{Method, RawJson};
 
 use crate::error::Error;
 
-/// The members of a request by name that may ask for input.
-pub(crate) const MAY_ASK: [&str; 4] = ["name", "arguments", "inputResponses", "requestState"];
+/// Target of a request: the value of the member that names its tool, prompt, resource or task.
+pub(crate) fn target<'a>(
+    method: &Method,
+    value: Option<&'a RawJson>,
+) -> Result<Cow<'a, str>, Error> {
+    text(value, target_member(method))
+}
 
-/// The text of a member that must be there.
+/// Members of the params of a request that a handler answers and that may ask for input.
+pub(crate) fn handler_members(method: &Method) -> [&'static str; 4] {
+    [
+        target_member(method),
+        "arguments",
+        "inputResponses",
+        "requestState",
+    ]
+}
+
+/// Member that names the target of the request.
+pub(crate) fn target_member(method: &Method) -> &'static str {
+    method.target_member().expect("the method has a target")
+}
+
+/// Text of a required member.
 pub(crate) fn text<'a>(value: Option<&'a RawJson>, key: &str) -> Result<Cow<'a, str>, Error> {
     value
         .and_then(RawJson::text)
         .ok_or_else(|| Error::invalid_params(format!("`{key}` must be a string")))
 }
 
-/// An object that counts as empty where it is absent.
+/// Optional object member; an absent one is empty.
 pub(crate) fn object(value: Option<RawJson>, key: &str) -> Result<RawJson, Error> {
     match value {
         None => Ok(RawJson::empty_object()),

@@ -3,26 +3,26 @@ use std::sync::Arc;
 use callgate_wire::content::Content;
 use callgate_wire::prompt::{GetPromptResult, Prompt, PromptMessage};
 use callgate_wire::result::Outcome;
-use callgate_wire::{Map, RawJson, tag};
+use callgate_wire::{Map, RawJson};
 
 use super::context::RequestCx;
 use super::handler::{Arguments, Handler};
+use super::handler_call::HandlerCall;
 use super::params;
-use super::round::Round;
-use super::service::Shared;
+use super::service::RouterState;
 use crate::error::Error;
 use crate::service::{BoxFuture, Call, Reply};
 
-/// What a prompt can answer with.
+/// Result of a prompt handler.
 pub trait PromptOutput {
-    /// The answer as the protocol has it.
+    /// Converts to the result of the protocol, or to input requests.
     ///
     /// # Errors
     /// The request failed.
     fn into_outcome(self) -> Result<Outcome<GetPromptResult>, Error>;
 }
 
-/// A prompt with its types forgotten.
+/// Prompt with its type-erased handler.
 pub(crate) struct PromptRoute {
     description: Option<String>,
     required: Vec<String>,
@@ -53,12 +53,12 @@ impl PromptRoute {
 }
 
 /// Answers `prompts/get`.
-pub(crate) async fn get(shared: &Arc<Shared>, call: Call) -> Result<Reply, Error> {
+pub(crate) async fn get(router: &Arc<RouterState>, call: Call) -> Result<Reply, Error> {
     let [name, arguments, responses, state] = call
-        .params
-        .pick_beside(call.cx.peer.meta(), params::MAY_ASK);
-    let name = params::text(name.as_ref(), "name")?;
-    let route = shared
+        .params()
+        .pick_beside(call.cx.peer().meta(), params::handler_members(&call.method));
+    let name = params::target(&call.method, name.as_ref())?;
+    let route = router
         .catalog()
         .prompts
         .get(&name)
@@ -66,20 +66,17 @@ pub(crate) async fn get(shared: &Arc<Shared>, call: Call) -> Result<Reply, Error
         .ok_or_else(|| Error::invalid_params(format!("unknown prompt `{name}`")))?;
     let arguments = params::object(arguments, "arguments")?;
     check_arguments(&route, &arguments)?;
-    let round = Round::begin(shared, call, [responses, state])?;
-    let handler = (route.function)(round.cx.clone(), &arguments);
-    match round.run(handler).await? {
-        Outcome::Complete(mut result) => {
-            result.description = result.description.or_else(|| route.description.clone());
-            let meta = result.meta.take();
-            shared.results.complete(&result, meta)
-        }
-        Outcome::InputRequired(result) => round.ask(shared, result),
-        Outcome::Task(_) => Err(Error::internal("a prompt cannot be a task")),
-    }
+    let request = HandlerCall::new(router, call, [responses, state])?;
+    let handler = (route.function)(request.cx.clone(), &arguments);
+    let complete = |mut result: GetPromptResult| {
+        result.description = result.description.or_else(|| route.description.clone());
+        let meta = result.meta.take();
+        router.results.complete(&result, meta)
+    };
+    request.run(router, handler, complete).await
 }
 
-/// Checks that the arguments of a prompt are texts, with all that are required among them.
+/// Checks that the arguments of a prompt are strings and that no required one is missing.
 fn check_arguments(route: &PromptRoute, arguments: &RawJson) -> Result<(), Error> {
     let texts: Map<String> = arguments.decode().map_err(|error| {
         Error::invalid_params("the arguments of a prompt must be strings").with_source(error)
@@ -92,6 +89,7 @@ fn check_arguments(route: &PromptRoute, arguments: &RawJson) -> Result<(), Error
     }
 }
 
+/// Erases the types of a handler.
 fn erase<S, H>(handler: H) -> Box<PromptFn>
 where
     H: Handler<S>,
@@ -118,12 +116,7 @@ impl PromptOutput for GetPromptResult {
 
 impl PromptOutput for Vec<PromptMessage> {
     fn into_outcome(self) -> PromptOutcome {
-        Ok(Outcome::Complete(GetPromptResult {
-            result_type: tag::Complete::Value,
-            description: None,
-            messages: self,
-            meta: None,
-        }))
+        Ok(Outcome::Complete(GetPromptResult::new(self)))
     }
 }
 

@@ -5,11 +5,11 @@ use serde::Serialize;
 use crate::error::Error;
 use crate::service::Reply;
 
-/// Writes results that say who the server is.
+/// Writer of results, which adds the name and version of the server to their `_meta`.
 #[derive(Debug)]
 pub(crate) struct ResultWriter {
     server_info: RawJson,
-    /// The members that most results end with.
+    /// Last members of a result without metadata of its own, written once.
     tail: RawJson,
 }
 
@@ -20,7 +20,7 @@ impl ResultWriter {
         Self { server_info, tail }
     }
 
-    /// Writes `result`, an object without `_meta`, which is given on its own.
+    /// Writes `result`, an object without `_meta`, and adds the metadata `own`.
     pub(crate) fn write(
         &self,
         result: &impl Serialize,
@@ -34,11 +34,11 @@ impl ResultWriter {
             }
         };
         written.map_err(|error| {
-            Error::internal("the result could not be written as JSON").with_source(error)
+            Error::internal("the result cannot be encoded as JSON").with_source(error)
         })
     }
 
-    /// Writes the result of a request that is done.
+    /// Replies with the final result of a request.
     pub(crate) fn complete(
         &self,
         result: &impl Serialize,

@@ -1,38 +1,63 @@
 use std::sync::Arc;
 
-use callgate_wire::resource::{ReadResourceResult, Resource, ResourceTemplate};
+use callgate_wire::resource::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
 use callgate_wire::result::Outcome;
 use callgate_wire::{Map, RawJson};
 use serde::Serialize;
 
-use super::catalog::{Cache, Catalog};
+use super::catalog::Catalog;
 use super::context::RequestCx;
 use super::error::RouteError;
 use super::handler::{Arguments, Handler};
+use super::handler_call::HandlerCall;
 use super::params;
-use super::resource_output::{Reading, ResourceOutput};
-use super::round::Round;
-use super::service::Shared;
+use super::service::RouterState;
 use super::uri_template::UriTemplate;
 use crate::error::Error;
 use crate::service::{BoxFuture, Call, Reply};
 
-/// A resource with its types forgotten.
+/// Result of a resource handler.
+///
+/// Text and bytes get the URI of the request and the media type of the resource. `None` means that
+/// the resource does not exist.
+pub trait ResourceOutput {
+    /// Converts to the result of the protocol, or to input requests.
+    ///
+    /// # Errors
+    /// The request failed.
+    fn into_outcome(
+        self,
+        requested: &RequestedResource,
+    ) -> Result<Outcome<ReadResourceResult>, Error>;
+}
+
+/// Resource that a client asked to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RequestedResource {
+    /// URI of the request.
+    pub uri: String,
+    /// Media type of the resource in the list of resources.
+    pub mime_type: Option<String>,
+}
+
+/// Resource with its type-erased handler.
 pub(crate) struct ResourceRoute {
     mime_type: Option<String>,
     function: Box<ResourceFn>,
 }
 
-/// A resource template with its types forgotten.
+/// Resource template with its type-erased handler.
 pub(crate) struct TemplateRoute {
     template: UriTemplate,
     route: ResourceRoute,
 }
 
-type ResourceFn =
-    dyn Fn(RequestCx, RawJson, Reading) -> BoxFuture<'static, ResourceOutcome> + Send + Sync;
+type ResourceFn = dyn Fn(RequestCx, RawJson, RequestedResource) -> BoxFuture<'static, ResourceOutcome>
+    + Send
+    + Sync;
 
-pub(super) type ResourceOutcome = Result<Outcome<ReadResourceResult>, Error>;
+type ResourceOutcome = Result<Outcome<ReadResourceResult>, Error>;
 
 impl ResourceRoute {
     pub(crate) fn new<S, H>(resource: &Resource, handler: H) -> Self
@@ -71,24 +96,28 @@ impl TemplateRoute {
 }
 
 /// Answers `resources/read`.
-pub(crate) async fn read(shared: &Arc<Shared>, call: Call) -> Result<Reply, Error> {
-    let keys = ["uri", "inputResponses", "requestState"];
-    let [uri, responses, state] = call.params.pick_beside(call.cx.peer.meta(), keys);
-    let uri = params::text(uri.as_ref(), "uri")?;
-    let catalog = shared.catalog();
+pub(crate) async fn read(router: &Arc<RouterState>, call: Call) -> Result<Reply, Error> {
+    let [uri, _, responses, state] = call
+        .params()
+        .pick_beside(call.cx.peer().meta(), params::handler_members(&call.method));
+    let uri = params::target(&call.method, uri.as_ref())?;
+    let catalog = router.catalog();
     let cache = catalog.cache;
-    let round = Round::begin(shared, call, [responses, state])?;
-    let handler = open(&catalog, &round.cx, &uri).ok_or_else(|| not_found(&uri))?;
+    let request = HandlerCall::new(router, call, [responses, state])?;
+    let handler = start_handler(&catalog, &request.cx, &uri).ok_or_else(|| not_found(&uri))?;
     drop(catalog);
-    match round.run(handler).await? {
-        Outcome::Complete(result) => complete(shared, result, cache),
-        Outcome::InputRequired(result) => round.ask(shared, result),
-        Outcome::Task(_) => Err(Error::internal("a resource cannot be a task")),
-    }
+    let complete = |mut result: ReadResourceResult| {
+        // The policy of the router, where the handler did not set one.
+        result.ttl_ms.get_or_insert(cache.ttl_ms);
+        result.cache_scope.get_or_insert(cache.scope);
+        let meta = result.meta.take();
+        router.results.complete(&result, meta)
+    };
+    request.run(router, handler, complete).await
 }
 
-/// Starts reading the resource with this URI, or the first template that it fits.
-fn open(
+/// Starts the handler of the resource with this URI, or of the first template that matches it.
+fn start_handler(
     catalog: &Catalog,
     cx: &RequestCx,
     uri: &str,
@@ -111,23 +140,13 @@ impl ResourceRoute {
         variables: RawJson,
         uri: &str,
     ) -> BoxFuture<'static, ResourceOutcome> {
-        let reading = Reading {
-            uri: uri.to_owned(),
-            mime_type: self.mime_type.clone(),
-        };
-        (self.function)(cx, variables, reading)
+        let requested = RequestedResource::new(uri, self.mime_type.clone());
+        (self.function)(cx, variables, requested)
     }
 }
 
-fn complete(shared: &Shared, mut result: ReadResourceResult, cache: Cache) -> Result<Reply, Error> {
-    result.ttl_ms.get_or_insert(cache.ttl_ms);
-    result.cache_scope.get_or_insert(cache.scope);
-    let meta = result.meta.take();
-    shared.results.complete(&result, meta)
-}
-
-/// The error for a resource that does not exist.
-pub(super) fn not_found(uri: &str) -> Error {
+/// Error for a resource that does not exist.
+fn not_found(uri: &str) -> Error {
     #[derive(Serialize)]
     struct Data<'a> {
         uri: &'a str,
@@ -136,6 +155,7 @@ pub(super) fn not_found(uri: &str) -> Error {
     Error::invalid_params("resource not found").with_data(data)
 }
 
+/// Erases the types of a handler.
 fn erase<S, H>(handler: H) -> Box<ResourceFn>
 where
     H: Handler<S>,
@@ -143,16 +163,98 @@ where
     H::Output: ResourceOutput,
 {
     Box::new(
-        move |cx, variables, reading| match H::Arguments::decode(&variables) {
+        move |cx, variables, requested| match H::Arguments::decode(&variables) {
             Ok(arguments) => {
                 let answer = handler.call(cx, arguments);
-                Box::pin(async move { answer.await.into_outcome(&reading) })
+                Box::pin(async move { answer.await.into_outcome(&requested) })
             }
-            // The URI fits the template but not the type of its variables.
+            // The URI matches the template but not the types of its variables, so there is no such
+            // resource.
             Err(error) => {
-                let error = not_found(&reading.uri).with_source(error);
+                let error = not_found(&requested.uri).with_source(error);
                 Box::pin(std::future::ready(Err(error)))
             }
         },
     )
+}
+
+impl RequestedResource {
+    /// Resource with this URI and media type, to convert a [`ResourceOutput`] outside of a router.
+    #[must_use]
+    pub fn new(uri: impl Into<String>, mime_type: Option<String>) -> Self {
+        Self {
+            uri: uri.into(),
+            mime_type,
+        }
+    }
+
+    fn typed(&self, contents: ResourceContents) -> ResourceOutcome {
+        match &self.mime_type {
+            Some(mime_type) => contents.with_mime_type(mime_type),
+            None => contents,
+        }
+        .into_outcome(self)
+    }
+}
+
+impl ResourceOutput for ReadResourceResult {
+    fn into_outcome(self, _requested: &RequestedResource) -> ResourceOutcome {
+        Ok(Outcome::Complete(self))
+    }
+}
+
+impl ResourceOutput for Vec<ResourceContents> {
+    fn into_outcome(self, _requested: &RequestedResource) -> ResourceOutcome {
+        let mut result = ReadResourceResult::new(self);
+        // Left to the cache policy of the router.
+        (result.ttl_ms, result.cache_scope) = (None, None);
+        Ok(Outcome::Complete(result))
+    }
+}
+
+impl ResourceOutput for ResourceContents {
+    fn into_outcome(self, requested: &RequestedResource) -> ResourceOutcome {
+        vec![self].into_outcome(requested)
+    }
+}
+
+impl ResourceOutput for String {
+    fn into_outcome(self, requested: &RequestedResource) -> ResourceOutcome {
+        requested.typed(ResourceContents::text(&requested.uri, self))
+    }
+}
+
+impl ResourceOutput for &'static str {
+    fn into_outcome(self, requested: &RequestedResource) -> ResourceOutcome {
+        requested.typed(ResourceContents::text(&requested.uri, self))
+    }
+}
+
+impl ResourceOutput for Vec<u8> {
+    fn into_outcome(self, requested: &RequestedResource) -> ResourceOutcome {
+        requested.typed(ResourceContents::blob(&requested.uri, &self))
+    }
+}
+
+impl<O: ResourceOutput> ResourceOutput for Option<O> {
+    fn into_outcome(self, requested: &RequestedResource) -> ResourceOutcome {
+        self.ok_or_else(|| not_found(&requested.uri))?
+            .into_outcome(requested)
+    }
+}
+
+impl<O: ResourceOutput> ResourceOutput for Outcome<O> {
+    fn into_outcome(self, requested: &RequestedResource) -> ResourceOutcome {
+        match self {
+            Self::Complete(output) => output.into_outcome(requested),
+            Self::InputRequired(result) => Ok(Outcome::InputRequired(result)),
+            Self::Task(result) => Ok(Outcome::Task(result)),
+        }
+    }
+}
+
+impl<O: ResourceOutput, E: Into<Error>> ResourceOutput for Result<O, E> {
+    fn into_outcome(self, requested: &RequestedResource) -> ResourceOutcome {
+        self.map_err(Into::into)?.into_outcome(requested)
+    }
 }

@@ -6,17 +6,17 @@ use callgate_wire::implementation::Implementation;
 use callgate_wire::method;
 
 use super::catalog::Catalog;
-use super::listeners::Listeners;
 use super::reply::ResultWriter;
 use super::task::{self, TaskStore};
 use super::{completion, discover, list, listen, prompt, resource, tool};
 use crate::error::Error;
-use crate::seal::{Sealer, StateKey};
+use crate::seal::{StateKey, StateSealer};
 use crate::service::{BoxFuture, Call, Reply, Service};
+use crate::subscribers::Subscribers;
 
-/// A server made of plain async functions.
+/// Router: a server whose tools, prompts and resources are plain async functions.
 ///
-/// Clones are the same server. What it offers can change while it runs.
+/// Clones are the same server. Tools, prompts and resources can be added and removed while it runs.
 ///
 /// ```
 /// use callgate_mcp::router::{Json, Router, ToolError};
@@ -39,32 +39,32 @@ use crate::service::{BoxFuture, Call, Reply, Service};
 /// ```
 #[derive(Clone)]
 pub struct Router {
-    pub(super) shared: Arc<Shared>,
+    pub(super) state: Arc<RouterState>,
 }
 
-/// What the clones of a router share.
-pub(crate) struct Shared {
+/// State that the clones of a router share.
+pub(crate) struct RouterState {
     catalog: RwLock<Arc<Catalog>>,
     pub(crate) results: ResultWriter,
-    pub(crate) sealer: Sealer,
-    pub(crate) listeners: Listeners,
+    pub(crate) sealer: StateSealer,
+    pub(crate) subscribers: Subscribers,
     pub(crate) tasks: TaskStore,
 }
 
 impl Router {
-    /// A server that offers nothing yet.
+    /// Creates a server without tools, prompts and resources.
     #[must_use]
     #[expect(
         clippy::needless_pass_by_value,
-        reason = "a server is made from its name once"
+        reason = "a server is created from its name once"
     )]
     pub fn new(server: Implementation) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            state: Arc::new(RouterState {
                 catalog: RwLock::default(),
                 results: ResultWriter::new(&server),
-                sealer: Sealer::new(StateKey::random()),
-                listeners: Listeners::default(),
+                sealer: StateSealer::new(StateKey::random()),
+                subscribers: Subscribers::default(),
                 tasks: TaskStore::default(),
             }),
         }
@@ -73,27 +73,28 @@ impl Router {
 
 impl Service for Router {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
-        let shared = &self.shared;
-        let catalog = shared.catalog();
+        let router = &self.state;
+        let catalog = router.catalog();
+        // A method whose feature was never registered is unknown here, as the capabilities say.
         match call.method.as_str() {
-            method::TOOLS_CALL if catalog.tools.was_used() => Box::pin(tool::call(shared, call)),
+            method::TOOLS_CALL if catalog.tools.was_used() => Box::pin(tool::call(router, call)),
             method::PROMPTS_GET if catalog.prompts.was_used() => {
-                Box::pin(prompt::get(shared, call))
+                Box::pin(prompt::get(router, call))
             }
             method::RESOURCES_READ if catalog.has_resources() => {
-                Box::pin(resource::read(shared, call))
+                Box::pin(resource::read(router, call))
             }
             method::COMPLETION_COMPLETE if catalog.completion.is_some() => {
-                Box::pin(completion::complete(shared, call))
+                Box::pin(completion::complete(router, call))
             }
-            method::SUBSCRIPTIONS_LISTEN => Box::pin(listen::listen(shared, call)),
-            _ => Box::pin(ready(shared.answer_at_once(&catalog, &call))),
+            method::SUBSCRIPTIONS_LISTEN => Box::pin(listen::listen(router, call)),
+            _ => Box::pin(ready(router.answer_at_once(&catalog, &call))),
         }
     }
 }
 
-impl Shared {
-    /// What is offered at this moment.
+impl RouterState {
+    /// Current catalog.
     pub(crate) fn catalog(&self) -> Arc<Catalog> {
         self.catalog
             .read()
@@ -101,29 +102,27 @@ impl Shared {
             .clone()
     }
 
-    /// Changes what is offered; requests under way keep what they started with.
+    /// Changes the catalog. Requests under way keep the one that they started with.
     pub(crate) fn edit<T>(&self, change: impl FnOnce(&mut Catalog) -> T) -> T {
         let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
         change(Arc::make_mut(&mut catalog))
     }
 
-    /// Answers what needs no handler.
+    /// Answers methods that run no handler.
     fn answer_at_once(&self, catalog: &Catalog, call: &Call) -> Result<Reply, Error> {
-        let params = &call.params;
         match call.method.as_str() {
             method::SERVER_DISCOVER => discover::discover(self, catalog),
             method::TOOLS_LIST if catalog.tools.was_used() => {
-                list::list(self, catalog, params, "tools", &catalog.tools)
+                list::list(self, catalog, call, &catalog.tools)
             }
             method::PROMPTS_LIST if catalog.prompts.was_used() => {
-                list::list(self, catalog, params, "prompts", &catalog.prompts)
+                list::list(self, catalog, call, &catalog.prompts)
             }
             method::RESOURCES_LIST if catalog.has_resources() => {
-                list::list(self, catalog, params, "resources", &catalog.resources)
+                list::list(self, catalog, call, &catalog.resources)
             }
             method::RESOURCES_TEMPLATES_LIST if catalog.has_resources() => {
-                let key = "resourceTemplates";
-                list::list(self, catalog, params, key, &catalog.templates)
+                list::list(self, catalog, call, &catalog.templates)
             }
             method::TASKS_GET if catalog.has_tasks => task::get(self, call),
             method::TASKS_UPDATE if catalog.has_tasks => task::update(self, call),

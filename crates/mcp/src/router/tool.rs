@@ -7,23 +7,23 @@ use callgate_wire::tool::{CallToolResult, Tool, ToolAnnotations};
 use schemars::JsonSchema;
 
 use super::context::RequestCx;
-use super::contract::Contract;
 use super::error::RouteError;
 use super::handler::{Arguments, Handler};
-use super::output::{ToolError, ToolOutput};
+use super::handler_call::{HandlerCall, panic_error, run_handler};
+use super::input_exchange::HandlerStop;
 use super::params;
-use super::round::{Ran, Round, drive, panicked};
-use super::schema;
-use super::service::Shared;
+use super::service::RouterState;
 use super::task::{self, TaskSupport};
+use super::tool_output::{ToolError, ToolOutput};
 use crate::error::Error;
 use crate::header_param::HeaderParam;
+use crate::schema::{self, CompiledSchema};
 use crate::service::{BoxFuture, Call, PeerInfo, Reply};
 
-/// A tool with the function that answers its calls.
+/// Tool with its handler, to be added to a [`Router`](super::Router).
 ///
-/// Arguments are checked before the function sees them, and results before the client does: one that
-/// breaks the output schema is a failure of the tool.
+/// Arguments are checked against the input schema before the handler gets them, and results against
+/// the output schema before the client gets them: one that violates it is a failure of the tool.
 ///
 /// ```
 /// # use callgate_mcp::router::{Json, Router, ToolError, ToolRoute};
@@ -40,10 +40,8 @@ use crate::service::{BoxFuture, Call, PeerInfo, Reply};
 ///     Ok(Json(Sum { sum }))
 /// }
 ///
-/// let route = ToolRoute::new("add", "Adds two numbers", add).annotations(ToolAnnotations {
-///     read_only_hint: Some(true),
-///     ..ToolAnnotations::default()
-/// });
+/// let route = ToolRoute::new("add", "Adds two numbers", add)
+///     .annotations(ToolAnnotations::new().with_read_only(true));
 /// let router = Router::new(Implementation::new("demo", "1.0"));
 /// router.add_tool(route)?;
 /// # Ok::<(), callgate_mcp::router::RouteError>(())
@@ -52,34 +50,43 @@ pub struct ToolRoute {
     tool: Tool,
     function: Arc<ToolFn>,
     task: TaskSupport,
-    detaches: Detaches,
+    task_start: TaskStart,
 }
 
-/// When a call becomes a task.
+/// Moment at which a call becomes a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Detaches {
-    AtOnce,
-    /// When the handler says so.
-    Later,
+enum TaskStart {
+    /// Before the handler runs.
+    Immediate,
+    /// When the handler calls [`RequestCx::detach`].
+    OnDetach,
 }
 
-/// A tool that can be called.
+/// Registered tool.
 pub(crate) struct ToolEntry {
-    contract: Contract,
+    schemas: ToolSchemas,
     header_params: Arc<[HeaderParam]>,
     function: Arc<ToolFn>,
     task: TaskSupport,
-    detaches: Detaches,
+    task_start: TaskStart,
 }
 
-/// A handler with its types forgotten.
+/// Compiled input and output schema of a tool.
+#[derive(Debug)]
+pub(crate) struct ToolSchemas {
+    name: String,
+    input: CompiledSchema,
+    output: Option<CompiledSchema>,
+}
+
+/// Type-erased tool handler.
 type ToolFn = dyn Fn(RequestCx, &RawJson) -> BoxFuture<'static, ToolOutcome> + Send + Sync;
 
-/// What a handler of a tool answers.
+/// Outcome of a tool handler.
 pub(crate) type ToolOutcome = Result<Outcome<CallToolResult>, ToolError>;
 
 impl ToolRoute {
-    /// A tool whose schemas are derived from the types of its handler.
+    /// Creates a tool whose schemas are derived from the types of its handler.
     pub fn new<S, H>(name: impl Into<String>, description: impl Into<String>, handler: H) -> Self
     where
         H: Handler<S>,
@@ -92,7 +99,7 @@ impl ToolRoute {
         Self::with(tool, handler)
     }
 
-    /// A tool that is described in full; its handler may take
+    /// Creates a tool with a complete description; its handler may take
     /// [`RawArguments`](super::RawArguments).
     pub fn with<S, H>(tool: Tool, handler: H) -> Self
     where
@@ -104,80 +111,83 @@ impl ToolRoute {
             tool,
             function: erase(handler),
             task: TaskSupport::Forbidden,
-            detaches: Detaches::AtOnce,
+            task_start: TaskStart::Immediate,
         }
     }
 
-    /// The same tool with a name for people.
+    /// Sets the title, which is the name that clients show to people.
     #[must_use]
     pub fn title(mut self, title: impl Into<String>) -> Self {
         self.tool.title = Some(title.into());
         self
     }
 
-    /// The same tool with hints about what it does.
+    /// Sets the annotations, which are hints about the behavior of the tool.
     #[must_use]
     pub fn annotations(mut self, annotations: ToolAnnotations) -> Self {
         self.tool.annotations = Some(annotations);
         self
     }
 
-    /// The same tool as a task, from its start.
+    /// Makes calls tasks from their start.
     ///
-    /// Questions of the handler wait for their answers, and nothing is run again.
+    /// Input requests of the handler wait for their answers, and the handler is not run again.
     #[must_use]
     pub fn task(mut self, support: TaskSupport) -> Self {
         self.task = support;
-        self.detaches = Detaches::AtOnce;
+        self.task_start = TaskStart::Immediate;
         self
     }
 
-    /// The same tool as a task once its handler calls [`RequestCx::detach`].
+    /// Makes calls tasks once the handler calls [`RequestCx::detach`].
     ///
-    /// What it asks before that is asked as in any other tool, so that the task starts with all it
-    /// needs.
+    /// Input that the handler requests before that is requested as in any other tool, so that the
+    /// task starts with all the answers it needs.
     #[must_use]
     pub fn task_when_detached(mut self, support: TaskSupport) -> Self {
         self.task = support;
-        self.detaches = Detaches::Later;
+        self.task_start = TaskStart::OnDetach;
         self
     }
 
-    /// What lists say of the tool, and the tool itself.
+    /// Validates the tool and splits it into its description for lists and the registered tool.
     pub(crate) fn into_entry(self) -> Result<(Tool, ToolEntry), RouteError> {
         let Self {
             tool,
             function,
             task,
-            detaches,
+            task_start,
         } = self;
         let name = tool.name.clone();
         if !is_tool_name(&name) {
             return Err(RouteError::ToolName { name });
         }
-        let contract = Contract::of(&tool)?;
+        let schemas = ToolSchemas::compile(&tool)?;
         let header_params = match HeaderParam::find_all(&tool.input_schema) {
             Ok(params) => params.into(),
             Err(source) => return Err(RouteError::Header { name, source }),
         };
         let entry = ToolEntry {
-            contract,
+            schemas,
             header_params,
             function,
             task,
-            detaches,
+            task_start,
         };
         Ok((tool, entry))
     }
 }
 
 impl ToolEntry {
-    /// Whether calls can become tasks.
+    /// True if calls can become tasks.
     pub(crate) fn can_be_a_task(&self) -> bool {
         self.task != TaskSupport::Forbidden
     }
 
-    /// Whether this call may become a task, or has to be refused.
+    /// True if the call of this client may become a task.
+    ///
+    /// # Errors
+    /// The tool requires a task, and the client did not declare the extension.
     fn may_detach(&self, peer: &PeerInfo) -> Result<bool, Error> {
         match (self.task, task::require_extension(peer)) {
             (TaskSupport::Forbidden, _) => Ok(false),
@@ -186,82 +196,130 @@ impl ToolEntry {
         }
     }
 
-    /// The parameters that HTTP requests mirror in headers.
+    /// Parameters that HTTP requests mirror in headers.
     pub(crate) fn header_params(&self) -> &Arc<[HeaderParam]> {
         &self.header_params
     }
 }
 
+impl ToolSchemas {
+    /// Compiles the schemas of a tool.
+    pub(crate) fn compile(tool: &Tool) -> Result<Self, RouteError> {
+        let name = tool.name.clone();
+        let input = match CompiledSchema::of_arguments(&tool.input_schema) {
+            Ok(schema) => schema,
+            Err(source) => return Err(RouteError::Schema { name, source }),
+        };
+        let output = match tool.output_schema.as_ref().map(CompiledSchema::new) {
+            None => None,
+            Some(Ok(schema)) => Some(schema),
+            Some(Err(source)) => return Err(RouteError::OutputSchema { name, source }),
+        };
+        Ok(Self {
+            name,
+            input,
+            output,
+        })
+    }
+
+    /// Checks arguments against the input schema. The error is a message for the model.
+    pub(crate) fn check_arguments(&self, arguments: &RawJson) -> Result<(), String> {
+        self.input
+            .check(arguments)
+            .map_err(|problem| format!("Invalid arguments for tool `{}`: {problem}", self.name))
+    }
+
+    /// Checks a result against the output schema. The error is a message for the model.
+    ///
+    /// A result with `isError` passes: a failed tool has no structured content.
+    pub(crate) fn check_result(&self, result: &CallToolResult) -> Result<(), String> {
+        let Some(schema) = &self.output else {
+            return Ok(());
+        };
+        if result.is_error == Some(true) {
+            return Ok(());
+        }
+        let checked = match &result.structured_content {
+            None => Err("there is no structured content".to_owned()),
+            Some(content) => schema.check(content),
+        };
+        checked.map_err(|problem| {
+            let name = &self.name;
+            format!("Tool `{name}` gave a result that breaks its output schema: {problem}")
+        })
+    }
+}
+
 /// Answers `tools/call`.
-pub(crate) async fn call(shared: &Arc<Shared>, call: Call) -> Result<Reply, Error> {
+pub(crate) async fn call(router: &Arc<RouterState>, call: Call) -> Result<Reply, Error> {
     let [name, arguments, responses, state] = call
-        .params
-        .pick_beside(call.cx.peer.meta(), params::MAY_ASK);
-    let name = params::text(name.as_ref(), "name")?;
-    let entry = shared
+        .params()
+        .pick_beside(call.cx.peer().meta(), params::handler_members(&call.method));
+    let name = params::target(&call.method, name.as_ref())?;
+    let entry = router
         .catalog()
         .tools
         .get(&name)
         .cloned()
         .ok_or_else(|| Error::invalid_params(format!("unknown tool `{name}`")))?;
     let arguments = params::object(arguments, "arguments")?;
-    let may_detach = entry.can_be_a_task() && entry.may_detach(&call.cx.peer)?;
-    let round = Round::begin(shared, call, [responses, state])?;
-    if let Err(problem) = entry.contract.check_arguments(&arguments) {
-        return finish(shared, &entry, &round, Err(ToolError::Failed(problem)));
+    // A task is refused before the state is opened and the arguments are checked: a client that
+    // lacks the extension cannot succeed with any of them.
+    let may_detach = entry.can_be_a_task() && entry.may_detach(call.cx.peer())?;
+    let request = HandlerCall::new(router, call, [responses, state])?;
+    if let Err(problem) = entry.schemas.check_arguments(&arguments) {
+        let failed = Err(ToolError::Failed(problem));
+        return result(router, &entry, failed).map(Reply::Complete);
     }
-    let mut handler = (entry.function)(round.cx.clone(), &arguments);
-    match (may_detach, entry.detaches) {
-        (true, Detaches::AtOnce) => return task::start(shared, entry, &round, handler),
-        (true, Detaches::Later) => round.cx.dialogue()?.allow_detach(),
+    let mut handler = (entry.function)(request.cx.clone(), &arguments);
+    match (may_detach, entry.task_start) {
+        (true, TaskStart::Immediate) => return task::start(router, entry, &request, handler),
+        (true, TaskStart::OnDetach) => request.cx.input()?.allow_detach(),
         (false, _) => {}
     }
-    match drive(&round.cx, &mut handler).await {
-        Ran::Done(outcome) => finish(shared, &entry, &round, outcome),
-        Ran::Asked(requests) => round.ask(shared, InputRequiredResult::new(requests, None)),
-        Ran::Detached => task::start(shared, entry, &round, handler),
-        Ran::Panicked => Err(panicked()),
+    match run_handler(&request.cx, &mut handler).await {
+        Ok(Ok(Outcome::InputRequired(result))) => request.require_input(router, result),
+        Ok(outcome) => result(router, &entry, outcome).map(Reply::Complete),
+        Err(HandlerStop::InputRequired(requests)) => {
+            request.require_input(router, InputRequiredResult::new(requests, None))
+        }
+        Err(HandlerStop::Detach) => task::start(router, entry, &request, handler),
+        Err(HandlerStop::Panicked) => Err(panic_error()),
     }
 }
 
-/// The reply to a call whose handler answered.
-fn finish(
-    shared: &Shared,
-    entry: &ToolEntry,
-    round: &Round,
-    outcome: ToolOutcome,
-) -> Result<Reply, Error> {
-    match outcome {
-        Ok(Outcome::InputRequired(result)) => round.ask(shared, result),
-        outcome => result(shared, entry, outcome).map(Reply::Complete),
-    }
-}
-
-/// The final result of a call, which keeps what the tool promises.
+/// Final result of a call, checked against the output schema.
 pub(crate) fn result(
-    shared: &Shared,
+    router: &RouterState,
     entry: &ToolEntry,
     outcome: ToolOutcome,
 ) -> Result<RawJson, Error> {
     let mut result = match outcome {
-        Ok(Outcome::Complete(result)) => match entry.contract.check_result(&result) {
+        Ok(Outcome::Complete(result)) => match entry.schemas.check_result(&result) {
             Ok(()) => result,
             Err(problem) => {
-                tracing::error!(problem, "a tool broke its promise");
+                tracing::error!(problem, "the result of a tool violates its output schema");
                 CallToolResult::error(problem)
             }
         },
         Ok(Outcome::InputRequired(_)) => {
-            return Err(Error::internal("a task asks with `RequestCx::ask` only"));
+            return Err(Error::internal(
+                "the handler of a task returned input requests; in a task, use `RequestCx::ask`",
+            ));
         }
-        Ok(Outcome::Task(_)) => return Err(Error::internal("only the router makes tasks")),
+        Ok(Outcome::Task(_)) => {
+            return Err(Error::internal(
+                "the handler returned a task; use `ToolRoute::task` instead",
+            ));
+        }
         Err(ToolError::Failed(message)) => CallToolResult::error(message),
         Err(ToolError::Protocol(error)) => return Err(error),
     };
     let meta = result.meta.take();
-    shared.results.write(&result, meta)
+    router.results.write(&result, meta)
 }
 
+/// Erases the types of a handler.
 fn erase<S, H>(handler: H) -> Arc<ToolFn>
 where
     H: Handler<S>,
@@ -283,6 +341,7 @@ where
     })
 }
 
+/// Tool names as the specification recommends them; some clients refuse others.
 fn is_tool_name(name: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     (1..=128).contains(&name.len()) && name.bytes().all(is_allowed)

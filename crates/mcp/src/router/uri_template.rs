@@ -1,44 +1,44 @@
-use super::percent;
+use crate::percent;
 
-/// A URI template that URIs are matched against.
+/// URI template that URIs are matched against.
 ///
-/// Of RFC 6570 it knows `{name}`, which stands for text without `/`, and `{+name}`, which stands
-/// for any text. Matching takes linear time and never backtracks: an expression ends where the
-/// text after it first occurs.
+/// It supports two expressions of RFC 6570: `{name}`, which matches text without `/`, and
+/// `{+name}`, which matches any text. Matching takes linear time and never backtracks, because URIs
+/// come from clients: an expression ends where the text after it first occurs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UriTemplate {
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Part {
+enum TemplatePart {
     Literal(String),
     Variable { name: String, reserved: bool },
 }
 
-/// Why a URI template was refused.
+/// Refusal of a URI template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UriTemplateError {
-    /// A brace has no partner.
+    /// A brace is not closed, or not opened.
     #[error("URI template has an unbalanced brace")]
     Unbalanced,
     /// An expression is neither `{name}` nor `{+name}`.
     #[error("URI template expression `{{{expression}}}` is not supported")]
     Unsupported {
-        /// What stands between the braces.
+        /// Text between the braces.
         expression: String,
     },
-    /// Two expressions stand side by side, so that nothing says where the first one ends.
+    /// Two expressions have no text between them, so the end of the first one is not defined.
     #[error("URI template expression `{{{expression}}}` follows another without text between them")]
     Adjacent {
-        /// What stands between the braces of the second one.
+        /// Text between the braces of the second one.
         expression: String,
     },
 }
 
 impl UriTemplate {
-    /// Reads a template.
+    /// Parses a template.
     pub(crate) fn parse(template: &str) -> Result<Self, UriTemplateError> {
         let mut parts = Vec::new();
         let mut rest = template;
@@ -51,8 +51,8 @@ impl UriTemplate {
                 .split_once('}')
                 .ok_or(UriTemplateError::Unbalanced)?;
             if !literal.is_empty() {
-                parts.push(Part::Literal(literal.to_owned()));
-            } else if matches!(parts.last(), Some(Part::Variable { .. })) {
+                parts.push(TemplatePart::Literal(literal.to_owned()));
+            } else if matches!(parts.last(), Some(TemplatePart::Variable { .. })) {
                 return Err(UriTemplateError::Adjacent {
                     expression: expression.to_owned(),
                 });
@@ -61,22 +61,22 @@ impl UriTemplate {
             rest = after;
         }
         if !rest.is_empty() {
-            parts.push(Part::Literal(rest.to_owned()));
+            parts.push(TemplatePart::Literal(rest.to_owned()));
         }
         Ok(Self { parts })
     }
 
-    /// The variables that make this template the given URI, in order, percent-decoded.
+    /// Variables of a URI, in order and percent-decoded; `None` if it does not match.
     pub(crate) fn matches(&self, uri: &str) -> Option<Vec<(&str, String)>> {
         let mut variables = Vec::new();
         let mut rest = uri;
         let mut parts = self.parts.iter().peekable();
         while let Some(part) = parts.next() {
             match part {
-                Part::Literal(literal) => rest = rest.strip_prefix(literal.as_str())?,
-                Part::Variable { name, reserved } => {
+                TemplatePart::Literal(literal) => rest = rest.strip_prefix(literal.as_str())?,
+                TemplatePart::Variable { name, reserved } => {
                     let end = match parts.peek() {
-                        Some(Part::Literal(literal)) => rest.find(literal.as_str())?,
+                        Some(TemplatePart::Literal(literal)) => rest.find(literal.as_str())?,
                         _ => rest.len(),
                     };
                     let (text, after) = rest.split_at(end);
@@ -92,7 +92,7 @@ impl UriTemplate {
     }
 }
 
-fn variable(expression: &str) -> Result<Part, UriTemplateError> {
+fn variable(expression: &str) -> Result<TemplatePart, UriTemplateError> {
     let (name, reserved) = match expression.strip_prefix('+') {
         Some(name) => (name, true),
         None => (expression, false),
@@ -103,7 +103,7 @@ fn variable(expression: &str) -> Result<Part, UriTemplateError> {
             expression: expression.to_owned(),
         });
     }
-    Ok(Part::Variable {
+    Ok(TemplatePart::Variable {
         name: name.to_owned(),
         reserved,
     })

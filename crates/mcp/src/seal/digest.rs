@@ -8,24 +8,38 @@ use crate::service::Caller;
 /// Members of the params that differ from one round of a request to the next.
 const PER_ROUND: [&str; 3] = ["_meta", "inputResponses", "requestState"];
 
-/// What makes two requests the same: who asks for what.
+/// Digest of a request: equal for all rounds of the same request of the same caller.
 ///
-/// Members count whatever their order, as a client may write them anew for each round.
-pub(crate) fn request_digest(caller: &Caller, method: &Method, params: &RawJson) -> [u8; 32] {
-    let mut hasher = Sha256::new();
-    let (kind, name) = match caller {
-        Caller::Local => ("local", ""),
-        Caller::Anonymous => ("anonymous", ""),
-        Caller::Principal(name) => ("principal", &**name),
-    };
-    for part in [kind, name, method.as_str()] {
-        hash_part(&mut hasher, part.as_bytes());
+/// It covers the caller, the method and the params, but not the members that differ from one round
+/// to the next. The order of members does not count, as a client may write them anew for each round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct RequestDigest(pub(super) [u8; 32]);
+
+impl RequestDigest {
+    /// The digest of a request.
+    #[must_use]
+    pub fn new(caller: &Caller, method: &Method, params: &RawJson) -> Self {
+        let mut hasher = Sha256::new();
+        let (kind, name) = match caller {
+            Caller::Local => ("local", ""),
+            Caller::Anonymous => ("anonymous", ""),
+            Caller::Principal(principal) => ("principal", principal.name()),
+        };
+        for part in [kind, name, method.as_str()] {
+            hash_part(&mut hasher, part.as_bytes());
+        }
+        hash_object(&mut hasher, params, &PER_ROUND);
+        Self(hasher.finalize().into())
     }
-    hash_object(&mut hasher, params, &PER_ROUND);
-    hasher.finalize().into()
+
+    /// The bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
 }
 
-/// The depth is that of the message, which is bounded.
+/// Recursion is bounded by the depth limit of messages.
 fn hash_value(hasher: &mut Sha256, value: &RawJson) {
     match value.kind() {
         Kind::Object => hash_object(hasher, value, &[]),
@@ -81,9 +95,9 @@ mod tests {
     use super::*;
     use callgate_wire::Limits;
 
-    fn digest(caller: &Caller, method: &str, params: &str) -> [u8; 32] {
+    fn digest(caller: &Caller, method: &str, params: &str) -> RequestDigest {
         let params = RawJson::parse(params.to_owned().into(), &Limits::default()).unwrap();
-        request_digest(caller, &Method::new(method), &params)
+        RequestDigest::new(caller, &Method::new(method), &params)
     }
 
     #[test]
@@ -99,10 +113,10 @@ mod tests {
 
     #[test]
     fn other_requests_have_other_digests() {
-        let alice = Caller::Principal("alice".into());
+        let alice = Caller::named("alice");
         let digests = [
             digest(&alice, "tools/call", r#"{"a":1}"#),
-            digest(&Caller::Principal("bob".into()), "tools/call", r#"{"a":1}"#),
+            digest(&Caller::named("bob"), "tools/call", r#"{"a":1}"#),
             digest(&Caller::Anonymous, "tools/call", r#"{"a":1}"#),
             digest(&Caller::Local, "tools/call", r#"{"a":1}"#),
             digest(&alice, "prompts/get", r#"{"a":1}"#),

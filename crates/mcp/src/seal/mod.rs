@@ -1,13 +1,14 @@
-//! What a client carries from one round of a request to the next, and cannot read or change.
+//! Sealed state: data that a client carries from one round of a request to the next, and can
+//! neither read nor change.
 //!
 //! # Layout
-//! - [`Sealer`]: seals states with a [`StateKey`].
-//! - `digest`: what makes two requests the same.
+//! - [`StateSealer`]: seals and opens states with a [`StateKey`].
+//! - [`RequestDigest`]: binds a state to one request of one caller.
 
 mod digest;
 mod state;
 
-pub(crate) use digest::request_digest;
-pub(crate) use state::{RoundState, Sealer, random};
+pub(crate) use state::{RoundState, random};
 
-pub use state::StateKey;
+pub use digest::RequestDigest;
+pub use state::{StateKey, StateSealer};

@@ -7,40 +7,43 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use callgate_wire::input::InputResponses;
 use chacha20poly1305::aead::{Aead as _, Payload};
 use chacha20poly1305::{KeyInit as _, XChaCha20Poly1305, XNonce};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::digest::RequestDigest;
 use crate::error::Error;
 
-/// The largest state that is handed out, before it is sealed, in bytes.
+/// Maximum size of a state before it is sealed, in bytes.
 const MAX_STATE: usize = 256 * 1024;
-/// How many keys open states: the current one and some before it.
+/// Maximum number of keys that open states: the current one and some before it.
 const MAX_KEYS: usize = 4;
 const NONCE_BYTES: usize = 24;
 const EXPIRY_BYTES: usize = 8;
 
-/// A key that seals the state of requests that wait for input.
+/// Key that seals the state of requests which wait for input.
 ///
 /// Servers that share a key can continue each other's requests.
 #[derive(Clone)]
 pub struct StateKey([u8; 32]);
 
-/// What one round of a request hands to the next one, by way of the client.
+/// State that one round of a request hands to the next one, by way of the client.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RoundState {
     /// Answers of earlier rounds.
     #[serde(default, skip_serializing_if = "InputResponses::is_empty")]
     pub(crate) answers: InputResponses,
-    /// What the handler itself wants to be told again.
+    /// State of the handler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) own: Option<String>,
 }
 
-/// Seals states so that clients can carry but neither read nor change them.
+/// Seals state with authenticated encryption, so that clients can carry but neither read nor change
+/// it.
 ///
-/// A state is good for one request of one caller until it expires. It can be presented again in
-/// that time: whatever must happen only once needs a guard of its own.
-pub(crate) struct Sealer {
-    /// The first one seals.
+/// A state is valid for one request of one caller until it expires. It can be presented again in
+/// that time: an effect that must happen only once needs a guard of its own.
+pub struct StateSealer {
+    /// The first one seals, all of them open.
     keys: RwLock<Vec<StateKey>>,
 }
 
@@ -65,34 +68,40 @@ impl StateKey {
     }
 }
 
-impl Sealer {
-    pub(crate) fn new(key: StateKey) -> Self {
+impl StateSealer {
+    /// A sealer with this key.
+    #[must_use]
+    pub fn new(key: StateKey) -> Self {
         Self {
             keys: RwLock::new(vec![key]),
         }
     }
 
-    /// Seals with `key` from now on; the keys before it still open for a while.
-    pub(crate) fn rotate(&self, key: StateKey) {
+    /// Rotates the key: seals with `key` from now on, while the three keys before it still open.
+    pub fn rotate(&self, key: StateKey) {
         let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
         keys.insert(0, key);
         keys.truncate(MAX_KEYS);
     }
 
-    /// Forgets all other keys.
-    pub(crate) fn replace(&self, key: StateKey) {
+    /// Replaces all keys: states that were sealed before do not open any more.
+    pub fn replace(&self, key: StateKey) {
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = vec![key];
     }
 
     /// Seals `state` for the request with this digest.
-    pub(crate) fn seal(
+    ///
+    /// # Errors
+    /// The state has more than 256 KiB.
+    pub fn seal(
         &self,
-        state: &RoundState,
-        digest: &[u8; 32],
+        state: &impl Serialize,
+        digest: &RequestDigest,
         expires: SystemTime,
     ) -> Result<String, Error> {
         let mut plain = millis(expires).to_be_bytes().to_vec();
-        serde_json::to_writer(&mut plain, state).expect("a state is JSON");
+        serde_json::to_writer(&mut plain, state)
+            .map_err(|error| Error::internal("the state is not JSON").with_source(error))?;
         if plain.len() > MAX_STATE {
             return Err(Error::invalid_params(format!(
                 "the answers so far are larger than {MAX_STATE} bytes"
@@ -103,7 +112,7 @@ impl Sealer {
         let cipher = keys.first().expect("there is always a key").cipher();
         let payload = Payload {
             msg: &plain,
-            aad: digest,
+            aad: digest.as_bytes(),
         };
         let sealed = cipher
             .encrypt(&XNonce::from(nonce), payload)
@@ -112,23 +121,32 @@ impl Sealer {
     }
 
     /// Opens a state that was sealed for the request with this digest and has not expired.
-    pub(crate) fn open(
+    ///
+    /// # Errors
+    /// It was sealed for another request or with another key, was changed, or has expired. The
+    /// error does not say which, as that would help to guess.
+    pub fn open<T: DeserializeOwned>(
         &self,
         sealed: &str,
-        digest: &[u8; 32],
+        digest: &RequestDigest,
         now: SystemTime,
-    ) -> Result<RoundState, Error> {
+    ) -> Result<T, Error> {
         self.try_open(sealed, digest, now).ok_or_else(|| {
             Error::invalid_params("`requestState` is not valid for this request, or has expired")
         })
     }
 
-    fn try_open(&self, sealed: &str, digest: &[u8; 32], now: SystemTime) -> Option<RoundState> {
+    fn try_open<T: DeserializeOwned>(
+        &self,
+        sealed: &str,
+        digest: &RequestDigest,
+        now: SystemTime,
+    ) -> Option<T> {
         let sealed = URL_SAFE_NO_PAD.decode(sealed).ok()?;
         let (nonce, sealed) = sealed.split_first_chunk::<NONCE_BYTES>()?;
         let payload = || Payload {
             msg: sealed,
-            aad: digest,
+            aad: digest.as_bytes(),
         };
         let nonce = XNonce::from(*nonce);
         let plain = {
@@ -144,13 +162,19 @@ impl Sealer {
     }
 }
 
+impl fmt::Debug for StateSealer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("StateSealer(..)")
+    }
+}
+
 impl fmt::Debug for StateKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("StateKey(..)")
     }
 }
 
-/// Bytes that nobody can guess.
+/// Random bytes from the system.
 pub(crate) fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).expect("the system has randomness");
@@ -167,7 +191,7 @@ mod tests {
     use super::*;
     use callgate_wire::RawJson;
 
-    const DIGEST: [u8; 32] = [7; 32];
+    const DIGEST: RequestDigest = RequestDigest([7; 32]);
 
     fn now() -> SystemTime {
         UNIX_EPOCH + Duration::from_secs(1_000)
@@ -186,24 +210,36 @@ mod tests {
         }
     }
 
+    fn open(
+        sealer: &StateSealer,
+        sealed: &str,
+        digest: &RequestDigest,
+        now: SystemTime,
+    ) -> Result<RoundState, Error> {
+        sealer.open(sealed, digest, now)
+    }
+
     #[test]
     fn a_state_comes_back_as_it_was() {
-        let sealer = Sealer::new(StateKey::random());
+        let sealer = StateSealer::new(StateKey::random());
         let sealed = sealer.seal(&state("Ada"), &DIGEST, later()).unwrap();
-        assert_eq!(sealer.open(&sealed, &DIGEST, now()).unwrap(), state("Ada"));
+        assert_eq!(
+            open(&sealer, &sealed, &DIGEST, now()).unwrap(),
+            state("Ada")
+        );
         let again = sealer.seal(&state("Ada"), &DIGEST, later()).unwrap();
         assert_ne!(sealed, again);
     }
 
     #[test]
     fn a_state_is_good_for_its_request_and_time_only() {
-        let sealer = Sealer::new(StateKey::random());
+        let sealer = StateSealer::new(StateKey::random());
         let sealed = sealer.seal(&state("Ada"), &DIGEST, later()).unwrap();
         let refused = |sealed: &str, digest, now| {
-            let error = sealer.open(sealed, &digest, now).unwrap_err();
+            let error = open(&sealer, sealed, &digest, now).unwrap_err();
             assert_eq!(error.code(), -32602);
         };
-        refused(&sealed, [8; 32], now());
+        refused(&sealed, RequestDigest([8; 32]), now());
         refused(&sealed, DIGEST, later());
         refused("", DIGEST, now());
         refused("not base64!", DIGEST, now());
@@ -213,34 +249,34 @@ mod tests {
             tampered[at] = if tampered[at] == b'A' { b'B' } else { b'A' };
             refused(str::from_utf8(&tampered).unwrap(), DIGEST, now());
         }
-        let other = Sealer::new(StateKey::random());
-        assert!(other.open(&sealed, &DIGEST, now()).is_err());
+        let other = StateSealer::new(StateKey::random());
+        assert!(open(&other, &sealed, &DIGEST, now()).is_err());
     }
 
     #[test]
     fn older_keys_open_for_a_while() {
-        let sealer = Sealer::new(StateKey::random());
+        let sealer = StateSealer::new(StateKey::random());
         let sealed = sealer.seal(&state("Ada"), &DIGEST, later()).unwrap();
         for _ in 1..MAX_KEYS {
             sealer.rotate(StateKey::random());
-            assert!(sealer.open(&sealed, &DIGEST, now()).is_ok());
+            assert!(open(&sealer, &sealed, &DIGEST, now()).is_ok());
         }
         sealer.rotate(StateKey::random());
-        assert!(sealer.open(&sealed, &DIGEST, now()).is_err());
+        assert!(open(&sealer, &sealed, &DIGEST, now()).is_err());
     }
 
     #[test]
     fn servers_with_the_same_key_understand_each_other() {
-        let [one, two] = [(); 2].map(|()| Sealer::new(StateKey::new([5; 32])));
+        let [one, two] = [(); 2].map(|()| StateSealer::new(StateKey::new([5; 32])));
         let sealed = one.seal(&state("Ada"), &DIGEST, later()).unwrap();
-        assert_eq!(two.open(&sealed, &DIGEST, now()).unwrap(), state("Ada"));
+        assert_eq!(open(&two, &sealed, &DIGEST, now()).unwrap(), state("Ada"));
         two.replace(StateKey::random());
-        assert!(two.open(&sealed, &DIGEST, now()).is_err());
+        assert!(open(&two, &sealed, &DIGEST, now()).is_err());
     }
 
     #[test]
     fn a_state_that_is_too_large_is_refused() {
-        let sealer = Sealer::new(StateKey::random());
+        let sealer = StateSealer::new(StateKey::random());
         let large = state(&"a".repeat(MAX_STATE));
         let error = sealer.seal(&large, &DIGEST, later()).unwrap_err();
         assert_eq!(error.code(), -32602);

@@ -1,31 +1,29 @@
-use std::sync::Arc;
-
 use callgate_wire::logging::LogLevel;
 use callgate_wire::{RawJson, Request, Version, meta};
 
 use crate::error::Error;
 use crate::notifier::Notifier;
-use crate::service::{Call, Caller, Cx, PeerInfo, PeerMeta};
+use crate::service::{Call, Cx, PeerInfo, PeerMeta};
 
-/// The revisions this server speaks.
+/// Revisions that this server speaks.
 pub(crate) const SUPPORTED: [Version; 1] = [Version::V2026_07_28];
 
-/// The metadata that every request must carry, found complete, in a revision that we may not speak.
+/// Complete metadata of a request, whose revision may be one that this server does not speak.
 #[derive(Debug)]
 pub(crate) struct RequestMeta {
     meta: PeerMeta,
-    /// The revision that the request names, if we speak it.
+    /// Revision of the request, if this server speaks it.
     version: Option<Version>,
 }
 
 impl RequestMeta {
-    /// Finds the metadata in the params of a request.
+    /// Reads the metadata in the params of a request.
     pub(crate) fn read(params: &RawJson) -> Result<Self, Error> {
         let (meta, []) = PeerMeta::find(params, []);
         Self::complete(meta)
     }
 
-    /// Takes the `_meta` of a request, which must be there.
+    /// Checks that the `_meta` of a request is there and complete.
     pub(crate) fn complete(meta: Option<PeerMeta>) -> Result<Self, Error> {
         let missing = |key: &str| Error::invalid_params(format!("`_meta` must have `{key}`"));
         let meta =
@@ -40,7 +38,7 @@ impl RequestMeta {
         Ok(Self { meta, version })
     }
 
-    /// Whether the request names the revision `version`.
+    /// True if the request names the revision `version`.
     #[cfg(feature = "http-server")]
     pub(crate) fn names(&self, version: &str) -> bool {
         self.meta
@@ -49,7 +47,10 @@ impl RequestMeta {
             .is_some_and(|named| named.is(version))
     }
 
-    /// What the peer says of itself, if we speak its revision and know its level of logging.
+    /// Claims of the peer about itself.
+    ///
+    /// # Errors
+    /// This server does not speak its revision, or its log level is unknown.
     pub(crate) fn into_peer(self) -> Result<PeerInfo, Error> {
         let Some(version) = self.version else {
             let requested = self.meta.version.as_ref().and_then(RawJson::text);
@@ -67,20 +68,21 @@ impl RequestMeta {
     }
 }
 
-/// The call that a request makes once its metadata has been judged.
-pub(crate) fn call(request: Request, peer: PeerInfo, caller: Caller, notify: Notifier) -> Call {
+/// The call that a request makes once its metadata has been checked. `cx` adds its origin.
+pub(crate) fn call(
+    request: Request,
+    peer: PeerInfo,
+    notify: Notifier,
+    cx: impl FnOnce(Cx) -> Cx,
+) -> Call {
     let Request { id, method, params } = request;
-    Call {
-        method,
-        params,
-        cx: Cx {
-            id,
-            caller,
-            peer: Arc::new(peer),
-            notify,
-            deadline: None,
-        },
-    }
+    // A service may report progress unasked; the client must not see it.
+    let notify = match peer.progress_token() {
+        Some(_) => notify,
+        None => notify.without_progress(),
+    };
+    let cx = cx(Cx::of_peer(id, peer).with_notifier(notify));
+    Call::of_read_meta(method, params, cx)
 }
 
 #[cfg(test)]

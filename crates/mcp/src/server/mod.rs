@@ -1,4 +1,19 @@
 //! From a message to a call, and from its outcome back to a message.
+//!
+//! # Layout
+//! - `accept`: the call that a request of the newest revision makes. `reply`: its response.
+//! - `in_flight`: the running requests of one client, within limits.
+//! - `client_message`, `revisions`: messages of other revisions, and the adapters that take them.
+//! - [`SessionLimits`]: limits of those adapters.
 
 pub(crate) mod accept;
+mod client_message;
+mod in_flight;
 pub(crate) mod reply;
+pub(crate) mod revisions;
+mod session_limits;
+
+pub(crate) use client_message::ClientMessage;
+pub(crate) use in_flight::{InFlight, RunningRequest};
+
+pub use session_limits::SessionLimits;

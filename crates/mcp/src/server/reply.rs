@@ -11,9 +11,7 @@ use crate::service::Reply;
 /// Appends the response to the request `id`, on one line.
 pub(crate) fn response(out: &mut BytesMut, id: &Id, outcome: &Result<Reply, Error>) {
     match outcome {
-        Ok(Reply::Complete(result) | Reply::InputRequired(result)) => {
-            encode::result(out, id, result);
-        }
+        Ok(reply) => encode::result(out, id, reply.result()),
         Err(error) => error_response(out, Some(id), error),
     }
 }

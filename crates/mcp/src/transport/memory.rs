@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use super::line::{Config, Connection, serve};
+use super::line::{Config, ModernConnection, serve};
 use crate::error::Error;
 use crate::service::Service;
 
@@ -14,7 +14,7 @@ use crate::service::Service;
 pub fn pair(
     service: Arc<dyn Service>,
 ) -> (
-    Connection,
+    ModernConnection,
     impl Future<Output = Result<(), Error>> + Send + 'static,
 ) {
     pair_with(service, Config::default())
@@ -25,15 +25,15 @@ pub fn pair_with(
     service: Arc<dyn Service>,
     config: Config,
 ) -> (
-    Connection,
+    ModernConnection,
     impl Future<Output = Result<(), Error>> + Send + 'static,
 ) {
     let (client, server) = tokio::io::duplex(PIPE_BYTES);
     let (reader, writer) = tokio::io::split(client);
-    let connection = Connection::new("memory", reader, writer, config);
+    let connection = ModernConnection::new("memory", reader, writer, config);
     let (reader, writer) = tokio::io::split(server);
     (connection, serve(service, reader, writer, config))
 }
 
-/// As much as a pipe of the operating system holds.
+/// Capacity of the connection in bytes, as that of a pipe of the operating system.
 const PIPE_BYTES: usize = 64 * 1024;

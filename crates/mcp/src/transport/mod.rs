@@ -1,8 +1,14 @@
-//! How messages travel: lines over byte streams, and Streamable HTTP.
+//! Transports: lines over byte streams, child processes and Streamable HTTP.
+//!
+//! They speak the newest revision only. A server of any revision is an
+//! [`upstream`](crate::upstream).
 
 pub mod child;
+mod connection_state;
 #[cfg(any(feature = "http-client", feature = "http-server"))]
 pub mod http;
 pub mod line;
 pub mod memory;
 pub mod stdio;
+
+pub use connection_state::{CloseReason, ConnectionState};

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use callgate_mcp::client::{CallOptions, Client, Event};
+use callgate_mcp::client::{CallOptions, Client, SubscriptionEvent};
 use callgate_mcp::upstream::Era;
-use callgate_mcp::wire::completion::{
-    CompleteArgument, CompleteContext, CompleteParams, Reference,
-};
+use callgate_mcp::wire::completion::{CompleteArgument, CompleteParams, Reference};
 use callgate_mcp::wire::subscription::SubscriptionFilter;
 use callgate_mcp::wire::{Map, Version};
 use serde_json::json;
@@ -87,17 +85,9 @@ async fn lists(client: &Client) {
 
 async fn completion(client: &Client) {
     let reference = Reference::prompt("completable-prompt");
-    let argument = CompleteArgument {
-        name: "name".to_owned(),
-        value: "A".to_owned(),
-    };
+    let argument = CompleteArgument::new("name", "A");
     let department = Map::from_iter([("department", "Engineering".to_owned())]);
-    let params = CompleteParams {
-        context: Some(CompleteContext {
-            arguments: Some(department),
-        }),
-        ..CompleteParams::new(reference, argument)
-    };
+    let params = CompleteParams::new(reference, argument).with_context(department);
     let completed = client.complete(&params).await.unwrap();
     assert_eq!(completed.completion.values, ["Alice"]);
 }
@@ -138,15 +128,12 @@ async fn task(client: &Client) {
 }
 
 async fn subscription(client: &Client) {
-    let filter = SubscriptionFilter {
-        resource_subscriptions: Some(vec![NOTE.to_owned()]),
-        ..SubscriptionFilter::default()
-    };
+    let filter = SubscriptionFilter::new().with_resource(NOTE);
     let mut subscription = client.listen(&filter).await.unwrap();
     call(client, "toggle-subscriber-updates", json!({})).await;
     let event = subscription.next().await.unwrap().unwrap();
     let uri = NOTE.to_owned();
-    assert_eq!(event, Event::ResourceUpdated { uri });
+    assert_eq!(event, SubscriptionEvent::ResourceUpdated { uri });
     call(client, "toggle-subscriber-updates", json!({})).await;
 }
 

@@ -1,6 +1,7 @@
 //! Interoperation with other implementations, each of them in all its eras.
 
 #![cfg(test)]
+#![cfg(feature = "legacy")]
 
 mod bridge;
 mod everything;

@@ -4,9 +4,9 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-use callgate_mcp::client::{Client, Event};
-use callgate_mcp::transport::http::client::{Config as HttpConfig, HttpClient};
-use callgate_mcp::transport::line::{Config, Connection};
+use callgate_mcp::client::{Client, SubscriptionEvent};
+use callgate_mcp::transport::http::client::{Config as HttpConfig, ModernHttpClient};
+use callgate_mcp::transport::line::{Config, ModernConnection};
 use callgate_mcp::wire::completion::{CompleteArgument, CompleteParams, Reference};
 use callgate_mcp::wire::elicitation::ElicitResult;
 use callgate_mcp::wire::implementation::Implementation;
@@ -112,27 +112,20 @@ async fn prompts_and_resources(client: &Client) {
     let missing = client.read_resource("note:2").await.unwrap_err();
     assert_eq!(missing.code(), -32602);
 
-    let argument = CompleteArgument {
-        name: "topic".to_owned(),
-        value: "a".to_owned(),
-    };
+    let argument = CompleteArgument::new("topic", "a");
     let params = CompleteParams::new(Reference::prompt("essay"), argument);
     let completed = client.complete(&params).await.unwrap();
     assert_eq!(completed.completion.values, ["apple"]);
 }
 
 async fn changes(client: &Client) {
-    let filter = SubscriptionFilter {
-        tools_list_changed: Some(true),
-        prompts_list_changed: Some(true),
-        ..SubscriptionFilter::default()
-    };
+    let filter = SubscriptionFilter::new().with_tools().with_prompts();
     let mut subscription = client.listen(&filter).await.unwrap();
     let accepted = subscription.accepted();
     assert_eq!(accepted.tools_list_changed, Some(true));
     assert_ne!(accepted.prompts_list_changed, Some(true));
     let event = subscription.next().await.unwrap().unwrap();
-    assert_eq!(event, Event::ToolsListChanged);
+    assert_eq!(event, SubscriptionEvent::ToolsListChanged);
     assert!(subscription.next().await.is_none());
 }
 
@@ -145,7 +138,12 @@ async fn our_client_and_an_rmcp_server_over_lines() {
         async move { server.serve(far).await.unwrap().waiting().await }
     });
     let (reader, writer) = tokio::io::split(near);
-    let connection = Arc::new(Connection::new("rmcp", reader, writer, Config::default()));
+    let connection = Arc::new(ModernConnection::new(
+        "rmcp",
+        reader,
+        writer,
+        Config::default(),
+    ));
     let client = client(connection);
     try_everything(&client, &server).await;
     drop(client);
@@ -185,7 +183,8 @@ async fn serve(server: Everything, json: bool) -> (SocketAddr, JoinSet<()>) {
 async fn over_http(json: bool) {
     let server = Everything::default();
     let (address, _serving) = serve(server.clone(), json).await;
-    let http = HttpClient::new(&format!("http://{address}/mcp"), HttpConfig::new("rmcp")).unwrap();
+    let http =
+        ModernHttpClient::new(&format!("http://{address}/mcp"), HttpConfig::new("rmcp")).unwrap();
     try_everything(&client(Arc::new(http)), &server).await;
 }
 

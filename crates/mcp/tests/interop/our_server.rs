@@ -54,7 +54,7 @@ struct Note {
 async fn greet(cx: RequestCx) -> Result<String, ToolError> {
     match cx.elicit_form::<Who>("who", "Who?").await? {
         Elicited::Accepted(who) => Ok(format!("Hello, {}", who.name)),
-        Elicited::Declined | Elicited::Cancelled => Err(ToolError::failed("nobody")),
+        _ => Err(ToolError::failed("nobody")),
     }
 }
 
@@ -93,10 +93,8 @@ pub(crate) fn everything(signals: &Signals) -> Router {
             std::future::pending::<String>().await
         }
     };
-    let essay = Prompt {
-        arguments: Some(vec![PromptArgument::required("topic", "What about")]),
-        ..Prompt::new("essay", "Writes")
-    };
+    let topic = PromptArgument::required("topic", "What about");
+    let essay = Prompt::new("essay", "Writes").with_arguments(vec![topic]);
     let router = Router::new(Implementation::new("ours", "1.0"));
     let touched = router.clone();
     router
@@ -124,10 +122,7 @@ pub(crate) fn everything(signals: &Signals) -> Router {
         .tool("fail", "Fails", || async {
             Err::<String, ToolError>(ToolError::failed("no"))
         })
-        .tasks(TaskConfig {
-            poll_interval: Duration::from_millis(100),
-            ..TaskConfig::default()
-        })
+        .tasks(TaskConfig::default().with_poll_interval(Duration::from_millis(100)))
         .route(
             ToolRoute::new("later", "Greets who the user says, later", greet)
                 .task(TaskSupport::Optional),

@@ -101,13 +101,12 @@ impl Program {
 
     /// The peer as a server on its standard streams.
     pub(crate) fn child(self, name: &str) -> ChildConfig {
-        ChildConfig {
-            args: self.args,
-            env: self.env,
-            cwd: self.cwd,
-            environment: Environment::from_pairs(env::vars_os()),
-            ..ChildConfig::new(name, self.program)
-        }
+        let mut config = ChildConfig::new(name, self.program);
+        config.args = self.args;
+        config.env = self.env;
+        config.cwd = self.cwd;
+        config.environment = Environment::from_pairs(env::vars_os());
+        config
     }
 
     /// Runs a peer that is a client, and returns what it printed; anything but success is a

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use callgate_mcp::router::{Router, ToolRoute};
-use callgate_mcp::transport::http::server::{Config as HttpConfig, Server};
+use callgate_mcp::transport::http::server::{self, Config as HttpConfig};
 use callgate_mcp::transport::line::{Config, serve};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientCapabilities, ClientConfig,
@@ -254,9 +254,10 @@ async fn an_rmcp_client_and_our_server_over_http() {
     let signals = Signals::default();
     let router = everything(&signals);
     let loopback = ([127, 0, 0, 1], 0).into();
-    let server = Server::bind(loopback, Arc::new(router.clone()), HttpConfig::default()).await;
+    let server =
+        server::Listener::bind(loopback, Arc::new(router.clone()), HttpConfig::default()).await;
     let server = server.unwrap();
-    let url = format!("http://{}/mcp", server.local_addr());
+    let url = format!("http://{}/mcp", server.local_addr().unwrap());
     let shutdown = server.shutdown_handle();
     let serving = tokio::spawn(server.run());
     let transport = StreamableHttpClientTransport::from_uri(url);

@@ -9,12 +9,17 @@ use callgate_mcp::upstream::{Config, Era, Process, Remote};
 
 /// A server on its standard streams.
 pub(crate) fn process(config: &ChildConfig) -> Arc<Process> {
-    Arc::new(Process::spawn(config, hurried()).unwrap())
+    Arc::new(Process::spawn(config).unwrap().with_config(hurried()))
 }
 
 /// A server on its standard streams that is spoken to in one of its eras.
 pub(crate) fn process_of(era: Era, config: &ChildConfig) -> Arc<Process> {
-    Arc::new(Process::spawn(config, hurried()).unwrap().assume(era))
+    Arc::new(
+        Process::spawn(config)
+            .unwrap()
+            .with_config(hurried())
+            .assume(era),
+    )
 }
 
 /// A server behind a URL.
@@ -29,13 +34,12 @@ pub(crate) fn remote_of(era: Era, url: &str) -> Arc<Remote> {
 
 fn connect(url: &str) -> Remote {
     let config = HttpConfig::new("remote");
-    Remote::new(url, config).unwrap().holding(hurried())
+    Remote::new(url, config).unwrap().with_config(hurried())
 }
 
 /// No server here says when a user is done with a page, so there is no use in waiting for that.
 fn hurried() -> Config {
-    Config {
-        page: Duration::ZERO,
-        ..Config::default()
-    }
+    let mut config = Config::default();
+    config.url_timeout = Duration::ZERO;
+    config
 }

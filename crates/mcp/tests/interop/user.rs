@@ -16,10 +16,7 @@ use serde_json::{Value, json};
 /// A client whose user is Ada and visits every URL, whose model says "hi", and who works on
 /// `file:///project`.
 pub(crate) fn client(server: Arc<dyn Service>) -> Client {
-    let visited = || ElicitResult {
-        content: None,
-        ..ElicitResult::accept(RawJson::empty_object())
-    };
+    let visited = ElicitResult::consent;
     Client::builder(server)
         .elicitation(|_| async {
             ElicitResult::accept(RawJson::encode(&json!({"name": "Ada"})).unwrap())

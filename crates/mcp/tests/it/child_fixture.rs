@@ -1,6 +1,7 @@
 //! Child processes, and how to see that they are gone.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use callgate_mcp::transport::child::{ChildConfig, Supervisor};
 use callgate_mcp::{Error, Reply, Service};
@@ -18,14 +19,13 @@ pub(crate) const PEER: &str = env!("CARGO_BIN_EXE_callgate-mcp-peer");
 pub(crate) fn peer<const N: usize>(args: [&str; N]) -> ChildConfig {
     let mut config = ChildConfig::new("peer", PEER);
     config.args = args.map(Into::into).into();
+    // A busy machine takes long to end a process, and tests compare errors that have its status.
+    config.exit_timeouts.status = Duration::from_secs(60);
     config
 }
 
 pub(crate) fn supervised(mut config: ChildConfig) -> ChildConfig {
-    config.supervisor = Some(Supervisor {
-        program: PEER.into(),
-        args: Vec::new(),
-    });
+    config.supervisor = Some(Supervisor::new(PEER));
     config
 }
 

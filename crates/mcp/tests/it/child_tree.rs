@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use callgate_mcp::transport::child::{Child, Patience};
+use callgate_mcp::transport::child::{ExitTimeouts, ModernChild};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
@@ -18,14 +18,13 @@ const SHAPES: [(&str, &[&str]); 4] = [
     ("wrapper", &["stubborn", "wrapper"]),
 ];
 
-async fn start(shape: &str, names: &[&str]) -> (Child, Signs) {
+async fn start(shape: &str, names: &[&str]) -> (ModernChild, Signs) {
     let mut signs = Signs::new();
     let mut config = supervised(peer(["shape", shape, &signs.path()]));
-    config.patience = Patience {
-        exit: Duration::from_millis(100),
-        terminate: Duration::from_millis(100),
-    };
-    let child = Child::spawn(&config).expect("the child starts");
+    config.exit_timeouts = ExitTimeouts::default()
+        .with_exit(Duration::from_millis(100))
+        .with_terminate(Duration::from_millis(100));
+    let child = ModernChild::spawn(&config).expect("the child starts");
     signs.born(names).await;
     (child, signs)
 }

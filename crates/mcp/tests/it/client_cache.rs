@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use callgate_mcp::client::{CacheLimits, Limits};
+use callgate_mcp::client::ClientLimits;
 use callgate_mcp::wire::Version;
 use serde_json::{Value, json};
 use tokio::time::advance;
@@ -12,7 +12,7 @@ fn tools(ttl: &Value) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_result_is_kept_for_as_long_as_the_server_allows() {
+async fn a_result_is_cached_for_its_time_to_live() {
     let server = Scripted::new([
         result(tools(&json!(5000))),
         result(tools(&json!(0))),
@@ -27,7 +27,7 @@ async fn a_result_is_kept_for_as_long_as_the_server_allows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn odd_lifetimes_are_read_with_care() {
+async fn a_time_to_live_may_be_any_positive_number_and_is_otherwise_zero() {
     for (ttl, kept) in [
         (json!(1.5e3), true),
         (json!(u64::MAX), true),
@@ -44,7 +44,7 @@ async fn odd_lifetimes_are_read_with_care() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn six_operations_are_kept_each_by_its_parameters() {
+async fn six_methods_are_cached_by_their_parameters() {
     let ttl = |mut page: Value| {
         page["ttlMs"] = json!(1000);
         page["cacheScope"] = json!("public");
@@ -75,7 +75,7 @@ async fn six_operations_are_kept_each_by_its_parameters() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_cache_asks_again_and_keeps_what_it_hears() {
+async fn no_cache_sends_a_request_and_caches_its_result() {
     let contents = |text: &str| json!({"contents": [{"uri": "a:1", "text": text}], "ttlMs": 1000, "cacheScope": "private"});
     let server = Scripted::new([result(contents("old")), result(contents("new"))]);
     let client = server.client();
@@ -87,7 +87,7 @@ async fn no_cache_asks_again_and_keeps_what_it_hears() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_took_input_is_not_kept() {
+async fn a_result_that_took_input_is_not_cached() {
     let contents = || json!({"contents": [], "ttlMs": 1000, "cacheScope": "private"});
     let required = json!({"resultType": "input_required", "requestState": "s"});
     let server = Scripted::new([result(required), result(contents()), result(contents())]);
@@ -98,7 +98,7 @@ async fn what_took_input_is_not_kept() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_was_said_in_another_revision_is_forgotten() {
+async fn another_revision_clears_the_cache() {
     let server = Scripted::new([
         result(tools(&json!(1000))),
         failure(json!({"code": -32022, "message": "m", "data": {"supported": ["2025-11-25"]}})),
@@ -117,30 +117,20 @@ async fn what_was_said_in_another_revision_is_forgotten() {
 
 #[tokio::test(start_paused = true)]
 async fn the_cache_has_the_limits_that_were_set() {
-    for cache in [
-        CacheLimits {
-            entries: 0,
-            ..CacheLimits::default()
-        },
-        CacheLimits {
-            bytes: 10,
-            ..CacheLimits::default()
-        },
+    for limits in [
+        ClientLimits::default().with_cache_entries(0),
+        ClientLimits::default().with_cache_bytes(10),
     ] {
         let server = Scripted::new([result(tools(&json!(1000))), result(tools(&json!(1000)))]);
-        let limits = Limits {
-            cache,
-            ..Limits::default()
-        };
         let client = server.builder().limits(limits).build();
         client.list_tools().await.unwrap();
         client.list_tools().await.unwrap();
-        assert_eq!(server.left(), 0, "{cache:?}");
+        assert_eq!(server.left(), 0, "{limits:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn pages_behind_an_unknown_cursor_are_forgotten() {
+async fn an_unknown_cursor_removes_the_cached_pages() {
     let page = |next: Option<&str>| {
         let mut page = tools(&json!(1000));
         if let Some(next) = next {

@@ -1,7 +1,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use callgate_mcp::client::{CallOptions, Timeouts};
+use callgate_mcp::client::CallOptions;
 use callgate_mcp::wire::completion::{CompleteArgument, CompleteParams, Reference};
 use callgate_mcp::wire::content::Content;
 use callgate_mcp::wire::implementation::Implementation;
@@ -27,7 +27,7 @@ fn upstream(name: &str) -> Origin {
 }
 
 #[tokio::test]
-async fn a_tool_call_says_who_asks_and_what_with() {
+async fn a_tool_call_has_the_arguments_and_the_metadata_of_the_client() {
     #[derive(Serialize)]
     struct Add {
         a: u8,
@@ -78,10 +78,10 @@ async fn a_tool_call_says_who_asks_and_what_with() {
 
 #[tokio::test]
 async fn capabilities_follow_from_the_handlers() {
-    use callgate_mcp::client::{Builder, Refused};
+    use callgate_mcp::client::{ClientBuilder, InputRefused};
     use callgate_mcp::wire::elicitation::ElicitResult;
 
-    async fn check(build: impl FnOnce(Builder) -> Builder, expect: Value) {
+    async fn check(build: impl FnOnce(ClientBuilder) -> ClientBuilder, expect: Value) {
         let server = Scripted::new([result(
             json!({"supportedVersions": ["2026-07-28"], "capabilities": {}}),
         )]);
@@ -90,7 +90,7 @@ async fn capabilities_follow_from_the_handlers() {
         assert_eq!(meta["io.modelcontextprotocol/clientCapabilities"], expect);
     }
     let decline = || async { ElicitResult::decline() };
-    let refuse = || async { Err(Refused::new("no")) };
+    let refuse = || async { Err(InputRefused::new("no")) };
     check(|client| client, json!({})).await;
     check(
         |client| client.elicitation(move |_| decline()),
@@ -118,7 +118,7 @@ async fn capabilities_follow_from_the_handlers() {
 }
 
 #[tokio::test]
-async fn every_method_asks_for_what_it_says() {
+async fn every_method_sends_its_request() {
     let server = Scripted::new([
         result(json!({
             "messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}],
@@ -137,10 +137,7 @@ async fn every_method_asks_for_what_it_says() {
     client.get_prompt("bare", Map::new()).await.unwrap();
     let read = client.read_resource("file:///a").await.unwrap();
     assert_eq!(read.contents[0].uri(), "file:///a");
-    let argument = CompleteArgument {
-        name: "who".to_owned(),
-        value: "A".to_owned(),
-    };
+    let argument = CompleteArgument::new("who", "A");
     let params = CompleteParams::new(Reference::prompt("greet"), argument);
     let completed = client.complete(&params).await.unwrap();
     assert_eq!(completed.completion.values, ["x"]);
@@ -171,7 +168,7 @@ async fn every_method_asks_for_what_it_says() {
 }
 
 #[tokio::test]
-async fn an_error_of_the_server_comes_as_it_is() {
+async fn an_error_of_the_server_is_returned_unchanged() {
     let server = Scripted::new([failure(
         json!({"code": -32602, "message": "unknown tool", "data": {"x": 1}}),
     )]);
@@ -279,8 +276,7 @@ async fn a_revision_is_chosen_once_per_request() {
 
 #[tokio::test]
 async fn without_a_common_revision_both_sides_are_named() {
-    const MESSAGE: &str =
-        "no common protocol version: the server speaks 1999-01-01, this client speaks 2026-07-28";
+    const MESSAGE: &str = "no common protocol version: the server supports 1999-01-01, this client supports 2026-07-28";
     let about = json!({"supportedVersions": ["1999-01-01"], "capabilities": {}});
     for answer in [unsupported(&["1999-01-01"]), result(about)] {
         let server = Scripted::new([answer]);
@@ -295,7 +291,7 @@ async fn without_a_common_revision_both_sides_are_named() {
 async fn progress(call: &Call, progress: u64) {
     let token: Value = call
         .cx
-        .peer
+        .peer()
         .progress_token()
         .unwrap()
         .as_raw()
@@ -317,7 +313,7 @@ fn slow(times: u64) -> Step {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silence_ends_a_call_after_the_idle_time() {
+async fn a_silent_server_times_out_after_the_idle_time() {
     let server = Scripted::new([silence()]);
     let client = server.builder().server_name("far").build();
     let started = Instant::now();
@@ -348,10 +344,10 @@ async fn progress_keeps_a_call_alive_up_to_the_maximum() {
 }
 
 #[tokio::test]
-async fn a_server_that_never_stops_reporting_is_given_up_at_the_maximum() {
+async fn endless_progress_does_not_extend_the_maximum() {
     let server = Scripted::new([step(|call: Call| async move {
         let started = Instant::now();
-        // There is always more to hand out, until long after the maximum.
+        // There is always another notification to deliver, until long after the maximum.
         while started.elapsed() < Duration::from_secs(2) {
             progress(&call, 1).await;
         }
@@ -370,7 +366,7 @@ async fn a_server_that_never_stops_reporting_is_given_up_at_the_maximum() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn progress_of_another_request_and_log_messages_are_no_sign_of_life() {
+async fn progress_of_another_request_and_log_messages_do_not_reset_the_idle_timeout() {
     let server = Scripted::new([step(|call: Call| async move {
         sleep(Duration::from_secs(20)).await;
         let params = json!({"progressToken": "other", "progress": 1});
@@ -388,12 +384,10 @@ async fn progress_of_another_request_and_log_messages_are_no_sign_of_life() {
 #[tokio::test(start_paused = true)]
 async fn timeouts_are_those_of_the_options() {
     let server = Scripted::new([silence(), slow(100), silence()]);
-    let timeouts = Timeouts {
-        idle: Duration::from_secs(25),
-        maximum: Duration::from_secs(50),
-        ..Timeouts::default()
-    };
-    let client = server.builder().timeouts(timeouts).build();
+    let options = CallOptions::default()
+        .idle(Duration::from_secs(25))
+        .maximum(Duration::from_secs(50));
+    let client = server.builder().options(options).build();
     let unbounded = client
         .options()
         .clone()
@@ -412,9 +406,9 @@ async fn timeouts_are_those_of_the_options() {
 }
 
 #[tokio::test]
-async fn notifications_are_handed_out_in_order_and_before_the_result() {
+async fn notifications_are_delivered_in_order_and_before_the_result() {
     let server = Scripted::new([step(|call: Call| async move {
-        // More than wait in the queue: the server goes on as they are read.
+        // More than the queue holds: the server waits until they are read.
         for number in 1..=100 {
             progress(&call, number).await;
         }
@@ -454,7 +448,7 @@ async fn dropping_a_call_cancels_it() {
     let mut call = Box::pin(client.call_tool("slow", &arguments));
     tokio::select! {
         biased;
-        _ = &mut call => panic!("nobody answers"),
+        _ = &mut call => panic!("the server does not answer"),
         () = std::future::ready(()) => {}
     }
     assert_eq!((server.asked().len(), server.cancelled()), (1, 0));

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use callgate_mcp::client::{Builder, Limits, Refused, with_defaults};
+use callgate_mcp::client::{ClientBuilder, ClientLimits, InputRefused, with_defaults};
 use callgate_mcp::wire::content::Content;
 use callgate_mcp::wire::elicitation::ElicitResult;
 use callgate_mcp::wire::result::Outcome;
@@ -53,8 +53,8 @@ fn done() -> Value {
     json!({"content": [{"type": "text", "text": "done"}]})
 }
 
-/// A client that gives everything it is asked for.
-fn willing(client: Builder) -> Builder {
+/// Sets handlers for all kinds of input.
+fn willing(client: ClientBuilder) -> ClientBuilder {
     client
         .elicitation(|form| async move {
             let nothing = RawJson::empty_object();
@@ -73,7 +73,7 @@ fn asked_again(extra: &Value) -> (String, Value) {
     ("tools/call".to_owned(), params)
 }
 
-async fn call(client: Builder) -> Result<CallToolResult, Error> {
+async fn call(client: ClientBuilder) -> Result<CallToolResult, Error> {
     client.build().call_tool("ask", &json!({"n": 1})).await
 }
 
@@ -134,7 +134,7 @@ async fn the_state_is_echoed_as_the_bytes_it_came_in() {
             Ok(Reply::InputRequired(serde_json::from_str(&text).unwrap()))
         }),
         step(|call| async move {
-            let state = call.params.get("requestState").unwrap();
+            let state = call.params().get("requestState").unwrap();
             Ok(Reply::Complete(raw(
                 &json!({"same": state.as_str() == STATE}),
             )))
@@ -197,21 +197,22 @@ async fn declining_a_form_is_an_answer() {
 }
 
 #[tokio::test]
-async fn what_was_not_offered_is_not_given() {
+async fn input_of_an_undeclared_kind_is_refused() {
     let with_tools = |member: &str, value: Value| {
         let mut request = sampling();
         request["params"][member] = value;
         request
     };
     let offers_sampling =
-        |client: Builder| client.sampling(|_| async { panic!("must not be asked") });
-    let check = async |client: &dyn Fn(Builder) -> Builder, request: Value, what: &str| {
-        let server = Scripted::new([result(required(&json!({"k": request}), None))]);
-        let failed = call(client(server.builder())).await.unwrap_err();
-        assert_eq!(failed.kind(), Kind::Protocol);
-        assert_eq!(failed.to_string(), what);
-    };
-    let offers_nothing = |client: Builder| client;
+        |client: ClientBuilder| client.sampling(|_| async { panic!("must not be asked") });
+    let check =
+        async |client: &dyn Fn(ClientBuilder) -> ClientBuilder, request: Value, what: &str| {
+            let server = Scripted::new([result(required(&json!({"k": request}), None))]);
+            let failed = call(client(server.builder())).await.unwrap_err();
+            assert_eq!(failed.kind(), Kind::Protocol);
+            assert_eq!(failed.to_string(), what);
+        };
+    let offers_nothing = |client: ClientBuilder| client;
     let not_offered = |what| format!("the server asks for {what}, which this client did not offer");
     check(
         &offers_nothing,
@@ -252,10 +253,10 @@ async fn tools_for_the_model_may_be_offered() {
 
 #[tokio::test]
 async fn a_refusal_ends_the_call_without_another_round() {
-    let refusing = |client: Builder| {
+    let refusing = |client: ClientBuilder| {
         client
-            .sampling(|_| async { Err(Refused::new("no model")) })
-            .roots(|| async { Err(Refused::new("private")) })
+            .sampling(|_| async { Err(InputRefused::new("no model")) })
+            .roots(|| async { Err(InputRefused::new("private")) })
     };
     for (request, message) in [
         (
@@ -276,10 +277,7 @@ async fn a_refusal_ends_the_call_without_another_round() {
 
 #[tokio::test]
 async fn rounds_are_bounded() {
-    let limits = Limits {
-        rounds: 2,
-        ..Limits::default()
-    };
+    let limits = ClientLimits::default().with_input_rounds(2);
     let ask = || result(required(&json!({"f": form("again")}), None));
     let server = Scripted::new([ask(), ask(), ask()]);
     let failed = call(willing(server.builder()).limits(limits))
@@ -300,10 +298,7 @@ async fn rounds_are_bounded() {
 #[tokio::test]
 async fn inputs_of_one_round_are_bounded() {
     let asked = Arc::new(AtomicUsize::new(0));
-    let limits = Limits {
-        inputs: 1,
-        ..Limits::default()
-    };
+    let limits = ClientLimits::default().with_inputs(1);
     let requests = json!({"a": roots(), "b": roots()});
     let server = Scripted::new([result(required(&requests, None))]);
     let count = asked.clone();
@@ -321,7 +316,7 @@ async fn inputs_of_one_round_are_bounded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_only_wants_another_try_gets_it_later_and_later() {
+async fn a_request_that_the_server_wants_again_is_repeated_with_backoff() {
     let again = json!({"resultType": "input_required", "requestState": "s"});
     let server = Scripted::new([result(again.clone()), result(again), result(done())]);
     let started = Instant::now();
@@ -340,7 +335,7 @@ async fn a_server_that_only_wants_another_try_gets_it_later_and_later() {
 }
 
 #[tokio::test]
-async fn a_call_made_once_hands_the_question_to_the_caller() {
+async fn a_call_made_once_returns_the_input_request_to_the_caller() {
     let question = required(&json!({"r": roots()}), Some("s1"));
     let server = Scripted::new([result(question.clone()), result(done())]);
     let client = server.client();

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use callgate_mcp::client::{AfterEnd, Backoff, Client, Event, ListenOptions};
+use callgate_mcp::client::{Backoff, Client, ListenOptions, ResubscribePolicy, SubscriptionEvent};
 use callgate_mcp::wire::subscription::SubscriptionFilter;
 use callgate_mcp::wire::{Method, Notification};
 use callgate_mcp::{Call, Error, Kind, Reply};
@@ -14,19 +14,12 @@ const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 const TOOLS: &str = "notifications/tools/list_changed";
 
 fn filter() -> SubscriptionFilter {
-    SubscriptionFilter {
-        tools_list_changed: Some(true),
-        resource_subscriptions: Some(vec!["a:1".to_owned()]),
-        ..SubscriptionFilter::default()
-    }
+    SubscriptionFilter::new().with_tools().with_resource("a:1")
 }
 
 /// The part of the filter that the server of these tests honors.
 fn accepted() -> SubscriptionFilter {
-    SubscriptionFilter {
-        tools_list_changed: Some(true),
-        ..SubscriptionFilter::default()
-    }
+    SubscriptionFilter::new().with_tools()
 }
 
 fn tagged(call: &Call, params: &Value) -> Value {
@@ -54,7 +47,7 @@ fn lost() -> Error {
     Error::new(Kind::Closed, "connection lost")
 }
 
-/// Acknowledges, says that the tools changed, and then ends as `end` says.
+/// Acknowledges, announces a change of the tools, and then ends with `end`.
 fn brief<F>(end: F) -> Step
 where
     F: FnOnce(&Call) -> Result<Reply, Error> + Send + Sync + 'static,
@@ -66,16 +59,16 @@ where
     })
 }
 
-/// What a subscription tells until it is over.
-async fn told(client: &Client, options: ListenOptions) -> Vec<Result<Event, String>> {
+/// Returns the events of a subscription until it is over.
+async fn events(client: &Client, options: ListenOptions) -> Vec<Result<SubscriptionEvent, String>> {
     let mut subscription = client.listen_with(&filter(), options).await.unwrap();
     assert_eq!(subscription.accepted(), &accepted());
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     while let Some(event) = subscription.next().await {
-        told.push(event.map_err(|error| error.to_string()));
+        received.push(event.map_err(|error| error.to_string()));
     }
     assert!(subscription.next().await.is_none());
-    told
+    received
 }
 
 #[tokio::test]
@@ -86,7 +79,7 @@ async fn events_come_typed_after_the_acknowledgment() {
     });
     let changed = task.clone();
     let server = Scripted::new([step(move |call| async move {
-        // Nothing counts before the acknowledgment, nor what is for another subscription.
+        // Notifications before the acknowledgment, or of another subscription, are ignored.
         say(&call, TOOLS, &json!({})).await;
         acknowledge(&call).await;
         let other = json!({"_meta": {"io.modelcontextprotocol/subscriptionId": "other"}});
@@ -105,23 +98,23 @@ async fn events_come_typed_after_the_acknowledgment() {
         notify(&call.cx.notify, "vendor/news", &json!({"n": 1})).await;
         graceful(&call)
     })]);
-    let told = told(&server.client(), ListenOptions::default()).await;
+    let events = events(&server.client(), ListenOptions::default()).await;
     assert_eq!(
-        told,
+        events,
         [
-            Event::ToolsListChanged,
-            Event::PromptsListChanged,
-            Event::ResourcesListChanged,
-            Event::ResourceUpdated {
+            SubscriptionEvent::ToolsListChanged,
+            SubscriptionEvent::PromptsListChanged,
+            SubscriptionEvent::ResourcesListChanged,
+            SubscriptionEvent::ResourceUpdated {
                 uri: "a:1/x".to_owned()
             },
-            Event::Gap,
-            Event::Task(
+            SubscriptionEvent::Gap,
+            SubscriptionEvent::Task(
                 serde_json::from_value::<callgate_mcp::wire::task::TaskNotificationParams>(task)
                     .unwrap()
                     .task
             ),
-            Event::Other(Notification {
+            SubscriptionEvent::Other(Notification {
                 method: Method::new("vendor/news"),
                 params: raw(&json!({"n": 1})),
             }),
@@ -145,7 +138,7 @@ async fn a_server_may_end_a_subscription_by_canceling_it() {
         say(&call, "notifications/cancelled", &json!({"requestId": id})).await;
         std::future::pending().await
     })]);
-    assert_eq!(told(&server.client(), ListenOptions::default()).await, []);
+    assert_eq!(events(&server.client(), ListenOptions::default()).await, []);
 }
 
 #[tokio::test]
@@ -194,22 +187,27 @@ async fn a_refused_revision_is_followed_by_another_try() {
         failure(json!({"code": -32022, "message": "m", "data": {"supported": ["2026-07-28"]}})),
         brief(graceful),
     ]);
-    let told = told(&server.client(), ListenOptions::default()).await;
-    assert_eq!(told, [Ok(Event::ToolsListChanged)]);
+    let events = events(&server.client(), ListenOptions::default()).await;
+    assert_eq!(events, [Ok(SubscriptionEvent::ToolsListChanged)]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_subscription_is_made_again_and_tells_of_the_gap() {
+async fn a_lost_subscription_is_made_again_and_reports_the_gap() {
     let server = Scripted::new([
         brief(|_| Err(lost())),
         step(|_| async { Err(Error::new(Kind::Connect, "refused")) }),
         brief(graceful),
     ]);
     let started = Instant::now();
-    let told = told(&server.client(), ListenOptions::default()).await;
+    let events = events(&server.client(), ListenOptions::default()).await;
     assert_eq!(
-        told,
-        [Event::ToolsListChanged, Event::Gap, Event::ToolsListChanged].map(Ok)
+        events,
+        [
+            SubscriptionEvent::ToolsListChanged,
+            SubscriptionEvent::Gap,
+            SubscriptionEvent::ToolsListChanged
+        ]
+        .map(Ok)
     );
     // Half of each wait is random: 250 to 500 ms, then 500 to 1000 ms.
     let waited = started.elapsed().as_millis();
@@ -218,22 +216,19 @@ async fn a_lost_subscription_is_made_again_and_tells_of_the_gap() {
 
 #[tokio::test(start_paused = true)]
 async fn a_subscription_that_keeps_failing_gives_up() {
-    let options = ListenOptions {
-        retries: 2,
-        ..ListenOptions::default()
-    };
+    let options = ListenOptions::default().with_retries(2);
     let server = Scripted::new([
         brief(|_| Err(lost())),
         brief(|_| Err(lost())),
         step(|_| async { Err(Error::new(Kind::Connect, "refused")) }),
     ]);
-    let told = told(&server.client(), options).await;
+    let events = events(&server.client(), options).await;
     assert_eq!(
-        told,
+        events,
         [
-            Ok(Event::ToolsListChanged),
-            Ok(Event::Gap),
-            Ok(Event::ToolsListChanged),
+            Ok(SubscriptionEvent::ToolsListChanged),
+            Ok(SubscriptionEvent::Gap),
+            Ok(SubscriptionEvent::ToolsListChanged),
             Err("refused".to_owned()),
         ]
     );
@@ -248,26 +243,29 @@ async fn a_subscription_that_lasted_may_be_lost_as_often_again() {
             Err(lost())
         })
     };
-    let options = ListenOptions {
-        retries: 1,
-        ..ListenOptions::default()
-    };
+    let options = ListenOptions::default().with_retries(1);
     let server = Scripted::new([lasting(), lasting(), lasting(), brief(graceful)]);
-    let told = told(&server.client(), options).await;
+    let events = events(&server.client(), options).await;
     assert_eq!(
-        told,
-        [Event::Gap, Event::Gap, Event::Gap, Event::ToolsListChanged].map(Ok)
+        events,
+        [
+            SubscriptionEvent::Gap,
+            SubscriptionEvent::Gap,
+            SubscriptionEvent::Gap,
+            SubscriptionEvent::ToolsListChanged
+        ]
+        .map(Ok)
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_would_fail_again_is_not_tried_again() {
+async fn an_error_that_would_repeat_is_not_retried() {
     let server = Scripted::new([brief(|_| Err(lost())), error(-32601, "method not found")]);
-    let told = told(&server.client(), ListenOptions::default()).await;
+    let events = events(&server.client(), ListenOptions::default()).await;
     assert_eq!(
-        told,
+        events,
         [
-            Ok(Event::ToolsListChanged),
+            Ok(SubscriptionEvent::ToolsListChanged),
             Err("method not found".to_owned())
         ]
     );
@@ -275,29 +273,25 @@ async fn what_would_fail_again_is_not_tried_again() {
 
 #[tokio::test(start_paused = true)]
 async fn an_end_in_good_order_may_be_followed_by_another_subscription() {
-    let options = ListenOptions {
-        after_end: AfterEnd::ListenAgain,
-        retries: 1,
-        backoff: Backoff {
-            first: Duration::from_secs(1),
-            cap: Duration::from_secs(1),
-        },
-    };
+    let options = ListenOptions::default()
+        .with_resubscribe(ResubscribePolicy::Always)
+        .with_retries(1)
+        .with_backoff(Backoff::new(Duration::from_secs(1), Duration::from_secs(1)));
     let server = Scripted::new([brief(graceful), brief(graceful)]);
-    let told = told(&server.client(), options).await;
+    let events = events(&server.client(), options).await;
     assert_eq!(
-        told,
+        events,
         [
-            Ok(Event::ToolsListChanged),
-            Ok(Event::Gap),
-            Ok(Event::ToolsListChanged),
+            Ok(SubscriptionEvent::ToolsListChanged),
+            Ok(SubscriptionEvent::Gap),
+            Ok(SubscriptionEvent::ToolsListChanged),
             Err("the server ended the subscription".to_owned()),
         ]
     );
 }
 
 #[tokio::test]
-async fn events_that_made_way_for_newer_ones_are_a_gap() {
+async fn dropped_events_are_a_gap() {
     let server = Scripted::new([step(|call| async move {
         acknowledge(&call).await;
         sleep(Duration::ZERO).await;
@@ -309,13 +303,13 @@ async fn events_that_made_way_for_newer_ones_are_a_gap() {
         }
         graceful(&call)
     })]);
-    let told = told(&server.client(), ListenOptions::default()).await;
-    let mut expect = vec![Ok(Event::Gap)];
-    expect.extend(vec![Ok(Event::ToolsListChanged); 256]);
-    assert_eq!(told, expect);
+    let events = events(&server.client(), ListenOptions::default()).await;
+    let mut expect = vec![Ok(SubscriptionEvent::Gap)];
+    expect.extend(vec![Ok(SubscriptionEvent::ToolsListChanged); 256]);
+    assert_eq!(events, expect);
 }
 
-/// A server that keeps lists and contents for an hour and says what `news` brings.
+/// Server whose lists and contents are fresh for an hour, and which sends the notifications of `news`.
 fn kept(mut news: mpsc::Receiver<(&'static str, Value)>) -> Vec<Step> {
     let page = |key: &str| {
         let mut page = json!({"ttlMs": 3_600_000, "cacheScope": "private"});
@@ -344,7 +338,7 @@ fn kept(mut news: mpsc::Receiver<(&'static str, Value)>) -> Vec<Step> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_changed_is_fetched_again() {
+async fn a_change_removes_cached_results() {
     let (tell, news) = mpsc::channel(1);
     let server = Scripted::new(kept(news));
     let client = server.client();
@@ -359,7 +353,7 @@ async fn what_changed_is_fetched_again() {
     tell.send((TOOLS, json!({}))).await.unwrap();
     assert_eq!(
         subscription.next().await.unwrap().unwrap(),
-        Event::ToolsListChanged
+        SubscriptionEvent::ToolsListChanged
     );
     assert_eq!(asked().await, 4);
 
@@ -369,7 +363,10 @@ async fn what_changed_is_fetched_again() {
     assert_eq!(asked().await, 5);
 
     drop(tell);
-    assert_eq!(subscription.next().await.unwrap().unwrap(), Event::Gap);
+    assert_eq!(
+        subscription.next().await.unwrap().unwrap(),
+        SubscriptionEvent::Gap
+    );
     assert_eq!(asked().await, 8);
 }
 
@@ -392,6 +389,6 @@ async fn waiting_for_an_event_can_be_given_up_without_losing_any() {
     tell.send(()).await.unwrap();
     assert_eq!(
         subscription.next().await.unwrap().unwrap(),
-        Event::ToolsListChanged
+        SubscriptionEvent::ToolsListChanged
     );
 }

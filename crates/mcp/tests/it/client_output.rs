@@ -1,5 +1,5 @@
 use callgate_mcp::Kind;
-use callgate_mcp::client::Limits;
+use callgate_mcp::client::ClientLimits;
 use callgate_mcp::wire::tool::CallToolParams;
 use serde_json::{Value, json};
 
@@ -16,11 +16,11 @@ fn answer(content: &Value) -> Value {
     json!({"content": [], "structuredContent": content})
 }
 
-const BROKEN: &str = "tool `add` gave structured content that breaks its output schema: \
+const BROKEN: &str = "tool `add` returned structured content that violates its output schema: \
                       \"sum\" is a required property";
 
 #[tokio::test]
-async fn a_listed_tool_must_keep_its_output_schema() {
+async fn the_result_of_a_listed_tool_must_match_its_output_schema() {
     let server = Scripted::new([
         result(answer(&json!({}))),
         listed(),
@@ -45,7 +45,7 @@ async fn a_listed_tool_must_keep_its_output_schema() {
     let params = CallToolParams::new("add", raw(&json!({})));
     let once = client.call_tool_once(&params).await.unwrap_err();
     assert_eq!(once.to_string(), BROKEN);
-    let missing = "tool `add` promises structured content and gave none";
+    let missing = "tool `add` has an output schema but returned no structured content";
     assert_eq!(call().await, broken(missing));
     assert_eq!(call().await, Ok(()));
 }
@@ -89,10 +89,7 @@ async fn the_result_of_a_task_is_checked_too() {
 #[tokio::test]
 async fn checking_can_be_turned_off() {
     let server = Scripted::new([listed(), result(answer(&json!({})))]);
-    let limits = Limits {
-        schemas: 0,
-        ..Limits::default()
-    };
+    let limits = ClientLimits::default().with_output_schemas(0);
     let client = server.builder().limits(limits).build();
     client.list_tools().await.unwrap();
     client.call_tool("add", &json!({})).await.unwrap();

@@ -1,5 +1,5 @@
 use callgate_mcp::Kind;
-use callgate_mcp::client::Limits;
+use callgate_mcp::client::ClientLimits;
 use serde_json::{Value, json};
 
 use crate::client_scripted::{Scripted, error, result};
@@ -25,11 +25,7 @@ fn asked(cursors: &[Option<&str>]) -> Vec<(String, Value)> {
 }
 
 async fn check(server: &std::sync::Arc<Scripted>, expect: Result<&[&str], (Kind, &str)>) {
-    let limits = Limits {
-        pages: 3,
-        list_bytes: 1000,
-        ..Limits::default()
-    };
+    let limits = ClientLimits::default().with_pages(3).with_list_bytes(1000);
     let client = server.builder().limits(limits).build();
     let listed = client.list_tools().await;
     let names: Result<Vec<String>, (Kind, String)> = listed
@@ -54,12 +50,12 @@ async fn a_list_is_read_to_its_end_and_the_empty_cursor_is_one() {
 }
 
 #[tokio::test]
-async fn a_list_that_leads_in_circles_is_refused() {
+async fn a_cursor_that_comes_twice_is_refused() {
     let server = Scripted::new([
         result(tools(&["a"], Some("x"))),
         result(tools(&["b"], Some("x"))),
     ]);
-    let message = "`tools/list` leads in circles: cursor \"x\" came twice";
+    let message = "`tools/list` does not end: the server sent cursor \"x\" twice";
     check(&server, Err((Kind::Protocol, message))).await;
 }
 
@@ -158,4 +154,29 @@ async fn every_list_has_its_pages() {
             })
             .collect();
     assert_eq!(server.asked(), expect);
+}
+
+#[tokio::test]
+async fn a_raw_list_is_read_to_its_end_too() {
+    let server = Scripted::new([
+        result(tools(&["a"], Some("x"))),
+        result(tools(&["b"], None)),
+        result(json!({"tools": {}})),
+    ]);
+    let client = server.builder().build();
+    let listed = client.list_raw("tools/list").await.unwrap();
+    let names: Vec<_> = listed.iter().filter_map(|tool| tool.get("name")).collect();
+    assert_eq!(format!("{names:?}"), r#"["a", "b"]"#);
+    assert_eq!(server.asked(), asked(&[None, Some("x")]));
+
+    let malformed = client.list_raw("tools/list").await.unwrap_err();
+    assert_eq!(
+        (malformed.kind(), malformed.to_string().as_str()),
+        (
+            Kind::Protocol,
+            "malformed result of `tools/list`: `tools` is not an array"
+        )
+    );
+    let not_a_list = client.list_raw("tools/call").await.unwrap_err();
+    assert_eq!(not_a_list.kind(), Kind::InvalidParams);
 }

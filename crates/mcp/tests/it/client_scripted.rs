@@ -1,10 +1,10 @@
-//! A server that answers as the test says, and remembers what it was asked.
+//! A server that answers by a script and records its calls.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use callgate_mcp::client::{Builder, Client};
+use callgate_mcp::client::{Client, ClientBuilder};
 use callgate_mcp::wire::{Method, Notification, RawJson, Splice};
 use callgate_mcp::{BoxFuture, Call, Error, Notifier, Reply, Service};
 use serde_json::{Value, json};
@@ -16,11 +16,11 @@ pub(crate) struct Scripted {
     cancelled: Arc<AtomicUsize>,
 }
 
-/// How one call is answered.
+/// Answer to one call.
 pub(crate) type Step =
     Box<dyn FnOnce(Call) -> BoxFuture<'static, Result<Reply, Error>> + Send + Sync>;
 
-/// What one call asked.
+/// Recorded call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Seen {
     pub(crate) method: String,
@@ -38,7 +38,7 @@ impl Scripted {
         })
     }
 
-    /// The methods and params of the calls so far.
+    /// Returns the methods and params of the calls so far.
     pub(crate) fn asked(&self) -> Vec<(String, Value)> {
         let seen = self.seen();
         seen.into_iter()
@@ -46,22 +46,22 @@ impl Scripted {
             .collect()
     }
 
-    /// The calls so far.
+    /// Returns the calls so far.
     pub(crate) fn seen(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
     }
 
-    /// How many calls were dropped before they were answered.
+    /// Returns the number of calls that were dropped before they were answered.
     pub(crate) fn cancelled(&self) -> usize {
         self.cancelled.load(Ordering::SeqCst)
     }
 
-    /// How many steps of the script were not used.
+    /// Returns the number of unused steps of the script.
     pub(crate) fn left(&self) -> usize {
         self.steps.lock().unwrap().len()
     }
 
-    pub(crate) fn builder(self: &Arc<Self>) -> Builder {
+    pub(crate) fn builder(self: &Arc<Self>) -> ClientBuilder {
         Client::builder(self.clone())
     }
 
@@ -72,15 +72,15 @@ impl Scripted {
 
 impl Service for Scripted {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
-        let params = Splice::new(&call.params)
+        let params = Splice::new(call.params())
             .remove(&["_meta"])
             .finish()
             .unwrap();
         self.seen.lock().unwrap().push(Seen {
             method: call.method.to_string(),
-            // Half a surrogate pair has no value.
+            // JSON with half a surrogate pair cannot be decoded.
             params: params.decode().unwrap_or_default(),
-            meta: call.cx.peer.meta().decode().unwrap(),
+            meta: call.cx.peer().meta().decode().unwrap(),
         });
         let step = self.steps.lock().unwrap().pop_front();
         let step = step.unwrap_or_else(|| panic!("the script ends before `{}`", call.method));
@@ -110,7 +110,7 @@ impl Drop for CountOnDrop {
     }
 }
 
-/// Answers as `script` says.
+/// Answers by running `script`.
 pub(crate) fn step<F, R>(script: F) -> Step
 where
     F: FnOnce(Call) -> R + Send + Sync + 'static,
@@ -139,15 +139,9 @@ pub(crate) fn silence() -> Step {
     step(|_| std::future::pending())
 }
 
-/// The reply with this result, of the kind that its `resultType` says.
+/// Makes a reply of this result, of the kind of its `resultType`.
 pub(crate) fn reply(result: &Value) -> Result<Reply, Error> {
-    let required = result.get("resultType") == Some(&json!("input_required"));
-    let result = raw(result);
-    Ok(if required {
-        Reply::InputRequired(result)
-    } else {
-        Reply::Complete(result)
-    })
+    Ok(Reply::of_result(raw(result)))
 }
 
 /// Sends a notification about a call.

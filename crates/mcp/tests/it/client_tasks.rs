@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use callgate_mcp::Kind;
-use callgate_mcp::client::{Builder, Limits, Started, Timeouts};
+use callgate_mcp::client::{CallOptions, ClientBuilder, ClientLimits, ToolCallOutcome};
 use callgate_mcp::wire::Map;
 use callgate_mcp::wire::roots::Root;
 use callgate_mcp::wire::task::TaskStatus;
@@ -54,7 +54,7 @@ fn acknowledged() -> Step {
     result(json!({"resultType": "complete"}))
 }
 
-fn with_roots(client: Builder) -> Builder {
+fn with_roots(client: ClientBuilder) -> ClientBuilder {
     client.roots(|| async { Ok(vec![Root::new("file:///a")]) })
 }
 
@@ -67,7 +67,7 @@ fn looked() -> (String, Value) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_that_becomes_a_task_is_awaited_at_the_pace_of_the_server() {
+async fn a_call_that_becomes_a_task_is_polled_at_the_interval_of_the_server() {
     let server = Scripted::new([
         created(2000),
         working(7000),
@@ -79,7 +79,7 @@ async fn a_call_that_becomes_a_task_is_awaited_at_the_pace_of_the_server() {
     let started = Instant::now();
     let done = client.call_tool("slow", &json!({})).await.unwrap();
     assert_eq!(done, CallToolResult::text("done"));
-    // Zero is raised to a tenth of a second, and without a word it is one second.
+    // A poll interval of 0 is raised to 100 ms; the default is one second.
     assert_eq!(started.elapsed().as_millis(), 2000 + 7000 + 100 + 1000);
     assert_eq!(
         server.asked(),
@@ -103,7 +103,7 @@ async fn a_started_call_hands_its_task_to_the_caller() {
         result(json!({"content": []})),
     ]);
     let client = server.builder().tasks().build();
-    let Started::Task(task) = client.start_tool("slow", &json!({})).await.unwrap() else {
+    let ToolCallOutcome::Task(task) = client.start_tool("slow", &json!({})).await.unwrap() else {
         panic!("expected a task");
     };
     let id = &task.task.task_id;
@@ -115,7 +115,7 @@ async fn a_started_call_hands_its_task_to_the_caller() {
     client.update_task(id, responses).await.unwrap();
     client.cancel_task(id).await.unwrap();
     let done = client.start_tool("fast", &json!({})).await.unwrap();
-    assert_eq!(done, Started::Done(CallToolResult::new(vec![])));
+    assert_eq!(done, ToolCallOutcome::Complete(CallToolResult::new(vec![])));
     assert_eq!(
         server.asked()[1..4],
         [
@@ -163,10 +163,7 @@ async fn a_task_is_given_each_input_once() {
 
 #[tokio::test(start_paused = true)]
 async fn the_inputs_of_a_task_are_bounded() {
-    let limits = Limits {
-        inputs: 2,
-        ..Limits::default()
-    };
+    let limits = ClientLimits::default().with_inputs(2);
     let server = Scripted::new([needs(&["a", "b"]), acknowledged(), needs(&["c"])]);
     let client = with_roots(server.builder()).tasks().limits(limits).build();
     let failed = client.await_task("t1").await.unwrap_err();
@@ -177,11 +174,8 @@ async fn the_inputs_of_a_task_are_bounded() {
 #[tokio::test(start_paused = true)]
 async fn a_task_that_takes_too_long_is_no_longer_awaited() {
     let server = Scripted::new([working(40_000), working(40_000)]);
-    let timeouts = Timeouts {
-        task: Duration::from_secs(60),
-        ..Timeouts::default()
-    };
-    let client = server.builder().tasks().timeouts(timeouts).build();
+    let options = CallOptions::default().task_timeout(Duration::from_secs(60));
+    let client = server.builder().tasks().options(options).build();
     let started = Instant::now();
     let failed = client.await_task("t1").await.unwrap_err();
     assert_eq!(started.elapsed().as_secs(), 60);
@@ -190,7 +184,7 @@ async fn a_task_that_takes_too_long_is_no_longer_awaited() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_cannot_ask_for_more_patience_than_there_is() {
+async fn a_poll_interval_does_not_extend_the_task_timeout() {
     let server = Scripted::new([created(u64::MAX)]);
     let client = server.builder().tasks().build();
     let started = Instant::now();
@@ -200,7 +194,7 @@ async fn a_task_cannot_ask_for_more_patience_than_there_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_ends_badly_in_these_ways() {
+async fn a_task_that_fails_is_an_error() {
     let check = async |answer: Step, kind: Kind, code: i64, message: &str| {
         let server = Scripted::new([answer]);
         let client = server.builder().tasks().build();

@@ -2,12 +2,15 @@
 
 mod access;
 pub(crate) mod badges;
+mod endpoint;
 mod guard_matrix;
 pub(crate) mod limits;
 pub(crate) mod peer;
 pub(crate) mod post;
 mod smuggling;
+mod sockets;
+mod source;
 mod spec;
 mod streams;
-mod subject;
+pub(crate) mod subject;
 mod verifier;

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_mcp::transport::line::{Config, Connection};
+use callgate_mcp::transport::line::{Config, ModernConnection};
 use callgate_mcp::transport::memory;
 use callgate_mcp::wire::{Limits, Method, Notification};
 use callgate_mcp::{Error, Kind, Origin, Reply, Retry, Service};
@@ -14,10 +14,10 @@ use crate::stdio_fixture::{
 };
 
 /// A connection to a server that says what the test wants.
-fn connect(config: Config) -> (Arc<Connection>, RawPeer) {
+fn connect(config: Config) -> (Arc<ModernConnection>, RawPeer) {
     let (ours, theirs) = duplex(64 * 1024);
     let (reader, writer) = split(ours);
-    let connection = Connection::new("files", reader, writer, config);
+    let connection = ModernConnection::new("files", reader, writer, config);
     (Arc::new(connection), RawPeer::new(theirs))
 }
 
@@ -36,7 +36,7 @@ fn small() -> Config {
 
 /// Starts a call of `method` with these params.
 fn start(
-    connection: &Arc<Connection>,
+    connection: &Arc<ModernConnection>,
     method: &str,
     params: &str,
 ) -> JoinHandle<Result<Reply, Error>> {
@@ -137,7 +137,7 @@ async fn a_call_that_is_dropped_before_it_was_sent_leaves_no_trace() {
     };
     let (ours, theirs) = duplex(10);
     let (reader, writer) = split(ours);
-    let connection = Arc::new(Connection::new("files", reader, writer, config));
+    let connection = Arc::new(ModernConnection::new("files", reader, writer, config));
     let mut peer = RawPeer::new(theirs);
     let first = start(&connection, "tools/call", "{}");
     let waiting = start(&connection, "tools/list", "{}");
@@ -372,7 +372,7 @@ async fn at_the_end_every_call_fails_and_says_whether_it_was_sent() {
     };
     let (ours, theirs): (DuplexStream, DuplexStream) = duplex(10);
     let (reader, writer) = split(ours);
-    let connection = Arc::new(Connection::new("files", reader, writer, config));
+    let connection = Arc::new(ModernConnection::new("files", reader, writer, config));
     let mut peer = RawPeer::new(theirs);
 
     let sent = start(&connection, "tools/call", "{}");
@@ -463,7 +463,7 @@ async fn a_memory_pair_carries_calls_notifications_and_cancellation() {
                 let _guard = SendOnDrop(hung);
                 return std::future::pending().await;
             }
-            let token = call.cx.peer.progress_token().expect("a token");
+            let token = call.cx.peer().progress_token().expect("a token");
             let params = json(&format!(r#"{{"progressToken":{token},"progress":1}}"#));
             let method = Method::new("notifications/progress");
             call.cx.notify.send(Notification { method, params }).await;

@@ -5,10 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_mcp::transport::line::{Config, serve};
-use callgate_mcp::wire::{Id, Limits, Method, RawJson, Version};
-use callgate_mcp::{
-    BoxFuture, Call, Caller, Cx, Error, Notifications, Notifier, PeerInfo, Reply, Service,
-};
+use callgate_mcp::wire::{Id, Limits, Method, RawJson};
+use callgate_mcp::{BoxFuture, Call, Cx, Error, Notifications, Notifier, Reply, Service};
 use tokio::io::{
     AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, ReadHalf, WriteHalf, duplex, split,
 };
@@ -45,7 +43,7 @@ pub(crate) fn json(text: &str) -> RawJson {
 }
 
 pub(crate) fn complete(text: &str) -> Result<Reply, Error> {
-    Ok(Reply::Complete(json(text)))
+    Ok(Reply::of_result(json(text)))
 }
 
 /// A request with the metadata it needs.
@@ -71,20 +69,8 @@ pub(crate) fn cancelled(id: &str) -> String {
 /// A call with these params, and what it is told on the way.
 pub(crate) fn call(method: &str, params: &str) -> (Call, Notifications) {
     let (notify, notifications) = Notifier::channel(16);
-    let params = json(params);
-    let meta = params.get("_meta").unwrap_or_else(|| json(META));
-    let cx = Cx {
-        id: Id::text("caller"),
-        caller: Caller::Local,
-        peer: Arc::new(PeerInfo::new(Version::LATEST, meta)),
-        notify,
-        deadline: None,
-    };
-    let call = Call {
-        method: Method::new(method),
-        params,
-        cx,
-    };
+    let cx = Cx::new(Id::text("caller")).with_notifier(notify);
+    let call = Call::new(Method::new(method), json(params), cx);
     (call, notifications)
 }
 

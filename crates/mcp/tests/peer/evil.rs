@@ -18,6 +18,18 @@ pub(crate) fn misbehave(how: &str, rest: &[&str]) {
             );
             answer_all();
         }
+        "modern-once" => {
+            let id = request();
+            println!(
+                r#"{{"jsonrpc":"2.0","id":{id},"result":{{"supportedVersions":["2026-07-28"]}}}}"#
+            );
+            answer("true");
+            eprintln!("my work is done");
+            match rest {
+                ["kill"] => kill_process(getpid(), Signal::KILL).expect("this process exists"),
+                _ => std::process::exit(3),
+            }
+        }
         "old" => be_old(|| {}),
         "old-and-dies" => be_old(|| {
             eprintln!("what is this?");

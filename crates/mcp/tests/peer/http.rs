@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_mcp::legacy;
+use callgate_mcp::SessionLimits;
 use callgate_mcp::router::{RequestCx, Router};
-use callgate_mcp::transport::http::server::{Config, Server};
+use callgate_mcp::transport::http::server::{Config, Listener};
 use callgate_mcp::wire::implementation::Implementation;
 
 /// Serves until the process is killed; the first line that is printed is the address.
@@ -19,17 +19,17 @@ pub(crate) fn serve() {
         let router = router.tool("echo", "", async |_: RequestCx| "echo".to_owned());
         let address = ([127, 0, 0, 1], 0).into();
         // What is opened stays open, however long a flood takes.
-        let legacy = legacy::server::Config {
+        let legacy = SessionLimits {
             unused: Duration::from_secs(3600),
-            ..legacy::server::Config::default()
+            ..SessionLimits::default()
         };
         let config = Config {
-            legacy: Some(legacy),
+            sessions: Some(legacy),
             ..Config::default()
         };
-        let server = Server::bind(address, Arc::new(router), config).await;
+        let server = Listener::bind(address, Arc::new(router), config).await;
         let server = server.expect("a free port");
-        println!("{}", server.local_addr());
+        println!("{}", server.local_addr().expect("an address"));
         server.run().await;
     });
 }

@@ -3,12 +3,13 @@
 use std::io::Read;
 use std::time::Duration;
 
-use callgate_mcp::transport::child::{Child, ChildConfig, Supervisor};
+use callgate_mcp::transport::child::{ChildConfig, ModernChild, Supervisor};
 
 pub(crate) fn raise(end: &str, shape: &str, signs: &str) {
     let runtime = runtime();
     let _inside = runtime.enter();
-    let _child = Child::spawn(&supervised(&["shape", shape, signs])).expect("the child starts");
+    let _child =
+        ModernChild::spawn(&supervised(&["shape", shape, signs])).expect("the child starts");
     let mut word = [0];
     std::io::stdin()
         .read_exact(&mut word)
@@ -31,13 +32,13 @@ pub(crate) fn fail_to_start() {
         let dying = supervised(&["evil", "unknown"]);
         let missing = ChildConfig::new("child", "/nowhere/program");
         // The first child makes the runtime open what it keeps.
-        Child::spawn(&dying).expect("it starts").close().await;
+        ModernChild::spawn(&dying).expect("it starts").close().await;
         let before = descriptors();
         for _ in 0..20 {
-            let child = Child::spawn(&dying).expect("it starts");
+            let child = ModernChild::spawn(&dying).expect("it starts");
             child.close().await;
             for _ in 0..50 {
-                Child::spawn(&missing).expect_err("there is no such program");
+                ModernChild::spawn(&missing).expect_err("there is no such program");
             }
         }
         // What is dropped without waiting goes soon.
@@ -55,10 +56,7 @@ fn supervised(args: &[&str]) -> ChildConfig {
     let program = std::env::current_exe().expect("this program has a path");
     let mut config = ChildConfig::new("child", &program);
     config.args = args.iter().map(Into::into).collect();
-    config.supervisor = Some(Supervisor {
-        program,
-        args: Vec::new(),
-    });
+    config.supervisor = Some(Supervisor::new(program));
     config
 }
 

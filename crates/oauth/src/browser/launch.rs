@@ -1,23 +1,29 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
-use std::time::Duration;
 
-use tokio::process::Command;
-use tokio::time::timeout;
+use tokio::process::{Child, Command};
 
 use super::page_url::{PageUrl, PageUrlError};
 
-/// The program that opens pages in the user's browser.
+/// Program that opens pages in the user's browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Browser {
     program: PathBuf,
 }
 
-/// Why no page was opened.
+/// Running browser program. Dropping this leaves the program running.
+#[derive(Debug)]
+pub struct BrowserProcess {
+    program: PathBuf,
+    child: Child,
+}
+
+/// The page was not opened.
 ///
 /// The user can still open it by hand, unless the URL was refused.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum OpenError {
     /// The URL is not safe to open.
     #[error(transparent)]
@@ -25,24 +31,24 @@ pub enum OpenError {
     /// The program cannot be started.
     #[error("cannot start `{}`", program.display())]
     Start {
-        /// The program.
+        /// Path of the program.
         program: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         #[source]
         source: io::Error,
     },
-    /// The program ended at once and said that it failed.
+    /// The program exited with a failure.
     #[error("`{}` failed: {status}", program.display())]
     Failed {
-        /// The program.
+        /// Path of the program.
         program: PathBuf,
-        /// How it ended.
+        /// Exit status.
         status: ExitStatus,
     },
 }
 
 impl Browser {
-    /// The program that this system has for it.
+    /// Default program of this system.
     #[must_use]
     pub fn of_this_system() -> Self {
         Self::new(if cfg!(target_os = "macos") {
@@ -60,40 +66,40 @@ impl Browser {
         }
     }
 
-    /// Opens `url`, if it is safe.
-    ///
-    /// Returns when the program has ended, or when it has run long enough to be the browser itself.
-    /// Dropping the future leaves the program running.
+    /// Starts the program with `url`, if the URL is safe, and does not wait for it.
     ///
     /// # Errors
-    /// The URL is refused and nothing was started, or the program does not work.
-    pub async fn open(&self, url: &str) -> Result<(), OpenError> {
+    /// The URL is refused and nothing was started, or the program cannot be started.
+    pub fn open(&self, url: &str) -> Result<BrowserProcess, OpenError> {
         let url = PageUrl::parse(url)?;
-        let mut child = Command::new(&self.program)
+        let started = Command::new(&self.program)
             .arg(url.as_str())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            .spawn()
-            .map_err(|source| self.start_error(source))?;
-        match timeout(WATCH, child.wait()).await {
-            Err(_) => Ok(()),
-            Ok(Ok(status)) if status.success() => Ok(()),
-            Ok(Ok(status)) => Err(OpenError::Failed {
-                program: self.program.clone(),
-                status,
-            }),
-            Ok(Err(source)) => Err(self.start_error(source)),
-        }
-    }
-
-    fn start_error(&self, source: io::Error) -> OpenError {
-        OpenError::Start {
-            program: self.program.clone(),
-            source,
+            .spawn();
+        let program = self.program.clone();
+        match started {
+            Ok(child) => Ok(BrowserProcess { program, child }),
+            Err(source) => Err(OpenError::Start { program, source }),
         }
     }
 }
 
-/// How long a program may take to fail.
-const WATCH: Duration = Duration::from_millis(500);
+impl BrowserProcess {
+    /// Waits until the program exits.
+    ///
+    /// That may be hours later, because some programs are the browser itself and stay in the foreground.
+    /// So a caller must not wait for this before it goes on with the login.
+    ///
+    /// # Errors
+    /// The program reported a failure.
+    pub async fn exit(mut self) -> Result<(), OpenError> {
+        let program = self.program;
+        match self.child.wait().await {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(OpenError::Failed { program, status }),
+            Err(source) => Err(OpenError::Start { program, source }),
+        }
+    }
+}

@@ -1,10 +1,10 @@
-//! Opening the authorization page in the user's browser.
+//! Opens the authorization page in the user's browser.
 //!
-//! The URL comes from a stranger and becomes an argument of a program.
-//! So only a [`PageUrl`] is opened, by one fixed program, without a shell.
+//! The URL is untrusted and becomes an argument of a program. So only a [`PageUrl`] is opened, by
+//! one fixed program, without a shell.
 
 mod launch;
 mod page_url;
 
-pub use launch::{Browser, OpenError};
+pub use launch::{Browser, BrowserProcess, OpenError};
 pub use page_url::{PageUrl, PageUrlError};

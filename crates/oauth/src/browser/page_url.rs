@@ -4,29 +4,31 @@ use url::{Host, Url};
 
 use crate::endpoint::is_loopback;
 
-/// A URL that is safe to hand to a browser, and to a program that starts one.
+/// URL that is safe to pass to a browser and to the program that starts it.
 ///
-/// It is `https`, or `http` on this machine; it is ASCII and holds nothing that a shell, a desktop
-/// entry or a terminal would read as more than text. It starts with its scheme, so no program takes
-/// it for an option.
+/// It is `https`, or `http` on this machine. It is ASCII without characters that a shell, a desktop
+/// entry or a terminal interprets. It begins with its scheme, so that no program takes it for an
+/// option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageUrl(String);
 
-/// Why a URL is not opened.
+/// The URL is not safe to open.
 ///
-/// The URL itself is not repeated: it may be meant for whoever reads the message.
+/// The URL itself is not part of the message, because its text could be written to deceive the
+/// reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PageUrlError {
-    /// The URL is too long for a browser to take.
+    /// The URL is longer than browsers accept.
     #[error("refusing to open a URL of more than {limit} bytes")]
     TooLong {
-        /// The limit in bytes.
+        /// Limit in bytes.
         limit: usize,
     },
     /// The URL does not start with `https://` or `http://`.
     #[error("refusing to open a URL that is not https")]
     Scheme,
-    /// The URL holds a character that has no place unescaped in a URL, or none in a safe one.
+    /// The URL contains a character that must be escaped, or that is never safe.
     #[error("refusing to open a URL with an unsafe character at byte {at}")]
     Character {
         /// Offset of the character.
@@ -35,19 +37,19 @@ pub enum PageUrlError {
     /// The part before the path is not a host with an optional port.
     #[error("refusing to open a URL with a malformed host")]
     Host,
-    /// `http` leads to another machine.
+    /// `http` to another machine.
     #[error("refusing to open an http URL of another machine")]
     Insecure,
 }
 
 impl PageUrl {
-    /// The most bytes a URL may have.
+    /// Maximum bytes of a URL.
     pub const MAX_BYTES: usize = 8 * 1024;
 
-    /// Takes a URL that is safe to open.
+    /// Accepts a URL that is safe to open.
     ///
     /// # Errors
-    /// Says why it is not.
+    /// The URL is not safe.
     pub fn parse(text: &str) -> Result<Self, PageUrlError> {
         if text.len() > Self::MAX_BYTES {
             return Err(PageUrlError::TooLong {
@@ -75,7 +77,7 @@ impl PageUrl {
         Ok(Self(url.into()))
     }
 
-    /// The URL as text.
+    /// URL as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -88,7 +90,7 @@ impl fmt::Display for PageUrl {
     }
 }
 
-/// Whether `text` is `https`, and what follows the two slashes.
+/// Splits the scheme off; the flag is set for `https`.
 fn split_scheme(text: &str) -> Option<(bool, &str)> {
     let (scheme, rest) = text.split_once("://")?;
     if scheme.eq_ignore_ascii_case("https") {
@@ -97,7 +99,7 @@ fn split_scheme(text: &str) -> Option<(bool, &str)> {
     scheme.eq_ignore_ascii_case("http").then_some((false, rest))
 }
 
-/// Where the first byte stands that a safe URL does not have.
+/// Offset of the first unsafe byte.
 fn first_unsafe(bytes: &[u8]) -> Option<usize> {
     let at = bytes.iter().position(|byte| !is_safe(*byte));
     let bad_escape = bytes
@@ -112,12 +114,12 @@ fn first_unsafe(bytes: &[u8]) -> Option<usize> {
     }
 }
 
-/// RFC 3986 without `$ ' ( ) ; !`: whoever builds a query escapes those.
+/// RFC 3986 without `$ ' ( ) ; !`, which a query can always escape.
 fn is_safe(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~:/?#[]@%&=+,*".contains(&byte)
 }
 
-/// Whether two digits after a percent sign stand for a byte that is no control character.
+/// Returns true if two hexadecimal digits stand for a byte that is not a control character.
 fn is_harmless_escape(digits: &[u8]) -> bool {
     let Ok(&[high, low]) = <&[u8; 2]>::try_from(digits) else {
         return false;
@@ -131,8 +133,8 @@ fn is_of_authority(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-.:[]_".contains(&byte)
 }
 
-/// Whether every reader finds the same host in `authority`: numbers in other notations than the
-/// usual one are refused.
+/// Returns true if every reader finds the same host in `authority`. Other notations of numbers,
+/// such as octal, are refused.
 fn is_plain(host: &Host<&str>, authority: &str) -> bool {
     let (name, port) = match authority.rsplit_once(':') {
         Some((name, port)) if !port.ends_with(']') => (name, Some(port)),
@@ -150,7 +152,7 @@ fn is_plain(host: &Host<&str>, authority: &str) -> bool {
     has_plain_port && has_plain_name
 }
 
-/// Whether a name consists of labels that can be registered.
+/// Returns true if the name consists of valid labels.
 fn is_domain(name: &str) -> bool {
     let is_label = |label: &str| {
         !label.is_empty() && label.len() <= 63 && !label.starts_with('-') && !label.ends_with('-')

@@ -25,7 +25,7 @@ use super::request::{self, Delivery, Incoming};
 use super::waiters::{Connection, WaitError, Waiter, Waiters};
 use crate::secret::Secret;
 
-/// Listens on this machine for browsers that come back from a login.
+/// Loopback listener for the redirect of the browser.
 ///
 /// Dropping it closes every connection and ends every wait.
 #[derive(Debug)]
@@ -36,56 +36,60 @@ pub struct CallbackListener {
     task: AbortHandle,
 }
 
-/// Where and how a [`CallbackListener`] listens.
+/// Configuration of a [`CallbackListener`].
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Config {
-    /// A loopback address.
+    /// Loopback address.
     pub address: SocketAddr,
-    /// The path that browsers are sent to.
+    /// Path of the redirect URI.
     pub path: String,
-    /// What to do when another program has the port.
+    /// Behavior if the port is in use.
     pub when_busy: WhenBusy,
-    /// What may be under way at once, and for how long.
-    pub limits: Limits,
+    /// Limits.
+    pub limits: CallbackLimits,
 }
 
-/// What to do when another program has the port.
+/// Behavior if the port is in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WhenBusy {
-    /// Say so: the registration names this port.
+    /// Fail, because the registration names this port.
     Fail,
-    /// Take any port: the registration allows it.
+    /// Take any port, because the registration allows it.
     TakeAnother,
 }
 
-/// What may be under way at once, and for how long.
+/// Limits of a [`CallbackListener`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// The most logins.
+#[non_exhaustive]
+pub struct CallbackLimits {
+    /// Maximum number of logins at once.
     pub logins: usize,
-    /// The most connections.
+    /// Maximum number of connections.
     pub connections: usize,
-    /// How long the user may take for a login.
+    /// Time limit for the user.
     pub login_time: Duration,
-    /// How long a browser may take for a request, and the program for the page that answers it.
+    /// Time limit for a browser to send its request, and for the program to finish the login before
+    /// the page.
     pub request_time: Duration,
 }
 
-/// Why nobody listens.
+/// The listener could not be started.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum BindError {
-    /// The address could be reached from other machines.
+    /// Other machines could reach the address.
     #[error("refusing to listen on {0} for a login: it is not a loopback address")]
     NotLoopback(SocketAddr),
-    /// Another program has the port.
+    /// The port is in use.
     #[error("cannot listen on {0} for the login: another program has this port")]
     Busy(SocketAddr),
-    /// The system refused.
+    /// A system call failed.
     #[error("cannot listen on {address} for the login")]
     Io {
-        /// The address.
+        /// Address.
         address: SocketAddr,
-        /// What the system said.
+        /// Error of the system.
         #[source]
         source: io::Error,
     },
@@ -97,12 +101,12 @@ impl Default for Config {
             address: (Ipv4Addr::LOCALHOST, 19876).into(),
             path: "/mcp/oauth/callback".to_owned(),
             when_busy: WhenBusy::Fail,
-            limits: Limits::default(),
+            limits: CallbackLimits::default(),
         }
     }
 }
 
-impl Default for Limits {
+impl Default for CallbackLimits {
     fn default() -> Self {
         Self {
             logins: 64,
@@ -114,7 +118,7 @@ impl Default for Limits {
 }
 
 impl Config {
-    /// The URL that browsers are to be sent to, unless another program has the port.
+    /// Redirect URI, if the port is free.
     #[must_use]
     pub fn redirect_uri(&self) -> String {
         redirect_uri(self.address, &self.path)
@@ -122,10 +126,10 @@ impl Config {
 }
 
 impl CallbackListener {
-    /// Starts to listen, in a task of its own.
+    /// Starts to listen, in a background task.
     ///
     /// # Errors
-    /// The address is not one of this machine alone, or cannot be had.
+    /// The address is not a loopback address, or it is not available.
     pub async fn bind(config: Config) -> Result<Self, BindError> {
         let listener = listen(config.address, config.when_busy).await?;
         let address = listener.local_addr().map_err(|source| BindError::Io {
@@ -148,22 +152,22 @@ impl CallbackListener {
         })
     }
 
-    /// The URL that browsers are to be sent to.
+    /// Redirect URI.
     #[must_use]
     pub fn redirect_uri(&self) -> String {
         redirect_uri(self.address, &self.shared.path)
     }
 
-    /// Whether it has the very address that was configured, which clients are registered with.
+    /// Returns true if the address is the configured one, which clients are registered with.
     #[must_use]
-    pub fn is_at_configured_address(&self) -> bool {
+    pub(crate) fn is_at_configured_address(&self) -> bool {
         self.is_configured
     }
 
-    /// Waits for the redirect with `state` from now on; begin before the browser is opened.
+    /// Registers a wait for the redirect with `state`. Call it before the browser is opened.
     ///
     /// # Errors
-    /// Somebody waits for this state already, or too many wait.
+    /// There is a wait for this state already, or there are too many.
     pub fn wait_for(&self, state: &Secret) -> Result<Waiter, WaitError> {
         self.shared.waiters.add(state)
     }
@@ -181,7 +185,7 @@ struct Shared {
     waiters: Waiters,
     address: SocketAddr,
     path: String,
-    limits: Limits,
+    limits: CallbackLimits,
 }
 
 fn redirect_uri(address: SocketAddr, path: &str) -> String {
@@ -227,10 +231,10 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The most bytes of the head of a request. Codes can be long.
+/// Maximum bytes of a request head. Codes can be long.
 const MAX_HEAD: usize = 32 * 1024;
 
-/// Tells a peer that there are too many connections. Best effort: nobody waits for it.
+/// Refuses a connection because there are too many. Best-effort: the write is not awaited.
 fn refuse(stream: &TcpStream) {
     const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
         connection: close\r\ncontent-length: 0\r\n\r\n";
@@ -251,7 +255,7 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
         .keep_alive(false)
         .max_buf_size(MAX_HEAD)
         .serve_connection(TokioIo::new(stream), service);
-    // For the head, for the page, and for a browser that is slow to read it.
+    // One third for the head, one for the login, and one for a browser that reads slowly.
     if let Ok(Err(error)) = timeout(request_time * 3, connection).await {
         tracing::debug!(%error, "connection ended early");
     }
@@ -279,7 +283,7 @@ async fn answer(
     };
     let page = match timeout(shared.limits.request_time, page).await {
         Ok(Ok(page)) => Page::to_html(&page),
-        // Whoever waited has another way to tell the user.
+        // The program tells the user the result in another way.
         _ => html(
             "Login",
             "You may close this window and go back to the program.",

@@ -1,10 +1,10 @@
-//! The small web server that the browser is sent back to after a login.
+//! Loopback web server that the browser is redirected to after a login.
 
 mod listener;
 mod page;
 mod request;
 mod waiters;
 
-pub use listener::{BindError, CallbackListener, Config, Limits, WhenBusy};
+pub use listener::{BindError, CallbackLimits, CallbackListener, Config, WhenBusy};
 pub use page::Page;
 pub use waiters::{Redirect, WaitError, Waiter};

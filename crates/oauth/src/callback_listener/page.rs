@@ -1,14 +1,15 @@
-/// What the user reads in the browser once a login has ended.
+/// Page that the browser shows after a login.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Page {
-    /// The login worked.
+    /// The login succeeded.
     Done,
-    /// It did not, and this is why. The text may be a stranger's: it is shown as text.
+    /// The login failed for this reason. The text is untrusted and escaped.
     Failed(String),
 }
 
 impl Page {
-    /// The page as HTML.
+    /// HTML of the page.
     pub(super) fn to_html(&self) -> String {
         match self {
             Self::Done => html("Logged in", "You may close this window."),
@@ -17,11 +18,11 @@ impl Page {
     }
 }
 
-/// What a page may load: nothing, and its own style.
+/// Content security policy: the page's own style and nothing else.
 pub(super) const POLICY: &str = "default-src 'none'; \
      style-src 'sha256-QdSDwokUdvKnGrAkg7mltejapcHAS9AZpgULRLXBklU='; frame-ancestors 'none'";
 
-/// A page with a title and a text.
+/// HTML of a page with a title and a text.
 pub(super) fn html(title: &str, text: &str) -> String {
     let (title, text) = (escape(title), escape(text));
     format!(
@@ -32,7 +33,7 @@ pub(super) fn html(title: &str, text: &str) -> String {
     )
 }
 
-/// Readable in the middle of any window, by day and by night.
+/// Style for light and dark mode.
 const STYLE: &str = "html{color-scheme:light dark;font:16px/1.5 system-ui,sans-serif}\
     body{margin:0;min-height:100vh;display:grid;place-items:center}\
     main{max-width:32rem;padding:2rem;overflow-wrap:anywhere}\
@@ -40,7 +41,7 @@ const STYLE: &str = "html{color-scheme:light dark;font:16px/1.5 system-ui,sans-s
     p{margin:0}\
     .name{margin-bottom:1.5rem;font-weight:600;letter-spacing:.04em;opacity:.6}";
 
-/// Writes at most [`MAX_TEXT`] characters so that no browser reads more than text in them.
+/// Escapes at most [`MAX_TEXT`] characters for HTML.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars().take(MAX_TEXT) {

@@ -5,25 +5,24 @@ use url::form_urlencoded;
 
 use crate::secret::Secret;
 
-/// The parts of a request that matter here.
+/// Parts of a request that are checked.
 pub(super) struct Incoming<'a> {
     pub(super) method: &'a Method,
     pub(super) uri: &'a Uri,
-    /// The header `Host`.
     pub(super) host: Option<&'a str>,
 }
 
-/// A redirect, and whose it is.
+/// Redirect of a login.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Delivery {
     pub(super) state: Secret,
     pub(super) query: Secret,
 }
 
-/// An answer to a request that is no redirect of a login.
+/// Answer to a request that is not a redirect.
 pub(super) type Refusal = (StatusCode, &'static str);
 
-/// Finds out whose redirect a request is.
+/// Reads the redirect of a request.
 pub(super) fn read(
     incoming: &Incoming<'_>,
     address: SocketAddr,
@@ -50,14 +49,14 @@ pub(super) fn read(
     })
 }
 
-/// Whether a browser that was sent to us asks for `host`: a page that lets its own name resolve to
-/// this machine asks for another.
+/// Checks `Host` against DNS rebinding: a web page whose name resolves to this machine sends
+/// another one.
 fn is_own_host(host: &str, address: SocketAddr) -> bool {
     let is_localhost = || host.eq_ignore_ascii_case(&format!("localhost:{}", address.port()));
     host == address.to_string() || is_localhost()
 }
 
-/// The value of a parameter that is there once and not empty.
+/// Value of a parameter that occurs once and is not empty.
 fn only(query: &str, name: &str) -> Option<String> {
     let mut values = form_urlencoded::parse(query.as_bytes()).filter(|(key, _)| key == name);
     let (_, value) = values.next()?;

@@ -9,9 +9,9 @@ use tokio::time::{Instant, timeout_at};
 use super::page::Page;
 use crate::secret::Secret;
 
-/// Waits for the redirect of one login.
+/// Wait for the redirect of one login.
 ///
-/// Dropping it ends the wait; a redirect that comes later is refused.
+/// Dropping it ends the wait; a later redirect is refused.
 #[derive(Debug)]
 pub struct Waiter {
     key: Key,
@@ -20,7 +20,7 @@ pub struct Waiter {
     deadline: Instant,
 }
 
-/// A redirect that came for a login.
+/// Redirect of a login.
 #[derive(Debug)]
 pub struct Redirect {
     query: Secret,
@@ -28,23 +28,24 @@ pub struct Redirect {
     connection: Connection,
 }
 
-/// The browser's connection, which ends once it has its page; nothing is ever sent here.
+/// Connection of the browser. The channel closes once the page is sent; it carries no values.
 pub(super) type Connection = watch::Receiver<()>;
 
-/// Why a redirect will not come.
+/// The redirect will not come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum WaitError {
-    /// Somebody waits for the same state.
-    #[error("somebody waits for this login already")]
+    /// There is a wait for the same state.
+    #[error("this login is already in progress")]
     Taken,
-    /// Too many logins are under way.
-    #[error("more than {limit} logins are under way")]
+    /// Too many logins are in progress.
+    #[error("more than {limit} logins are in progress")]
     TooMany {
-        /// The most that may be.
+        /// Maximum number of logins.
         limit: usize,
     },
-    /// The user has taken too long.
-    #[error("nobody finished the login within {0:?}")]
+    /// The user did not finish the login in time.
+    #[error("the login was not finished within {0:?}")]
     TimedOut(Duration),
     /// The listener has been dropped.
     #[error("the callback listener has stopped")]
@@ -55,12 +56,12 @@ impl Waiter {
     /// Waits for the redirect.
     ///
     /// # Errors
-    /// It did not come in time, or the listener has stopped.
+    /// The redirect did not come in time, or the listener has stopped.
     pub async fn redirect(mut self) -> Result<Redirect, WaitError> {
         match timeout_at(self.deadline, &mut self.arrival).await {
             Ok(Ok(redirect)) => Ok(redirect),
             Ok(Err(_)) => Err(WaitError::Stopped),
-            Err(_) => Err(WaitError::TimedOut(self.waiters.patience)),
+            Err(_) => Err(WaitError::TimedOut(self.waiters.timeout)),
         }
     }
 }
@@ -72,49 +73,50 @@ impl Drop for Waiter {
 }
 
 impl Redirect {
-    /// The query of the redirect: state, code and whatever else came.
+    /// Query of the redirect, with state and code.
     #[must_use]
     pub fn query(&self) -> &Secret {
         &self.query
     }
 
-    /// Shows the user how the login has ended, and returns once the browser has the page.
+    /// Shows the result of the login, and returns once the browser has the page.
     ///
-    /// Without this, the page says nothing about it.
+    /// Without this, the page does not mention the result.
     pub async fn show(mut self, page: Page) {
-        // A browser that has gone needs no page.
+        // A browser that has disconnected needs no page.
         if self.page.send(page).is_ok() {
             let _ = self.connection.changed().await;
         }
     }
 
-    /// Whether the browser has been shown a page that says nothing, since nothing was known in time.
+    /// Returns true if the browser was shown a neutral page, because the result was not known in
+    /// time.
     pub(crate) fn is_too_late(&self) -> bool {
         self.page.is_closed()
     }
 }
 
-/// Who waits for which state.
+/// Waits by state.
 #[derive(Debug, Clone)]
 pub(super) struct Waiters {
     by_state: Arc<Mutex<HashMap<Key, oneshot::Sender<Redirect>>>>,
     limit: usize,
-    patience: Duration,
+    timeout: Duration,
 }
 
-/// A digest of a state: how long it takes to look one up says nothing about the others.
+/// Digest of a state, so that the time of a lookup reveals nothing about other states.
 type Key = [u8; 32];
 
 impl Waiters {
-    pub(super) fn new(limit: usize, patience: Duration) -> Self {
+    pub(super) fn new(limit: usize, timeout: Duration) -> Self {
         Self {
             by_state: Arc::default(),
             limit,
-            patience,
+            timeout,
         }
     }
 
-    /// Waits for `state` from now on.
+    /// Registers a wait.
     pub(super) fn add(&self, state: &Secret) -> Result<Waiter, WaitError> {
         let key = key(state);
         let mut by_state = self.by_state();
@@ -130,11 +132,11 @@ impl Waiters {
             key,
             waiters: self.clone(),
             arrival,
-            deadline: Instant::now() + self.patience,
+            deadline: Instant::now() + self.timeout,
         })
     }
 
-    /// Hands a redirect to whoever waits for `state`, once, and returns where its page comes from.
+    /// Delivers a redirect to the wait for `state`, once, and returns the receiver of its page.
     pub(super) fn deliver(
         &self,
         state: &Secret,

@@ -9,57 +9,57 @@ use crate::Secret;
 use crate::browser::PageUrl;
 use crate::callback_listener::{Page, WaitError};
 
-/// Asks a person for consent.
+/// Asks the user for consent.
 pub trait Consent: fmt::Debug + Send + Sync + 'static {
-    /// Where the authorization server is to send the browser afterwards.
+    /// Redirect URI of the authorization request.
     fn redirect_uri(&self) -> String;
 
-    /// Whether [`redirect_uri`](Self::redirect_uri) is the one that clients are registered with.
+    /// Returns true if [`redirect_uri`](Self::redirect_uri) is the one that clients are registered
+    /// with.
     ///
-    /// If it is not, only a client that is registered just now is good for it:
-    /// see [`Options::for_new_redirect_uri`](crate::registration::Options::for_new_redirect_uri).
+    /// Otherwise only a client that is registered in this login can be used.
     fn has_usual_redirect_uri(&self) -> bool {
         true
     }
 
-    /// Has a person open `page`, and returns the URL that the browser was sent to afterwards, or its query.
+    /// Has the user open `page`, and returns the redirect URL of the browser, or its query.
     ///
-    /// It may hold a code, so it is a secret.
-    /// What comes back has not been checked: that is what [`Flow::redirect`](crate::flow::Flow::redirect) does.
-    /// Dropping the future ends the wait.
+    /// It may contain a code, so it is a secret. It has not been checked yet. Dropping the future
+    /// ends the wait.
     ///
     /// # Errors
-    /// Nobody answered.
+    /// The user did not answer.
     fn ask<'a>(
         &'a self,
         page: &'a PageUrl,
         state: &'a Secret,
     ) -> BoxFuture<'a, Result<String, ConsentError>>;
 
-    /// Shows the person how the login with `state` has ended, if there is still a place for it.
+    /// Shows the user the result of the login with `state`, if possible.
     ///
-    /// Returns once it is shown, so that the program may end.
+    /// Returns once it is shown, so that the program may exit.
     fn conclude<'a>(&'a self, _state: &'a Secret, _page: Page) -> BoxFuture<'a, ()> {
         Box::pin(ready(()))
     }
 }
 
-/// Why nobody answered.
+/// The user did not answer.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConsentError {
-    /// The browser did not come back.
+    /// The browser did not return.
     #[error(transparent)]
     Wait(#[from] WaitError),
-    /// Nobody pasted anything in time.
-    #[error("nobody finished the login within {0:?}")]
+    /// Nothing was pasted in time.
+    #[error("the login was not finished within {0:?}")]
     TimedOut(Duration),
     /// The input ended before anything was pasted.
     #[error("the input ended before the URL of the redirect")]
     Ended,
-    /// Nobody pastes that much.
+    /// The pasted text is too long.
     #[error("the pasted text is longer than {limit} bytes")]
     TooLong {
-        /// The most bytes.
+        /// Limit in bytes.
         limit: usize,
     },
     /// The input cannot be read.

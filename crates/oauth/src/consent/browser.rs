@@ -1,45 +1,54 @@
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use callgate_mcp::BoxFuture;
-use tokio::time::timeout;
 
 use super::ask::{Consent, ConsentError};
 use crate::Secret;
-use crate::browser::{Browser, PageUrl};
+use crate::browser::{Browser, BrowserProcess, OpenError, PageUrl};
 use crate::callback_listener::{CallbackListener, Page, Redirect};
 
-/// Opens the page in the browser of this machine, and waits for the browser to come back.
+/// Opens the page in the browser of this machine, and waits for the redirect.
 pub struct BrowserConsent {
     listener: CallbackListener,
     browser: Option<Browser>,
-    notice: Box<dyn Fn(&str) + Send + Sync>,
-    /// The browsers that came back and wait for their page.
+    notify: Notify,
+    /// Browsers that were redirected and wait for the final page.
     waiting: Mutex<Vec<(Secret, Redirect)>>,
 }
 
-impl BrowserConsent {
-    /// Opens pages with `browser`, which comes back to `listener`; without one, a person opens them.
+/// Message to the user during a login in the browser.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Notice<'a> {
+    /// URL of the page, before it is opened: a user who sees no browser opens it by hand.
+    Page(&'a str),
+    /// The browser did not open the page.
     ///
-    /// `notice` is told the URL of each page before it is opened: whoever sees no browser can open it
-    /// by hand.
+    /// May come after the login: some programs are the browser itself and exit when the user closes it.
+    NotOpened(&'a OpenError),
+}
+
+type Notify = Arc<dyn Fn(Notice<'_>) + Send + Sync>;
+
+impl BrowserConsent {
+    /// Opens pages with `browser`; without one, the user opens them. `notify` tells the user.
     pub fn new(
         listener: CallbackListener,
         browser: impl Into<Option<Browser>>,
-        notice: impl Fn(&str) + Send + Sync + 'static,
+        notify: impl Fn(Notice<'_>) + Send + Sync + 'static,
     ) -> Self {
         Self {
             listener,
             browser: browser.into(),
-            notice: Box::new(notice),
+            notify: Arc::new(notify),
             waiting: Mutex::default(),
         }
     }
 
-    /// Keeps the browser of a redirect waiting; those that gave up are forgotten.
+    /// Keeps the browser of a redirect waiting, and drops those that have disconnected.
     ///
-    /// So there are no more than the listener has connections.
+    /// So there are never more than the listener has connections.
     fn keep(&self, state: &Secret, redirect: Redirect) {
         let mut waiting = self.waiting();
         waiting.retain(|(_, redirect)| !redirect.is_too_late());
@@ -57,9 +66,6 @@ impl BrowserConsent {
     }
 }
 
-/// How long a browser may take to read its page.
-const READING: Duration = Duration::from_secs(2);
-
 impl Consent for BrowserConsent {
     fn redirect_uri(&self) -> String {
         self.listener.redirect_uri()
@@ -76,11 +82,11 @@ impl Consent for BrowserConsent {
     ) -> BoxFuture<'a, Result<String, ConsentError>> {
         Box::pin(async move {
             let waiter = self.listener.wait_for(state)?;
-            (self.notice)(page.as_str());
-            if let Some(browser) = &self.browser
-                && let Err(error) = browser.open(page.as_str()).await
-            {
-                tracing::warn!(%error, "the page has to be opened by hand");
+            (self.notify)(Notice::Page(page.as_str()));
+            match self.browser.as_ref().map(|it| it.open(page.as_str())) {
+                Some(Ok(process)) => watch(process, self.notify.clone()),
+                Some(Err(error)) => (self.notify)(Notice::NotOpened(&error)),
+                None => {}
             }
             let redirect = waiter.redirect().await?;
             let query = redirect.query().expose().to_owned();
@@ -92,11 +98,23 @@ impl Consent for BrowserConsent {
     fn conclude<'a>(&'a self, state: &'a Secret, page: Page) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             if let Some(redirect) = self.take(state) {
-                // Who reads slower than that sees less, but logs in all the same.
-                let _ = timeout(READING, redirect.show(page)).await;
+                // Bounded by the listener, which ends a connection that is not read.
+                redirect.show(page).await;
             }
         })
     }
+}
+
+/// Reports a failure of the browser program whenever it comes.
+///
+/// A slow machine needs seconds before the program can even fail, and a browser in the foreground runs
+/// until the user closes it. So the exit itself is awaited, beside the login and beyond it.
+fn watch(process: BrowserProcess, notify: Notify) {
+    tokio::spawn(async move {
+        if let Err(error) = process.exit().await {
+            notify(Notice::NotOpened(&error));
+        }
+    });
 }
 
 impl fmt::Debug for BrowserConsent {

@@ -10,11 +10,11 @@ use super::ask::{Consent, ConsentError};
 use crate::Secret;
 use crate::browser::PageUrl;
 
-/// Has a person open the page anywhere, and paste the URL that their browser ends up at.
+/// Has the user open the page anywhere, and paste the URL that the browser ends up at.
 ///
-/// The browser cannot load that URL, and need not: it stands in the address bar.
-/// Whoever asks while somebody else is asked waits for their turn; what was pasted to an ask that is
-/// dropped halfway is lost.
+/// The browser cannot load that URL and need not: the user copies it from the address bar.
+/// Concurrent logins are asked one after the other. If a login is dropped while its line is read,
+/// the line is lost.
 pub struct PasteConsent {
     redirect_uri: String,
     notice: Box<dyn Fn(&str) + Send + Sync>,
@@ -22,13 +22,13 @@ pub struct PasteConsent {
 }
 
 impl PasteConsent {
-    /// How long a person may take.
-    pub const PATIENCE: Duration = Duration::from_secs(300);
+    /// Time limit for the user.
+    pub const TIMEOUT: Duration = Duration::from_secs(300);
 
-    /// The most bytes of a line that is pasted.
+    /// Maximum bytes of a pasted line.
     pub const MAX_BYTES: usize = 32 * 1024;
 
-    /// Tells `notice` the URL of each page, and reads the answer as a line of `input`.
+    /// Passes the URL of each page to `notice`, and reads the answer as a line of `input`.
     pub fn new(
         redirect_uri: impl Into<String>,
         notice: impl Fn(&str) + Send + Sync + 'static,
@@ -73,8 +73,8 @@ impl Consent for PasteConsent {
         _state: &'a Secret,
     ) -> BoxFuture<'a, Result<String, ConsentError>> {
         Box::pin(async move {
-            let pasted = timeout(Self::PATIENCE, self.paste(page)).await;
-            pasted.unwrap_or(Err(ConsentError::TimedOut(Self::PATIENCE)))
+            let pasted = timeout(Self::TIMEOUT, self.paste(page)).await;
+            pasted.unwrap_or(Err(ConsentError::TimedOut(Self::TIMEOUT)))
         })
     }
 }

@@ -11,17 +11,17 @@ use super::proof::{self, Proof};
 use crate::Secret;
 use crate::jwt::{Algorithm, KeyError, SignError, SigningKey};
 
-/// A key that tokens are bound to: P-256, which every server with proofs knows.
+/// DPoP key: P-256, which every server with DPoP supports.
 ///
-/// Copies are cheap, and `Debug` shows the public half alone.
+/// Clones are cheap, and `Debug` shows the public half alone.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Key {
+pub(crate) struct Key {
     pub(super) signing: SigningKey,
     pub(super) public: PublicKey,
     stored: Secret,
 }
 
-/// The public half, with its members in the order in which they are hashed (RFC 7638).
+/// Public key, with its members in the order in which they are hashed (RFC 7638).
 #[derive(Clone, PartialEq, Eq, Serialize)]
 pub(super) struct PublicKey {
     crv: &'static str,
@@ -31,8 +31,7 @@ pub(super) struct PublicKey {
 }
 
 impl Key {
-    /// Makes a new key of the system's randomness.
-    pub fn generate() -> Result<Self, KeyError> {
+    pub(crate) fn generate() -> Result<Self, KeyError> {
         let random = SystemRandom::new();
         let document = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random);
         let document = document.map_err(|_| KeyError::Randomness)?;
@@ -40,23 +39,23 @@ impl Key {
     }
 
     /// Reads a key that [`Key::stored`] wrote.
-    pub fn from_stored(stored: &Secret) -> Result<Self, KeyError> {
+    pub(crate) fn from_stored(stored: &Secret) -> Result<Self, KeyError> {
         let document = STANDARD.decode(stored.expose());
         Self::from_pkcs8(&document.map_err(|_| KeyError::Unusable)?)
     }
 
-    /// The whole key as text, for whoever keeps it: PKCS #8 in base64.
-    pub fn stored(&self) -> &Secret {
+    /// Private key for the store: PKCS #8 in base64.
+    pub(crate) fn stored(&self) -> &Secret {
         &self.stored
     }
 
-    /// The name of the key in tokens and requests (`jkt`).
-    pub fn thumbprint(&self) -> String {
+    /// Thumbprint of the key in tokens and requests (`jkt`).
+    pub(crate) fn thumbprint(&self) -> String {
         self.public.thumbprint()
     }
 
-    /// Proves to one server, for one request, that we have this key.
-    pub fn prove(&self, proof: &Proof<'_>, now: u64) -> Result<Secret, SignError> {
+    /// Signs a proof for one request to one server.
+    pub(crate) fn prove(&self, proof: &Proof<'_>, now: u64) -> Result<Secret, SignError> {
         proof::sign(self, proof, now)
     }
 
@@ -72,7 +71,7 @@ impl Key {
 }
 
 impl PublicKey {
-    /// Takes the point apart: a byte that says that both halves follow, then the halves.
+    /// Splits an uncompressed point into its halves.
     fn of(point: &[u8]) -> Option<Self> {
         let halves = point.strip_prefix(&[4])?;
         let (x, y) = halves.split_at_checked(32)?;

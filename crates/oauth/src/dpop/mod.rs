@@ -1,13 +1,13 @@
-//! Proofs that a token is ours, so that whoever steals it cannot use it (RFC 9449).
+//! DPoP: proofs of possession, so that a stolen token is useless (RFC 9449).
 //!
-//! - [`Key`]: what tokens are bound to; it is kept with the login.
-//! - [`Prover`]: makes the proof for each request to the server that the token is for.
+//! - [`Key`]: key that tokens are bound to; it is stored with the login.
+//! - [`Prover`]: makes the proof for each request to the server.
 
 mod key;
 mod proof;
 mod prover;
 
-pub use key::Key;
-pub use proof::Proof;
-pub use prover::Prover;
+pub(crate) use key::Key;
+pub(crate) use proof::Proof;
+pub(crate) use prover::Prover;
 pub(crate) use prover::{USE_DPOP_NONCE, is_nonce};

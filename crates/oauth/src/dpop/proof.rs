@@ -8,20 +8,19 @@ use super::key::{Key, PublicKey};
 use crate::Secret;
 use crate::jwt::{self, Algorithm, SignError};
 
-/// What a proof is for; it is good for nothing else.
+/// Request that a proof is for. It is valid for no other.
 #[derive(Clone, Copy, Debug)]
-pub struct Proof<'a> {
-    /// The method of the request.
+pub(crate) struct Proof<'a> {
     pub method: &'a str,
-    /// Where it goes; query and fragment do not count.
+    /// URL, without its query and fragment.
     pub url: &'a Url,
-    /// The token that it shows, if it shows one.
+    /// Access token of the request, if it has one.
     pub access_token: Option<&'a Secret>,
-    /// What the server wants to see in it, if it said so.
+    /// Nonce of the server, if it named one.
     pub nonce: Option<&'a str>,
 }
 
-/// Signs a proof that no other is like.
+/// Signs a proof with a unique id.
 pub(super) fn sign(key: &Key, proof: &Proof<'_>, now: u64) -> Result<Secret, SignError> {
     let header = Header {
         typ: "dpop+jwt",
@@ -78,7 +77,7 @@ mod tests {
     use crate::dpop::Key;
     use crate::jwt::test_tokens::{is_signed, read};
 
-    /// The claims, once the proof is found to be signed by the key that it names.
+    /// Claims of a proof whose signature was verified.
     fn claims(proof: &Secret) -> Value {
         let (header, claims) = read(proof.expose());
         let half = |name: &str| URL_SAFE_NO_PAD.decode(header["jwk"][name].as_str().unwrap());

@@ -7,37 +7,36 @@ use super::proof::Proof;
 use crate::Secret;
 use crate::jwt::SignError;
 
-/// The error by which a server asks for the same request with its nonce in the proof.
+/// Error code that asks for the nonce of the server.
 pub(crate) const USE_DPOP_NONCE: &str = "use_dpop_nonce";
 
-/// The longest nonce that is kept, in bytes.
+/// Maximum bytes of a nonce.
 const MAX_NONCE: usize = 1 << 10;
 
-/// Makes the proofs for the requests to one server, with the nonce that it named last.
+/// Makes the proofs for one server, with its last nonce.
 ///
-/// It is shared by all requests, so each one has the newest nonce.
+/// All requests share it, so that each one has the newest nonce.
 #[derive(Debug)]
-pub struct Prover {
+pub(crate) struct Prover {
     key: Key,
     nonce: Mutex<Option<String>>,
 }
 
 impl Prover {
-    /// Begins without a nonce; a server that wants one will say so.
-    pub fn new(key: Key) -> Self {
+    /// Starts without a nonce. A server that wants one sends it with a challenge.
+    pub(crate) fn new(key: Key) -> Self {
         Self {
             key,
             nonce: Mutex::new(None),
         }
     }
 
-    /// The key that tokens are bound to.
-    pub fn key(&self) -> &Key {
+    pub(crate) fn key(&self) -> &Key {
         &self.key
     }
 
-    /// The value of the header `DPoP` for one request that shows `access_token`.
-    pub fn proof(
+    /// `DPoP` header for one request with `access_token`.
+    pub(crate) fn proof(
         &self,
         method: &str,
         url: &Url,
@@ -55,8 +54,8 @@ impl Prover {
         self.key.prove(&proof, now)
     }
 
-    /// Takes the value of a header `DPoP-Nonce`, which any response may have.
-    pub fn learn(&self, nonce: &str) {
+    /// Stores a `DPoP-Nonce`, which any response may have.
+    pub(crate) fn learn(&self, nonce: &str) {
         if !is_nonce(nonce) {
             return;
         }
@@ -67,7 +66,7 @@ impl Prover {
     }
 }
 
-/// The characters of RFC 9449, section 8.1, and not too many of them.
+/// Checks the characters of RFC 9449, section 8.1, and the length.
 pub(crate) fn is_nonce(text: &str) -> bool {
     let allowed = |byte| matches!(byte, 0x21 | 0x23..=0x5b | 0x5d..=0x7e);
     (1..=MAX_NONCE).contains(&text.len()) && text.bytes().all(allowed)

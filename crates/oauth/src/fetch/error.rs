@@ -4,86 +4,87 @@ use std::time::Duration;
 use tokio_rustls::rustls;
 use url::Url;
 
-use crate::guard::Refusal;
+use crate::guard::GuardRefusal;
 
-/// Why there is no answer.
+/// The request got no response.
 ///
-/// Whatever it is, it says nothing about a login: no token has to be thrown away because of it.
+/// This says nothing about a login: no token is deleted because of it.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum FetchError {
     /// TLS cannot be set up.
     #[error("cannot set up TLS")]
     Tls(#[source] rustls::Error),
-    /// The request cannot be written.
+    /// The request is malformed.
     #[error("cannot send a malformed request to {origin}")]
     Malformed {
         /// Scheme, host and port.
         origin: String,
     },
-    /// The URL leads where it must not.
+    /// The URL is not allowed.
     #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// The host has no address, or it cannot be found out.
-    #[error("cannot find the address of {origin}")]
+    Refused(#[from] GuardRefusal),
+    /// The host cannot be resolved.
+    #[error("cannot resolve the host of {origin}")]
     Resolve {
         /// Scheme, host and port.
         origin: String,
-        /// What the system said.
+        /// Error of the system.
         #[source]
         source: io::Error,
     },
-    /// There is no connection to be had.
+    /// The connection failed.
     #[error("cannot connect to {origin}")]
     Connect {
         /// Scheme, host and port.
         origin: String,
-        /// What the system said.
+        /// Error of the system.
         #[source]
         source: io::Error,
     },
-    /// The server did not prove who it is.
+    /// The TLS handshake failed.
     #[error("cannot make a secure connection to {origin}")]
     Handshake {
         /// Scheme, host and port.
         origin: String,
-        /// What was wrong.
+        /// Error of the handshake.
         #[source]
         source: io::Error,
     },
-    /// The connection ended too early, or what came was no HTTP.
-    #[error("{origin} sent no whole HTTP response")]
+    /// The connection ended too early, or the response is not HTTP.
+    #[error("{origin} sent no complete HTTP response")]
     Http {
         /// Scheme, host and port.
         origin: String,
-        /// What was wrong.
+        /// Error of the HTTP implementation.
         #[source]
         source: hyper::Error,
     },
-    /// It took too long.
+    /// The time limit was exceeded.
     #[error("no answer from {origin} within {limit:?}")]
     TimedOut {
         /// Scheme, host and port.
         origin: String,
-        /// How long it may take.
+        /// Time limit.
         limit: Duration,
     },
     /// A redirect is not followed.
     #[error("not following a redirect of {origin}: {reason}")]
     Redirect {
-        /// Scheme, host and port of whoever sent it.
+        /// Scheme, host and port of the server that sent the redirect.
         origin: String,
-        /// Why not.
+        /// Reason for the refusal.
         reason: &'static str,
     },
 }
 
 impl FetchError {
-    /// Whether the same request may be answered later.
+    /// Returns true if the same request may succeed later.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Resolve { .. } | Self::Connect { .. } | Self::TimedOut { .. } => true,
-            // A certificate or a name stays wrong; a connection that was cut does not.
+            // A wrong certificate or name stays wrong; a broken connection does not.
             Self::Handshake { source, .. } => !matches!(
                 source.kind(),
                 io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput
@@ -96,7 +97,7 @@ impl FetchError {
     }
 }
 
-/// What errors call a URL: the rest of it may be a secret.
+/// Origin of a URL for errors, because the rest of it may be secret.
 pub(super) fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()
 }

@@ -3,35 +3,36 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use callgate_mcp::transport::http::tls;
+use callgate_mcp::transport::http::connect::{
+    ConnectError, Connector, Destination, Resolve, Stream, SystemResolver,
+};
 use tokio::time::timeout;
-use tokio_rustls::TlsConnector;
+use url::Url;
 
-use super::connect::{self, Stream};
 use super::error::{FetchError, origin};
 use super::redirect;
-use super::resolve::{Resolve, SystemResolver};
 use super::send::{self, Answer};
-use crate::exchange::{Request, Response};
 use crate::guard::Guard;
+use crate::http_message::{Request, Response};
 
-/// Carries out the requests of logins. Clones share everything.
+/// HTTP client for logins. Clones share everything.
 #[derive(Clone)]
 pub struct Fetcher {
-    config: Arc<Config>,
-    tls: TlsConnector,
+    timeout: Duration,
+    connector: Connector,
 }
 
-/// How requests are carried out.
+/// Configuration of a [`Fetcher`].
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Config {
     /// Certificates to trust besides those of the platform, in DER form.
     pub extra_roots: Vec<Bytes>,
-    /// How long a connection may take, its TLS handshake included.
+    /// Time limit for a connection, including the TLS handshake.
     pub connect_timeout: Duration,
-    /// How long everything may take, redirects included.
+    /// Time limit for a request, including redirects.
     pub timeout: Duration,
-    /// Who knows the addresses of hosts.
+    /// Resolver of host names.
     pub resolver: Arc<dyn Resolve>,
 }
 
@@ -47,28 +48,30 @@ impl Default for Config {
 }
 
 impl Fetcher {
-    /// Gets ready; nothing is fetched yet.
+    /// Creates the client; nothing is fetched yet.
     ///
     /// # Errors
-    /// The certificates to trust cannot be used.
+    /// The certificates cannot be used.
     pub fn new(config: Config) -> Result<Self, FetchError> {
-        let tls = tls::client_config(&config.extra_roots).map_err(FetchError::Tls)?;
+        let connector = Connector::new(&config.extra_roots, config.connect_timeout);
         Ok(Self {
-            config: Arc::new(config),
-            tls: Arc::new(tls).into(),
+            timeout: config.timeout,
+            connector: connector
+                .map_err(FetchError::Tls)?
+                .with_resolver(config.resolver),
         })
     }
 
-    /// Carries out `request`, wherever `guard` lets it lead.
+    /// Sends `request`, within the limits of `guard`.
     ///
-    /// Redirects of a `GET` are followed, three at most, and each is guarded like the first URL.
-    /// Of a body that is longer than [`MAX_BODY`](crate::exchange::MAX_BODY), one byte more is returned.
-    /// Dropping the future closes the connection.
+    /// Up to three redirects of a `GET` are followed, and each is guarded like the first URL. A
+    /// body that is longer than [`MAX_BODY`](crate::http_message::MAX_BODY) is cut one byte after
+    /// it. Dropping the future closes the connection.
     ///
     /// # Errors
-    /// There is no answer; an answer that says no is none of these.
+    /// There is no response. A response with an error status is not an error here.
     pub async fn fetch(&self, guard: Guard, request: &Request) -> Result<Response, FetchError> {
-        let limit = self.config.timeout;
+        let limit = self.timeout;
         let fetched = timeout(limit, self.follow(guard, request)).await;
         fetched.unwrap_or_else(|_| {
             let origin = origin(&request.url);
@@ -97,14 +100,9 @@ impl Fetcher {
         let message = send::message(request).ok_or_else(|| FetchError::Malformed {
             origin: origin(url),
         })?;
-        let limit = self.config.connect_timeout;
-        let connecting = connect::connect(url, guard, &*self.config.resolver, &self.tls);
-        let stream = timeout(limit, connecting).await.unwrap_or_else(|_| {
-            let origin = origin(url);
-            Err(FetchError::TimedOut { origin, limit })
-        })?;
+        let stream = self.connect(guard, url).await?;
         let sent = match stream {
-            Stream::Plain(stream) => send::send(stream, message).await,
+            Stream::Tcp(stream) => send::send(stream, message).await,
             Stream::Tls(stream) => send::send(stream, message).await,
         };
         sent.map_err(|source| FetchError::Http {
@@ -112,12 +110,45 @@ impl Fetcher {
             source,
         })
     }
+
+    async fn connect(&self, guard: Guard, url: &Url) -> Result<Stream, FetchError> {
+        let to = Destination::new(
+            url.host_str().unwrap_or_default(),
+            url.port_or_known_default().unwrap_or_default(),
+            url.scheme() == "https",
+        );
+        let check = |address| guard.check_address(url, address);
+        let origin = || origin(url);
+        self.connector
+            .connect(&to, check)
+            .await
+            .map_err(|error| match error {
+                ConnectError::Refused(refusal) => refusal.into(),
+                ConnectError::Resolve(source) => FetchError::Resolve {
+                    origin: origin(),
+                    source,
+                },
+                ConnectError::Connect(source) => FetchError::Connect {
+                    origin: origin(),
+                    source,
+                },
+                ConnectError::Handshake(source) => FetchError::Handshake {
+                    origin: origin(),
+                    source,
+                },
+                ConnectError::TimedOut(limit) => FetchError::TimedOut {
+                    origin: origin(),
+                    limit,
+                },
+            })
+    }
 }
 
 impl fmt::Debug for Fetcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Fetcher")
-            .field("config", &self.config)
+            .field("timeout", &self.timeout)
+            .field("connector", &self.connector)
             .finish_non_exhaustive()
     }
 }

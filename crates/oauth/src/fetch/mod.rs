@@ -1,16 +1,15 @@
-//! Carrying out the requests of a login, wherever a stranger's URL leads.
+//! HTTP client for logins, which is safe for untrusted URLs.
 //!
-//! A name is resolved once, every address it has must pass the [`Guard`](crate::guard::Guard), and the
-//! connection goes to one of these addresses; each redirect is treated like a URL of its own.
-//! Proxies are not used: whoever connects for us would decide where to.
+//! A name is resolved once, all of its addresses must pass the [`Guard`](crate::guard::Guard), and
+//! the connection goes to one of them; each redirect is treated like a new URL. Proxies are not
+//! used, because a proxy would resolve the name again and bypass the guard.
 
-mod connect;
 mod error;
 mod fetcher;
 mod redirect;
-mod resolve;
 mod send;
 
 pub use error::FetchError;
 pub use fetcher::{Config, Fetcher};
-pub use resolve::{Resolve, SystemResolver};
+
+pub use callgate_mcp::transport::http::connect::{Resolve, SystemResolver};

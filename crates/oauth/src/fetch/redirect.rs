@@ -2,14 +2,14 @@ use http::HeaderValue;
 use url::Url;
 
 use super::error::{FetchError, origin};
-use crate::exchange::Request;
+use crate::http_message::Request;
 
-/// The most redirects that are followed.
+/// Maximum number of redirects.
 pub(super) const MAX_REDIRECTS: usize = 3;
 
-/// What to ask for after `request` was answered with a redirect.
+/// Request that follows a redirect.
 ///
-/// Whether the new URL may be fetched is for the guard to say, as it is about any other.
+/// The guard checks the new URL afterwards, like any other.
 pub(super) fn follow(request: &Request, location: &HeaderValue) -> Result<Request, FetchError> {
     let refused = |reason| refused(&request.url, reason);
     if request.body.is_some() {
@@ -30,17 +30,17 @@ pub(super) fn follow(request: &Request, location: &HeaderValue) -> Result<Reques
     })
 }
 
-/// The error of one redirect more.
+/// Error of one redirect too many.
 pub(super) fn too_many(url: &Url) -> FetchError {
     refused(url, "there have been too many")
 }
 
-/// The headers that say nothing about us.
+/// Headers that may be sent to another origin, because they contain no credentials.
 const FOR_EVERYBODY: [&str; 2] = ["accept", "mcp-protocol-version"];
 
 fn parse(base: &Url, location: &HeaderValue) -> Option<Url> {
     let text = location.to_str().ok()?;
-    // Two readers may disagree about what a lenient parser makes of these.
+    // Lenient parsers interpret these differently, so that two readers would see two URLs.
     if text.contains(|c: char| c.is_whitespace() || c == '\\') {
         return None;
     }
@@ -63,7 +63,7 @@ mod tests {
 
     use super::{FOR_EVERYBODY, follow};
     use crate::Secret;
-    use crate::exchange::Request;
+    use crate::http_message::Request;
 
     const HEADERS: [&str; 3] = ["accept", "authorization", "mcp-protocol-version"];
 
@@ -75,7 +75,7 @@ mod tests {
         }
     }
 
-    /// Where a redirect leads, and with which headers.
+    /// URL and headers of the followed redirect.
     fn followed(request: &Request, location: &[u8]) -> Result<String, String> {
         let location = HeaderValue::from_bytes(location).unwrap();
         let next = follow(request, &location).map_err(|error| error.to_string())?;

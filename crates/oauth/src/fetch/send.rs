@@ -12,19 +12,19 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use url::{Position, Url};
 
-use crate::exchange::{MAX_BODY, Request, Response};
+use crate::http_message::{MAX_BODY, Request, Response};
 
-/// What came back over a connection.
+/// Answer on a connection.
 pub(super) enum Answer {
     Response(Response),
-    /// The answer is elsewhere, it says.
+    /// Redirect to this location.
     Redirect(HeaderValue),
 }
 
-/// The most bytes of the head of a response.
+/// Maximum bytes of a response head.
 const MAX_HEAD: usize = 32 * 1024;
 
-/// The request as it is sent, unless it cannot be.
+/// HTTP message of the request; `None` if it is malformed.
 pub(super) fn message(request: &Request) -> Option<http::Request<Full<Bytes>>> {
     let url = &request.url;
     let (method, body) = match &request.body {
@@ -41,7 +41,7 @@ pub(super) fn message(request: &Request) -> Option<http::Request<Full<Bytes>>> {
     headers.insert(HOST, url.authority().parse().ok()?);
     headers.insert(USER_AGENT, HeaderValue::from_static(PROGRAM));
     headers.insert(CONNECTION, HeaderValue::from_static("close"));
-    // Whoever says nothing about it accepts every encoding.
+    // Without this header, a server may choose any compression.
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     for (name, value) in &request.headers {
         let mut value: HeaderValue = value.expose().parse().ok()?;
@@ -51,7 +51,7 @@ pub(super) fn message(request: &Request) -> Option<http::Request<Full<Bytes>>> {
     Some(message)
 }
 
-/// Sends `message`, the only one of this connection, and reads the answer.
+/// Sends `message`, the only one on this connection, and reads the answer.
 pub(super) async fn send<S>(
     stream: S,
     message: http::Request<Full<Bytes>>,
@@ -71,7 +71,7 @@ where
         }
     };
     let driven = async {
-        // However the connection ends, the exchange learns of it.
+        // The exchange itself reports how the connection ends.
         let _ = connection.await;
         pending::<Infallible>().await
     };
@@ -81,15 +81,15 @@ where
     }
 }
 
-/// Firewalls refuse programs without a name.
+/// User agent. Some firewalls refuse requests without one.
 const PROGRAM: &str = concat!("callgate/", env!("CARGO_PKG_VERSION"));
 
-/// What stands in the request line.
+/// Target of the request line.
 fn target(url: &Url) -> Option<Uri> {
     url[Position::BeforePath..Position::AfterQuery].parse().ok()
 }
 
-/// Where the answer is instead.
+/// Location of a redirect.
 fn location(head: &Parts) -> Option<HeaderValue> {
     let redirects = matches!(head.status.as_u16(), 301 | 302 | 303 | 307 | 308);
     head.headers.get(LOCATION).filter(|_| redirects).cloned()
@@ -111,7 +111,7 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// Reads the body, or as much as shows that it is too long.
+/// Reads the body, up to one byte more than the limit.
 async fn read(mut body: Incoming) -> Result<Vec<u8>, hyper::Error> {
     let mut read = Vec::new();
     while let Some(frame) = body.frame().await {

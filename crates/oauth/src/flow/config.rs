@@ -1,79 +1,71 @@
 use url::Url;
 
 use super::error::FlowError;
-use super::state::Binding;
+use super::state::DpopBinding;
 use crate::authorize::{named_scopes, select_scopes, with_offline_access};
 use crate::id_jag::IdentityProvider;
 use crate::jwt::Algorithm;
 use crate::metadata::{AuthorizationServer, Issuer, MetadataError, ProtectedResource};
-use crate::registration::{self, Client, Identity, Options};
+use crate::registration::{self, ClientIdentity, ClientInfo, ClientOptions};
 use crate::{Challenge, Scopes, Secret, dpop};
 
-/// What a login needs to know.
+/// Input of a flow.
 #[derive(Clone, Debug)]
-pub struct Config {
-    /// The MCP server.
+pub(crate) struct Config {
     pub server: Url,
-    /// The revision to name in requests for metadata.
+    /// Protocol revision that metadata requests name.
     pub protocol_version: String,
-    /// What the server said when it refused us.
     pub challenge: Option<Challenge>,
-    /// Our name, where a person reads it.
+    /// Client name that the authorization server shows to the user.
     pub client_name: String,
-    /// Where the browser comes back to.
     pub redirect_uri: String,
-    /// The ways to be a client that are open to us.
-    pub options: Options,
-    /// The scopes that the user configured.
+    pub options: ClientOptions,
     pub scopes: Option<Scopes>,
-    /// What to get a token with.
     pub goal: Goal,
-    /// The key that the login has been bound to so far; a new one is made if the server asks for one and there is none.
+    /// Key that the login is bound to so far. Without one, a key is generated if the server asks
+    /// for DPoP.
     pub dpop_key: Option<dpop::Key>,
-    /// The time, in seconds of Unix time.
     pub now: u64,
 }
 
-/// What to get a token with.
+/// Goal of a flow: the grant to use, or a revocation.
 #[derive(Clone, Debug)]
-pub enum Goal {
-    /// A person's consent.
+pub(crate) enum Goal {
+    /// Authorization code: the user consents in a browser.
     Login,
-    /// A person's consent to these scopes.
+    /// Authorization code for more scopes.
     StepUp(Scopes),
-    /// A person's consent on another device.
+    /// Device code: the user consents on another device.
     DeviceCode,
-    /// An earlier login.
     Refresh {
-        /// Who issued it; nobody else sees it. If nobody knows any more, the server says who issues for it.
+        /// Issuer of the token, which no other server may see. If it was not recorded, the server
+        /// names it.
         issuer: Option<String>,
-        /// Who we were then.
-        client: Client,
-        /// What it left us.
+        client: ClientInfo,
         refresh_token: Secret,
     },
-    /// Nothing but who we are.
+    /// Client credentials: no user is involved.
     ClientCredentials,
-    /// A token by which the platform that we run on says who we are (workload identity).
+    /// JWT bearer: the platform signed an identity token (workload identity).
     ///
-    /// A refusal is final: whoever made the token has to make another one.
+    /// A refusal is final, because only the platform can issue another token.
     JwtBearer(Secret),
-    /// A login at an employer's identity provider, which decides who may use the server, and the
-    /// identity token that it left us.
+    /// ID-JAG: an identity token of an employer's identity provider, which decides about the
+    /// access.
     Enterprise(Box<IdentityProvider>, Secret),
-    /// No token at all: the end of an earlier login.
+    /// Revocation of a token.
     Revoke {
-        /// Who issued it; nobody else sees it. If nobody knows any more, the server says who issues for it.
+        /// Issuer of the token, which no other server may see. If it was not recorded, the server
+        /// names it.
         issuer: Option<String>,
-        /// Who we were then.
-        client: Client,
-        /// The refresh token, with which all others end, else the access token.
+        client: ClientInfo,
+        /// Refresh token, whose revocation ends the whole login, else the access token.
         token: Secret,
     },
 }
 
 impl Goal {
-    /// Who issued what the goal gives away.
+    /// Issuer of the token that the goal sends.
     fn issuer(&self) -> Option<&String> {
         match self {
             Self::Refresh { issuer, .. } | Self::Revoke { issuer, .. } => issuer.as_ref(),
@@ -81,7 +73,7 @@ impl Goal {
         }
     }
 
-    /// What an identity provider is shown.
+    /// Secrets that an identity provider sees, and may repeat in an error.
     pub(super) fn secrets(&self) -> impl Iterator<Item = &Secret> {
         let shown = match self {
             Self::Enterprise(provider, id_token) => Some((provider, id_token)),
@@ -95,12 +87,12 @@ impl Goal {
 }
 
 impl Config {
-    /// Where the server says that it describes itself.
+    /// Metadata URL of the challenge.
     pub(super) fn named(&self) -> Option<&str> {
         self.challenge.as_ref()?.resource_metadata.as_deref()
     }
 
-    /// The issuer that knows us already, else the first.
+    /// Chooses the issuer that knows this client already, else the first one.
     pub(super) fn choose_issuer(&self, listed: &[String]) -> Result<String, MetadataError> {
         let configured = self.options.configured.as_ref();
         let configured = configured.and_then(|configured| configured.issuer.as_ref());
@@ -112,7 +104,7 @@ impl Config {
         chosen.cloned().ok_or(MetadataError::NoAuthorizationServer)
     }
 
-    /// A token goes back to where it came from, or nowhere.
+    /// Refuses to send a token to an issuer other than its own.
     pub(super) fn check_issuer(&self, found: &Issuer) -> Result<(), FlowError> {
         match self.goal.issuer() {
             Some(issuer) if !found.is(issuer) => Err(FlowError::IssuerChanged {
@@ -122,7 +114,7 @@ impl Config {
         }
     }
 
-    /// What to ask for.
+    /// Scopes to request.
     pub(super) fn select_scopes(
         &self,
         resource: Option<&ProtectedResource>,
@@ -139,12 +131,16 @@ impl Config {
         }
     }
 
-    /// What to bind the token to: if the server asks for it and the authorization server can, or if the login is bound.
+    /// Key to bind the token to: if the server asks for it and the issuer supports it, or if the
+    /// login is bound already.
+    ///
+    /// The server's requirement is checked before anything is sent: an unbound token would be
+    /// useless there.
     pub(super) fn binding(
         &self,
         resource: Option<&ProtectedResource>,
         server: &AuthorizationServer,
-    ) -> Result<Option<Binding>, FlowError> {
+    ) -> Result<Option<DpopBinding>, FlowError> {
         let is_required = resource.is_some_and(|it| it.dpop_bound_access_tokens_required);
         let is_asked = is_required || self.challenge.as_ref().is_some_and(|it| it.dpop);
         let mut listed = server.dpop_signing_alg_values_supported.iter().flatten();
@@ -162,15 +158,18 @@ impl Config {
             Some(key) => key.clone(),
             None => dpop::Key::generate()?,
         };
-        Ok(Some(Binding {
+        Ok(Some(DpopBinding {
             key,
             is_required,
             nonce: None,
         }))
     }
 
-    /// Who we are where nothing else counts.
-    pub(super) fn credentials(&self, server: &AuthorizationServer) -> Result<Client, FlowError> {
+    /// Client for the client credentials grant, which must have a secret or a key.
+    pub(super) fn credentials(
+        &self,
+        server: &AuthorizationServer,
+    ) -> Result<ClientInfo, FlowError> {
         let configured = self.options.configured.as_ref();
         if !configured.is_some_and(|configured| configured.client.is_confidential()) {
             return Err(FlowError::NoCredentials);
@@ -178,11 +177,14 @@ impl Config {
         self.known_client(server)
     }
 
-    /// Who we are where no person is asked.
-    pub(super) fn known_client(&self, server: &AuthorizationServer) -> Result<Client, FlowError> {
+    /// Client for a grant without a user, which must exist already: such a grant registers none.
+    pub(super) fn known_client(
+        &self,
+        server: &AuthorizationServer,
+    ) -> Result<ClientInfo, FlowError> {
         match registration::choose(&self.options, server, &self.redirect_uri, self.now)? {
-            Identity::Known(client) => Ok(client),
-            Identity::Register(_) => Err(FlowError::NoClient {
+            ClientIdentity::Known(client) => Ok(client),
+            ClientIdentity::Register(_) => Err(FlowError::NoClient {
                 issuer: server.issuer.clone(),
             }),
         }

@@ -1,34 +1,35 @@
-//! Asking a person on another device, and asking again until they answered.
+//! Device code grant: shows the code, and polls until the user has answered.
 
 use super::error::FlowError;
 use super::machine::Flow;
-use super::state::{Agreed, Given, State};
+use super::state::{FlowState, GrantInput, RequestContext};
 use super::step::Step;
-use crate::device::{self, Pending};
-use crate::exchange::Response;
-use crate::token::{Authentication, TokenError};
+use crate::device::{self, PendingDeviceLogin};
+use crate::http_message::Response;
+use crate::token_endpoint::{Authentication, TokenEndpointError};
 
 impl Flow {
-    /// Goes on after [`Step::ShowCode`] or [`Step::Wait`].
-    pub fn resume(&mut self, now: u64) -> Result<Step, FlowError> {
+    /// Continues after [`Step::ShowCode`] or [`Step::Wait`].
+    pub(crate) fn resume(&mut self, now: u64) -> Result<Step, FlowError> {
         self.config.now = now;
-        match std::mem::replace(&mut self.state, State::Over) {
-            State::Showing(agreed, pending) => Ok(self.pause(agreed, pending)),
-            State::Pausing(agreed, pending) => {
+        match std::mem::replace(&mut self.state, FlowState::Over) {
+            FlowState::ShowingCode(context, pending) => Ok(self.pause(context, pending)),
+            FlowState::AwaitingPoll(context, pending) => {
                 pending.check(now)?;
-                self.fetch_token(agreed, Given::DeviceCode(pending))
+                self.fetch_token(context, GrantInput::DeviceCode(pending))
             }
             other => self.out_of_order(other),
         }
     }
 
-    /// Goes on after a [`Step::Fetch`] that got no answer, if the login can: a person may be about to consent.
-    pub fn unanswered(&mut self) -> Option<Step> {
-        match std::mem::replace(&mut self.state, State::Over) {
-            State::Fetching(fetching) => match fetching.given {
-                Given::DeviceCode(mut pending) => {
+    /// Continues after a [`Step::Fetch`] without an answer, if this was a poll: the user may be
+    /// about to consent, so one lost answer must not end the login.
+    pub(crate) fn retry_unanswered(&mut self) -> Option<Step> {
+        match std::mem::replace(&mut self.state, FlowState::Over) {
+            FlowState::RequestingToken(attempt) => match attempt.input {
+                GrantInput::DeviceCode(mut pending) => {
                     pending.back_off();
-                    Some(self.pause(fetching.agreed, pending))
+                    Some(self.pause(attempt.context, pending))
                 }
                 _ => None,
             },
@@ -39,49 +40,49 @@ impl Flow {
         }
     }
 
-    pub(super) fn ask_for_code(&mut self, agreed: Agreed) -> Result<Step, FlowError> {
-        let discovered = &agreed.discovered;
+    pub(super) fn ask_for_code(&mut self, context: RequestContext) -> Result<Step, FlowError> {
+        let discovered = &context.discovered;
         let endpoint = discovered.server.device_authorization_endpoint()?.clone();
         let scope = discovered.scopes.to_string();
         let fields = device::fields(&discovered.resource, &scope);
-        let authentication = Authentication::at(&discovered.server, &agreed.client);
+        let authentication = Authentication::at(&discovered.server, &context.client);
         let request = authentication.form(endpoint, &fields, self.config.now)?;
-        self.state = State::AskingForCode(agreed);
+        self.state = FlowState::RequestingDeviceCode(context);
         Ok(Step::Fetch(request))
     }
 
     pub(super) fn show_code(
         &mut self,
-        agreed: Agreed,
+        context: RequestContext,
         response: &Response,
     ) -> Result<Step, FlowError> {
-        let pending = Box::new(Pending::parse(response, self.config.now)?);
+        let pending = Box::new(PendingDeviceLogin::parse(response, self.config.now)?);
         let prompt = pending.prompt.clone();
-        self.state = State::Showing(agreed, pending);
+        self.state = FlowState::ShowingCode(context, pending);
         Ok(Step::ShowCode(prompt))
     }
 
-    /// Asks again later, unless the answer was a clear no.
-    pub(super) fn not_yet(
+    /// Polls again later, unless the answer is final.
+    pub(super) fn poll_again(
         &mut self,
-        agreed: Agreed,
-        mut pending: Box<Pending>,
-        error: TokenError,
+        context: RequestContext,
+        mut pending: Box<PendingDeviceLogin>,
+        error: TokenEndpointError,
         response: &Response,
     ) -> Result<Step, FlowError> {
         match pending.wait_after(response)? {
             None => Err(error.into()),
             Some(wait) => {
                 let wait = wait.min(pending.left(self.config.now));
-                self.state = State::Pausing(agreed, pending);
+                self.state = FlowState::AwaitingPoll(context, pending);
                 Ok(Step::Wait(wait))
             }
         }
     }
 
-    fn pause(&mut self, agreed: Agreed, pending: Box<Pending>) -> Step {
+    fn pause(&mut self, context: RequestContext, pending: Box<PendingDeviceLogin>) -> Step {
         let wait = pending.interval.min(pending.left(self.config.now));
-        self.state = State::Pausing(agreed, pending);
+        self.state = FlowState::AwaitingPoll(context, pending);
         Step::Wait(wait)
     }
 }

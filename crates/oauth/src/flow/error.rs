@@ -5,89 +5,90 @@ use crate::device::DeviceError;
 use crate::id_jag::ExchangeError;
 use crate::jwt::{KeyError, SignError};
 use crate::metadata::MetadataError;
-use crate::registration::{IdentityError, RegistrationError};
-use crate::token::TokenError;
+use crate::registration::{ClientIdentityError, RegistrationError};
+use crate::token_endpoint::TokenEndpointError;
 
-/// Says why there is no login.
+/// Error of a login, a refresh or a revocation.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum FlowError {
-    /// A server says something about itself that cannot be.
+    /// The metadata of a server is invalid.
     #[error(transparent)]
     Metadata(#[from] MetadataError),
-    /// No server says anything about itself where it should.
-    #[error("{0} has no metadata that a login could begin with")]
+    /// There is no metadata.
+    #[error("{0} has no OAuth metadata, so no login can begin")]
     NoMetadata(String),
-    /// A server has a bad moment.
-    #[error("{url} is not available now (HTTP {status})")]
+    /// A server is unavailable.
+    #[error("{url} is unavailable (HTTP {status})")]
     Unavailable {
-        /// What was asked for.
+        /// URL of the request.
         url: Url,
-        /// What it answered.
+        /// HTTP status.
         status: u16,
     },
-    /// We are nobody to the authorization server.
+    /// No client can be used at this authorization server.
     #[error(transparent)]
-    Identity(#[from] IdentityError),
-    /// The authorization server did not register us.
+    Identity(#[from] ClientIdentityError),
+    /// The registration failed.
     #[error(transparent)]
     Registration(#[from] RegistrationError),
-    /// The browser brought back no code.
+    /// The redirect brought no code.
     #[error(transparent)]
     Callback(#[from] CallbackError),
-    /// The authorization server gave no token.
+    /// The token endpoint issued no token.
     #[error(transparent)]
-    Token(#[from] TokenError),
-    /// The login was issued by somebody whom the server does not trust any more.
-    #[error("the login is from {issuer}, which the server does not name any more")]
+    Token(#[from] TokenEndpointError),
+    /// The login belongs to an issuer that the server does not name any more.
+    #[error("the login belongs to {issuer}, but the server names another authorization server now")]
     IssuerChanged {
-        /// Who issued it.
+        /// Issuer of the login.
         issuer: String,
     },
-    /// Only a configured client can prove who it is without a person.
+    /// Client credentials need a configured client.
     #[error("client credentials need a configured client with a secret or a private key")]
     NoCredentials,
-    /// Without a person nobody becomes a client.
-    #[error("{issuer} does not know us, and a login without a person needs a configured client")]
+    /// A grant without a user needs a configured client.
+    #[error(
+        "{issuer} does not know this client, and a login without a user needs a configured one"
+    )]
     NoClient {
-        /// Who does not.
+        /// Issuer that does not know this client.
         issuer: String,
     },
-    /// The identity provider did not say that we may use the server.
+    /// The identity provider refused.
     #[error(transparent)]
     IdentityProvider(#[from] ExchangeError),
-    /// Nobody consented on another device.
+    /// The device code grant failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// The server takes bound tokens only, and its authorization server does not bind them to keys like ours.
-    #[error(
-        "the server takes no token that is not bound to a key, and {issuer} does not say that it binds tokens with ES256"
-    )]
+    /// The server requires DPoP, and its authorization server does not support it.
+    #[error("the server requires DPoP-bound tokens, but {issuer} does not support DPoP with ES256")]
     NoDpop {
-        /// Who does not say so.
+        /// Issuer without DPoP.
         issuer: String,
     },
-    /// A key to bind tokens to could not be made.
+    /// No DPoP key could be generated.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// A proof could not be made.
+    /// A token or a proof could not be signed.
     #[error(transparent)]
     Sign(#[from] SignError),
-    /// The authorization server forgets tokens only when they end.
-    #[error("{issuer} revokes no tokens")]
+    /// The authorization server has no revocation endpoint.
+    #[error("{issuer} has no revocation endpoint")]
     NoRevocation {
-        /// Who does not.
+        /// Issuer without the endpoint.
         issuer: String,
     },
-    /// The authorization server did not forget the token.
+    /// The authorization server refused to revoke the token.
     #[error("the authorization server did not revoke the token (HTTP {0})")]
     NotRevoked(u16),
-    /// The caller did something other than what the last step said.
-    #[error("the login expected something else")]
+    /// The caller did not follow the last step.
+    #[error("the login received an unexpected message")]
     OutOfOrder,
 }
 
 impl FlowError {
-    /// Whether the same login may succeed later, so that nothing has to be thrown away.
+    /// Returns true if the same flow may succeed later, so that the login is kept.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Unavailable { .. } | Self::Registration(RegistrationError::Unavailable(_)) => {

@@ -1,20 +1,22 @@
-//! From the authorization server to the token.
+//! Second half of a flow: from the authorization server to the token.
 
 use super::config::{Config, Goal};
 use super::error::FlowError;
 use super::machine::Flow;
-use super::state::{Agreed, Discovered, Fetching, Given, State};
-use super::step::{Login, Step};
+use super::state::{Discovered, FlowState, GrantInput, RequestContext, TokenAttempt};
+use super::step::{GrantedTokens, Step};
 use crate::Secret;
 use crate::authorize::AuthorizationRequest;
-use crate::exchange::{Request, Response};
+use crate::http_message::{Request, Response};
 use crate::id_jag::{self, Exchange};
 use crate::metadata::{AuthorizationServer, ProtectedResource};
-use crate::registration::{self, Client, Identity, Introduction, registration_request};
-use crate::token::{Authentication, TokenError, TokenType, Tokens};
+use crate::registration::{
+    self, ClientIdentity, ClientInfo, ClientRegistration, registration_request,
+};
+use crate::token_endpoint::{Authentication, TokenEndpointError, TokenResponse, TokenType};
 
-/// How often a request is repeated because the authorization server wants another nonce.
-const MAX_NONCES: u32 = 2;
+/// Maximum number of retries with another DPoP nonce.
+const MAX_NONCE_RETRIES: u32 = 2;
 
 impl Flow {
     pub(super) fn found_server(
@@ -30,16 +32,19 @@ impl Flow {
                 refresh_token,
                 ..
             } => self.fetch_token(
-                discovered.agreed(client),
-                Given::RefreshToken(refresh_token),
+                discovered.with_client(client),
+                GrantInput::RefreshToken(refresh_token),
             ),
             Goal::ClientCredentials => {
                 let client = self.config.credentials(&discovered.server)?;
-                self.fetch_token(discovered.agreed(client), Given::Nothing)
+                self.fetch_token(discovered.with_client(client), GrantInput::None)
             }
             Goal::JwtBearer(assertion) => {
                 let client = self.config.known_client(&discovered.server)?;
-                self.fetch_token(discovered.agreed(client), Given::Assertion(assertion))
+                self.fetch_token(
+                    discovered.with_client(client),
+                    GrantInput::Assertion(assertion),
+                )
             }
             Goal::Enterprise(provider, id_token) => {
                 let client = self.config.known_client(&discovered.server)?;
@@ -50,7 +55,7 @@ impl Flow {
                     scopes: &discovered.scopes,
                 };
                 let request = provider.request(&exchange, self.config.now)?;
-                self.state = State::Exchanging(discovered.agreed(client));
+                self.state = FlowState::ExchangingIdToken(discovered.with_client(client));
                 Ok(Step::Fetch(request))
             }
             Goal::Revoke { client, token, .. } => self.revoke(discovered.server, &client, &token),
@@ -83,131 +88,138 @@ impl Flow {
         } = &self.config;
         let Discovered { server, scopes, .. } = &discovered;
         let shows_codes = matches!(self.config.goal, Goal::DeviceCode);
-        // Whoever cannot be asked for a code safely is not even told who we are.
+        // Checked before the registration, so that an authorization server without PKCE or without
+        // the endpoint learns nothing about this client.
         if shows_codes {
             server.device_authorization_endpoint()?;
         } else {
             server.authorization_endpoint()?;
         }
         match registration::choose(&options.covering(scopes), server, redirect_uri, *now)? {
-            Identity::Known(client) => self.ask_person(discovered.agreed(client)),
-            Identity::Register(endpoint) => {
-                let introduction = Introduction {
+            ClientIdentity::Known(client) => self.ask_user(discovered.with_client(client)),
+            ClientIdentity::Register(endpoint) => {
+                let registration = ClientRegistration {
                     server,
                     client_name,
                     redirect_uri,
                     scopes,
                     shows_codes,
                 };
-                let request = registration_request(endpoint, &introduction);
-                self.state = State::Registering(discovered);
+                let request = registration_request(endpoint, &registration);
+                self.state = FlowState::Registering(discovered);
                 Ok(Step::Fetch(request))
             }
         }
     }
 
-    pub(super) fn ask_person(&mut self, agreed: Agreed) -> Result<Step, FlowError> {
+    pub(super) fn ask_user(&mut self, context: RequestContext) -> Result<Step, FlowError> {
         if matches!(self.config.goal, Goal::DeviceCode) {
-            return self.ask_for_code(agreed);
+            return self.ask_for_code(context);
         }
-        let binding = agreed.discovered.binding.as_ref();
+        let binding = context.discovered.binding.as_ref();
         let thumbprint = binding.map(|binding| binding.key.thumbprint());
         let request = AuthorizationRequest {
-            server: &agreed.discovered.server,
-            client_id: &agreed.client.id,
+            server: &context.discovered.server,
+            client_id: &context.client.id,
             redirect_uri: &self.config.redirect_uri,
-            resource: &agreed.discovered.resource,
-            scopes: &agreed.discovered.scopes,
+            resource: &context.discovered.resource,
+            scopes: &context.discovered.scopes,
             dpop_jkt: thumbprint.as_deref(),
             nonces: &self.nonces,
         };
         let url = request.url()?;
-        self.state = State::Waiting(agreed);
+        self.state = FlowState::AwaitingRedirect(context);
         Ok(Step::Open(url))
     }
 
-    /// The identity provider's word is as good as a code: it is given for a token.
+    /// Uses the assertion of the identity provider as the grant.
     pub(super) fn exchanged(
         &mut self,
-        agreed: Agreed,
+        context: RequestContext,
         response: &Response,
     ) -> Result<Step, FlowError> {
         let assertion =
             id_jag::parse(response).map_err(|error| error.without(self.config.goal.secrets()))?;
-        self.fetch_token(agreed, Given::Assertion(assertion))
+        self.fetch_token(context, GrantInput::Assertion(assertion))
     }
 
-    pub(super) fn fetch_token(&mut self, agreed: Agreed, given: Given) -> Result<Step, FlowError> {
-        self.send(Fetching {
-            agreed,
-            given,
-            repeated: 0,
+    pub(super) fn fetch_token(
+        &mut self,
+        context: RequestContext,
+        input: GrantInput,
+    ) -> Result<Step, FlowError> {
+        self.send(TokenAttempt {
+            context,
+            input,
+            nonce_retries: 0,
         })
     }
 
-    fn send(&mut self, fetching: Fetching) -> Result<Step, FlowError> {
-        let grant = fetching
-            .given
-            .grant(&self.nonces, &self.config.redirect_uri);
-        let request = fetching.agreed.token_request(grant, self.config.now)?;
-        self.state = State::Fetching(fetching);
+    fn send(&mut self, attempt: TokenAttempt) -> Result<Step, FlowError> {
+        let grant = attempt.input.grant(&self.nonces, &self.config.redirect_uri);
+        let request = attempt.context.token_request(grant, self.config.now)?;
+        self.state = FlowState::RequestingToken(attempt);
         Ok(Step::Fetch(request))
     }
 
     pub(super) fn token(
         &mut self,
-        mut fetching: Fetching,
+        mut attempt: TokenAttempt,
         response: &Response,
     ) -> Result<Step, FlowError> {
-        let found =
-            Tokens::parse(response).map_err(|error| error.without(fetching.secrets(&self.nonces)));
-        let has_nonce = fetching.agreed.learn(response);
+        let found = TokenResponse::parse(response)
+            .map_err(|error| error.without(attempt.secrets(&self.nonces)));
+        let has_nonce = attempt.context.learn(response);
         let wants_nonce = matches!(&found, Err(error) if error.is_use_dpop_nonce());
-        if has_nonce && wants_nonce && fetching.repeated < MAX_NONCES {
-            fetching.repeated += 1;
-            return self.send(fetching);
+        if has_nonce && wants_nonce && attempt.nonce_retries < MAX_NONCE_RETRIES {
+            attempt.nonce_retries += 1;
+            return self.send(attempt);
         }
-        let Fetching { agreed, given, .. } = fetching;
-        match (found, given) {
-            (Ok(tokens), _) => self.finish(agreed, tokens),
-            (Err(error), Given::DeviceCode(pending)) => {
-                self.not_yet(agreed, pending, error, response)
+        let TokenAttempt { context, input, .. } = attempt;
+        match (found, input) {
+            (Ok(tokens), _) => self.finish(context, tokens),
+            (Err(error), GrantInput::DeviceCode(pending)) => {
+                self.poll_again(context, pending, error, response)
             }
             (Err(error), _) => Err(error.into()),
         }
     }
 
-    fn finish(&self, agreed: Agreed, mut tokens: Tokens) -> Result<Step, FlowError> {
+    fn finish(
+        &self,
+        context: RequestContext,
+        mut tokens: TokenResponse,
+    ) -> Result<Step, FlowError> {
         let Discovered {
             server, binding, ..
-        } = agreed.discovered;
+        } = context.discovered;
         let is_bound = tokens.token_type == TokenType::Dpop;
         match &binding {
-            None if is_bound => return Err(TokenError::ForeignKey.into()),
+            None if is_bound => return Err(TokenEndpointError::ForeignKey.into()),
             Some(binding) if binding.is_required && !is_bound => {
-                return Err(TokenError::Unbound.into());
+                return Err(TokenEndpointError::Unbound.into());
             }
             _ => {}
         }
         if let Goal::Refresh { refresh_token, .. } = &self.config.goal {
             tokens = tokens.or_refresh_token(refresh_token);
         }
-        Ok(Step::Done(Box::new(Login {
+        Ok(Step::Done(Box::new(GrantedTokens {
             issuer: server.issuer,
-            resource: agreed.discovered.resource,
-            client: agreed.client,
-            is_new_client: agreed.is_new_client,
-            requested: agreed.discovered.scopes,
+            resource: context.discovered.resource,
+            client: context.client,
+            is_new_client: context.is_new_client,
+            requested: context.discovered.scopes,
             tokens,
             dpop_key: binding.map(|binding| binding.key),
         })))
     }
 
-    /// Asks that a token be forgotten (RFC 7009).
+    /// Requests the revocation of a token (RFC 7009).
     fn revoke(
         &mut self,
         server: AuthorizationServer,
-        client: &Client,
+        client: &ClientInfo,
         token: &Secret,
     ) -> Result<Step, FlowError> {
         let Some(endpoint) = server.revocation_endpoint.clone() else {
@@ -218,7 +230,7 @@ impl Flow {
         let fields = [("token", token.expose())];
         let authentication = Authentication::at(&server, client);
         let request = authentication.form(endpoint, &fields, self.config.now)?;
-        self.state = State::Revoking(request.clone());
+        self.state = FlowState::Revoking(request.clone());
         Ok(Step::Fetch(request))
     }
 

@@ -1,93 +1,99 @@
 use super::config::Config;
 use super::error::FlowError;
-use super::search::Search;
-use super::state::{Agreed, Given, State};
+use super::search::MetadataSearch;
+use super::state::{FlowState, GrantInput, RequestContext};
 use super::step::Step;
 use crate::authorize::Nonces;
 use crate::callback::{self, CallbackError};
-use crate::exchange::Response;
+use crate::http_message::Response;
 use crate::metadata::{AuthorizationServer, Issuer, MetadataError, ProtectedResource};
 use crate::registration::registration_response;
 
-/// A login on its way.
+/// State machine of a login, from the first refusal to the token.
 ///
-/// It does no I/O and reads no clock: whoever drives it says what time it is, in seconds of Unix time.
-/// Dropping it at any point leaves nothing behind.
+/// It does no I/O and reads no clock: the caller passes the time, in Unix seconds. Dropping it at
+/// any point is safe.
 #[derive(Debug)]
-pub struct Flow {
+pub(crate) struct Flow {
     pub(super) config: Config,
     pub(super) nonces: Nonces,
-    pub(super) state: State,
+    pub(super) state: FlowState,
 }
 
 impl Flow {
-    /// Begins a login.
-    pub fn start(config: Config, nonces: Nonces) -> Result<(Self, Step), FlowError> {
+    /// Starts a flow.
+    pub(crate) fn start(config: Config, nonces: Nonces) -> Result<(Self, Step), FlowError> {
         let candidates = ProtectedResource::candidates(&config.server, config.named())?;
-        let (search, step) = Search::start(candidates, &config)?;
+        let (search, step) = MetadataSearch::start(candidates, &config)?;
         let flow = Self {
             config,
             nonces,
-            state: State::Resource(search),
+            state: FlowState::Resource(search),
         };
         Ok((flow, step))
     }
 
     /// Takes the answer to the last [`Step::Fetch`].
-    pub fn response(&mut self, response: &Response, now: u64) -> Result<Step, FlowError> {
+    pub(crate) fn response(&mut self, response: &Response, now: u64) -> Result<Step, FlowError> {
         self.config.now = now;
-        match std::mem::replace(&mut self.state, State::Over) {
-            State::Resource(search) => self.resource(search, response),
-            State::Server {
+        match std::mem::replace(&mut self.state, FlowState::Over) {
+            FlowState::Resource(search) => self.resource(search, response),
+            FlowState::Server {
                 resource,
                 issuer,
                 search,
             } => self.server(resource, issuer, search, response),
-            State::Registering(discovered) => {
+            FlowState::Registering(discovered) => {
                 let mut client = registration_response(response)?;
-                // What it was not given although it asked, it would not be given the next time either.
+                // Scopes that the registration did not grant will not be granted next time either.
+                // They count as covered, so that no login registers again because of them.
                 client.scopes = client.scopes.map(|it| it.union(&discovered.scopes));
-                self.ask_person(Agreed {
+                self.ask_user(RequestContext {
                     discovered,
                     client,
                     is_new_client: true,
                 })
             }
-            State::AskingForCode(agreed) => self.show_code(agreed, response),
-            State::Exchanging(agreed) => self.exchanged(agreed, response),
-            State::Fetching(fetching) => self.token(fetching, response),
-            State::Revoking(request) => self.revoked(&request, response),
+            FlowState::RequestingDeviceCode(context) => self.show_code(context, response),
+            FlowState::ExchangingIdToken(context) => self.exchanged(context, response),
+            FlowState::RequestingToken(attempt) => self.token(attempt, response),
+            FlowState::Revoking(request) => self.revoked(&request, response),
             other => self.out_of_order(other),
         }
     }
 
-    /// Takes the address that the browser came back to, or its query.
+    /// Takes the redirect URL of the browser, or its query.
     ///
-    /// After [`CallbackError::State`] the login goes on waiting: anybody can send a browser here.
-    pub fn redirect(&mut self, redirect: &str, now: u64) -> Result<Step, FlowError> {
+    /// After [`CallbackError::State`] the flow goes on waiting, because any web page can send a
+    /// browser to the redirect URI.
+    pub(crate) fn redirect(&mut self, redirect: &str, now: u64) -> Result<Step, FlowError> {
         self.config.now = now;
-        let agreed = match std::mem::replace(&mut self.state, State::Over) {
-            State::Waiting(agreed) => agreed,
+        let context = match std::mem::replace(&mut self.state, FlowState::Over) {
+            FlowState::AwaitingRedirect(context) => context,
             other => return self.out_of_order(other),
         };
-        match callback::accept(redirect, &self.nonces.state, &agreed.discovered.server) {
-            Ok(code) => self.fetch_token(agreed, Given::Code(code)),
+        match callback::accept(redirect, &self.nonces.state, &context.discovered.server) {
+            Ok(code) => self.fetch_token(context, GrantInput::Code(code)),
             Err(error) => {
                 if error == CallbackError::State {
-                    self.state = State::Waiting(agreed);
+                    self.state = FlowState::AwaitingRedirect(context);
                 }
                 Err(error.into())
             }
         }
     }
 
-    /// A browser that is reloaded does not end a login either.
-    pub(super) fn out_of_order(&mut self, state: State) -> Result<Step, FlowError> {
+    /// Keeps the state: a reloaded browser page must not end a login.
+    pub(super) fn out_of_order(&mut self, state: FlowState) -> Result<Step, FlowError> {
         self.state = state;
         Err(FlowError::OutOfOrder)
     }
 
-    fn resource(&mut self, mut search: Search, response: &Response) -> Result<Step, FlowError> {
+    fn resource(
+        &mut self,
+        mut search: MetadataSearch,
+        response: &Response,
+    ) -> Result<Step, FlowError> {
         search.check(response)?;
         let server = &self.config.server;
         let found = response
@@ -98,7 +104,7 @@ impl Flow {
             Some(Err(error @ MetadataError::Resource { .. })) => Err(error.into()),
             other => match search.next(other.and_then(Result::err), &self.config) {
                 Some(step) => {
-                    self.state = State::Resource(search);
+                    self.state = FlowState::Resource(search);
                     Ok(step)
                 }
                 None if search.refused.is_none() && self.config.named().is_none() => {
@@ -120,8 +126,8 @@ impl Flow {
         issuer: Issuer,
     ) -> Result<Step, FlowError> {
         self.config.check_issuer(&issuer)?;
-        let (search, step) = Search::start(issuer.candidates()?, &self.config)?;
-        self.state = State::Server {
+        let (search, step) = MetadataSearch::start(issuer.candidates()?, &self.config)?;
+        self.state = FlowState::Server {
             resource,
             issuer,
             search,
@@ -133,7 +139,7 @@ impl Flow {
         &mut self,
         resource: Option<ProtectedResource>,
         issuer: Issuer,
-        mut search: Search,
+        mut search: MetadataSearch,
         response: &Response,
     ) -> Result<Step, FlowError> {
         search.check(response)?;
@@ -145,7 +151,7 @@ impl Flow {
             other => other.and_then(Result::err),
         };
         if let Some(step) = search.next(error, &self.config) {
-            self.state = State::Server {
+            self.state = FlowState::Server {
                 resource,
                 issuer,
                 search,

@@ -1,4 +1,4 @@
-//! A login from the first refusal to the token, as a machine that says what to do next.
+//! State machine of a login, from the first refusal to the token, without I/O and clock.
 
 mod config;
 mod device;
@@ -11,7 +11,9 @@ mod step;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Config, Goal};
+pub use crate::callback::CallbackError;
+pub use crate::token_endpoint::TokenEndpointError;
+pub(crate) use config::{Config, Goal};
 pub use error::FlowError;
-pub use machine::Flow;
-pub use step::{Login, Step};
+pub(crate) use machine::Flow;
+pub(crate) use step::{GrantedTokens, Step};

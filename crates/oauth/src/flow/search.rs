@@ -5,19 +5,19 @@ use url::Url;
 use super::config::Config;
 use super::error::FlowError;
 use super::step::Step;
-use crate::exchange::{Request, Response};
+use crate::http_message::{Request, Response};
 use crate::metadata::MetadataError;
 
-/// Places that are left to look at, and what was wrong at the ones before.
+/// Search for a metadata document at several URLs.
 #[derive(Debug)]
-pub(super) struct Search {
+pub(super) struct MetadataSearch {
     current: Url,
     left: VecDeque<Url>,
     pub(super) refused: Option<MetadataError>,
 }
 
-impl Search {
-    /// Looks at the first place.
+impl MetadataSearch {
+    /// Requests the first URL.
     pub(super) fn start(candidates: Vec<Url>, config: &Config) -> Result<(Self, Step), FlowError> {
         let mut left = VecDeque::from(candidates);
         let none = || FlowError::NoMetadata(config.server.to_string());
@@ -31,7 +31,8 @@ impl Search {
         Ok((search, step))
     }
 
-    /// A bad moment is no absence: to look elsewhere could find an older way in.
+    /// Stops at a temporary error: the next URL could be an older, weaker description of the
+    /// server.
     pub(super) fn check(&self, response: &Response) -> Result<(), FlowError> {
         if response.is_transient() {
             return Err(FlowError::Unavailable {
@@ -42,7 +43,8 @@ impl Search {
         Ok(())
     }
 
-    /// Looks at the next place. Text that is no document counts as absence: many servers answer all paths with a page.
+    /// Requests the next URL. Text that is not JSON counts as absent, because many servers answer
+    /// every path with a page.
     pub(super) fn next(&mut self, error: Option<MetadataError>, config: &Config) -> Option<Step> {
         let refused = error.filter(|error| !matches!(error, MetadataError::Malformed(_)));
         self.refused = self.refused.take().or(refused);
@@ -54,7 +56,7 @@ impl Search {
         )))
     }
 
-    /// Says what was wrong, once nothing is left.
+    /// Error of the search: the first invalid document, else that there is none.
     pub(super) fn failed(self, name: &str) -> FlowError {
         match self.refused {
             Some(error) => error.into(),

@@ -1,95 +1,95 @@
-use super::search::Search;
+use super::search::MetadataSearch;
 use crate::authorize::Nonces;
-use crate::device::Pending;
+use crate::device::PendingDeviceLogin;
 use crate::dpop::{self, Proof, is_nonce};
-use crate::exchange::{Request, Response};
+use crate::http_message::{Request, Response};
 use crate::jwt::SignError;
 use crate::metadata::{AuthorizationServer, Issuer, ProtectedResource};
-use crate::registration::Client;
-use crate::token::{Grant, TokenRequest};
+use crate::registration::ClientInfo;
+use crate::token_endpoint::{GrantForm, TokenRequest};
 use crate::{Scopes, Secret};
 
-/// What a login waits for.
+/// State of a flow, named after the answer that it waits for.
 #[derive(Debug)]
-pub(super) enum State {
-    /// The server's description of itself.
-    Resource(Search),
-    /// The authorization server's.
+pub(super) enum FlowState {
+    /// Metadata of the MCP server.
+    Resource(MetadataSearch),
+    /// Metadata of the authorization server.
     Server {
         resource: Option<ProtectedResource>,
         issuer: Issuer,
-        search: Search,
+        search: MetadataSearch,
     },
-    /// An introduction.
+    /// Answer of the registration endpoint.
     Registering(Discovered),
-    /// A person who reads in a browser.
-    Waiting(Agreed),
-    /// A code to show.
-    AskingForCode(Agreed),
-    /// A person who reads the code.
-    Showing(Agreed, Box<Pending>),
-    /// Time to ask whether they consented.
-    Pausing(Agreed, Box<Pending>),
-    /// The word of the identity provider.
-    Exchanging(Agreed),
-    /// The token.
-    Fetching(Fetching),
-    /// The end of a login.
+    /// Redirect of the browser.
+    AwaitingRedirect(RequestContext),
+    /// Answer of the device authorization endpoint.
+    RequestingDeviceCode(RequestContext),
+    /// Display of the device code.
+    ShowingCode(RequestContext, Box<PendingDeviceLogin>),
+    /// Time of the next poll.
+    AwaitingPoll(RequestContext, Box<PendingDeviceLogin>),
+    /// Assertion of the identity provider.
+    ExchangingIdToken(RequestContext),
+    /// Answer of the token endpoint.
+    RequestingToken(TokenAttempt),
+    /// Answer of the revocation endpoint.
     Revoking(Request),
-    /// Nothing any more.
+    /// The flow is over.
     Over,
 }
 
-/// Who issues tokens for what.
+/// Result of the discovery.
 #[derive(Debug)]
 pub(super) struct Discovered {
     pub(super) resource: String,
     pub(super) server: AuthorizationServer,
     pub(super) scopes: Scopes,
-    pub(super) binding: Option<Binding>,
+    pub(super) binding: Option<DpopBinding>,
 }
 
-/// Who asks whom.
+/// Result of the discovery, with the client.
 #[derive(Debug)]
-pub(super) struct Agreed {
+pub(super) struct RequestContext {
     pub(super) discovered: Discovered,
-    pub(super) client: Client,
+    pub(super) client: ClientInfo,
     pub(super) is_new_client: bool,
 }
 
-/// A request for a token that is under way.
+/// Token request, with its retries.
 #[derive(Debug)]
-pub(super) struct Fetching {
-    pub(super) agreed: Agreed,
-    pub(super) given: Given,
-    /// How often it was sent again because of a nonce.
-    pub(super) repeated: u32,
+pub(super) struct TokenAttempt {
+    pub(super) context: RequestContext,
+    pub(super) input: GrantInput,
+    /// Number of retries because of a DPoP nonce.
+    pub(super) nonce_retries: u32,
 }
 
-/// What is given for a token, kept in case that it has to be given again.
+/// Grant of the token request, kept for retries.
 #[derive(Debug)]
-pub(super) enum Given {
+pub(super) enum GrantInput {
     Code(Secret),
     RefreshToken(Secret),
-    Nothing,
+    None,
     Assertion(Secret),
-    DeviceCode(Box<Pending>),
+    DeviceCode(Box<PendingDeviceLogin>),
 }
 
-/// The key that a token is to be bound to.
+/// Key that the token is to be bound to.
 #[derive(Debug)]
-pub(super) struct Binding {
+pub(super) struct DpopBinding {
     pub(super) key: dpop::Key,
-    /// Whether a token that is not bound is of no use.
+    /// Set if the server accepts bound tokens only.
     pub(super) is_required: bool,
-    /// What the authorization server wants to see in the next proof.
+    /// Nonce for the next proof.
     pub(super) nonce: Option<String>,
 }
 
 impl Discovered {
-    /// As a client that is known already.
-    pub(super) fn agreed(self, client: Client) -> Agreed {
-        Agreed {
+    /// Adds a client that is known already.
+    pub(super) fn with_client(self, client: ClientInfo) -> RequestContext {
+        RequestContext {
             discovered: self,
             client,
             is_new_client: false,
@@ -97,9 +97,13 @@ impl Discovered {
     }
 }
 
-impl Agreed {
-    /// The request for a token, with a proof if it is to be bound.
-    pub(super) fn token_request(&self, grant: Grant<'_>, now: u64) -> Result<Request, SignError> {
+impl RequestContext {
+    /// Token request, with a proof if the token is to be bound.
+    pub(super) fn token_request(
+        &self,
+        grant: GrantForm<'_>,
+        now: u64,
+    ) -> Result<Request, SignError> {
         let request = TokenRequest {
             server: &self.discovered.server,
             client: &self.client,
@@ -115,7 +119,7 @@ impl Agreed {
         Ok(request)
     }
 
-    /// Takes the nonce for the next proof out of an answer, if proofs are made.
+    /// Stores the DPoP nonce of a response; returns true if there was one.
     pub(super) fn learn(&mut self, response: &Response) -> bool {
         let nonce = response.dpop_nonce.as_ref().filter(|nonce| is_nonce(nonce));
         match (&mut self.discovered.binding, nonce) {
@@ -128,38 +132,38 @@ impl Agreed {
     }
 }
 
-impl Fetching {
-    /// What the authorization server is shown.
+impl TokenAttempt {
+    /// Secrets of the request, which the authorization server may repeat in an error.
     pub(super) fn secrets<'a>(&'a self, nonces: &'a Nonces) -> impl Iterator<Item = &'a Secret> {
-        let given = match &self.given {
-            Given::Code(secret) | Given::RefreshToken(secret) | Given::Assertion(secret) => {
-                Some(secret)
-            }
-            Given::DeviceCode(pending) => Some(&pending.device_code),
-            Given::Nothing => None,
+        let input = match &self.input {
+            GrantInput::Code(secret)
+            | GrantInput::RefreshToken(secret)
+            | GrantInput::Assertion(secret) => Some(secret),
+            GrantInput::DeviceCode(pending) => Some(&pending.device_code),
+            GrantInput::None => None,
         };
-        let client = self.agreed.client.secret.as_ref();
-        given.into_iter().chain(client).chain([&nonces.verifier])
+        let client = self.context.client.secret.as_ref();
+        input.into_iter().chain(client).chain([&nonces.verifier])
     }
 }
 
-impl Given {
-    pub(super) fn grant<'a>(&'a self, nonces: &'a Nonces, redirect_uri: &'a str) -> Grant<'a> {
+impl GrantInput {
+    pub(super) fn grant<'a>(&'a self, nonces: &'a Nonces, redirect_uri: &'a str) -> GrantForm<'a> {
         match self {
-            Self::Code(code) => Grant::AuthorizationCode {
+            Self::Code(code) => GrantForm::AuthorizationCode {
                 code,
                 verifier: &nonces.verifier,
                 redirect_uri,
             },
-            Self::RefreshToken(token) => Grant::RefreshToken(token),
-            Self::Nothing => Grant::ClientCredentials,
-            Self::Assertion(assertion) => Grant::JwtBearer(assertion),
-            Self::DeviceCode(pending) => Grant::DeviceCode(&pending.device_code),
+            Self::RefreshToken(token) => GrantForm::RefreshToken(token),
+            Self::None => GrantForm::ClientCredentials,
+            Self::Assertion(assertion) => GrantForm::JwtBearer(assertion),
+            Self::DeviceCode(pending) => GrantForm::DeviceCode(&pending.device_code),
         }
     }
 }
 
-impl Binding {
+impl DpopBinding {
     fn prove(&self, request: &Request, now: u64) -> Result<Secret, SignError> {
         let proof = Proof {
             method: "POST",

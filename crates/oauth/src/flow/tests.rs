@@ -1,4 +1,4 @@
-//! The flow against a world of documents: what it asks for, in which order, and what it refuses.
+//! The flow against a table of documents: its requests, their order and its refusals.
 
 mod device;
 mod discovery;

@@ -1,22 +1,22 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What sort of network an address belongs to.
+/// Kind of network that an address belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
     /// The internet.
     Public,
     /// This machine.
     Loopback,
-    /// A network that somebody runs for themselves, carrier-grade NAT included.
+    /// Private network, including carrier-grade NAT.
     Private,
-    /// An address that no authorization server has: link-local, multicast, metadata services of
-    /// clouds, documentation, transition mechanisms and whatever is reserved.
+    /// Address that no authorization server has: link-local, multicast, metadata services of
+    /// clouds, documentation, transition mechanisms and reserved ranges.
     Reserved,
 }
 
 impl Network {
-    /// The network of `address`, seen through the notations that carry an IPv4 address in IPv6.
+    /// Network of `address`; IPv4 addresses inside IPv6 are unwrapped.
     #[must_use]
     pub fn of(address: IpAddr) -> Self {
         match address {
@@ -37,7 +37,7 @@ impl fmt::Display for Network {
     }
 }
 
-/// The IPv4 networks that are not public, the smaller before the larger that holds it.
+/// IPv4 networks that are not public, smaller ones before those that contain them.
 const V4: &[(Ipv4Addr, u32, Network)] = &[
     // Metadata services outside of link-local: Alibaba, Azure, and Oracle within 192.0.0.0/24.
     (Ipv4Addr::new(100, 100, 100, 200), 32, Network::Reserved),
@@ -69,7 +69,7 @@ fn of_v4(address: Ipv4Addr) -> Network {
     found.map_or(Network::Public, |(_, _, network)| *network)
 }
 
-/// The IPv6 networks that are not what [`DEFAULT_V6`] says, the smaller before the larger.
+/// IPv6 networks that differ from [`DEFAULT_V6`], smaller ones before those that contain them.
 const V6: &[(Ipv6Addr, u32, Network)] = &[
     (Ipv6Addr::LOCALHOST, 128, Network::Loopback),
     // The metadata service of Amazon.
@@ -110,7 +110,7 @@ const V6: &[(Ipv6Addr, u32, Network)] = &[
         20,
         Network::Reserved,
     ),
-    // The only part of IPv6 that is given out for global use.
+    // The only part of IPv6 that is allocated for global use.
     (
         Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0),
         3,
@@ -135,7 +135,7 @@ fn of_v6(address: Ipv6Addr) -> Network {
     found.map_or(DEFAULT_V6, |(_, _, network)| *network)
 }
 
-/// Where only IPv6 is spoken, resolvers translate public IPv4 addresses like this, but no others.
+/// Networks with IPv6 only translate public IPv4 addresses like this, but no others.
 fn through_nat64(address: Ipv6Addr) -> Network {
     let [.., a, b, c, d] = address.octets();
     match of_v4(Ipv4Addr::new(a, b, c, d)) {

@@ -4,44 +4,45 @@ use url::{Host, Url};
 
 use super::network::Network;
 
-/// Decides which URLs may be fetched on behalf of one server.
+/// Rules for the URLs that are fetched on behalf of one server.
 ///
-/// The internet is always within reach, over `https`.
-/// This machine and private networks are within reach only of a server that is on them itself: a
-/// stranger cannot make us ask our neighbors.
+/// The internet is allowed over `https`. This machine and private networks are allowed only for a
+/// server that is on them itself, so that a public server cannot make us send requests to our
+/// neighbors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Guard {
     loopback: bool,
     private: bool,
 }
 
-/// Why a URL is not fetched.
+/// The URL is not fetched.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// Only `https` is fetched, and `http` inside of networks that are not public.
+#[non_exhaustive]
+pub enum GuardRefusal {
+    /// The scheme is neither `https`, nor `http` inside a network that is not public.
     #[error("refusing to fetch a URL with the scheme `{scheme}` here")]
     Scheme {
-        /// The scheme of the URL.
+        /// Scheme of the URL.
         scheme: String,
     },
-    /// The URL carries a user name or a password.
+    /// The URL contains a user name or a password.
     #[error("refusing to fetch a URL with credentials in it")]
     Credentials,
-    /// The URL names no host.
+    /// The URL has no host.
     #[error("refusing to fetch a URL without a host")]
     NoHost,
-    /// The host is on a network that this server may not send us to.
+    /// The host is on a network that this server may not name.
     #[error("refusing to connect to `{host}`: its address is {network}")]
     Network {
-        /// The host, or the address it resolved to.
+        /// Host, or the address that it resolved to.
         host: String,
-        /// The network it is on.
+        /// Network of the host.
         network: Network,
     },
 }
 
 impl Guard {
-    /// Lets nothing but the internet be reached.
+    /// Allows the internet only.
     #[must_use]
     pub const fn public() -> Self {
         Self {
@@ -50,16 +51,16 @@ impl Guard {
         }
     }
 
-    /// Lets the network of a server be reached, which answered at `address`, as well as the internet.
+    /// Allows the internet and the network of a server that answered at `address`.
     ///
-    /// The address is that of the connection on which the server asked for a login; one that its
-    /// name resolves to at another time proves nothing.
+    /// The address must be that of the refused connection. A later lookup of its name proves
+    /// nothing, because the server's owner controls the answer.
     #[must_use]
-    pub fn for_server_at(address: IpAddr) -> Self {
+    pub(crate) fn for_server_at(address: IpAddr) -> Self {
         Self::public().allow(Network::of(address))
     }
 
-    /// Lets `network` be reached too; reserved addresses never are.
+    /// Allows `network` too. Reserved addresses are never allowed.
     #[must_use]
     pub const fn allow(mut self, network: Network) -> Self {
         match network {
@@ -70,18 +71,18 @@ impl Guard {
         self
     }
 
-    /// Checks all that can be known before the host of `url` is resolved.
+    /// Checks the URL before its host is resolved.
     ///
     /// # Errors
-    /// Says why the URL must not be fetched.
-    pub fn check_url(&self, url: &Url) -> Result<(), Refusal> {
+    /// The URL must not be fetched.
+    pub(crate) fn check_url(&self, url: &Url) -> Result<(), GuardRefusal> {
         if !matches!(url.scheme(), "https" | "http") {
             return Err(scheme(url));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(Refusal::Credentials);
+            return Err(GuardRefusal::Credentials);
         }
-        match url.host().ok_or(Refusal::NoHost)? {
+        match url.host().ok_or(GuardRefusal::NoHost)? {
             Host::Ipv4(address) => self.check_address(url, address.into()),
             Host::Ipv6(address) => self.check_address(url, address.into()),
             Host::Domain(name) if is_localhost(name) => self.check_network(name, Network::Loopback),
@@ -95,8 +96,8 @@ impl Guard {
     /// Checks an address that the host of `url` resolved to, right before connecting to it.
     ///
     /// # Errors
-    /// Says why the address must not be connected to.
-    pub fn check_address(&self, url: &Url, address: IpAddr) -> Result<(), Refusal> {
+    /// The address must not be connected to.
+    pub(crate) fn check_address(&self, url: &Url, address: IpAddr) -> Result<(), GuardRefusal> {
         let network = Network::of(address);
         self.check_network(&address.to_string(), network)?;
         if url.scheme() != "https" && network == Network::Public {
@@ -105,7 +106,7 @@ impl Guard {
         Ok(())
     }
 
-    fn check_network(&self, host: &str, network: Network) -> Result<(), Refusal> {
+    fn check_network(&self, host: &str, network: Network) -> Result<(), GuardRefusal> {
         let allowed = match network {
             Network::Public => true,
             Network::Loopback => self.loopback,
@@ -115,20 +116,20 @@ impl Guard {
         if allowed {
             return Ok(());
         }
-        Err(Refusal::Network {
+        Err(GuardRefusal::Network {
             host: host.to_owned(),
             network,
         })
     }
 }
 
-fn scheme(url: &Url) -> Refusal {
-    Refusal::Scheme {
+fn scheme(url: &Url) -> GuardRefusal {
+    GuardRefusal::Scheme {
         scheme: url.scheme().to_owned(),
     }
 }
 
-/// Whether a name is, by RFC 6761, always this machine.
+/// Returns true for names that always are this machine (RFC 6761).
 fn is_localhost(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
     name == "localhost" || name.ends_with(".localhost")
@@ -138,7 +139,7 @@ fn is_localhost(name: &str) -> bool {
 mod tests {
     use url::Url;
 
-    use super::{Guard, Network, Refusal};
+    use super::{Guard, GuardRefusal, Network};
 
     fn url(text: &str) -> Url {
         Url::parse(text).expect("a URL")
@@ -149,10 +150,10 @@ mod tests {
         for text in urls.split_whitespace() {
             let found = match guard.check_url(&url(text)) {
                 Ok(()) => "ok".to_owned(),
-                Err(Refusal::Scheme { .. }) => "scheme".to_owned(),
-                Err(Refusal::Credentials) => "credentials".to_owned(),
-                Err(Refusal::NoHost) => "no host".to_owned(),
-                Err(Refusal::Network { network, .. }) => network.to_string(),
+                Err(GuardRefusal::Scheme { .. }) => "scheme".to_owned(),
+                Err(GuardRefusal::Credentials) => "credentials".to_owned(),
+                Err(GuardRefusal::NoHost) => "no host".to_owned(),
+                Err(GuardRefusal::Network { network, .. }) => network.to_string(),
             };
             assert_eq!((text, found.as_str()), (text, expect));
         }
@@ -248,7 +249,7 @@ mod tests {
             let host = address.to_owned();
             assert_eq!(
                 check(PUBLIC, address),
-                Err(Refusal::Network { host, network })
+                Err(GuardRefusal::Network { host, network })
             );
         }
     }
@@ -260,7 +261,7 @@ mod tests {
         let check = |address: &str| PRIVATE.check_address(&name, address.parse().expect("address"));
         assert_eq!(check("10.0.0.1"), Ok(()));
         let scheme = "http".to_owned();
-        assert_eq!(check("8.8.8.8"), Err(Refusal::Scheme { scheme }));
+        assert_eq!(check("8.8.8.8"), Err(GuardRefusal::Scheme { scheme }));
     }
 
     #[test]

@@ -13,9 +13,9 @@ use rustls_pki_types::pem::PemObject;
 use super::sign::SignError;
 use crate::Secret;
 
-/// A private key and how it signs.
+/// Private key with its algorithm.
 ///
-/// Copies are cheap, and `Debug` shows no part of the key.
+/// Clones are cheap, and `Debug` shows no part of the key.
 #[derive(Clone)]
 pub struct SigningKey {
     algorithm: Algorithm,
@@ -23,8 +23,9 @@ pub struct SigningKey {
     pair: Arc<Pair>,
 }
 
-/// How a signature is made (RFC 7518, section 3.1; RFC 8037).
+/// Signature algorithm (RFC 7518, section 3.1; RFC 8037).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Algorithm {
     /// ECDSA on P-256 with SHA-256.
     Es256,
@@ -38,22 +39,23 @@ pub enum Algorithm {
     EdDsa,
 }
 
-/// Says why a private key cannot be used.
+/// The private key cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum KeyError {
-    /// There is none in the text.
-    #[error("the text holds no private key in PEM")]
+    /// The text contains no key.
+    #[error("the text contains no private key in PEM format")]
     Pem,
-    /// It is of another kind, or damaged.
+    /// The key is of an unsupported kind, or damaged.
     #[error(
-        "the private key is none that we can sign with: PKCS #8 with P-256, P-384, Ed25519 or RSA of at least 2048 bits"
+        "the private key is not supported: it must be PKCS #8 with P-256, P-384, Ed25519 or RSA of at least 2048 bits"
     )]
     Unusable,
-    /// It is good, but not for the signature that was asked for.
+    /// The key does not fit the algorithm.
     #[error("the private key cannot sign with {0}")]
     Algorithm(Algorithm),
-    /// A new key needs randomness that the system does not have.
-    #[error("the system gave no randomness for a key")]
+    /// The system has no random numbers.
+    #[error("the system has no random numbers for a key")]
     Randomness,
 }
 
@@ -64,9 +66,9 @@ enum Pair {
 }
 
 impl SigningKey {
-    /// Reads a key in PEM, to sign with `algorithm`, else with the one that goes with its kind.
+    /// Reads a PEM key, to sign with `algorithm`, else with the default of its kind.
     ///
-    /// RSA keys sign with [`Algorithm::Rs256`] unless they are told otherwise.
+    /// RSA keys sign with [`Algorithm::Rs256`] by default.
     pub fn from_pem(pem: &Secret, algorithm: Option<Algorithm>) -> Result<Self, KeyError> {
         let der = PrivateKeyDer::from_pem_slice(pem.expose().as_bytes());
         match der.map_err(|_| KeyError::Pem)? {
@@ -80,7 +82,7 @@ impl SigningKey {
         }
     }
 
-    /// Reads a key in DER.
+    /// Reads a DER key.
     pub(crate) fn from_pkcs8(der: &[u8], algorithm: Option<Algorithm>) -> Result<Self, KeyError> {
         let (pair, own) = Pair::from_pkcs8(der).ok_or(KeyError::Unusable)?;
         Self::new(pair, own, algorithm)
@@ -100,24 +102,24 @@ impl SigningKey {
         })
     }
 
-    /// The same key, known to those who verify by `id`.
+    /// Sets the key id (`kid`).
     #[must_use]
     pub fn with_id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
     }
 
-    /// How it signs.
+    /// Signature algorithm.
     pub fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
 
-    /// How those who verify know it.
+    /// Key id (`kid`).
     pub fn id(&self) -> Option<&str> {
         self.id.as_deref()
     }
 
-    /// The public half, in the encoding that goes with the kind of the key.
+    /// Public key, in the encoding of its kind.
     pub(crate) fn public(&self) -> &[u8] {
         match &*self.pair {
             Pair::Ecdsa(pair) => pair.public_key().as_ref(),
@@ -126,7 +128,7 @@ impl SigningKey {
         }
     }
 
-    /// Signs `message`; the randomness that most signatures need comes from the system.
+    /// Signs `message`, with random numbers of the system where the algorithm needs them.
     pub(super) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, SignError> {
         let random = SystemRandom::new();
         match &*self.pair {
@@ -150,7 +152,7 @@ impl SigningKey {
 }
 
 impl Pair {
-    /// The document names its kind itself; the readers refuse what is not theirs.
+    /// The document names its kind, so each reader is tried and refuses the others.
     fn from_pkcs8(der: &[u8]) -> Option<(Self, Algorithm)> {
         let ecdsa = |kind: &'static EcdsaSigningAlgorithm| {
             let pair = EcdsaKeyPair::from_pkcs8(kind, der, &SystemRandom::new());
@@ -162,7 +164,7 @@ impl Pair {
         if let Some(pair) = ecdsa(&ECDSA_P384_SHA384_FIXED_SIGNING) {
             return Some((pair, Algorithm::Es384));
         }
-        // Most tools leave the public half out, and it follows from the private one.
+        // Most tools leave the public half out. It follows from the private one.
         if let Ok(pair) = Ed25519KeyPair::from_pkcs8_maybe_unchecked(der) {
             return Some((Self::Ed25519(pair), Algorithm::EdDsa));
         }
@@ -172,7 +174,7 @@ impl Pair {
 }
 
 impl Algorithm {
-    /// Its name in headers and metadata.
+    /// Name in headers and metadata.
     pub fn name(self) -> &'static str {
         match self {
             Self::Es256 => "ES256",
@@ -183,7 +185,7 @@ impl Algorithm {
         }
     }
 
-    /// The algorithm of that name, if it is one of ours.
+    /// Algorithm of that name, if it is supported.
     pub fn parse(name: &str) -> Option<Self> {
         let all = [
             Self::Es256,
@@ -202,7 +204,7 @@ impl fmt::Display for Algorithm {
     }
 }
 
-/// Whoever has the same public half has the same private one.
+/// Keys with the same public half have the same private one.
 impl PartialEq for SigningKey {
     fn eq(&self, other: &Self) -> bool {
         self.algorithm == other.algorithm && self.id == other.id && self.public() == other.public()

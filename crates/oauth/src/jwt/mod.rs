@@ -1,4 +1,4 @@
-//! Signed JSON Web Tokens (RFC 7515, RFC 7519): the ones that we make.
+//! Signing of JSON Web Tokens (RFC 7515, RFC 7519).
 
 mod key;
 mod sign;

@@ -5,12 +5,12 @@ use serde::Serialize;
 use super::key::SigningKey;
 use crate::Secret;
 
-/// Says that nothing was signed, which happens to a good key only on a system without randomness.
+/// Signing failed. With a valid key this happens only without random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the system gave no randomness for a signature")]
+#[error("the system has no random numbers for a signature")]
 pub struct SignError;
 
-/// Signs `claims` into a token, in its compact form.
+/// Signs `claims`, in the compact form.
 pub(crate) fn sign(
     header: &impl Serialize,
     claims: &impl Serialize,
@@ -21,7 +21,7 @@ pub(crate) fn sign(
     Ok(Secret::new(format!("{message}.{signature}")))
 }
 
-/// An id that no other token has.
+/// Unique token id.
 pub(crate) fn unique_id() -> Result<String, SignError> {
     let mut id = [0; 16];
     getrandom::fill(&mut id).map_err(|_| SignError)?;

@@ -1,4 +1,4 @@
-//! Keys of every kind, and whether others can read what they sign.
+//! Keys of every kind, and signatures that other implementations verify.
 
 mod keys;
 pub(crate) mod tokens;

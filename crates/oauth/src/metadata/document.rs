@@ -4,58 +4,58 @@ use url::Url;
 use crate::endpoint::{self, EndpointError};
 use crate::provider::shown;
 
-/// Says why a metadata document is not used.
+/// The metadata document is not used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum MetadataError {
-    /// It is not the JSON object that it should be.
+    /// The document is not a JSON object of the expected shape.
     #[error("the metadata is malformed")]
     Malformed(#[source] serde_json::Error),
-    /// It describes another server than the one that was contacted.
+    /// The document describes another server.
     #[error("the metadata is for {}, not for {server}", shown(resource))]
     Resource {
-        /// What the document describes.
+        /// Resource that the document names.
         resource: String,
-        /// What was contacted.
+        /// Server that was contacted.
         server: Url,
     },
-    /// It names nobody who could issue a token.
+    /// The document names no authorization server.
     #[error("the metadata names no authorization server")]
     NoAuthorizationServer,
-    /// It is that of another issuer.
+    /// The document belongs to another issuer.
     #[error("the metadata is of the issuer {}, not of {expected}", shown(found))]
     Issuer {
-        /// The issuer that the document names.
+        /// Issuer that the document names.
         found: String,
-        /// The issuer that was asked for.
+        /// Issuer that was expected.
         expected: String,
     },
-    /// It names an address that is not used.
+    /// The document names a URL that is not used.
     #[error("{name} {:?} is not used: {reason}", shown(url))]
     Endpoint {
-        /// The member of the document or of the challenge.
+        /// Member of the document or of the challenge.
         name: &'static str,
-        /// The address.
+        /// URL.
         url: String,
-        /// What is wrong with it.
+        /// Reason for the refusal.
         reason: EndpointError,
     },
-    /// A login needs an endpoint that it does not name.
+    /// The document lacks an endpoint that the login needs.
     #[error("the metadata has no {0}")]
     NoEndpoint(&'static str),
-    /// It does not say that codes are bound to whoever asked for them.
+    /// The authorization server does not support PKCE, so that a code could be stolen.
     #[error("the authorization server {issuer} does not say that it supports PKCE with S256")]
     NoPkce {
-        /// Who does not say so.
+        /// Issuer without PKCE.
         issuer: String,
     },
 }
 
-/// Reads a document.
 pub(super) fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, MetadataError> {
     serde_json::from_slice(body).map_err(MetadataError::Malformed)
 }
 
-/// Parses the address that a member names.
+/// Parses the URL of a member.
 pub(super) fn endpoint(name: &'static str, url: &str) -> Result<Url, MetadataError> {
     endpoint::parse(url).map_err(|reason| MetadataError::Endpoint {
         name,
@@ -64,7 +64,7 @@ pub(super) fn endpoint(name: &'static str, url: &str) -> Result<Url, MetadataErr
     })
 }
 
-/// The address of a well-known document: the name goes between the host and the path.
+/// Well-known URL: the name goes between the host and the path.
 pub(super) fn well_known(base: &Url, name: &str, path: &str) -> Url {
     let mut url = base.clone();
     url.set_fragment(None);

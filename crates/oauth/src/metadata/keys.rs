@@ -1,4 +1,4 @@
-//! Where an issuer publishes its keys.
+//! URL of an issuer's keys.
 
 use serde::Deserialize;
 use url::Url;
@@ -6,7 +6,7 @@ use url::Url;
 use super::document::{MetadataError, endpoint, read};
 use super::server::Issuer;
 
-/// Reads where the keys of `issuer` are, out of a document that must be its own.
+/// Reads `jwks_uri` from the metadata of `issuer`.
 pub(crate) fn jwks_uri(body: &[u8], issuer: &Issuer) -> Result<Url, MetadataError> {
     let document: Document = read(body)?;
     if !issuer.is(&document.issuer) {

@@ -1,4 +1,5 @@
-//! What servers say about themselves: where a document may be, what is in it, and whether to believe it.
+//! Metadata documents of servers and authorization servers: their URLs, their content and their
+//! validation.
 
 mod document;
 mod keys;
@@ -8,5 +9,5 @@ mod server;
 pub(crate) use keys::jwks_uri;
 
 pub use document::MetadataError;
-pub use resource::ProtectedResource;
-pub use server::{AuthorizationServer, Issuer};
+pub(crate) use resource::ProtectedResource;
+pub(crate) use server::{AuthorizationServer, Issuer};

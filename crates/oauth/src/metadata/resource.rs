@@ -8,22 +8,22 @@ use crate::Scopes;
 
 const WELL_KNOWN: &str = "oauth-protected-resource";
 
-/// How an MCP server describes itself to whoever needs a token for it.
+/// Metadata of an MCP server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProtectedResource {
-    /// The name of the server in requests for tokens, byte for byte as the server wrote it.
+pub(crate) struct ProtectedResource {
+    /// Resource name for token requests, byte for byte as the server wrote it.
     pub resource: String,
-    /// The issuers of its tokens; at least one.
+    /// Issuers of its tokens; at least one.
     pub authorization_servers: Vec<String>,
-    /// The scopes to ask for if a challenge names none.
+    /// Scopes to request if a challenge names none.
     pub scopes_supported: Scopes,
-    /// Whether a token alone does not open the server: each request has to prove that the token is ours.
+    /// Set if the server accepts DPoP-bound tokens only.
     pub dpop_bound_access_tokens_required: bool,
 }
 
 impl ProtectedResource {
-    /// Lists where the document of `server` may be: where the challenge says, below the path, at the root.
-    pub fn candidates(server: &Url, named: Option<&str>) -> Result<Vec<Url>, MetadataError> {
+    /// URLs of the document: that of the challenge, else below the path, else at the root.
+    pub(crate) fn candidates(server: &Url, named: Option<&str>) -> Result<Vec<Url>, MetadataError> {
         let mut candidates = Vec::new();
         if let Some(named) = named {
             candidates.push(own_or_endpoint(server, named)?);
@@ -39,11 +39,11 @@ impl ProtectedResource {
         Ok(candidates)
     }
 
-    /// Reads the document and refuses it unless it is for `server`.
+    /// Reads the document, and refuses it unless it is for `server`.
     ///
-    /// It is if the resource is the server's address or a parent of it: a document at the root describes all that is
-    /// below, and no other origin can have put it there.
-    pub fn parse(body: &[u8], server: &Url) -> Result<Self, MetadataError> {
+    /// The resource may be the server's URL or a parent of it: a document at the root describes
+    /// everything below, and no other origin can have put it there.
+    pub(crate) fn parse(body: &[u8], server: &Url) -> Result<Self, MetadataError> {
         let document: Document = read(body)?;
         if !covers(&document.resource, server) {
             return Err(MetadataError::Resource {
@@ -65,8 +65,8 @@ impl ProtectedResource {
         })
     }
 
-    /// The name in requests for tokens of a server that does not describe itself.
-    pub fn canonical(server: &Url) -> String {
+    /// Resource name of a server without metadata.
+    pub(crate) fn canonical(server: &Url) -> String {
         let mut url = server.clone();
         url.set_fragment(None);
         let is_root = url.path() == "/" && url.query().is_none();
@@ -86,7 +86,8 @@ struct Document {
     dpop_bound_access_tokens_required: Option<bool>,
 }
 
-/// A server on plain http in a private network may at least point to itself.
+/// Accepts the own origin even over plain http: a server in a private network may at least name
+/// itself.
 fn own_or_endpoint(server: &Url, named: &str) -> Result<Url, MetadataError> {
     match Url::parse(named) {
         Ok(url) if url.origin() == server.origin() && url.username().is_empty() => Ok(url),
@@ -268,7 +269,7 @@ mod tests {
         let found = ProtectedResource::parse(body, &url("https://a.example/mcp"));
         assert_eq!(found.unwrap(), expected);
 
-        // Some servers write what they do not have.
+        // Some servers send empty members.
         let body = br#"{"resource":"https://a.example","authorization_servers":["b"],
             "scopes_supported":null,"dpop_bound_access_tokens_required":null}"#;
         let found = ProtectedResource::parse(body, &url("https://a.example/mcp"));

@@ -6,49 +6,43 @@ use url::Url;
 use super::document::{MetadataError, endpoint as required, read, well_known};
 use crate::{Scopes, endpoint};
 
-/// Who issues the tokens for a server, as far as the server says.
+/// Issuer that a server names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Issuer {
-    /// The issuer that the server's metadata names, byte for byte.
+pub(crate) enum Issuer {
+    /// Issuer of the server's metadata, byte for byte.
     Named(String),
-    /// The origin of a server that has no metadata: the oldest revision with logins made it its own issuer.
+    /// Origin of a server without metadata: in the oldest revision with logins, a server was its
+    /// own issuer.
     Origin(Url),
 }
 
-/// An authorization server that was found to be the one that was asked for.
+/// Validated metadata of an authorization server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AuthorizationServer {
-    /// Its name, under which credentials are kept.
+pub(crate) struct AuthorizationServer {
+    /// Issuer, the key under which credentials are stored.
     pub issuer: String,
-    /// Where a person grants access.
     pub authorization_endpoint: Option<Url>,
-    /// Where tokens come from.
     pub token_endpoint: Url,
-    /// Where a client introduces itself.
     pub registration_endpoint: Option<Url>,
-    /// Where a machine without a browser asks for a code to show.
     pub device_authorization_endpoint: Option<Url>,
-    /// Where tokens are given back.
     pub revocation_endpoint: Option<Url>,
-    /// The scopes that it knows, if it says so.
     pub scopes_supported: Scopes,
-    /// The grants that it accepts, if it says so.
+    /// Supported grants, if they are listed.
     pub grant_types_supported: Option<Vec<String>>,
-    /// How a client may prove itself, if it says so.
+    /// Supported client authentication methods, if they are listed.
     pub token_endpoint_auth_methods_supported: Option<Vec<String>>,
-    /// How a code is bound to whoever asked for it, if it says so.
+    /// Supported PKCE methods, if they are listed.
     pub code_challenge_methods_supported: Option<Vec<String>>,
-    /// The signatures by which it binds tokens to keys, if it does.
+    /// Algorithms of DPoP proofs, if DPoP is supported.
     pub dpop_signing_alg_values_supported: Option<Vec<String>>,
-    /// Whether an address can be the id of a client.
     pub client_id_metadata_document_supported: bool,
-    /// Whether it puts its name into every redirect.
+    /// Set if every redirect contains `iss`.
     pub authorization_response_iss_parameter_supported: bool,
 }
 
 impl Issuer {
-    /// The issuer of a server that has no metadata: its address without the path.
-    pub fn origin(server: &Url) -> Self {
+    /// Issuer of a server without metadata: its origin.
+    pub(crate) fn origin(server: &Url) -> Self {
         let mut origin = server.clone();
         origin.set_path("/");
         origin.set_query(None);
@@ -56,8 +50,8 @@ impl Issuer {
         Self::Origin(origin)
     }
 
-    /// Lists where the metadata may be, in the order of the specification.
-    pub fn candidates(&self) -> Result<Vec<Url>, MetadataError> {
+    /// URLs of the metadata, in the order of the specification.
+    pub(crate) fn candidates(&self) -> Result<Vec<Url>, MetadataError> {
         let base = match self {
             Self::Named(issuer) => required("authorization_servers", issuer)?,
             Self::Origin(origin) => origin.clone(),
@@ -75,15 +69,16 @@ impl Issuer {
         Ok(candidates)
     }
 
-    /// How the issuer is written where nobody wrote it.
-    pub fn name(&self) -> &str {
+    /// Issuer as text.
+    pub(crate) fn name(&self) -> &str {
         match self {
             Self::Named(issuer) => issuer,
             Self::Origin(origin) => origin.as_str().trim_end_matches('/'),
         }
     }
 
-    /// Compares byte for byte; only an origin, which nobody wrote, may end with a slash or without.
+    /// Compares byte for byte. Only an origin, which no server wrote itself, may differ by a final
+    /// slash.
     pub(crate) fn is(&self, found: &str) -> bool {
         match self {
             Self::Named(issuer) => issuer == found,
@@ -93,8 +88,8 @@ impl Issuer {
 }
 
 impl AuthorizationServer {
-    /// Reads a document and refuses it unless it is that of `issuer`.
-    pub fn parse(body: &[u8], issuer: &Issuer) -> Result<Self, MetadataError> {
+    /// Reads the document, and refuses it unless it belongs to `issuer`.
+    pub(crate) fn parse(body: &[u8], issuer: &Issuer) -> Result<Self, MetadataError> {
         let document: Document = read(body)?;
         if !issuer.is(&document.issuer) {
             return Err(MetadataError::Issuer {
@@ -134,8 +129,8 @@ impl AuthorizationServer {
         })
     }
 
-    /// What the oldest revision with logins assumes of a server without any metadata.
-    pub fn assumed(server: &Url) -> Self {
+    /// Endpoints that the oldest revision with logins assumes for a server without metadata.
+    pub(crate) fn assumed(server: &Url) -> Self {
         let issuer = Issuer::origin(server);
         let at = |path| {
             let mut url = server.clone();
@@ -161,8 +156,8 @@ impl AuthorizationServer {
         }
     }
 
-    /// Where a person grants access, unless codes could be stolen on the way.
-    pub fn authorization_endpoint(&self) -> Result<&Url, MetadataError> {
+    /// Authorization page. Refuses a server without PKCE, because its codes could be stolen.
+    pub(crate) fn authorization_endpoint(&self) -> Result<&Url, MetadataError> {
         let methods = self.code_challenge_methods_supported.iter().flatten();
         if !methods.into_iter().any(|method| method == "S256") {
             return Err(MetadataError::NoPkce {
@@ -173,20 +168,20 @@ impl AuthorizationServer {
         endpoint.ok_or(MetadataError::NoEndpoint("authorization_endpoint"))
     }
 
-    /// Where a machine without a browser asks for a code to show.
-    pub fn device_authorization_endpoint(&self) -> Result<&Url, MetadataError> {
+    pub(crate) fn device_authorization_endpoint(&self) -> Result<&Url, MetadataError> {
         let endpoint = self.device_authorization_endpoint.as_ref();
         endpoint.ok_or(MetadataError::NoEndpoint("device_authorization_endpoint"))
     }
 }
 
-/// Most logins do without it, so an address that is not used is as good as none.
+/// Ignores an invalid URL of an endpoint that most logins do not need.
 fn dispensable(url: Option<String>) -> Option<Url> {
     endpoint::parse(&url?).ok()
 }
 
 impl Issuer {
-    /// The oldest revision with logins demanded PKCE of every server and did not make it say so.
+    /// PKCE methods. The oldest revision with logins required PKCE of every server, but not to list
+    /// it.
     fn promised_methods(&self) -> Option<Vec<String>> {
         matches!(self, Self::Origin(_)).then(|| vec!["S256".to_owned()])
     }

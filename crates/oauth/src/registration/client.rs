@@ -2,63 +2,72 @@ use std::collections::BTreeMap;
 
 use crate::jwt::SigningKey;
 use crate::metadata::AuthorizationServer;
+use crate::unix_seconds::seconds;
 use crate::{Scopes, Secret};
 
-/// A client as one authorization server knows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Client {
-    /// Its id, which is no secret.
+/// OAuth client as one authorization server knows it: its id, its credentials and its registration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClientInfo {
+    /// Public id (`client_id`).
     pub id: String,
-    /// Its secret, if it has one.
+    /// Client secret; absent for a public client.
     pub secret: Option<Secret>,
-    /// Its private key, if it has one.
+    /// Private key for `private_key_jwt`. The store never holds it: the user names its file.
     pub key: Option<SigningKey>,
-    /// How it proves itself, if that was agreed.
+    /// Authentication method at the token endpoint, if the registration fixed one.
     pub auth_method: Option<AuthMethod>,
-    /// When the secret ends, in seconds of Unix time; it may never.
-    pub secret_expires_at: Option<u64>,
-    /// The scopes that it may ask for, if they are limited.
+    /// Time of the registration, in Unix seconds.
+    pub issued_at: Option<f64>,
+    /// Expiry of the secret, in Unix seconds; absent or zero means never (RFC 7591).
+    pub secret_expires_at: Option<f64>,
+    /// Registered redirect URI, if it is not the default one.
+    pub redirect_uri: Option<String>,
+    /// Scopes that the client may request, if its registration limits them.
     pub scopes: Option<Scopes>,
 }
 
-/// How a client proves itself at the token endpoint.
+/// Client authentication method at the token endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum AuthMethod {
-    /// It cannot keep a secret: it only says who it is.
+    /// None: a public client, which only names its id.
     None,
-    /// By HTTP basic authentication.
+    /// HTTP basic authentication.
     ClientSecretBasic,
-    /// By a field of the form.
+    /// Secret as a field of the form.
     ClientSecretPost,
-    /// By a token that it signs with its private key (RFC 7523).
+    /// Assertion that is signed with the private key (RFC 7523).
     PrivateKeyJwt,
 }
 
-/// The clients that were registered on the spot, each known to one issuer alone.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Registrations(BTreeMap<String, Client>);
+/// Dynamically registered clients, by the issuer that registered them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Registrations(BTreeMap<String, ClientInfo>);
 
-impl Client {
-    /// A client without a secret.
+impl ClientInfo {
+    /// Public client.
     pub fn public(id: impl Into<String>) -> Self {
         Self {
             id: id.into(),
             secret: None,
             key: None,
             auth_method: None,
+            issued_at: None,
             secret_expires_at: None,
+            redirect_uri: None,
             scopes: None,
         }
     }
 
-    /// How to prove this client to `server`: as agreed, else as the server can, else as every server must.
-    pub fn auth_method(&self, server: &AuthorizationServer) -> AuthMethod {
+    /// Authentication method at `server`: the registered one, else one that the server supports,
+    /// else the one that every server must support.
+    pub(crate) fn auth_method(&self, server: &AuthorizationServer) -> AuthMethod {
         self.auth_method_among(server.token_endpoint_auth_methods_supported.as_deref())
     }
 
-    /// How to prove this client to a server that supports those methods, if it says which.
+    /// Authentication method among the `supported` ones, if the server names them.
     pub(crate) fn auth_method_among(&self, supported: Option<&[String]>) -> AuthMethod {
-        // In the order in which they are preferred.
+        // In order of preference.
         let mut able = Vec::new();
         if self.key.is_some() {
             able.push(AuthMethod::PrivateKeyJwt);
@@ -75,15 +84,22 @@ impl Client {
         chosen.copied().unwrap_or(AuthMethod::None)
     }
 
-    /// Whether it can prove itself at all.
+    /// Returns true if the secret has expired at `now`, in Unix seconds.
+    #[must_use]
+    pub(crate) fn has_expired(&self, now: f64) -> bool {
+        self.secret_expires_at
+            .is_some_and(|end| end > 0.0 && end <= now)
+    }
+
+    /// Returns true if the client has a secret or a key.
     pub(crate) fn is_confidential(&self) -> bool {
         self.secret.is_some() || self.key.is_some()
     }
 }
 
 impl AuthMethod {
-    /// Its name in metadata.
-    pub fn name(self) -> &'static str {
+    /// Name in metadata.
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::None => "none",
             Self::ClientSecretBasic => "client_secret_basic",
@@ -92,8 +108,8 @@ impl AuthMethod {
         }
     }
 
-    /// The method of that name, if it is one of ours.
-    pub fn parse(name: &str) -> Option<Self> {
+    /// Method of that name, if it is supported.
+    pub(crate) fn parse(name: &str) -> Option<Self> {
         let methods = [
             Self::None,
             Self::ClientSecretBasic,
@@ -109,21 +125,21 @@ impl AuthMethod {
 }
 
 impl Registrations {
-    /// Remembers `client` as the one that `issuer` knows.
-    pub fn insert(&mut self, issuer: impl Into<String>, client: Client) {
+    /// Adds the client that `issuer` registered.
+    pub(crate) fn insert(&mut self, issuer: impl Into<String>, client: ClientInfo) {
         self.0.insert(issuer.into(), client);
     }
 
-    /// The client that `issuer` knows, unless its secret has ended.
-    pub fn usable(&self, issuer: &str, now: u64) -> Option<&Client> {
+    /// Client that `issuer` registered, unless its secret has expired.
+    pub(crate) fn usable(&self, issuer: &str, now: u64) -> Option<&ClientInfo> {
         let client = self.0.get(issuer)?;
-        let ended = client.secret_expires_at.is_some_and(|end| end <= now);
-        (!ended).then_some(client)
+        (!client.has_expired(seconds(now))).then_some(client)
     }
 
-    /// Those of the clients that may ask for `scopes`.
+    /// Clients that may request `scopes`.
     pub(super) fn covering(&self, scopes: &Scopes) -> Self {
-        let covers = |client: &Client| client.scopes.as_ref().is_none_or(|it| it.include(scopes));
+        let covers =
+            |client: &ClientInfo| client.scopes.as_ref().is_none_or(|it| it.include(scopes));
         let clients = self.0.iter().filter(|(_, client)| covers(client));
         Self(
             clients
@@ -132,7 +148,7 @@ impl Registrations {
         )
     }
 
-    /// Whether `issuer` knows us.
+    /// Returns true if `issuer` has registered a client.
     pub(crate) fn knows(&self, issuer: &str) -> bool {
         self.0.contains_key(issuer)
     }
@@ -142,7 +158,7 @@ impl Registrations {
 mod tests {
     use url::Url;
 
-    use super::{AuthMethod, Client, Registrations};
+    use super::{AuthMethod, ClientInfo, Registrations};
     use crate::jwt::SigningKey;
     use crate::jwt::test_tokens::p256;
     use crate::metadata::AuthorizationServer;
@@ -151,7 +167,7 @@ mod tests {
     #[test]
     fn a_client_proves_itself_as_agreed_or_as_the_server_can() {
         use AuthMethod::{ClientSecretBasic as Basic, ClientSecretPost as Post, None as Public};
-        // Has a secret, what was agreed, what the server lists, the method.
+        // Secret, registered method, methods of the server, result.
         let cases = [
             (false, None, None, Public),
             (false, Some(Basic), Some("client_secret_basic"), Public),
@@ -171,10 +187,10 @@ mod tests {
         ];
         let origin: Url = "https://as.example".parse().unwrap();
         for (has_secret, agreed, listed, expected) in cases {
-            let client = Client {
+            let client = ClientInfo {
                 secret: has_secret.then(|| Secret::new("x")),
                 auth_method: agreed,
-                ..Client::public("id")
+                ..ClientInfo::public("id")
             };
             let listed = listed.map(|list| list.split(' ').map(str::to_owned).collect());
             let server = AuthorizationServer {
@@ -192,7 +208,7 @@ mod tests {
     #[test]
     fn a_key_is_preferred_to_a_secret() {
         use AuthMethod::{ClientSecretPost as Post, None as Public, PrivateKeyJwt as Jwt};
-        // Has a secret, what was agreed, what the server lists, the method.
+        // Secret, registered method, methods of the server, result.
         let cases = [
             (false, None, None, Jwt),
             (false, None, Some("client_secret_basic"), Jwt),
@@ -205,11 +221,11 @@ mod tests {
         ];
         let key = SigningKey::from_pem(&p256(), None).unwrap();
         for (has_secret, agreed, listed, expected) in cases {
-            let client = Client {
+            let client = ClientInfo {
                 secret: has_secret.then(|| Secret::new("x")),
                 key: Some(key.clone()),
                 auth_method: agreed,
-                ..Client::public("id")
+                ..ClientInfo::public("id")
             };
             let listed: Option<Vec<String>> =
                 listed.map(|list| list.split(' ').map(str::to_owned).collect());
@@ -220,9 +236,9 @@ mod tests {
 
     #[test]
     fn a_registration_is_for_one_issuer_and_ends_with_its_secret() {
-        let client = Client {
-            secret_expires_at: Some(10),
-            ..Client::public("id")
+        let client = ClientInfo {
+            secret_expires_at: Some(10.0),
+            ..ClientInfo::public("id")
         };
         let mut registrations = Registrations::default();
         registrations.insert("a", client.clone());
@@ -240,9 +256,9 @@ mod tests {
             (Some("x y"), "y z", false),
         ];
         for (limits, asked_for, expected) in cases {
-            let client = Client {
+            let client = ClientInfo {
                 scopes: limits.map(Scopes::parse),
-                ..Client::public("id")
+                ..ClientInfo::public("id")
             };
             let mut registrations = Registrations::default();
             registrations.insert("a", client);

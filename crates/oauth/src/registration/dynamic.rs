@@ -3,48 +3,48 @@
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::client::{AuthMethod, Client};
-use crate::exchange::{Request, Response};
+use super::client::{AuthMethod, ClientInfo};
+use crate::http_message::{Request, Response};
 use crate::metadata::AuthorizationServer;
-use crate::token::DEVICE_CODE;
+use crate::token_endpoint::DEVICE_CODE;
 use crate::{ProviderError, Scopes, Secret};
 
-/// Says why an authorization server did not register us.
+/// Error of a dynamic registration.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RegistrationError {
-    /// It refused, and says why.
+    /// The authorization server refused, with a reason.
     #[error("the authorization server did not register the client: {0}")]
     Rejected(#[source] ProviderError),
-    /// It cannot at the moment.
+    /// The authorization server is unavailable.
     #[error("the authorization server cannot register clients now (HTTP {0})")]
     Unavailable(u16),
-    /// It said something else.
+    /// The response is neither a client nor an error.
     #[error("the authorization server answered the registration with HTTP {0} and no client")]
     Malformed(u16),
 }
 
-/// How a program on this machine that a person uses introduces itself.
+/// Registration of a native program.
 #[derive(Clone, Copy, Debug)]
-pub struct Introduction<'a> {
-    /// To whom.
+pub(crate) struct ClientRegistration<'a> {
     pub server: &'a AuthorizationServer,
-    /// Its name, where a person reads it.
+    /// Client name that the authorization server shows to the user.
     pub client_name: &'a str,
-    /// Where the browser comes back to.
     pub redirect_uri: &'a str,
-    /// What it will ask for.
     pub scopes: &'a Scopes,
-    /// Whether it shows codes for a browser on another device.
+    /// Set for the device code grant.
     pub shows_codes: bool,
 }
 
-/// Introduces the program at the registration endpoint.
-pub fn registration_request(endpoint: Url, introduction: &Introduction<'_>) -> Request {
-    let Introduction { server, scopes, .. } = introduction;
+pub(crate) fn registration_request(
+    endpoint: Url,
+    registration: &ClientRegistration<'_>,
+) -> Request {
+    let ClientRegistration { server, scopes, .. } = registration;
     let metadata = Metadata {
-        client_name: introduction.client_name,
-        redirect_uris: [introduction.redirect_uri],
-        grant_types: grant_types(server, introduction.shows_codes),
+        client_name: registration.client_name,
+        redirect_uris: [registration.redirect_uri],
+        grant_types: grant_types(server, registration.shows_codes),
         response_types: ["code"],
         token_endpoint_auth_method: auth_method(server).name(),
         application_type: "native",
@@ -54,8 +54,8 @@ pub fn registration_request(endpoint: Url, introduction: &Introduction<'_>) -> R
     Request::json(endpoint, body)
 }
 
-/// Reads the client out of the answer.
-pub fn registration_response(response: &Response) -> Result<Client, RegistrationError> {
+/// Reads the registered client.
+pub(crate) fn registration_response(response: &Response) -> Result<ClientInfo, RegistrationError> {
     let registered = response.success().and_then(read::<Registered>);
     if let Some(registered) = registered.filter(|registered| !registered.client_id.is_empty()) {
         return Ok(registered.client());
@@ -69,7 +69,7 @@ pub fn registration_response(response: &Response) -> Result<Client, Registration
     }
 }
 
-/// Refresh tokens are wanted, unless the server says that it has none.
+/// Asks for refresh tokens, unless the server says that it has none.
 fn grant_types(server: &AuthorizationServer, shows_codes: bool) -> Vec<&'static str> {
     let supported = server.grant_types_supported.as_deref();
     let refuses = |list: &[String]| !list.iter().any(|grant| grant == "refresh_token");
@@ -83,9 +83,10 @@ fn grant_types(server: &AuthorizationServer, shows_codes: bool) -> Vec<&'static 
     grants
 }
 
-/// A program on a person's machine keeps no secret from them, so none is wanted if the server can do without.
+/// Prefers no secret, because a program on the user's machine cannot keep one from the user.
 ///
-/// Else the server's first choice is taken: what comes later in its list, it does not do everywhere.
+/// Otherwise the first method of the server is taken: real servers list methods further back that
+/// they do not support everywhere.
 fn auth_method(server: &AuthorizationServer) -> AuthMethod {
     let supported = server.token_endpoint_auth_methods_supported.as_deref();
     let listed = supported.unwrap_or_default();
@@ -117,22 +118,21 @@ struct Metadata<'a> {
 struct Registered {
     client_id: String,
     client_secret: Option<Secret>,
-    client_secret_expires_at: Option<u64>,
+    client_secret_expires_at: Option<f64>,
     token_endpoint_auth_method: Option<String>,
     scope: Option<String>,
 }
 
 impl Registered {
-    fn client(self) -> Client {
+    fn client(self) -> ClientInfo {
         let agreed = self.token_endpoint_auth_method.as_deref();
-        Client {
-            id: self.client_id,
+        ClientInfo {
             secret: self.client_secret,
-            key: None,
             auth_method: agreed.and_then(AuthMethod::parse),
-            // Zero is how RFC 7591 writes never.
-            secret_expires_at: self.client_secret_expires_at.filter(|end| *end != 0),
+            // Zero means never (RFC 7591).
+            secret_expires_at: self.client_secret_expires_at.filter(|end| *end > 0.0),
             scopes: self.scope.as_deref().map(Scopes::parse),
+            ..ClientInfo::public(self.client_id)
         }
     }
 }
@@ -142,10 +142,12 @@ mod tests {
     use serde_json::{Value, json};
     use url::Url;
 
-    use super::{Introduction, RegistrationError, registration_request, registration_response};
-    use crate::exchange::Response;
+    use super::{
+        ClientRegistration, RegistrationError, registration_request, registration_response,
+    };
+    use crate::http_message::Response;
     use crate::metadata::AuthorizationServer;
-    use crate::registration::{AuthMethod, Client};
+    use crate::registration::{AuthMethod, ClientInfo};
     use crate::{ProviderError, Scopes, Secret};
 
     fn list(items: &[&str]) -> Option<Vec<String>> {
@@ -160,14 +162,14 @@ mod tests {
         let endpoint: Url = "https://as.example/r".parse().unwrap();
         let uri = "http://127.0.0.1:1/cb";
         let scopes = Scopes::parse(scopes);
-        let introduction = Introduction {
+        let registration = ClientRegistration {
             server,
             client_name: "Callgate",
             redirect_uri: uri,
             scopes: &scopes,
             shows_codes,
         };
-        let request = registration_request(endpoint, &introduction);
+        let request = registration_request(endpoint, &registration);
         serde_json::from_str(request.body.unwrap().expose()).unwrap()
     }
 
@@ -234,19 +236,19 @@ mod tests {
                 error_description: None,
             })
         };
-        let secret = Client {
+        let secret = ClientInfo {
             secret: Some(Secret::new("s")),
             auth_method: Some(AuthMethod::ClientSecretPost),
-            secret_expires_at: Some(7),
+            secret_expires_at: Some(7.0),
             scopes: Some(Scopes::parse("a b")),
-            ..Client::public("id")
+            ..ClientInfo::public("id")
         };
         let cases = [
-            (201, r#"{"client_id":"id"}"#, Ok(Client::public("id"))),
+            (201, r#"{"client_id":"id"}"#, Ok(ClientInfo::public("id"))),
             (
                 200,
                 r#"{"client_id":"id","client_secret_expires_at":0}"#,
-                Ok(Client::public("id")),
+                Ok(ClientInfo::public("id")),
             ),
             (
                 201,

@@ -1,13 +1,13 @@
-//! Client id metadata documents: the id of the client is the address of its description.
+//! Client id metadata documents: the client id is the URL of a document that describes the client.
 
 use serde_json::json;
 use url::Url;
 
-/// The id of a client that is described at that address.
+/// Client id that is the URL of a metadata document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientIdUrl(String);
 
-/// Says why an address cannot be the id of a client.
+/// The URL cannot be a client id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the id of a client is an https URL with a path, and without credentials, dots or fragment"
@@ -15,10 +15,11 @@ pub struct ClientIdUrl(String);
 pub struct ClientIdUrlError;
 
 impl ClientIdUrl {
-    /// Accepts the address if every authorization server that reads such documents would.
+    /// Accepts a URL that every authorization server with support for such documents accepts.
     pub fn parse(text: &str) -> Result<Self, ClientIdUrlError> {
         let url = Url::parse(text).map_err(|_| ClientIdUrlError)?;
-        // Whatever the parser would change, dots in the path among it, another reader may not.
+        // If the parser changes the text, such as dots in the path, another reader may not, and the
+        // two would see two ids.
         let plain = url.as_str() == text;
         let anonymous = url.username().is_empty() && url.password().is_none();
         let fits = url.scheme() == "https" && url.path() != "/" && url.fragment().is_none();
@@ -29,12 +30,12 @@ impl ClientIdUrl {
         }
     }
 
-    /// The id, byte for byte.
+    /// Client id, byte for byte.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The document to put at the address.
+    /// Document to publish at the URL.
     pub fn document(&self, client_name: &str, redirect_uris: &[&str]) -> String {
         let document = json!({
             "client_id": self.0,

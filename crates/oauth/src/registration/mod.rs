@@ -1,13 +1,13 @@
-//! Who we are to an authorization server: configured, described at an address, or registered on the spot.
+//! OAuth clients: configured, described by a metadata document, or dynamically registered.
 
 mod client;
 mod dynamic;
 mod metadata_document;
 mod order;
 
-pub use client::{AuthMethod, Client, Registrations};
-pub use dynamic::{Introduction, RegistrationError, registration_request, registration_response};
+pub use client::{AuthMethod, ClientInfo};
+pub use dynamic::RegistrationError;
+pub(crate) use dynamic::{ClientRegistration, registration_request, registration_response};
 pub use metadata_document::{ClientIdUrl, ClientIdUrlError};
-pub use order::{
-    ConfiguredClient, Identity, IdentityError, NeedsClientRegistration, Options, choose,
-};
+pub(crate) use order::{ClientIdentity, ClientOptions, choose};
+pub use order::{ClientIdentityError, ConfiguredClient, NeedsClientRegistration};

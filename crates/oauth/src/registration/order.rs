@@ -1,129 +1,123 @@
-//! Which of the ways to be a client is taken.
+//! Choice of the client for an authorization server.
 
 use url::Url;
 
-use super::client::{Client, Registrations};
+use super::client::{ClientInfo, Registrations};
 use super::metadata_document::ClientIdUrl;
 use crate::Scopes;
-use crate::callback_listener::WhenBusy;
 use crate::metadata::AuthorizationServer;
 
-/// The ways that are open to us.
+/// Clients that a login may use.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// A client that the user registered by hand.
+pub(crate) struct ClientOptions {
+    /// Client that the user registered by hand.
     pub configured: Option<ConfiguredClient>,
-    /// The address of our description.
     pub metadata_document: Option<ClientIdUrl>,
-    /// The clients that were registered before.
     pub registrations: Registrations,
 }
 
-impl Options {
-    /// What is left if no client that exists knows the redirect URI.
+impl ClientOptions {
+    /// Drops the clients that are not registered for a new redirect URI.
     ///
-    /// A configured client stays, since nothing replaces it.
+    /// A configured client stays, because nothing could replace it.
     #[must_use]
-    pub fn for_new_redirect_uri(self) -> Self {
+    pub(crate) fn for_new_redirect_uri(self) -> Self {
         Self {
             configured: self.configured,
             ..Self::default()
         }
     }
 
-    /// The same without the registered clients that may not ask for `scopes`.
+    /// Drops the registered clients that may not request `scopes`.
     #[must_use]
-    pub fn covering(&self, scopes: &Scopes) -> Self {
+    pub(crate) fn covering(&self, scopes: &Scopes) -> Self {
         Self {
             registrations: self.registrations.covering(scopes),
             ..self.clone()
         }
     }
-
-    /// What to do if the port of the redirect URI is taken: a configured client knows no other.
-    #[must_use]
-    pub fn when_busy(&self) -> WhenBusy {
-        match &self.configured {
-            Some(_) => WhenBusy::Fail,
-            None => WhenBusy::TakeAnother,
-        }
-    }
 }
 
-/// A client that the user registered by hand.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Client that the user registered by hand.
+#[derive(Clone, Debug, PartialEq)]
 pub struct ConfiguredClient {
-    /// The client.
-    pub client: Client,
-    /// Who knows it, if the user says so; nobody else is ever told about it then.
+    /// Client.
+    pub client: ClientInfo,
+    /// Issuer that the client is registered with. If it is set, no other issuer ever sees the
+    /// client.
     pub issuer: Option<String>,
 }
 
-/// Who we are to an authorization server.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Identity {
-    /// A client that it knows, or can look up.
-    Known(Client),
-    /// Nobody yet: register there.
+/// Client for an authorization server.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum ClientIdentity {
+    /// Client that the authorization server knows, or can look up.
+    Known(ClientInfo),
+    /// Registration endpoint, where a client has to be registered first.
     Register(Url),
 }
 
-/// Says why we are nobody to an authorization server.
+/// No client can be used.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum IdentityError {
-    /// The configured client is that of another issuer.
+#[non_exhaustive]
+pub enum ClientIdentityError {
+    /// The configured client belongs to another issuer.
     #[error(
         "the configured client belongs to {configured}, but the server's tokens come from {found}"
     )]
     OtherIssuer {
-        /// Who knows the client.
+        /// Issuer of the configured client.
         configured: String,
-        /// Whom the server names.
+        /// Issuer that the server names.
         found: String,
     },
-    /// A person has to register a client.
+    /// The user has to register a client.
     #[error(transparent)]
     Needed(#[from] NeedsClientRegistration),
 }
 
-/// Tells a person how to register a client, since the authorization server lets no program do it.
+/// The user has to register a client by hand, because the authorization server offers no other way.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{issuer} does not register clients by itself: register one there with the redirect URI {redirect_uri}, \
      and add to this server's configuration: \"oauth\": {{\"clientId\": \"<id>\", \"clientSecret\": \"<secret, if there is one>\"}}"
 )]
 pub struct NeedsClientRegistration {
-    /// Where to register.
+    /// Issuer to register with.
     pub issuer: String,
-    /// What to register.
+    /// Redirect URI to register.
     pub redirect_uri: String,
 }
 
-/// Chooses in the order of the specification: configured, described, registered before, registered now.
-pub fn choose(
-    options: &Options,
+/// Chooses in the order of the specification: configured, metadata document, registered before, new
+/// registration.
+///
+/// A configured client comes first because the user named it; a document needs no registration that
+/// could be deleted later.
+pub(crate) fn choose(
+    options: &ClientOptions,
     server: &AuthorizationServer,
     redirect_uri: &str,
     now: u64,
-) -> Result<Identity, IdentityError> {
+) -> Result<ClientIdentity, ClientIdentityError> {
     if let Some(configured) = &options.configured {
         return match &configured.issuer {
-            Some(issuer) if *issuer != server.issuer => Err(IdentityError::OtherIssuer {
+            Some(issuer) if *issuer != server.issuer => Err(ClientIdentityError::OtherIssuer {
                 configured: issuer.clone(),
                 found: server.issuer.clone(),
             }),
-            _ => Ok(Identity::Known(configured.client.clone())),
+            _ => Ok(ClientIdentity::Known(configured.client.clone())),
         };
     }
     let document = options.metadata_document.as_ref();
     if let Some(id) = document.filter(|_| server.client_id_metadata_document_supported) {
-        return Ok(Identity::Known(Client::public(id.as_str())));
+        return Ok(ClientIdentity::Known(ClientInfo::public(id.as_str())));
     }
     if let Some(client) = options.registrations.usable(&server.issuer, now) {
-        return Ok(Identity::Known(client.clone()));
+        return Ok(ClientIdentity::Known(client.clone()));
     }
     match &server.registration_endpoint {
-        Some(endpoint) => Ok(Identity::Register(endpoint.clone())),
+        Some(endpoint) => Ok(ClientIdentity::Register(endpoint.clone())),
         None => Err(NeedsClientRegistration {
             issuer: server.issuer.clone(),
             redirect_uri: redirect_uri.to_owned(),
@@ -136,10 +130,10 @@ pub fn choose(
 mod tests {
     use url::Url;
 
-    use super::{ConfiguredClient, Identity, IdentityError, Options, choose};
-    use crate::callback_listener::WhenBusy;
+    use super::{ClientIdentity, ClientIdentityError, ClientOptions, ConfiguredClient, choose};
     use crate::metadata::AuthorizationServer;
-    use crate::registration::{Client, ClientIdUrl, NeedsClientRegistration, Registrations};
+    use crate::registration::client::Registrations;
+    use crate::registration::{ClientIdUrl, ClientInfo, NeedsClientRegistration};
 
     const ISSUER: &str = "https://as.example";
     const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
@@ -148,17 +142,17 @@ mod tests {
         configured: Option<Option<&'static str>>,
         document: bool,
         registered_at: Option<&'static str>,
-        /// Whether the server reads documents, and whether it registers clients.
+        /// Support for metadata documents, and for dynamic registration.
         server: (bool, bool),
-        expected: Result<Identity, IdentityError>,
+        expected: Result<ClientIdentity, ClientIdentityError>,
     }
 
-    fn known(id: &str) -> Result<Identity, IdentityError> {
-        Ok(Identity::Known(Client::public(id)))
+    fn known(id: &str) -> Result<ClientIdentity, ClientIdentityError> {
+        Ok(ClientIdentity::Known(ClientInfo::public(id)))
     }
 
-    fn register() -> Result<Identity, IdentityError> {
-        Ok(Identity::Register(
+    fn register() -> Result<ClientIdentity, ClientIdentityError> {
+        Ok(ClientIdentity::Register(
             "https://as.example/register".parse().unwrap(),
         ))
     }
@@ -175,7 +169,7 @@ mod tests {
         document: bool,
         registered_at: Option<&'static str>,
         server: (bool, bool),
-        expected: Result<Identity, IdentityError>,
+        expected: Result<ClientIdentity, ClientIdentityError>,
     ) -> Case {
         Case {
             configured,
@@ -188,7 +182,7 @@ mod tests {
 
     #[test]
     fn identities_are_chosen_in_order() {
-        let other = Err(IdentityError::OtherIssuer {
+        let other = Err(ClientIdentityError::OtherIssuer {
             configured: "https://other.example".into(),
             found: ISSUER.into(),
         });
@@ -238,11 +232,11 @@ mod tests {
         for (index, case) in cases.into_iter().enumerate() {
             let mut registrations = Registrations::default();
             if let Some(issuer) = case.registered_at {
-                registrations.insert(issuer, Client::public("registered"));
+                registrations.insert(issuer, ClientInfo::public("registered"));
             }
-            let options = Options {
+            let options = ClientOptions {
                 configured: case.configured.map(|issuer| ConfiguredClient {
-                    client: Client::public("configured"),
+                    client: ClientInfo::public("configured"),
                     issuer: issuer.map(str::to_owned),
                 }),
                 metadata_document: case.document.then(|| ClientIdUrl::parse(DOCUMENT).unwrap()),
@@ -259,23 +253,21 @@ mod tests {
 
     #[test]
     fn a_new_redirect_uri_needs_a_new_registration_or_a_configured_client() {
-        let mut options = Options {
+        let mut options = ClientOptions {
             metadata_document: Some(ClientIdUrl::parse(DOCUMENT).unwrap()),
-            ..Options::default()
+            ..ClientOptions::default()
         };
-        let registered = Client::public("registered");
+        let registered = ClientInfo::public("registered");
         options.registrations.insert(ISSUER, registered);
         let mut server = AuthorizationServer::assumed(&ISSUER.parse().unwrap());
         server.client_id_metadata_document_supported = true;
-        let chosen = |options: &Options| choose(options, &server, "http://127.0.0.1:2/cb", 0);
-        assert_eq!(options.when_busy(), WhenBusy::TakeAnother);
+        let chosen = |options: &ClientOptions| choose(options, &server, "http://127.0.0.1:2/cb", 0);
         assert_eq!(chosen(&options.clone().for_new_redirect_uri()), register());
 
         options.configured = Some(ConfiguredClient {
-            client: Client::public("configured"),
+            client: ClientInfo::public("configured"),
             issuer: None,
         });
-        assert_eq!(options.when_busy(), WhenBusy::Fail);
         assert_eq!(chosen(&options.for_new_redirect_uri()), known("configured"));
     }
 

@@ -4,9 +4,10 @@ use ring::signature::{
     RSA_PSS_2048_8192_SHA384, RSA_PSS_2048_8192_SHA512, RsaParameters, VerificationAlgorithm,
 };
 
-/// A way of signing that is trusted (RFC 7518, section 3.1; RFC 8037).
+/// Signature algorithm that is accepted (RFC 7518, section 3.1; RFC 8037).
 ///
-/// Those that are missing are refused: `none` proves nothing, and whoever can check an `HS256` could have made it.
+/// `none` proves nothing, and a server that can check an `HS256` could have made it, so both are
+/// missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Algorithm {
     Rs256,
@@ -20,7 +21,7 @@ pub(super) enum Algorithm {
     EdDsa,
 }
 
-/// The kind of key that an algorithm needs; no key is of two kinds.
+/// Kind of key that an algorithm needs. No key has two kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Family {
     Rsa,
@@ -29,14 +30,14 @@ pub(super) enum Family {
     Ed25519,
 }
 
-/// What checks a signature.
+/// Verification function of an algorithm.
 pub(super) enum Check {
     Rsa(&'static RsaParameters),
     Curve(&'static dyn VerificationAlgorithm),
 }
 
 impl Algorithm {
-    /// The algorithm of an `alg`, whose case matters.
+    /// Algorithm of an `alg`, which is case-sensitive.
     pub(super) fn named(name: &str) -> Option<Self> {
         Some(match name {
             "RS256" => Self::Rs256,
@@ -47,7 +48,7 @@ impl Algorithm {
             "PS512" => Self::Ps512,
             "ES256" => Self::Es256,
             "ES384" => Self::Es384,
-            // RFC 9864 gives the one curve that is left a name of its own.
+            // RFC 9864 names the one remaining curve explicitly.
             "EdDSA" | "Ed25519" => Self::EdDsa,
             _ => return None,
         })

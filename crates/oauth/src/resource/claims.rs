@@ -1,4 +1,4 @@
-//! What a token must say (RFC 7519, section 4.1; RFC 9068, section 2.2).
+//! Claims of a token, and their checks (RFC 7519, section 4.1; RFC 9068, section 2.2).
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::flaw::Flaw;
 use super::token::is_present;
 use crate::Scopes;
 
-/// The claims of a token that matter.
+/// Claims that are checked.
 #[derive(Debug, Deserialize)]
 pub(super) struct Claims {
     iss: String,
@@ -16,24 +16,33 @@ pub(super) struct Claims {
     nbf: Option<f64>,
     sub: String,
     scope: Option<Value>,
-    /// What some issuers call `scope`.
+    /// Name of `scope` in the tokens of some issuers, such as Okta and Entra.
     scp: Option<Value>,
+    jti: Option<Value>,
     #[serde(default, deserialize_with = "is_present")]
     cnf: bool,
 }
 
-/// Whom a token stands for, and what it allows.
+/// Subject and scopes of a token, and the id that its issuer gave it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Grant {
     pub(super) subject: String,
     pub(super) scopes: Scopes,
+    /// `jti`, if it is text that fits into a log line.
+    pub(super) token_id: Option<String>,
 }
 
-/// How far the clocks of the issuer and of this machine may be apart, in seconds.
+/// Maximum bytes of a `jti` that is used as it is; those of issuers have 20 to 40.
+const MAX_TOKEN_ID: usize = 256;
+
+/// Maximum difference between the clocks of the issuer and of this machine, in seconds.
 const LEEWAY: f64 = 60.0;
 
 impl Claims {
-    /// Checks everything that holds for the token as a whole, at `now` in seconds since 1970.
+    /// Checks the claims at `now`, in Unix seconds.
+    ///
+    /// The issuer and the audience come first: a token for another server gets that answer, even if
+    /// it is expired too.
     pub(super) fn check(self, issuer: &str, audiences: &[String], now: u64) -> Result<Grant, Flaw> {
         if self.iss != issuer {
             return Err(Flaw::Issuer);
@@ -55,7 +64,7 @@ impl Claims {
         if self.nbf.is_some_and(|nbf| nbf > now + LEEWAY) {
             return Err(Flaw::NotYetValid);
         }
-        // The subject is written to logs.
+        // The subject is written to logs, where a control character could fake a line.
         if self.sub.is_empty() || self.sub.contains(char::is_control) {
             return Err(Flaw::Claims);
         }
@@ -66,11 +75,19 @@ impl Claims {
         Ok(Grant {
             subject: self.sub,
             scopes,
+            token_id: self.jti.as_ref().and_then(token_id),
         })
     }
 }
 
-/// One text, or a list of them.
+/// The id as text. An odd one is no reason to refuse a token: no decision depends on it.
+fn token_id(value: &Value) -> Option<String> {
+    let id = value.as_str()?;
+    let is_usable = !id.is_empty() && id.len() <= MAX_TOKEN_ID && !id.contains(char::is_control);
+    is_usable.then(|| id.to_owned())
+}
+
+/// One text, or a list of texts.
 fn texts(value: &Value) -> Option<Vec<&str>> {
     match value {
         Value::String(text) => Some(vec![text]),
@@ -90,7 +107,7 @@ mod tests {
     const OWN: &str = "https://gate.example/mcp";
     const NOW: u64 = 1_000_000;
 
-    /// Checks good claims with some members changed; `null` removes one.
+    /// Checks valid claims with some members changed; `null` removes one.
     fn check(changes: &Value) -> Result<Grant, Flaw> {
         let mut claims = json!({"iss": ISSUER, "aud": OWN, "exp": NOW + 600, "sub": "alice"});
         let members = claims.as_object_mut().unwrap();
@@ -177,8 +194,27 @@ mod tests {
             let expected = Grant {
                 subject: "alice".to_owned(),
                 scopes: Scopes::parse(scopes),
+                token_id: None,
             };
             assert_eq!(check(&changes), Ok(expected), "{changes}");
+        }
+    }
+
+    #[test]
+    fn a_token_has_the_id_that_its_issuer_gave_it() {
+        let longest = "x".repeat(super::MAX_TOKEN_ID);
+        let cases = [
+            (json!("a-1"), Some("a-1")),
+            (json!(longest), Some(longest.as_str())),
+            (json!(format!("{longest}x")), None),
+            (json!(""), None),
+            (json!("a\nb"), None),
+            (json!(7), None),
+            (json!(null), None),
+        ];
+        for (id, expected) in cases {
+            let found = check(&json!({"jti": id})).map(|grant| grant.token_id);
+            assert_eq!(found, Ok(expected.map(str::to_owned)), "{id}");
         }
     }
 }

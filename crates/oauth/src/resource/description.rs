@@ -1,4 +1,4 @@
-//! How our own endpoint describes itself (RFC 9728).
+//! Protected resource metadata of our own endpoint (RFC 9728).
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -8,19 +8,20 @@ use super::name::ResourceName;
 use crate::Scopes;
 use crate::metadata::ProtectedResource;
 
-/// A document that everybody may read, and where it belongs.
+/// Public metadata document, and its URLs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Description {
-    /// The address that challenges name.
+    /// URL that challenges name.
     pub(super) url: Url,
-    /// The paths below which clients look for it.
+    /// Paths where clients look for the document.
     pub(super) paths: Vec<String>,
-    /// The document.
+    /// Document.
     pub(super) json: Bytes,
 }
 
 impl Description {
-    /// Describes the server that is `name` to the world and answers at `path`, behind a proxy maybe.
+    /// Describes the server with the public URL `name` that answers at `path`, which differ behind
+    /// some proxies.
     pub(super) fn new(name: &ResourceName, path: &str, issuer: &str, scopes: &Scopes) -> Self {
         let document = Document {
             resource: name.canonical(),
@@ -48,7 +49,7 @@ impl Description {
     }
 }
 
-/// Where clients look for the description of `server`.
+/// Well-known URLs of `server`.
 fn well_known(server: &Url) -> Vec<Url> {
     let places = ProtectedResource::candidates(server, None);
     places.expect("no challenge names an address that could be refused")

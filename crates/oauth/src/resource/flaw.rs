@@ -1,42 +1,44 @@
-/// Says what is wrong with a token, in words that may be told to whoever sent it.
+/// Flaw of a token, with a text for its sender.
 ///
-/// The words are fixed: nothing of the token is in them, and nothing that a header cannot carry.
+/// The texts are fixed: they contain no part of the token, and only characters that a header can
+/// carry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Flaw {
-    /// It is longer than any token that is read.
+    /// The token is too long.
     #[error("the token is too long")]
     TooLong,
-    /// It is not three parts of which the first two are JSON objects.
+    /// The token is not three parts with two JSON objects in front.
     #[error("the token is not a signed JWT")]
     Malformed,
-    /// It is signed in a way that is not trusted.
+    /// The algorithm is not accepted.
     #[error("the signing algorithm of the token is not accepted")]
     Algorithm,
-    /// It is a JWT of another kind, such as a proof.
+    /// The token is a JWT of another kind, such as a proof.
     #[error("the token is not an access token")]
     Type,
-    /// It must not be accepted by those who do not know some extension, and none is known here.
+    /// The header has `crit`. Such a token must be refused by implementations that do not know the
+    /// extension, and none is known here.
     #[error("the token needs an extension that is not known here")]
     Critical,
-    /// A claim is missing or is not of the type that it should be.
+    /// A claim is missing or of the wrong type.
     #[error("a claim of the token is missing or malformed")]
     Claims,
-    /// Somebody else issued it.
-    #[error("the token is of another issuer")]
+    /// Another issuer issued the token.
+    #[error("the token was issued by another issuer")]
     Issuer,
-    /// It is for another server.
+    /// The token is for another server.
     #[error("the token is for another resource")]
     Audience,
-    /// Its time is over.
+    /// The token has expired.
     #[error("the token has expired")]
     Expired,
-    /// Its time has not come.
+    /// The token is not valid yet.
     #[error("the token is not valid yet")]
     NotYetValid,
-    /// It is bound to a key whose proof is not checked here.
+    /// The token is bound to a key, and proofs are not checked here.
     #[error("the token is bound to a key and cannot be used as a bearer token")]
     Bound,
-    /// No key of the issuer, or more than one, could have signed it.
+    /// No key of the issuer, or more than one, fits the token.
     #[error("the key that signed the token is not known")]
     Key,
     /// The signature is wrong.

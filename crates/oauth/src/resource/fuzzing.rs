@@ -1,9 +1,10 @@
-//! What a token says, without a key to prove it: for the fuzz targets, and for nobody else.
+//! Token parser without keys, for the fuzz targets only.
 
 use super::claims::Claims;
 use super::token::Token;
 
-/// Whether only the signature keeps a token of `issuer` from being accepted by `audience`, at `now`.
+/// Returns true if everything but the signature of the token is acceptable for `audience`, at
+/// `now`.
 #[must_use]
 pub fn is_well_formed(presented: &[u8], issuer: &str, audience: &str, now: u64) -> bool {
     let Ok(token) = Token::parse(presented) else {

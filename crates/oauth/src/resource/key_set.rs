@@ -1,4 +1,4 @@
-//! The keys of an issuer (RFC 7517).
+//! Key set of an issuer (RFC 7517).
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -10,16 +10,16 @@ use super::algorithm::{Algorithm, Check, Family};
 use super::flaw::Flaw;
 use super::token::Token;
 
-/// The keys with which an issuer signs.
+/// Keys that an issuer signs with.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct KeySet(Vec<Key>);
 
-/// The most keys of an issuer that are kept; the rest is ignored.
+/// Maximum number of keys; the rest is ignored.
 pub(super) const MAX_KEYS: usize = 64;
 
-/// The fewest bits of an RSA key that are trusted, in bytes.
+/// Minimum bytes of an RSA key: 2048 bits.
 const MIN_RSA: usize = 2048 / 8;
-/// The most bits of an RSA key that are calculated with, in bytes.
+/// Maximum bytes of an RSA key, because larger ones cost too much to calculate with.
 const MAX_RSA: usize = 8192 / 8;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -36,21 +36,21 @@ enum Material {
 }
 
 impl KeySet {
-    /// Reads the document; keys that are not for checking signatures, or of a kind that is not known, are left out.
+    /// Reads the document. Keys for other purposes or of unknown kinds are ignored.
     pub(super) fn parse(body: &[u8]) -> Result<Self, serde_json::Error> {
         let document: Document = serde_json::from_slice(body)?;
         let keys = document.keys.into_iter().filter_map(Key::read);
         Ok(Self(keys.take(MAX_KEYS).collect()))
     }
 
-    /// How many keys there are that could have signed anything.
+    /// Number of usable keys.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Checks the signature of `token` with the one key that it can be of.
+    /// Verifies the signature of `token` with the one key that fits it.
     ///
-    /// To try several would let a stranger choose how much there is to calculate.
+    /// Trying several keys would let a sender choose how much this server has to calculate.
     pub(super) fn prove(&self, token: &Token<'_>) -> Result<(), Flaw> {
         let fits = |key: &&Key| key.fits(token);
         let mut fitting = self.0.iter().filter(fits);
@@ -155,7 +155,7 @@ impl Material {
         }
     }
 
-    /// An uncompressed point, as section 2.3.3 of SEC 1 writes it.
+    /// Uncompressed point (SEC 1, section 2.3.3).
     fn point(family: Family, jwk: &Jwk, size: usize) -> Option<Self> {
         let x = coordinate(jwk.x.as_deref()?, size)?;
         let y = coordinate(jwk.y.as_deref()?, size)?;
@@ -175,7 +175,7 @@ fn coordinate(text: &str, size: usize) -> Option<Vec<u8>> {
     (bytes.len() == size).then_some(bytes)
 }
 
-/// A number without the zeros in front, which some issuers write.
+/// Number without leading zeros, which some issuers write.
 fn number(text: &str) -> Option<Vec<u8>> {
     let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
     let start = bytes.iter().position(|byte| *byte != 0)?;

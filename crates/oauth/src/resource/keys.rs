@@ -9,7 +9,7 @@ use super::schedule::{Schedule, Supply};
 use super::source::{KeysError, Source};
 use super::token::Token;
 
-/// The keys of an issuer, fetched when they are needed and kept for a while.
+/// Key cache of an issuer, with fetches on demand.
 #[derive(Debug)]
 pub(super) struct Keys(Arc<Shared>);
 
@@ -17,7 +17,7 @@ pub(super) struct Keys(Arc<Shared>);
 struct Shared {
     source: Source,
     state: Mutex<State>,
-    /// Told whenever an attempt to fetch keys ends.
+    /// Signals the end of each fetch.
     ended: watch::Sender<()>,
 }
 
@@ -36,7 +36,7 @@ impl Keys {
         }))
     }
 
-    /// Fetches the keys now, unless that is being done or was done a while ago.
+    /// Fetches the keys, unless a fetch is running or was made recently.
     pub(super) async fn load(&self) -> Result<(), KeysError> {
         if !self.0.state().schedule.begin(Instant::now()) {
             return Ok(());
@@ -44,11 +44,11 @@ impl Keys {
         self.0.attempt().await
     }
 
-    /// Checks the signature of `token`.
+    /// Verifies the signature of `token`.
     ///
-    /// A signature that no known key explains may be one of a new key, so the issuer is asked for newer ones, but not
-    /// more often than [`Schedule`] lets strangers make us ask.
-    /// Dropping the future ends the wait; a fetch goes on for whoever comes next.
+    /// An unknown key may be a new one, so newer keys are fetched, but only as often as
+    /// [`Schedule`] allows: anybody can send a token with an unknown key. Dropping the future ends
+    /// the wait; a fetch goes on for later requests.
     pub(super) async fn prove(&self, token: &Token<'_>) -> Result<(), Refusal> {
         let keys = self.current().await.ok_or(Refusal::Unavailable)?;
         let Err(flaw) = keys.prove(token) else {
@@ -88,12 +88,12 @@ impl Keys {
 enum Newer {
     Keys(Arc<KeySet>),
     None,
-    /// The issuer could not be asked.
+    /// The keys could not be fetched.
     Unknown,
 }
 
 impl Shared {
-    /// The keys, unless they are too old.
+    /// Cached keys, unless they are too old.
     fn usable(&self) -> Option<Arc<KeySet>> {
         let state = self.state();
         match state.schedule.supply(Instant::now()) {
@@ -102,7 +102,7 @@ impl Shared {
         }
     }
 
-    /// Fetches the keys in a task of their own, if `begin` says that it is time for that.
+    /// Fetches the keys in a background task, if `begin` allows it.
     fn refresh(self: &Arc<Self>, begin: fn(&mut Schedule, Instant) -> bool) {
         if !begin(&mut self.state().schedule, Instant::now()) {
             return;
@@ -117,7 +117,7 @@ impl Shared {
         });
     }
 
-    /// Carries out an attempt that has begun; if it is dropped, it has failed.
+    /// Makes one fetch. If it is dropped, it counts as failed.
     async fn attempt(&self) -> Result<(), KeysError> {
         let mut outcome = Outcome {
             shared: self,
@@ -127,7 +127,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Waits until no attempt is running, which is not long: an attempt has a time limit.
+    /// Waits until no fetch is running. Each one has a time limit.
     async fn settled(&self) {
         let mut ended = self.ended.subscribe();
         while self.state().schedule.is_running() {
@@ -142,7 +142,7 @@ impl Shared {
     }
 }
 
-/// Ends an attempt when it is dropped.
+/// Ends a fetch when it is dropped.
 struct Outcome<'a> {
     shared: &'a Shared,
     keys: Option<Arc<KeySet>>,

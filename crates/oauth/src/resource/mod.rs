@@ -1,12 +1,12 @@
-//! Our own endpoint as a resource server: who may ask, and how the others learn where to get a token.
+//! Resource server: verifies the access tokens that clients send to our own endpoint.
 //!
 //! # Layout
-//! - [`Verifier`]: judges the token of a request. Read this to see the order of checks.
-//! - [`ResourceName`], `description`: what the endpoint is called, and the document that says so.
-//! - `token`, `claims`, `flaw`: what a token looks like and must say.
-//! - `algorithm`, `key_set`: checking a signature.
-//! - `schedule`, `source`, `keys`: when the keys of the issuer are fetched, where from, and by whom.
-//! - `refusal`: the challenges.
+//! - [`Verifier`]: checks the token of a request. Read this for the order of the checks.
+//! - [`ResourceName`], `description`: public URL of the endpoint, and its metadata document.
+//! - `token`, `claims`, `flaw`: format of a token, checks of its claims, and errors.
+//! - `algorithm`, `key_set`: verification of a signature.
+//! - `schedule`, `source`, `keys`: time, place and cache of the issuer's keys.
+//! - `refusal`: challenges.
 
 mod algorithm;
 mod claims;

@@ -5,26 +5,27 @@ use url::Url;
 use crate::endpoint::{self, EndpointError};
 use crate::metadata::ProtectedResource;
 
-/// The address under which clients know a server, which is its name in tokens.
+/// Public URL of a server, which is its name in tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourceName(Url);
 
-/// Says why an address cannot be the name of a server.
+/// The URL cannot be the name of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ResourceNameError {
-    /// No client would use it.
+    /// Clients would not use the URL.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
-    /// It has a query, which the address of its description would have to have too.
+    /// The URL has a query, which its metadata URL would need too.
     #[error("it has a query")]
     Query,
 }
 
 impl ResourceName {
-    /// Parses the address: https, or http to this machine.
+    /// Parses the URL: https, or http to this machine.
     ///
     /// # Errors
-    /// Says why it cannot be a name.
+    /// The URL cannot be a name.
     pub fn parse(text: &str) -> Result<Self, ResourceNameError> {
         let url = endpoint::parse(text)?;
         if url.query().is_some() {
@@ -33,18 +34,18 @@ impl ResourceName {
         Ok(Self(url))
     }
 
-    /// The address.
+    /// URL.
     #[must_use]
     pub fn url(&self) -> &Url {
         &self.0
     }
 
-    /// The name as it is written in a description.
+    /// Name in the metadata document.
     pub(super) fn canonical(&self) -> String {
         ProtectedResource::canonical(&self.0)
     }
 
-    /// The names that a token may be for: an origin is often written with a slash.
+    /// Accepted audiences. An origin is often written with a final slash.
     pub(super) fn audiences(&self) -> Vec<String> {
         let mut names = vec![self.canonical()];
         if self.0.path() == "/" {

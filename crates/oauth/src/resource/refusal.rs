@@ -1,34 +1,34 @@
-//! What whoever has no good token is told (RFC 6750, section 3; RFC 9728, section 5.1).
+//! Challenges for requests without a valid token (RFC 6750, section 3; RFC 9728, section 5.1).
 
-use callgate_mcp::transport::http::server::Unproven;
+use callgate_mcp::transport::http::server::CredentialError;
 use http::HeaderValue;
 use url::Url;
 
 use super::flaw::Flaw;
 use crate::Scopes;
 
-/// Why a request is refused.
+/// Reason why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// It carries no token.
+    /// The request has no token.
     NoToken,
-    /// Its token is not good.
+    /// The token is not valid.
     Invalid(Flaw),
-    /// Its token is good, but does not cover what is asked.
+    /// The token lacks a required scope.
     InsufficientScope,
-    /// Nobody can tell now, because the keys of the issuer cannot be had.
+    /// The keys of the issuer are not available, so that the token cannot be checked now.
     Unavailable,
 }
 
-/// Writes the challenges of one resource.
+/// Challenges of one resource.
 #[derive(Debug)]
 pub(super) struct Challenges {
-    /// The parameters that all of them end with.
+    /// Parameters at the end of each challenge.
     common: String,
 }
 
 impl Challenges {
-    /// Those of the resource that is described at `metadata` and needs `scopes`.
+    /// Challenges of the resource with this metadata URL and these required scopes.
     pub(super) fn new(metadata: &Url, scopes: &Scopes) -> Self {
         let mut common = format!("resource_metadata=\"{metadata}\"");
         if !scopes.is_empty() {
@@ -37,26 +37,26 @@ impl Challenges {
         Self { common }
     }
 
-    /// What the sender of a refused request is told.
-    pub(super) fn answer(&self, refusal: Refusal) -> Unproven {
+    /// Answer to a refused request.
+    pub(super) fn answer(&self, refusal: Refusal) -> CredentialError {
         match refusal {
-            Refusal::NoToken => Unproven::Unauthorized(self.header("")),
+            Refusal::NoToken => CredentialError::Unauthorized(self.header("")),
             Refusal::Invalid(flaw) => {
                 let error = format!("error=\"invalid_token\", error_description=\"{flaw}\", ");
-                Unproven::Unauthorized(self.header(&error))
+                CredentialError::Unauthorized(self.header(&error))
             }
             Refusal::InsufficientScope => {
                 let error =
                     "error=\"insufficient_scope\", error_description=\"the token lacks a scope\", ";
-                Unproven::Forbidden(self.header(error))
+                CredentialError::Forbidden(self.header(error))
             }
-            Refusal::Unavailable => Unproven::Unavailable,
+            Refusal::Unavailable => CredentialError::Unavailable,
         }
     }
 
     fn header(&self, error: &str) -> HeaderValue {
         let text = format!("Bearer {error}{}", self.common);
-        // URLs and scopes are printable ASCII without quotes, whatever they were parsed from.
+        // URLs and scopes are printable ASCII without quotes once they are parsed.
         HeaderValue::try_from(text).expect("challenges are printable")
     }
 }
@@ -69,7 +69,7 @@ impl From<Flaw> for Refusal {
 
 #[cfg(test)]
 mod tests {
-    use callgate_mcp::transport::http::server::Unproven;
+    use callgate_mcp::transport::http::server::CredentialError;
     use http::HeaderValue;
 
     use super::{Challenges, Flaw, Refusal};
@@ -77,7 +77,7 @@ mod tests {
 
     const URL: &str = "https://gate.example/.well-known/oauth-protected-resource/mcp";
 
-    fn answer(refusal: Refusal, scopes: &str) -> Unproven {
+    fn answer(refusal: Refusal, scopes: &str) -> CredentialError {
         let challenges = Challenges::new(&URL.parse().unwrap(), &Scopes::parse(scopes));
         challenges.answer(refusal)
     }
@@ -93,28 +93,30 @@ mod tests {
             (
                 Refusal::NoToken,
                 "",
-                Unproven::Unauthorized(bearer("resource_metadata='URL'")),
+                CredentialError::Unauthorized(bearer("resource_metadata='URL'")),
             ),
             (
                 Refusal::NoToken,
                 "read write",
-                Unproven::Unauthorized(bearer("resource_metadata='URL', scope='read write'")),
+                CredentialError::Unauthorized(bearer(
+                    "resource_metadata='URL', scope='read write'",
+                )),
             ),
             (
                 Refusal::Invalid(Flaw::Expired),
                 "",
-                Unproven::Unauthorized(bearer(
+                CredentialError::Unauthorized(bearer(
                     "error='invalid_token', error_description='the token has expired', resource_metadata='URL'",
                 )),
             ),
             (
                 Refusal::InsufficientScope,
                 "read",
-                Unproven::Forbidden(bearer(
+                CredentialError::Forbidden(bearer(
                     "error='insufficient_scope', error_description='the token lacks a scope', resource_metadata='URL', scope='read'",
                 )),
             ),
-            (Refusal::Unavailable, "read", Unproven::Unavailable),
+            (Refusal::Unavailable, "read", CredentialError::Unavailable),
         ];
         for (refusal, scopes, expected) in cases {
             assert_eq!(answer(refusal, scopes), expected);
@@ -123,7 +125,8 @@ mod tests {
 
     #[test]
     fn our_own_client_understands_them() {
-        let Unproven::Forbidden(header) = answer(Refusal::InsufficientScope, "read write") else {
+        let CredentialError::Forbidden(header) = answer(Refusal::InsufficientScope, "read write")
+        else {
             panic!("the token is good");
         };
         let expected = Challenge {

@@ -2,27 +2,27 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Decides when the keys of an issuer are fetched, and how long they are good for.
+/// Schedule of the fetches of an issuer's keys.
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
     loaded: Option<Instant>,
     attempt: Attempt,
-    /// When a stranger last made us ask.
+    /// Last fetch because of an unknown key.
     asked: Option<Instant>,
 }
 
-/// What the age of the keys means.
+/// Age of the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Supply {
-    /// They are as good as new.
+    /// Fresh: no fetch is due.
     Fresh,
-    /// They are used until there are newer ones, which it is time for.
+    /// Stale: they are used while newer ones are fetched.
     Stale,
-    /// There are none, or they are so old that the issuer may long have withdrawn them.
+    /// None, or so old that the issuer may have withdrawn them.
     Gone,
 }
 
-/// How the latest attempt to fetch them went.
+/// Result of the last fetch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Attempt {
     #[default]
@@ -33,13 +33,13 @@ enum Attempt {
 }
 
 impl Schedule {
-    /// How long keys are used without looking for newer ones.
+    /// Age up to which keys are fresh.
     pub(super) const FRESH: Duration = Duration::from_secs(10 * 60);
-    /// How long keys are used while the issuer cannot be asked.
+    /// Age up to which keys are used while the issuer is unavailable.
     pub(super) const USABLE: Duration = Duration::from_secs(60 * 60);
-    /// How often strangers can make us ask.
+    /// Minimum time between fetches because of unknown keys, which anybody can cause.
     pub(super) const PAUSE: Duration = Duration::from_secs(10);
-    /// How long the next attempt waits after one that failed.
+    /// Minimum time after a failed fetch.
     pub(super) const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(5);
 
     pub(super) fn supply(&self, now: Instant) -> Supply {
@@ -50,12 +50,12 @@ impl Schedule {
         }
     }
 
-    /// Begins an attempt if the keys are old, unless there is one or the last one has just failed.
+    /// Starts a fetch if the keys are old, unless one is running or has just failed.
     pub(super) fn begin(&mut self, now: Instant) -> bool {
         self.supply(now) != Supply::Fresh && self.begin_now(now)
     }
 
-    /// Begins an attempt because of a signature that no key explains, which any stranger can send.
+    /// Starts a fetch because of an unknown key, which anybody can send.
     pub(super) fn begin_for_stranger(&mut self, now: Instant) -> bool {
         let since = self.asked.map(|asked| now.duration_since(asked));
         let begins = since.is_none_or(|since| since >= Self::PAUSE) && self.begin_now(now);
@@ -90,7 +90,7 @@ impl Schedule {
         self.attempt == Attempt::Running
     }
 
-    /// Whether the issuer could not be asked, so that it may have keys that are not known.
+    /// Returns true if the last fetch failed, so that the issuer may have newer keys.
     pub(super) fn has_failed(&self) -> bool {
         matches!(self.attempt, Attempt::Failed(_))
     }

@@ -8,65 +8,66 @@ use url::{Host, Url};
 
 use super::key_set::KeySet;
 use crate::endpoint::{self, EndpointError};
-use crate::exchange::{MAX_BODY, Request, Response};
 use crate::fetch::{self, FetchError, Fetcher, Resolve};
 use crate::guard::{Guard, Network};
+use crate::http_message::{MAX_BODY, Request, Response};
 use crate::metadata::{Issuer, MetadataError, jwks_uri};
 
-/// Why there are no keys of an issuer.
+/// The keys of an issuer could not be fetched.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum KeysError {
-    /// Something cannot be fetched.
+    /// A request failed.
     #[error("cannot fetch {url}")]
     Fetch {
-        /// What.
+        /// URL of the request.
         url: Url,
-        /// Why not.
+        /// Error of the request.
         #[source]
         source: FetchError,
     },
-    /// The issuer has a bad moment, or says no.
+    /// The issuer answered with an error status.
     #[error("{url} answered with the status {status}")]
     Status {
-        /// What was asked for.
+        /// URL of the request.
         url: Url,
-        /// The HTTP status.
+        /// HTTP status.
         status: u16,
     },
-    /// The issuer publishes nothing about itself.
-    #[error("there is no metadata of the issuer {0}")]
+    /// The issuer has no metadata.
+    #[error("the issuer has no metadata: {0}")]
     NoMetadata(String),
-    /// What the issuer publishes about itself is not used.
+    /// The metadata is not used.
     #[error(transparent)]
     Metadata(#[from] MetadataError),
-    /// The document is not one of keys.
+    /// The key set is malformed.
     #[error("the keys at {url} are malformed")]
     Malformed {
-        /// Where it is.
+        /// URL of the key set.
         url: Url,
-        /// What is wrong with it.
+        /// Error of the parser.
         #[source]
         source: serde_json::Error,
     },
-    /// The document has more bytes than are read.
-    #[error("the document at {url} is too long")]
+    /// The document is too long.
+    #[error("the document at {url} is too large")]
     TooLong {
-        /// Where it is.
+        /// URL of the document.
         url: Url,
     },
-    /// None of the keys is of a kind that is trusted.
-    #[error("none of the keys at {url} is one for signatures that are accepted")]
+    /// No key is usable.
+    #[error("no key at {url} has an accepted signature algorithm")]
     NoKey {
-        /// Where they are.
+        /// URL of the key set.
         url: Url,
     },
-    /// It took too long.
+    /// The time limit was exceeded.
     #[error("the issuer did not answer within {0:?}")]
     TimedOut(Duration),
 }
 
 impl KeysError {
-    /// Whether the same issuer may have keys later.
+    /// Returns true if the keys may be available later.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
@@ -79,7 +80,7 @@ impl KeysError {
     }
 }
 
-/// Where the keys of an issuer come from.
+/// Source of an issuer's keys.
 #[derive(Debug)]
 pub(super) struct Source {
     issuer: Issuer,
@@ -88,8 +89,8 @@ pub(super) struct Source {
     resolver: Arc<dyn Resolve>,
 }
 
-/// How long the documents of an issuer may take together.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Time limit for all documents together.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Source {
     pub(super) fn new(issuer: &str, config: fetch::Config) -> Result<Self, SourceError> {
@@ -110,8 +111,8 @@ impl Source {
 
     /// Fetches the keys. Dropping the future closes the connections.
     pub(super) async fn load(&self) -> Result<KeySet, KeysError> {
-        let load = timeout(PATIENCE, self.load_slowly()).await;
-        load.unwrap_or(Err(KeysError::TimedOut(PATIENCE)))
+        let load = timeout(TIMEOUT, self.load_slowly()).await;
+        load.unwrap_or(Err(KeysError::TimedOut(TIMEOUT)))
     }
 
     async fn load_slowly(&self) -> Result<KeySet, KeysError> {
@@ -138,7 +139,8 @@ impl Source {
             };
             match jwks_uri(body, &self.issuer) {
                 Ok(url) => return Ok(url),
-                // Many servers answer all paths with a page.
+                // Many servers answer every path with a page, so text that is not JSON counts as
+                // absent.
                 Err(MetadataError::Malformed(_)) => {}
                 Err(error) => refused = refused.or(Some(error)),
             }
@@ -149,7 +151,8 @@ impl Source {
         })
     }
 
-    /// What was found, unless the issuer has a bad moment: to look elsewhere could find something older.
+    /// Fetches a document. A temporary error ends the search: the next URL could be an older
+    /// description.
     async fn fetch(&self, guard: Guard, url: &Url) -> Result<Response, KeysError> {
         let request = Request::document(url.clone(), Version::LATEST.as_str());
         let response = self.fetcher.fetch(guard, &request).await;
@@ -168,14 +171,14 @@ impl Source {
         Ok(response)
     }
 
-    /// Lets the network be reached that the issuer is on: whoever runs this server chose the issuer.
+    /// Allows the network of the issuer, because the operator of this server chose it.
     async fn guard(&self) -> Guard {
         let host = self.candidates.first().and_then(Url::host);
         let addresses: Vec<IpAddr> = match host {
             None => Vec::new(),
             Some(Host::Ipv4(address)) => vec![address.into()],
             Some(Host::Ipv6(address)) => vec![address.into()],
-            // A name that leads nowhere is reported by whoever connects to it.
+            // The connection attempt reports a name that does not resolve.
             Some(Host::Domain(name)) => self.resolver.resolve(name).await.unwrap_or_default(),
         };
         let networks = addresses.into_iter().map(Network::of);
@@ -183,13 +186,14 @@ impl Source {
     }
 }
 
-/// Why an issuer cannot be asked for keys at all.
+/// The issuer can never be asked for keys.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SourceError {
-    /// Its name is not an address that may be used.
+    /// The issuer is not a usable URL.
     #[error(transparent)]
     Issuer(#[from] EndpointError),
-    /// Nothing can be fetched.
+    /// The HTTP client cannot be created.
     #[error(transparent)]
     Fetch(#[from] FetchError),
 }

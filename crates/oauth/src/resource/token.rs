@@ -1,4 +1,4 @@
-//! Signed tokens (RFC 7515, RFC 7519).
+//! Parser of signed tokens (RFC 7515, RFC 7519).
 
 use std::fmt;
 
@@ -7,11 +7,12 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use callgate_wire::{Limits, RawJson};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer};
+use sha2::{Digest, Sha256};
 
 use super::algorithm::Algorithm;
 use super::flaw::Flaw;
 
-/// A token that was taken apart, of which nothing is proven.
+/// Parsed token, whose signature is not verified yet.
 pub(super) struct Token<'a> {
     algorithm: Algorithm,
     key_id: Option<String>,
@@ -20,14 +21,14 @@ pub(super) struct Token<'a> {
     claims: RawJson,
 }
 
-/// The longest token that is read.
+/// Maximum bytes of a token.
 pub(super) const MAX_TOKEN: usize = 16 << 10;
 
-/// The most containers that may be open at once in a token.
+/// Maximum depth of its JSON.
 const MAX_DEPTH: usize = 16;
 
 impl<'a> Token<'a> {
-    /// Takes a token apart, and refuses it for what its header says.
+    /// Parses a token, and refuses it if its header is not acceptable.
     pub(super) fn parse(presented: &'a [u8]) -> Result<Self, Flaw> {
         if presented.len() > MAX_TOKEN {
             return Err(Flaw::TooLong);
@@ -65,7 +66,7 @@ impl<'a> Token<'a> {
         self.key_id.as_deref()
     }
 
-    /// What is signed: the header and the claims as they were sent.
+    /// Signed text: the header and the claims as they were sent.
     pub(super) fn message(&self) -> &[u8] {
         self.message
     }
@@ -74,7 +75,14 @@ impl<'a> Token<'a> {
         &self.signature
     }
 
-    /// What it says, which is worth nothing until the signature is proven.
+    /// Digest that stands for a token without an id. The signature is not part of it, because an
+    /// ECDSA signature can be turned into another valid one.
+    pub(super) fn digest(&self) -> String {
+        let digest = Sha256::digest(self.message);
+        format!("sha256-{}", URL_SAFE_NO_PAD.encode(digest))
+    }
+
+    /// Claims, which prove nothing until the signature is verified.
     pub(super) fn claims<T: DeserializeOwned>(&self) -> Result<T, Flaw> {
         read(&self.claims).ok_or(Flaw::Claims)
     }
@@ -88,7 +96,8 @@ impl fmt::Debug for Token<'_> {
     }
 }
 
-/// The members of a header that matter. Keys and addresses of keys in it are a stranger's, so nobody looks at them.
+/// Header members that are used. Keys and key URLs in the header are ignored, because the sender
+/// chose them.
 #[derive(Deserialize)]
 struct Header {
     alg: String,
@@ -98,12 +107,13 @@ struct Header {
     crit: bool,
 }
 
-/// For a member that may have any value, but must not be there.
+/// Detects a member that must be absent, whatever its value.
 pub(super) fn is_present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     IgnoredAny::deserialize(deserializer).map(|_| true)
 }
 
-/// The type of RFC 9068, or the one of any JWT: the audience tells an access token from an ID token then.
+/// Accepts the type of RFC 9068, and that of any JWT: the audience then tells an access token from
+/// an ID token.
 fn is_access_token(typ: &str) -> bool {
     let (group, name) = typ.split_once('/').unwrap_or(("application", typ));
     let known = ["at+jwt", "JWT"];
@@ -111,7 +121,7 @@ fn is_access_token(typ: &str) -> bool {
         && known.iter().any(|known| name.eq_ignore_ascii_case(known))
 }
 
-/// An object in which no key occurs twice, so that no two readers see two of them.
+/// Parses an object without duplicate keys, so that all readers see the same one.
 fn object(part: &[u8]) -> Result<RawJson, Flaw> {
     let limits = Limits {
         bytes: MAX_TOKEN,
@@ -123,7 +133,7 @@ fn object(part: &[u8]) -> Result<RawJson, Flaw> {
 }
 
 fn read<T: DeserializeOwned>(json: &RawJson) -> Option<T> {
-    // An array would do for a struct.
+    // Serde would accept an array for a struct.
     json.as_bytes().starts_with(b"{").then_some(())?;
     json.decode().ok()
 }
@@ -169,6 +179,15 @@ mod tests {
         assert_eq!(token.signature(), [0, 0, 0]);
         assert_eq!(token.claims::<Value>(), Ok(serde_json::json!({"a":1})));
         assert_eq!(format!("{token:?}"), "Token { algorithm: Es256, .. }");
+    }
+
+    #[test]
+    fn the_digest_is_of_the_claims_and_not_of_the_signature() {
+        let digest = |text: &str| Token::parse(text.as_bytes()).unwrap().digest();
+        let (one, two) = (token(HEADER, r#"{"a":1}"#), token(HEADER, r#"{"a":2}"#));
+        assert_eq!(digest(&one), digest(&one.replace(".AAAA", ".BBBB")));
+        assert_ne!(digest(&one), digest(&two));
+        assert_eq!(digest(&one).len(), "sha256-".len() + 43);
     }
 
     #[test]

@@ -1,9 +1,8 @@
-use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use callgate_mcp::transport::http::server::{TokenVerifier, Unproven};
-use callgate_mcp::{BoxFuture, Caller};
+use callgate_mcp::transport::http::server::{CredentialError, TokenVerifier};
+use callgate_mcp::{BoxFuture, Caller, Principal};
 
 use super::claims::Claims;
 use super::description::Description;
@@ -14,25 +13,40 @@ use super::source::{KeysError, Source, SourceError};
 use super::token::Token;
 use crate::{Scopes, fetch};
 
-/// What an operator decides about the tokens of a server.
+/// Configuration of a [`Verifier`].
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Config {
-    /// Who issues the tokens, byte for byte as the issuer writes itself.
+    /// Issuer of the tokens, byte for byte as it writes itself.
     pub issuer: String,
-    /// The name of the server, which tokens must be for.
+    /// Public URL of the server, the required audience of a token.
     pub resource: ResourceName,
-    /// The path of the endpoint, which is another than that of the name behind some proxies.
+    /// Path of the endpoint. Behind some proxies it differs from that of the public URL.
     pub path: String,
-    /// The scopes that every token must have.
+    /// Scopes that every token must have.
     pub scopes: Scopes,
-    /// How the keys of the issuer are fetched.
+    /// HTTP client for the keys of the issuer.
     pub fetch: fetch::Config,
 }
 
-/// Lets in whoever has a token that the issuer signed for this server (RFC 9068).
+impl Config {
+    /// Requires no scopes, and fetches keys with the default limits.
+    #[must_use]
+    pub fn new(issuer: impl Into<String>, resource: ResourceName, path: impl Into<String>) -> Self {
+        Self {
+            issuer: issuer.into(),
+            resource,
+            path: path.into(),
+            scopes: Scopes::default(),
+            fetch: fetch::Config::default(),
+        }
+    }
+}
+
+/// Verifies access tokens that the issuer signed for this server (RFC 9068).
 ///
-/// A caller is known by the issuer, `#` and the subject of the token: two issuers may mean two people by one name, and
-/// nobody gets the name of a caller who has no token.
+/// The principal is the issuer, `#` and the subject of the token: two issuers may use one name for
+/// two people, and no caller without a token has such a name.
 #[derive(Debug)]
 pub struct Verifier {
     issuer: String,
@@ -44,7 +58,7 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// Gets ready; nothing is fetched yet.
+    /// Creates the verifier; nothing is fetched yet.
     ///
     /// # Errors
     /// The issuer could never be asked for its keys.
@@ -67,26 +81,28 @@ impl Verifier {
         })
     }
 
-    /// Fetches the keys of the issuer before the first token comes.
+    /// Fetches the keys of the issuer before the first request.
     ///
-    /// Nothing has to be done about a transient error: the keys are fetched when they are needed.
+    /// A transient error can be ignored: the keys are fetched when they are needed.
     ///
     /// # Errors
-    /// There are no keys to be had.
+    /// The keys are not available.
     pub async fn load(&self) -> Result<(), KeysError> {
         self.keys.load().await
     }
 
-    /// The document with which the server describes itself, and the paths that everybody may read it at.
+    /// Public metadata document of the server, with its paths.
     pub fn documents(&self) -> impl Iterator<Item = (&str, Bytes)> {
         let Description { paths, json, .. } = &self.description;
         paths.iter().map(|path| (path.as_str(), json.clone()))
     }
 
-    /// Whom the bearer of a token acts for, at `now` in seconds since 1970.
+    /// Checks a token at `now`, in Unix seconds.
     ///
-    /// Whatever needs no key is checked first, so that only tokens that could be good make anybody fetch one.
-    async fn judge(&self, presented: Option<&[u8]>, now: u64) -> Result<String, Refusal> {
+    /// The order matters: the format and the claims come before the signature, so that only a
+    /// plausible token causes a fetch of keys; the scopes come last, so that a forged token learns
+    /// nothing about them.
+    async fn check(&self, presented: Option<&[u8]>, now: u64) -> Result<Principal, Refusal> {
         let token = Token::parse(presented.ok_or(Refusal::NoToken)?)?;
         let claims: Claims = token.claims()?;
         let grant = claims.check(&self.issuer, &self.audiences, now)?;
@@ -94,7 +110,13 @@ impl Verifier {
         if !self.scopes.iter().all(|scope| grant.scopes.contains(scope)) {
             return Err(Refusal::InsufficientScope);
         }
-        Ok(format!("{}#{}", self.issuer, grant.subject))
+        // The digest is no secret, and names a token that has no id of its own.
+        let credential = grant.token_id.unwrap_or_else(|| token.digest());
+        // All scopes of the token, not only the required ones: a policy may ask for more.
+        let scopes = grant.scopes.iter();
+        Ok(Principal::new(format!("{}#{}", self.issuer, grant.subject))
+            .with_scopes(scopes)
+            .with_credential(credential))
     }
 }
 
@@ -102,12 +124,12 @@ impl TokenVerifier for Verifier {
     fn verify<'a>(
         &'a self,
         presented: Option<&'a [u8]>,
-    ) -> BoxFuture<'a, Result<Caller, Unproven>> {
+    ) -> BoxFuture<'a, Result<Caller, CredentialError>> {
         Box::pin(async move {
-            match self.judge(presented, now()).await {
-                Ok(principal) => Ok(Caller::Principal(Arc::from(principal))),
+            match self.check(presented, now()).await {
+                Ok(principal) => Ok(principal.into()),
                 Err(refusal) => {
-                    tracing::debug!(?refusal, "nobody is let in");
+                    tracing::debug!(?refusal, "refused a request");
                     Err(self.challenges.answer(refusal))
                 }
             }
@@ -115,7 +137,7 @@ impl TokenVerifier for Verifier {
     }
 }
 
-/// Seconds since 1970.
+/// Current time in Unix seconds.
 fn now() -> u64 {
     let elapsed = SystemTime::now().duration_since(UNIX_EPOCH);
     elapsed.map_or(0, |elapsed| elapsed.as_secs())

@@ -1,6 +1,6 @@
-//! Who may open the files of the store, as far as the system lets us say.
+//! File permissions of the store.
 //!
-//! On systems without permissions of this kind, the directory of the user is what keeps others out.
+//! On systems without Unix permissions, the user's directory keeps other users out.
 
 #[cfg(unix)]
 pub(super) use unix::{check_owner_only, for_owner, no_links, private_directories, sync_directory};
@@ -21,23 +21,23 @@ mod unix {
 
     use crate::store::error::StoreError;
 
-    /// A file that is created is for its owner alone from the first moment.
+    /// Creates files with mode 600, from the first moment on.
     pub(in crate::store) fn for_owner(options: &mut OpenOptions) -> &mut OpenOptions {
         options.mode(0o600)
     }
 
-    /// The same for directories.
+    /// Creates directories with mode 700.
     pub(in crate::store) fn private_directories(builder: &mut DirBuilder) -> &mut DirBuilder {
         builder.mode(0o700)
     }
 
-    /// No symbolic link is followed, and opening a pipe does not wait for a writer.
+    /// Follows no symbolic link, and does not block on a named pipe.
     pub(in crate::store) fn no_links(options: &mut OpenOptions) -> &mut OpenOptions {
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         options.custom_flags(i32::try_from(flags.bits()).expect("flags fit"))
     }
 
-    /// The file is ours, and nobody else could open it.
+    /// Checks that the file belongs to this user and is closed to all others.
     pub(in crate::store) fn check_owner_only(
         metadata: &Metadata,
         path: &Path,
@@ -52,7 +52,7 @@ mod unix {
         Ok(())
     }
 
-    /// Makes the names in a directory last.
+    /// Flushes the entries of a directory to the disk.
     pub(in crate::store) fn sync_directory(directory: &Path) -> io::Result<()> {
         File::open(directory)?.sync_all()
     }

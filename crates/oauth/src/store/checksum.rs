@@ -3,7 +3,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use callgate_wire::{RawJson, Splice};
 use sha2::{Digest, Sha256};
 
-/// Writes a checksum into `entry`, an object.
+/// Adds a checksum to `entry`, an object.
 pub(super) fn seal(entry: &RawJson) -> RawJson {
     let checksum = RawJson::string(&digest(entry));
     Splice::new(entry)
@@ -12,18 +12,17 @@ pub(super) fn seal(entry: &RawJson) -> RawJson {
         .expect("an entry is an object")
 }
 
-/// Whether `entry` is as it was sealed. Without a checksum, as in a file of OpenCode, there is
-/// nothing to compare.
+/// Compares the checksum. An entry without one, as in a file of OpenCode, counts as intact.
 pub(super) fn is_intact(entry: &RawJson) -> bool {
     entry
         .get(MEMBER)
         .is_none_or(|checksum| checksum.is(&digest(entry)))
 }
 
-/// The member that holds the checksum. OpenCode skips members that it does not know.
+/// Member with the checksum. OpenCode ignores members that it does not know.
 const MEMBER: &str = "checksum";
 
-/// A digest of all members but the checksum, however they are indented.
+/// Digest of all members except the checksum, independent of indentation.
 fn digest(entry: &RawJson) -> String {
     let bare = Splice::new(entry)
         .remove(&[MEMBER])
@@ -33,7 +32,7 @@ fn digest(entry: &RawJson) -> String {
     format!("sha256-{}", BASE64_URL_SAFE_NO_PAD.encode(digest))
 }
 
-/// The text of a JSON value without the white space between its tokens.
+/// JSON text without the white space between its tokens.
 fn without_white_space(json: &[u8]) -> Vec<u8> {
     let mut compact = Vec::with_capacity(json.len());
     let mut is_inside = false;

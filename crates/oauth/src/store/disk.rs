@@ -7,7 +7,7 @@ use bytes::Bytes;
 use super::access::{self, check_owner_only, for_owner, no_links, private_directories};
 use super::error::StoreError;
 
-/// Reads a file that only its owner, and that is us, has access to; `None` if there is none.
+/// Reads a file that belongs to this user alone; `None` if there is none.
 pub(super) fn read_private(path: &Path, limit: usize) -> Result<Option<Bytes>, StoreError> {
     let Some((file, metadata)) = open(path)? else {
         return Ok(None);
@@ -16,7 +16,7 @@ pub(super) fn read_private(path: &Path, limit: usize) -> Result<Option<Bytes>, S
     read(file, path, limit).map(Some)
 }
 
-/// Reads a file, whoever has access to it; `None` if there is none.
+/// Reads a file with any permissions; `None` if there is none.
 pub(super) fn read_any(path: &Path, limit: usize) -> Result<Option<Bytes>, StoreError> {
     match open(path)? {
         Some((file, _)) => read(file, path, limit).map(Some),
@@ -24,27 +24,28 @@ pub(super) fn read_any(path: &Path, limit: usize) -> Result<Option<Bytes>, Store
     }
 }
 
-/// Puts `bytes` in the place of the file, or leaves the file as it is.
+/// Replaces the file by `bytes`, completely or not at all.
 ///
 /// Only the holder of the lock may call this. When it returns, the bytes are on the disk.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
-    // One name is enough, and whoever was killed while writing leaves but one file behind.
+    // A fixed name, so that processes that are killed while writing leave one file behind, not
+    // many.
     let new = beside(path, ".new");
     remove_if_there(&new)?;
     let written = create_private(&new, bytes)
         .and_then(|()| fs::rename(&new, path).map_err(StoreError::io("replace", path)));
     if written.is_err() {
-        // The first error says more than this one would.
+        // The first error is the useful one.
         let _ = remove_if_there(&new);
     }
     written?;
     sync_directory(path)
 }
 
-/// Fails as [`replace`] would with so many bytes, as far as that can be known, and changes nothing.
+/// Fails where [`replace`] would fail with so many bytes, best-effort, and changes nothing.
 ///
 /// Only the holder of the lock may call this.
-pub(super) fn rehearse(path: &Path, length: usize) -> Result<(), StoreError> {
+pub(super) fn check_writable(path: &Path, length: usize) -> Result<(), StoreError> {
     let new = beside(path, ".new");
     remove_if_there(&new)?;
     let created = create_private(&new, &vec![0; length]);
@@ -52,9 +53,9 @@ pub(super) fn rehearse(path: &Path, length: usize) -> Result<(), StoreError> {
     created
 }
 
-/// Keeps a copy of a damaged file, found at `time`, beside it and returns its name.
+/// Copies a damaged file, found at `time`, to a name beside it, and returns that name.
 ///
-/// Only when this succeeds may the file be replaced.
+/// The file may be replaced only after this succeeds.
 pub(super) fn keep_damaged(path: &Path, bytes: &[u8], time: u64) -> Result<PathBuf, StoreError> {
     let mut copy = beside(path, &format!(".corrupt-{time}"));
     let mut created = create_private(&copy, bytes);
@@ -70,14 +71,14 @@ pub(super) fn keep_damaged(path: &Path, bytes: &[u8], time: u64) -> Result<PathB
     Ok(copy)
 }
 
-/// More than one is only for damage that comes back within a second.
+/// Limit for a file that is damaged again and again within one second.
 const MAX_COPIES_PER_SECOND: u32 = 100;
 
 fn is_taken(error: &StoreError) -> bool {
     matches!(error, StoreError::Io { source, .. } if source.kind() == ErrorKind::AlreadyExists)
 }
 
-/// Creates the directory of `path`, for its owner alone, unless it is there.
+/// Creates the directory of `path` with mode 700, unless it exists.
 pub(super) fn create_directory(path: &Path) -> Result<(), StoreError> {
     let directory = directory(path);
     private_directories(DirBuilder::new().recursive(true))
@@ -85,7 +86,7 @@ pub(super) fn create_directory(path: &Path) -> Result<(), StoreError> {
         .map_err(StoreError::io("create", directory))
 }
 
-/// The path with `suffix` after its file name.
+/// Path with `suffix` after its file name.
 pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
@@ -120,7 +121,7 @@ fn read(file: File, path: &Path, limit: usize) -> Result<Bytes, StoreError> {
     Ok(bytes.into())
 }
 
-/// Creates a file that nobody else could open at any time, and waits until it is on the disk.
+/// Creates a file with mode 600 and flushes it to the disk.
 fn create_private(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let mut options = OpenOptions::new();
     let mut file = for_owner(options.write(true).create_new(true))
@@ -131,7 +132,7 @@ fn create_private(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
         .map_err(StoreError::io("write", path))
 }
 
-/// Makes the names in the directory of `path` last.
+/// Flushes the directory of `path`, so that a rename survives a crash.
 fn sync_directory(path: &Path) -> Result<(), StoreError> {
     let directory = directory(path);
     access::sync_directory(directory).map_err(StoreError::io("sync", directory))

@@ -4,34 +4,33 @@ use callgate_wire::{Limits, RawJson, Splice};
 use super::login::Login;
 use super::{checksum, entry};
 
-/// The whole file: an object with an entry for each server, by name.
+/// Content of the file: an object with one entry for each server.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Document(RawJson);
 
-/// What a file turned out to hold.
+/// Result of reading a file.
 pub(super) struct Reading {
-    /// All that can be used.
+    /// Entries that are intact.
     pub(super) document: Document,
-    /// What cannot.
+    /// Damage that was found.
     pub(super) damage: Option<Damage>,
 }
 
-/// What is wrong with a file.
+/// Damage of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Damage {
-    /// It is not a JSON object with unique keys.
+    /// The file is not a JSON object with unique keys.
     File,
-    /// The checksums of these entries are wrong.
+    /// These entries have wrong checksums.
     Logins(Vec<String>),
 }
 
 impl Document {
-    /// A file without logins.
+    /// File without logins.
     pub(super) const fn empty() -> Self {
         Self(RawJson::empty_object())
     }
 
-    /// Reads the bytes of a file.
     pub(super) fn read(bytes: Bytes) -> Reading {
         let limits = Limits {
             bytes: bytes.len(),
@@ -61,14 +60,13 @@ impl Document {
         }
     }
 
-    /// The bytes of the file.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = self.0.as_bytes().to_vec();
         bytes.push(b'\n');
         bytes
     }
 
-    /// The entries in the order of the file.
+    /// Entries in the order of the file.
     pub(super) fn entries(&self) -> impl Iterator<Item = (String, RawJson)> {
         self.0.members().filter_map(|member| {
             let name = member.key().ok()?.into_owned();
@@ -76,31 +74,31 @@ impl Document {
         })
     }
 
-    /// The login under `name`.
+    /// Login of the server `name`.
     pub(super) fn login(&self, name: &str) -> Option<Login> {
         self.entry(name).as_ref().map(entry::decode)
     }
 
-    /// The same file with `new` under `name`.
+    /// Copy with the login `new` of the server `name`.
     pub(super) fn with_login(&self, name: &str, new: &Login) -> Self {
         let entry = self.entry(name).unwrap_or(RawJson::empty_object());
         let updated = entry::update(&entry, &entry::decode(&entry), new);
         self.with_entry(name, &updated)
     }
 
-    /// The same file with the object `entry` under `name`.
+    /// Copy with the object `entry` for the server `name`.
     pub(super) fn with_entry(&self, name: &str, entry: &RawJson) -> Self {
         let edited = Splice::new(&self.0).set(&[name], entry).finish();
         Self(edited.expect("a document is an object"))
     }
 
-    /// The same file with nothing under `name`.
+    /// Copy without the server `name`.
     pub(super) fn without(&self, name: &str) -> Self {
         let edited = Splice::new(&self.0).remove(&[name]).finish();
         Self(edited.expect("a document is an object"))
     }
 
-    /// Whether something stands under `name`.
+    /// Returns true if there is an entry for `name`.
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.get(name).is_some()
     }

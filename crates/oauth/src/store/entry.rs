@@ -1,13 +1,13 @@
 use callgate_wire::{RawJson, Splice};
 
 use super::checksum;
-use super::login::{
-    ChosenClient, ChosenIdentity, ChosenKind, ChosenProvider, ClientInfo, Login, Tokens,
-};
-use crate::registration::AuthMethod;
+use super::login::{ChosenClient, ChosenIdentity, ChosenKind, ChosenProvider, Login, Tokens};
+use crate::Scopes;
+use crate::registration::{AuthMethod, ClientInfo};
 use crate::secret::Secret;
 
-/// Reads an entry of the file. What is missing or of the wrong type is not there.
+/// Decodes an entry of the file. A member of the wrong type counts as absent, because other
+/// programs edit the file too.
 pub(super) fn decode(entry: &RawJson) -> Login {
     Login {
         server_url: text(entry, &["serverUrl"]),
@@ -23,14 +23,14 @@ pub(super) fn decode(entry: &RawJson) -> Login {
             token_type: text(entry, TOKEN_TYPE),
             dpop_key: secret(entry, DPOP_KEY),
         }),
-        client: text(entry, CLIENT_ID).map(|client_id| ClientInfo {
-            client_id,
-            client_secret: secret(entry, CLIENT_SECRET),
-            client_id_issued_at: number(entry, CLIENT_ISSUED_AT),
-            client_secret_expires_at: number(entry, SECRET_EXPIRES_AT),
+        client: text(entry, CLIENT_ID).map(|id| ClientInfo {
+            secret: secret(entry, CLIENT_SECRET),
+            issued_at: number(entry, CLIENT_ISSUED_AT),
+            secret_expires_at: number(entry, SECRET_EXPIRES_AT),
             auth_method: text(entry, AUTH_METHOD).and_then(|name| AuthMethod::parse(&name)),
             redirect_uri: text(entry, REDIRECT_URI),
-            scope: text(entry, CLIENT_SCOPE),
+            scopes: text(entry, CLIENT_SCOPE).map(|text| Scopes::parse(&text)),
+            ..ClientInfo::public(id)
         }),
         chosen: text(entry, CHOSEN_ID).map(|client_id| ChosenClient {
             client_id,
@@ -62,8 +62,9 @@ fn port(entry: &RawJson) -> Option<u16> {
     entry.at(CALLBACK_PORT)?.decode().ok()
 }
 
-/// Writes `new` over `entry`, which was read as `old`, and seals it. Members that did not change or
-/// are not known keep their bytes.
+/// Writes `new` over `entry`, which was decoded as `old`, and adds the checksum.
+///
+/// Unchanged and unknown members keep their bytes, so that OpenCode finds its own data again.
 pub(super) fn update(entry: &RawJson, old: &Login, new: &Login) -> RawJson {
     let mut replaced = Splice::new(entry);
     if old.tokens.is_none() || new.tokens.is_none() {
@@ -120,7 +121,7 @@ const PROVIDER_SECRET_FILE: Path = &["chosenClient", "providerClientSecretFile"]
 const CALLBACK_PORT: Path = &["callbackPort"];
 const RESOURCE_METADATA: Path = &["resourceMetadata"];
 
-/// Every member that a login has in the file, always in this order.
+/// Members of a login in the file, in a fixed order.
 fn members(login: &Login) -> impl Iterator<Item = (Path, Option<RawJson>)> {
     let own = [
         (
@@ -146,87 +147,64 @@ fn members(login: &Login) -> impl Iterator<Item = (Path, Option<RawJson>)> {
 }
 
 fn members_of_tokens(tokens: Option<&Tokens>) -> [(Path, Option<RawJson>); 9] {
-    let text = |member: fn(&Tokens) -> Option<&String>| {
-        string(tokens.and_then(member).map(String::as_str))
-    };
+    let get = |member: fn(&Tokens) -> Option<RawJson>| tokens.and_then(member);
     [
-        (ACCESS_TOKEN, hidden(tokens.map(|it| &it.access_token))),
+        (ACCESS_TOKEN, get(|it| hidden(Some(&it.access_token)))),
+        (REFRESH_TOKEN, get(|it| hidden(it.refresh_token.as_ref()))),
+        (EXPIRES_AT, get(|it| encode_number(it.expires_at))),
+        (SCOPE, get(|it| string(it.scope.as_deref()))),
+        (ISSUED_AT, get(|it| encode_number(it.issued_at))),
+        (ISSUED_TO, get(|it| string(it.client_id.as_deref()))),
         (
-            REFRESH_TOKEN,
-            hidden(tokens.and_then(|it| it.refresh_token.as_ref())),
+            REQUESTED_SCOPE,
+            get(|it| string(it.requested_scope.as_deref())),
         ),
-        (
-            EXPIRES_AT,
-            encode_number(tokens.and_then(|it| it.expires_at)),
-        ),
-        (SCOPE, text(|it| it.scope.as_ref())),
-        (ISSUED_AT, encode_number(tokens.and_then(|it| it.issued_at))),
-        (ISSUED_TO, text(|it| it.client_id.as_ref())),
-        (REQUESTED_SCOPE, text(|it| it.requested_scope.as_ref())),
-        (TOKEN_TYPE, text(|it| it.token_type.as_ref())),
-        (DPOP_KEY, hidden(tokens.and_then(|it| it.dpop_key.as_ref()))),
+        (TOKEN_TYPE, get(|it| string(it.token_type.as_deref()))),
+        (DPOP_KEY, get(|it| hidden(it.dpop_key.as_ref()))),
     ]
 }
 
 fn members_of_client(client: Option<&ClientInfo>) -> [(Path, Option<RawJson>); 7] {
+    let get = |member: fn(&ClientInfo) -> Option<RawJson>| client.and_then(member);
+    let scopes = client
+        .and_then(|it| it.scopes.as_ref())
+        .map(ToString::to_string);
     [
-        (CLIENT_ID, string(client.map(|it| it.client_id.as_str()))),
-        (
-            CLIENT_SECRET,
-            hidden(client.and_then(|it| it.client_secret.as_ref())),
-        ),
-        (
-            CLIENT_ISSUED_AT,
-            encode_number(client.and_then(|it| it.client_id_issued_at)),
-        ),
+        (CLIENT_ID, get(|it| string(Some(&it.id)))),
+        (CLIENT_SECRET, get(|it| hidden(it.secret.as_ref()))),
+        (CLIENT_ISSUED_AT, get(|it| encode_number(it.issued_at))),
         (
             SECRET_EXPIRES_AT,
-            encode_number(client.and_then(|it| it.client_secret_expires_at)),
+            get(|it| encode_number(it.secret_expires_at)),
         ),
         (
             AUTH_METHOD,
-            string(client.and_then(|it| it.auth_method).map(AuthMethod::name)),
+            get(|it| string(it.auth_method.map(AuthMethod::name))),
         ),
-        (
-            REDIRECT_URI,
-            string(client.and_then(|it| it.redirect_uri.as_deref())),
-        ),
-        (
-            CLIENT_SCOPE,
-            string(client.and_then(|it| it.scope.as_deref())),
-        ),
+        (REDIRECT_URI, get(|it| string(it.redirect_uri.as_deref()))),
+        (CLIENT_SCOPE, string(scopes.as_deref())),
     ]
 }
 
 fn members_of_chosen(chosen: Option<&ChosenClient>) -> [(Path, Option<RawJson>); 8] {
     let identity = chosen.and_then(|it| it.identity.as_ref());
     let provider = identity.and_then(|it| it.provider.as_ref());
+    let get = |member: fn(&ChosenClient) -> Option<RawJson>| chosen.and_then(member);
+    let at = |member: fn(&ChosenProvider) -> Option<RawJson>| provider.and_then(member);
     [
-        (CHOSEN_ID, string(chosen.map(|it| it.client_id.as_str()))),
-        (
-            CHOSEN_SECRET,
-            hidden(chosen.and_then(|it| it.client_secret.as_ref())),
-        ),
-        (
-            CHOSEN_KEY_FILE,
-            string(chosen.and_then(|it| it.key_file.as_deref())),
-        ),
-        (CHOSEN_KIND, string(chosen.map(|it| it.kind.name()))),
+        (CHOSEN_ID, get(|it| string(Some(&it.client_id)))),
+        (CHOSEN_SECRET, get(|it| hidden(it.client_secret.as_ref()))),
+        (CHOSEN_KEY_FILE, get(|it| string(it.key_file.as_deref()))),
+        (CHOSEN_KIND, get(|it| string(Some(it.kind.name())))),
         (
             IDENTITY_FILE,
             string(identity.map(|it| it.token_file.as_str())),
         ),
-        (
-            PROVIDER_ENDPOINT,
-            string(provider.map(|it| it.token_endpoint.as_str())),
-        ),
-        (
-            PROVIDER_CLIENT_ID,
-            string(provider.map(|it| it.client_id.as_str())),
-        ),
+        (PROVIDER_ENDPOINT, at(|it| string(Some(&it.token_endpoint)))),
+        (PROVIDER_CLIENT_ID, at(|it| string(Some(&it.client_id)))),
         (
             PROVIDER_SECRET_FILE,
-            string(provider.and_then(|it| it.client_secret_file.as_deref())),
+            at(|it| string(it.client_secret_file.as_deref())),
         ),
     ]
 }
@@ -251,7 +229,7 @@ fn number(entry: &RawJson, path: Path) -> Option<f64> {
     entry.at(path)?.decode().ok()
 }
 
-/// Writes a number as JavaScript does: whole ones without a point. No JSON stands for infinity.
+/// Writes a number as JavaScript does: integers without a point. JSON has no infinity.
 fn encode_number(number: Option<f64>) -> Option<RawJson> {
     let number = number.filter(|number| number.is_finite())?;
     let text = number.to_string();
@@ -263,10 +241,11 @@ mod tests {
     use callgate_wire::{Limits, RawJson, Splice};
 
     use super::{decode, update};
-    use crate::registration::AuthMethod;
+    use crate::Scopes;
+    use crate::registration::{AuthMethod, ClientInfo};
     use crate::secret::Secret;
     use crate::store::login::{
-        ChosenClient, ChosenIdentity, ChosenKind, ChosenProvider, ClientInfo, Login, Tokens,
+        ChosenClient, ChosenIdentity, ChosenKind, ChosenProvider, Login, Tokens,
     };
 
     fn json(text: &str) -> RawJson {
@@ -289,13 +268,13 @@ mod tests {
                 dpop_key: Some(Secret::new("k")),
             }),
             client: Some(ClientInfo {
-                client_id: "id".to_owned(),
-                client_secret: Some(Secret::new("cs")),
-                client_id_issued_at: Some(1_763_000_000.0),
-                client_secret_expires_at: Some(0.0),
+                secret: Some(Secret::new("cs")),
+                issued_at: Some(1_763_000_000.0),
+                secret_expires_at: Some(0.0),
                 auth_method: Some(AuthMethod::ClientSecretPost),
                 redirect_uri: Some("http://127.0.0.1:9/cb".to_owned()),
-                scope: Some("a b c".to_owned()),
+                scopes: Some(Scopes::parse("a b c")),
+                ..ClientInfo::public("id")
             }),
             chosen: Some(ChosenClient {
                 client_id: "chosen".to_owned(),
@@ -320,7 +299,7 @@ mod tests {
 
     const FULL: &str = r#"{"tokens":{"accessToken":"at","refreshToken":"rt","expiresAt":1763260000.25,"scope":"a b","issuedAt":1763256400,"clientId":"id","requestedScope":"a b c","tokenType":"DPoP","dpopKey":"k"},"clientInfo":{"clientId":"id","clientSecret":"cs","clientIdIssuedAt":1763000000,"clientSecretExpiresAt":0,"tokenEndpointAuthMethod":"client_secret_post","redirectUri":"http://127.0.0.1:9/cb","scope":"a b c"},"chosenClient":{"clientId":"chosen","clientSecret":"ccs","privateKeyFile":"/k.pem","kind":"itself","identityTokenFile":"/id","providerTokenEndpoint":"https://idp/token","providerClientId":"employee","providerClientSecretFile":"/s"},"codeVerifier":"cv","oauthState":"st","serverUrl":"https://s/mcp","issuer":"https://i","resourceMetadata":"https://s/meta","callbackPort":8765}"#;
 
-    /// What `edit` makes of `entry`, without the checksum.
+    /// Result of `edit` on `entry`, without the checksum.
     fn edited(entry: &str, edit: impl FnOnce(&mut Login)) -> String {
         let entry = json(entry);
         let old = decode(&entry);

@@ -2,72 +2,73 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Why the store cannot be used.
+/// Error of the [`LoginStore`](super::LoginStore).
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StoreError {
-    /// The system refused.
+    /// A system call failed.
     #[error("cannot {action} `{}`", path.display())]
     Io {
-        /// What was being done.
+        /// Action that failed.
         action: &'static str,
-        /// To what.
+        /// Path that it was applied to.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         #[source]
         source: io::Error,
     },
-    /// Others can read the file, or could have written it.
+    /// Other users can read or write the file.
     #[error("`{}` is open to other users (mode {mode:03o}); allow only its owner: chmod 600", path.display())]
     Exposed {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Its permissions.
+        /// Permissions of the file.
         mode: u32,
     },
-    /// The file belongs to somebody else.
+    /// The file belongs to another user.
     #[error("`{}` belongs to another user", path.display())]
     ForeignOwner {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// There is something else in the place of the file.
+    /// The path names something other than a regular file.
     #[error("`{}` is not a regular file", path.display())]
     NotAFile {
-        /// What should be a file.
+        /// Path of the file.
         path: PathBuf,
     },
     /// The file is or would become too large.
     #[error("`{}` would have more than {limit} bytes", path.display())]
     TooLarge {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// The limit in bytes.
+        /// Limit in bytes.
         limit: usize,
     },
-    /// There is no file to import.
-    #[error("`{}` is not there", path.display())]
+    /// The file to import does not exist.
+    #[error("`{}` does not exist", path.display())]
     Missing {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// The file is not what it should be, and it is not ours to repair.
-    #[error("`{}` does not hold logins", path.display())]
+    /// The file to import is malformed. It belongs to another program, so it is not repaired.
+    #[error("`{}` is not a login file", path.display())]
     Malformed {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
     },
-    /// Another process has held the lock all the time.
+    /// Another process has held the lock for too long.
     #[error("`{}` has been locked by another process for {waited:?}", path.display())]
     Busy {
-        /// The lock.
+        /// Path of the lock file.
         path: PathBuf,
-        /// How long we have waited.
+        /// Time spent waiting.
         waited: Duration,
     },
 }
 
 impl StoreError {
-    /// Says what was being done to `path` when the system refused.
+    /// Names the action and the path of a system error.
     pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io {

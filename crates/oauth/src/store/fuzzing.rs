@@ -1,11 +1,11 @@
-//! The file of logins without a disk: for the fuzz targets, and for nobody else.
+//! Login file without a disk, for the fuzz targets only.
 
 use bytes::Bytes;
 
 use super::document::Document;
 use super::login::Login;
 
-/// A file of logins, as far as it can be read.
+/// Login file, as far as it can be read.
 #[derive(Clone, PartialEq, Eq)]
 pub struct LoginFile {
     document: Document,
@@ -23,19 +23,19 @@ impl LoginFile {
         }
     }
 
-    /// Whether something in the bytes had to be left out.
+    /// Returns true if part of the bytes had to be left out.
     #[must_use]
     pub fn is_damaged(&self) -> bool {
         self.is_damaged
     }
 
-    /// The bytes to put in the place of those that were read.
+    /// Bytes that replace the ones that were read.
     #[must_use]
     pub fn to_bytes(&self) -> Bytes {
         self.document.to_bytes().into()
     }
 
-    /// Every name, and the login under it if it is one.
+    /// Every name, with its login if the entry holds one.
     #[must_use]
     pub fn logins(&self) -> Vec<(String, Option<Login>)> {
         let entries = self.document.entries();
@@ -44,7 +44,7 @@ impl LoginFile {
             .collect()
     }
 
-    /// The same file with `login` under `name`.
+    /// Copy with `login` under `name`.
     #[must_use]
     pub fn with_login(&self, name: &str, login: &Login) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Taking over the logins that OpenCode keeps.
+//! Import of the logins of OpenCode.
 
 use std::path::Path;
 
@@ -9,28 +9,28 @@ use super::disk;
 use super::document::Document;
 use super::entry;
 use super::error::StoreError;
-use super::login_store::Store;
+use super::login_store::LoginStore;
 
-/// What became of the logins in a file of OpenCode, by the names of their servers.
+/// Result of an import, by the names of the servers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Imported {
-    /// They are in the store now.
+    /// Logins that were added to the store.
     pub added: Vec<String>,
-    /// The store had something under these names and has kept it.
+    /// Logins that were not imported, because the store has an entry of that name.
     pub kept: Vec<String>,
-    /// They are not bound to a server or hold nothing that could be used.
+    /// Logins that were not imported, because they name no server or hold nothing usable.
     pub skipped: Vec<String>,
 }
 
-/// Adds the logins of the file `mcp-auth.json` of OpenCode at `path`, which stays as it is.
+/// Adds the logins of OpenCode's file `mcp-auth.json` at `path`, which is not changed.
 ///
-/// From then on two programs have the same refresh token. Where the authorization server replaces
-/// it with each use, the one that comes second has to log in again: import when OpenCode is no
-/// longer used for these servers.
+/// Both programs have the same refresh token then. Where the authorization server rotates it, the
+/// program that refreshes second has to log in again: import when OpenCode is no longer used for
+/// these servers.
 ///
 /// # Errors
-/// The file is missing or does not hold logins, or the store cannot be written.
-pub fn from_opencode(store: &Store, path: &Path) -> Result<Imported, StoreError> {
+/// The file is missing or malformed, or the store cannot be written.
+pub fn from_opencode(store: &LoginStore, path: &Path) -> Result<Imported, StoreError> {
     let malformed = || StoreError::Malformed {
         path: path.to_owned(),
     };
@@ -59,7 +59,7 @@ pub fn from_opencode(store: &Store, path: &Path) -> Result<Imported, StoreError>
     })
 }
 
-/// The entry without the login that OpenCode has under way, sealed.
+/// Entry without the unfinished login of OpenCode, with a checksum.
 fn usable(found: &RawJson) -> Option<RawJson> {
     let login = entry::decode(found);
     login.server_url?;

@@ -7,16 +7,16 @@ use super::access::{for_owner, no_links};
 use super::disk::create_directory;
 use super::error::StoreError;
 
-/// A lock that one holder has at a time, in this process and all others.
+/// Exclusive file lock, between threads and processes.
 ///
-/// It ends when it is dropped or its process dies. Its file stays: whoever removed it could let two
-/// in at once.
+/// It ends when it is dropped or its process dies. The file is never removed: two processes could
+/// then lock two files of the same name.
 #[derive(Debug)]
 pub(super) struct Lock(#[expect(dead_code, reason = "open is what it is for")] File);
 
 impl Lock {
-    /// Waits up to `patience` for the lock that the file at `path` stands for.
-    pub(super) fn acquire(path: &Path, patience: Duration) -> Result<Self, StoreError> {
+    /// Waits up to `timeout` for the lock on the file at `path`.
+    pub(super) fn acquire(path: &Path, timeout: Duration) -> Result<Self, StoreError> {
         create_directory(path)?;
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false);
@@ -32,16 +32,16 @@ impl Lock {
                 Err(TryLockError::WouldBlock) => {}
             }
             let waited = start.elapsed();
-            if waited >= patience {
+            if waited >= timeout {
                 let path = path.to_owned();
                 return Err(StoreError::Busy { path, waited });
             }
-            sleep(pause.min(patience - waited));
+            sleep(pause.min(timeout - waited));
             pause = (pause * 2).min(LONGEST_PAUSE);
         }
     }
 }
 
-/// Locks cannot be waited for with a time limit, so they are looked at again and again.
+/// Delays between attempts. Systems offer no lock with a time limit, so it is polled.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);

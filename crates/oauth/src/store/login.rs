@@ -1,145 +1,126 @@
-use crate::registration::AuthMethod;
+use crate::registration::ClientInfo;
 use crate::secret::Secret;
 
-/// What is known about the login at one server.
+/// Stored login at one server.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Login {
-    /// The server that everything here is for.
+    /// URL of the server that this login is for.
     pub server_url: Option<String>,
-    /// The authorization server that everything here is from. OpenCode does not record it.
+    /// Issuer of the tokens and of the registration. OpenCode does not record it.
     pub issuer: Option<String>,
-    /// What the server is called with.
+    /// Tokens.
     pub tokens: Option<Tokens>,
-    /// How we are registered at the authorization server.
+    /// Registration of this program at the authorization server.
     pub client: Option<ClientInfo>,
-    /// The client that the user chose, if it is not one that registered itself.
+    /// Client that the user chose instead of a registration.
     pub chosen: Option<ChosenClient>,
-    /// The port that browsers come back to, if the user chose one.
+    /// Port of the redirect URI, if the user chose one.
     pub callback_port: Option<u16>,
-    /// Where the server says that it describes itself, if it named a place of its own.
+    /// Metadata URL that the server named in its challenge.
     pub resource_metadata: Option<String>,
-    /// The PKCE verifier of a login that is under way.
+    /// PKCE verifier of an unfinished login.
     pub code_verifier: Option<Secret>,
-    /// The state of a login that is under way.
+    /// OAuth state of an unfinished login.
     pub oauth_state: Option<Secret>,
 }
 
-/// The tokens of a login.
+/// Tokens of a login.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tokens {
-    /// What opens the server.
+    /// Access token.
     pub access_token: Secret,
-    /// Buys the next tokens.
+    /// Refresh token.
     pub refresh_token: Option<Secret>,
-    /// When the access token ends, in Unix seconds.
+    /// Expiry of the access token, in Unix seconds.
     pub expires_at: Option<f64>,
-    /// The scopes that were granted.
+    /// Granted scopes.
     pub scope: Option<String>,
-    /// When the tokens were asked for, in Unix seconds. OpenCode does not record this and what follows.
+    /// Time of the token request, in Unix seconds. OpenCode records neither this nor the fields
+    /// below.
     pub issued_at: Option<f64>,
-    /// The client that the tokens were issued to, whichever way it is known to the authorization server.
+    /// Client that the tokens were issued to.
     pub client_id: Option<String>,
-    /// The scopes that were asked for.
+    /// Requested scopes.
     pub requested_scope: Option<String>,
-    /// How the access token is shown, in the words of the authorization server; nothing means `Bearer`.
+    /// Token type in the words of the authorization server; absent means `Bearer`.
     pub token_type: Option<String>,
-    /// The key that the tokens are bound to, as [`dpop::Key::stored`](crate::dpop::Key::stored) writes it.
+    /// DPoP key that the tokens are bound to, as base64.
     pub dpop_key: Option<Secret>,
 }
 
-/// A registration at an authorization server.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ClientInfo {
-    /// The public name of this client.
-    pub client_id: String,
-    /// The secret of this client, if it has one.
-    pub client_secret: Option<Secret>,
-    /// When the registration was made, in Unix seconds.
-    pub client_id_issued_at: Option<f64>,
-    /// When the secret ends, in Unix seconds.
-    pub client_secret_expires_at: Option<f64>,
-    /// How the client proves itself, if that was agreed.
-    pub auth_method: Option<AuthMethod>,
-    /// The redirect URI that was registered, if it is not the usual one.
-    pub redirect_uri: Option<String>,
-    /// The scopes that the client may ask for, if they are limited.
-    pub scope: Option<String>,
-}
-
-/// A client that the user chose, to be used again without being asked.
+/// Client that the user chose, to be used again without asking.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChosenClient {
-    /// Its id.
+    /// Client id.
     pub client_id: String,
-    /// Its secret, if it has one.
+    /// Client secret.
     pub client_secret: Option<Secret>,
-    /// The file with its private key, if it has one.
+    /// File with the private key.
     pub key_file: Option<String>,
-    /// What it is.
+    /// Kind of the client.
     pub kind: ChosenKind,
-    /// Who says that it may have tokens, if it does not prove that by itself.
+    /// Identity token that stands for a user.
     pub identity: Option<ChosenIdentity>,
 }
 
-/// Says that a client may have tokens.
+/// Identity token of a client that does not authenticate by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChosenIdentity {
-    /// The file with the identity token, which somebody else replaces from time to time.
+    /// File with the identity token, which the platform replaces.
     pub token_file: String,
-    /// Where the identity token is exchanged; without it, the authorization server takes it as it is.
+    /// Identity provider that exchanges the token; without one, the authorization server accepts it
+    /// directly.
     pub provider: Option<ChosenProvider>,
 }
 
-/// An employer's identity provider.
+/// Identity provider of an employer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChosenProvider {
-    /// Where it exchanges tokens.
+    /// Token endpoint.
     pub token_endpoint: String,
-    /// Who we are there.
+    /// Client id at the identity provider.
     pub client_id: String,
-    /// The file with our secret there, if we have one.
+    /// File with the client secret at the identity provider.
     pub client_secret_file: Option<String>,
 }
 
-/// What a client is that the user chose.
+/// Kind of a client that the user chose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChosenKind {
-    /// Its id is the address of its description.
+    /// The client id is the URL of a metadata document.
     Described,
-    /// Somebody registered it by hand, and a person logs in.
+    /// Registered by hand; the user logs in.
     Registered,
-    /// Somebody registered it by hand, and it logs in as itself.
+    /// Registered by hand; the client logs in by itself, without a user.
     Itself,
 }
 
-/// Whether a stored login may be used for a server and an authorization server.
+/// Binding of a stored login to a server and an issuer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    /// It was made for both.
-    Own,
-    /// It was made for the server; which authorization server it is from was not recorded.
+pub enum LoginBinding {
+    /// Made for this server by this issuer.
+    Bound,
+    /// Made for this server; the issuer was not recorded.
     IssuerUnknown,
-    /// It was made for another server or by another authorization server and must not be sent.
-    Foreign,
+    /// Made for another server or by another issuer. It must not be sent.
+    Mismatch,
 }
 
 impl Login {
-    /// Whether this login is one for `server_url`, made by `issuer`.
-    ///
-    /// Both are compared as they are written.
+    /// Compares the login with a server and an issuer, byte for byte.
     #[must_use]
-    pub fn standing(&self, server_url: &str, issuer: &str) -> Standing {
+    pub fn binding(&self, server_url: &str, issuer: &str) -> LoginBinding {
         match &self.issuer {
-            _ if self.server_url.as_deref() != Some(server_url) => Standing::Foreign,
-            None => Standing::IssuerUnknown,
-            Some(own) if own == issuer => Standing::Own,
-            Some(_) => Standing::Foreign,
+            _ if self.server_url.as_deref() != Some(server_url) => LoginBinding::Mismatch,
+            None => LoginBinding::IssuerUnknown,
+            Some(own) if own == issuer => LoginBinding::Bound,
+            Some(_) => LoginBinding::Mismatch,
         }
     }
 
-    /// Makes this a login for `server_url` by `issuer`, and forgets all that was for others.
+    /// Binds the login to a server and an issuer, and clears it if it was bound to others.
     pub fn bind(&mut self, server_url: &str, issuer: &str) {
-        if self.standing(server_url, issuer) == Standing::Foreign {
+        if self.binding(server_url, issuer) == LoginBinding::Mismatch {
             *self = Self::default();
         }
         self.server_url = Some(server_url.to_owned());
@@ -148,7 +129,7 @@ impl Login {
 }
 
 impl ChosenKind {
-    /// Its name in the file.
+    /// Name in the file.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Described => "described",
@@ -157,7 +138,7 @@ impl ChosenKind {
         }
     }
 
-    /// The kind of that name; a file without one is of a client that was registered.
+    /// Kind of that name. A file without one was written for a registered client.
     pub(super) fn parse(name: Option<&str>) -> Self {
         let kinds = [Self::Described, Self::Itself];
         let found = kinds.into_iter().find(|kind| name == Some(kind.name()));
@@ -166,7 +147,7 @@ impl ChosenKind {
 }
 
 impl Tokens {
-    /// An access token and nothing that is known about it.
+    /// Access token without further facts.
     #[must_use]
     pub fn new(access_token: Secret) -> Self {
         Self {
@@ -182,14 +163,14 @@ impl Tokens {
         }
     }
 
-    /// Whether the access token ends before `now`, in Unix seconds; never, if nobody said when.
+    /// Returns true if the access token has expired at `now`, in Unix seconds.
     #[must_use]
-    pub fn has_expired(&self, now: f64) -> bool {
+    pub(crate) fn has_expired(&self, now: f64) -> bool {
         self.expires_at.is_some_and(|end| end <= now)
     }
 
-    /// These tokens, with what a refresh leaves out taken from the ones before.
-    pub(crate) fn renewing(mut self, old: &Self) -> Self {
+    /// Takes the fields that a refresh response leaves out from the tokens before it.
+    pub(crate) fn completed_from(mut self, old: &Self) -> Self {
         if self.refresh_token.is_none() {
             self.refresh_token.clone_from(&old.refresh_token);
         }
@@ -209,32 +190,9 @@ impl Tokens {
     }
 }
 
-impl ClientInfo {
-    /// A client without a secret.
-    #[must_use]
-    pub fn public(client_id: impl Into<String>) -> Self {
-        Self {
-            client_id: client_id.into(),
-            client_secret: None,
-            client_id_issued_at: None,
-            client_secret_expires_at: None,
-            auth_method: None,
-            redirect_uri: None,
-            scope: None,
-        }
-    }
-
-    /// Whether the secret ends before `now`, in Unix seconds; zero means never.
-    #[must_use]
-    pub fn has_expired(&self, now: f64) -> bool {
-        self.client_secret_expires_at
-            .is_some_and(|end| end > 0.0 && end <= now)
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{ClientInfo, Login, Standing, Tokens};
+    use super::{ClientInfo, Login, LoginBinding, Tokens};
     use crate::secret::Secret;
 
     fn login(server_url: Option<&str>, issuer: Option<&str>) -> Login {
@@ -249,21 +207,28 @@ mod tests {
     #[test]
     fn a_login_is_bound_to_server_and_issuer() {
         for (server_url, issuer, expect) in [
-            (Some("https://s/"), Some("https://i"), Standing::Own),
-            (Some("https://s/"), None, Standing::IssuerUnknown),
-            (Some("https://s/"), Some("https://i/"), Standing::Foreign),
-            (Some("https://s"), Some("https://i"), Standing::Foreign),
-            (Some("https://S/"), None, Standing::Foreign),
-            (None, Some("https://i"), Standing::Foreign),
-            (None, None, Standing::Foreign),
+            (Some("https://s/"), Some("https://i"), LoginBinding::Bound),
+            (Some("https://s/"), None, LoginBinding::IssuerUnknown),
+            (
+                Some("https://s/"),
+                Some("https://i/"),
+                LoginBinding::Mismatch,
+            ),
+            (Some("https://s"), Some("https://i"), LoginBinding::Mismatch),
+            (Some("https://S/"), None, LoginBinding::Mismatch),
+            (None, Some("https://i"), LoginBinding::Mismatch),
+            (None, None, LoginBinding::Mismatch),
         ] {
             let mut login = login(server_url, issuer);
-            assert_eq!(login.standing("https://s/", "https://i"), expect);
+            assert_eq!(login.binding("https://s/", "https://i"), expect);
 
             login.bind("https://s/", "https://i");
-            let kept = (expect != Standing::Foreign).then(|| Secret::new("kept"));
+            let kept = (expect != LoginBinding::Mismatch).then(|| Secret::new("kept"));
             assert_eq!(login.oauth_state, kept);
-            assert_eq!(login.standing("https://s/", "https://i"), Standing::Own);
+            assert_eq!(
+                login.binding("https://s/", "https://i"),
+                LoginBinding::Bound
+            );
         }
     }
 
@@ -281,7 +246,7 @@ mod tests {
                 ..Tokens::new(Secret::new("a"))
             };
             let client = ClientInfo {
-                client_secret_expires_at: end,
+                secret_expires_at: end,
                 ..ClientInfo::public("a")
             };
             let expired = (tokens.has_expired(100.0), client.has_expired(100.0));

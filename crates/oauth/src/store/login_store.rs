@@ -1,4 +1,6 @@
+use std::fmt;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::disk;
@@ -7,67 +9,83 @@ use super::error::StoreError;
 use super::lock::Lock;
 use super::login::Login;
 
-/// The logins in one file.
+/// Store of logins in one file, or in the memory of this process.
 ///
-/// A reader sees the file before or after an edit, never between. Edits of all processes happen one
-/// after the other. A file that was damaged from outside is kept as `<file>.corrupt-<time>`, and what
-/// is left of it is used.
+/// A reader sees the file before or after an edit, never between. Edits of all processes are
+/// serialized. A damaged file is kept as `<file>.corrupt-<time>`, and its intact entries are used.
 #[derive(Debug, Clone)]
-pub struct Store {
+pub struct LoginStore {
     pub(super) path: PathBuf,
-    pub(super) limits: Limits,
+    pub(super) limits: StoreLimits,
+    /// Content of a store without a file.
+    pub(super) memory: Option<Memory>,
 }
 
-/// How large the file may be and how long others may keep us waiting.
+/// Shared logins. `Debug` must not show them.
+#[derive(Clone)]
+pub(super) struct Memory(Arc<Mutex<Document>>);
+
+/// Limits of a [`LoginStore`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// The most bytes of the file.
+#[non_exhaustive]
+pub struct StoreLimits {
+    /// Maximum bytes of the file.
     pub bytes: usize,
-    /// How long to wait for another process that edits the file.
+    /// Maximum wait for another process that edits the file.
     pub edit_wait: Duration,
-    /// How long to wait for another process that refreshes the same tokens.
+    /// Maximum wait for another process that refreshes the same tokens.
     pub refresh_wait: Duration,
 }
 
-impl Default for Limits {
+impl Default for StoreLimits {
     fn default() -> Self {
         Self {
             bytes: 4 * 1024 * 1024,
-            edit_wait: Duration::from_secs(10),
+            edit_wait: Duration::from_secs(60),
             refresh_wait: Duration::from_secs(60),
         }
     }
 }
 
-impl Store {
-    /// The logins in the file at `path`, which need not exist yet.
+impl LoginStore {
+    /// Store in the file at `path`, which need not exist yet.
     #[must_use]
-    pub fn new(path: impl Into<PathBuf>, limits: Limits) -> Self {
+    pub fn new(path: impl Into<PathBuf>, limits: StoreLimits) -> Self {
         Self {
             path: path.into(),
             limits,
+            memory: None,
         }
     }
 
-    /// The login under the name of a server.
+    /// Store without a file. Its logins end with the last clone of it.
+    #[must_use]
+    pub(crate) fn in_memory() -> Self {
+        Self {
+            memory: Some(Memory(Arc::new(Mutex::new(Document::empty())))),
+            ..Self::new("", StoreLimits::default())
+        }
+    }
+
+    /// Login of a server.
     ///
     /// # Errors
-    /// The file cannot be read, or others could read it.
+    /// The file cannot be read, or other users could read it.
     pub fn login(&self, name: &str) -> Result<Option<Login>, StoreError> {
         Ok(self.document()?.login(name))
     }
 
-    /// The names of all servers in the file, in its order.
+    /// Names of all servers, in the order of the file.
     ///
     /// # Errors
-    /// The file cannot be read, or others could read it.
+    /// The file cannot be read, or other users could read it.
     pub fn names(&self) -> Result<Vec<String>, StoreError> {
         Ok(self.document()?.entries().map(|(name, _)| name).collect())
     }
 
-    /// Edits the login under the name of a server, which starts empty, and returns it.
+    /// Edits the login of a server, which starts empty, and returns it.
     ///
-    /// When this returns, the login is on the disk; after an error it is as it was.
+    /// When this returns, the login is on the disk; after an error it is unchanged.
     ///
     /// # Errors
     /// The file cannot be read or written.
@@ -81,7 +99,7 @@ impl Store {
         })
     }
 
-    /// Forgets everything under the name of a server; says whether there was anything.
+    /// Deletes the login of a server; returns false if there was none.
     ///
     /// # Errors
     /// The file cannot be read or written.
@@ -92,11 +110,17 @@ impl Store {
         })
     }
 
-    /// Lets `edit` see the file and say what to put in its place, while no other process edits it.
+    /// Replaces the file by the result of `edit`, under the lock.
     pub(super) fn edit<T>(
         &self,
         edit: impl FnOnce(&Document) -> (Option<Document>, T),
     ) -> Result<T, StoreError> {
+        if let Some(memory) = &self.memory {
+            let mut document = memory.lock();
+            let (changed, value) = edit(&document);
+            *document = changed.unwrap_or_else(|| document.clone());
+            return Ok(value);
+        }
         let _lock = self.lock()?;
         let (changed, value) = edit(&self.repaired()?);
         if let Some(document) = changed {
@@ -105,12 +129,15 @@ impl Store {
         Ok(value)
     }
 
-    /// Does all that an edit does, except to put anything in the place of the file.
-    pub(super) fn rehearse(&self) -> Result<(), StoreError> {
+    /// Does all that an edit does, except to replace the file.
+    pub(super) fn check_writable(&self) -> Result<(), StoreError> {
+        if self.memory.is_some() {
+            return Ok(());
+        }
         let _lock = self.lock()?;
         let length = self.repaired()?.to_bytes().len() + ROOM;
         self.check_length(length)?;
-        disk::rehearse(&self.path, length)
+        disk::check_writable(&self.path, length)
     }
 
     fn lock(&self) -> Result<Lock, StoreError> {
@@ -118,6 +145,9 @@ impl Store {
     }
 
     fn document(&self) -> Result<Document, StoreError> {
+        if let Some(memory) = &self.memory {
+            return Ok(memory.lock().clone());
+        }
         let Some(bytes) = disk::read_private(&self.path, self.limits.bytes)? else {
             return Ok(Document::empty());
         };
@@ -129,7 +159,7 @@ impl Store {
         self.repaired()
     }
 
-    /// Reads the file and replaces it if it is damaged. Only the holder of the lock may call this.
+    /// Reads the file, and replaces it if it is damaged. Only the holder of the lock may call this.
     fn repaired(&self) -> Result<Document, StoreError> {
         let Some(bytes) = disk::read_private(&self.path, self.limits.bytes)? else {
             return Ok(Document::empty());
@@ -143,7 +173,7 @@ impl Store {
                 Damage::Logins(names) => names,
             };
             tracing::warn!(file = %self.path.display(), copy = %copy.display(), ?lost,
-                "logins were damaged and have been set aside");
+                "the login file was damaged; a copy of it was kept");
         }
         Ok(reading.document)
     }
@@ -165,7 +195,19 @@ impl Store {
     }
 }
 
-/// How much longer new tokens may be than the old ones, in bytes.
+impl Memory {
+    fn lock(&self) -> MutexGuard<'_, Document> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Memory")
+    }
+}
+
+/// Reserve for new tokens that are longer than the old ones, in bytes.
 const ROOM: usize = 64 * 1024;
 
 fn unix_time() -> u64 {

@@ -1,11 +1,11 @@
-//! The file that keeps logins: `mcp-auth.json`, in OpenCode's layout.
+//! Store of logins: the file `mcp-auth.json`, in OpenCode's layout.
 //!
-//! - [`Store`]: reads and edits the file, safely against crashes and other processes.
-//! - [`Login`]: what is known about one server.
-//! - [`Refresh`]: one refresh at a time, however many processes want it.
-//! - [`import`]: takes over what OpenCode keeps.
+//! - [`LoginStore`]: reads and edits the file, safely against crashes and other processes.
+//! - [`Login`], [`Tokens`]: content of one entry.
+//! - [`RefreshPermit`]: lets one process at a time refresh the tokens of a login.
+//! - [`import`]: imports the logins of OpenCode.
 //!
-//! All of it blocks on the file system: call it from a thread that may wait.
+//! All functions block on the file system: call them from a blocking thread.
 
 mod access;
 mod checksum;
@@ -23,7 +23,7 @@ mod refresh;
 
 pub use error::StoreError;
 pub use login::{
-    ChosenClient, ChosenIdentity, ChosenKind, ChosenProvider, ClientInfo, Login, Standing, Tokens,
+    ChosenClient, ChosenIdentity, ChosenKind, ChosenProvider, Login, LoginBinding, Tokens,
 };
-pub use login_store::{Limits, Store};
-pub use refresh::{Refresh, Ticket};
+pub use login_store::{LoginStore, StoreLimits};
+pub use refresh::{RefreshDecision, RefreshPermit};

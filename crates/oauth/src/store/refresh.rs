@@ -6,48 +6,56 @@ use super::disk::beside;
 use super::error::StoreError;
 use super::lock::Lock;
 use super::login::{Login, Tokens};
-use super::login_store::Store;
+use super::login_store::LoginStore;
 use crate::secret::Secret;
 
-/// What to do about an access token that no longer works.
+/// Answer to [`LoginStore::begin_refresh`].
 #[derive(Debug)]
-pub enum Refresh {
-    /// Somebody has replaced it already: use this login.
-    Changed(Login),
-    /// It is ours to replace; everybody else waits.
-    Ours(Ticket),
+pub enum RefreshDecision {
+    /// Another process has replaced the token: use this login.
+    Replaced(Login),
+    /// This process may replace the token; others wait.
+    Permitted(RefreshPermit),
     /// There are no tokens any more: log in.
-    Gone,
+    NoTokens,
 }
 
-/// The right to refresh the tokens of one login, which ends when it is dropped.
+/// Permission to refresh the tokens of one login. It ends when it is dropped.
 ///
-/// Dropping it is what to do when the refresh failed without an answer: the tokens stay.
+/// Drop it if the refresh failed without an answer: the tokens stay.
 #[derive(Debug)]
-pub struct Ticket {
-    store: Store,
+pub struct RefreshPermit {
+    store: LoginStore,
     name: String,
     login: Login,
     tokens: Box<Tokens>,
-    _lock: Lock,
+    /// Absent in memory: the single flight of a token source is the only one there.
+    _lock: Option<Lock>,
 }
 
-impl Store {
-    /// Asks to replace the tokens of a login because its access token, `seen`, no longer works.
+impl LoginStore {
+    /// Asks to replace the tokens of a login because its access token `seen` no longer works.
     ///
-    /// Waits while somebody else is at it, in whichever process.
+    /// Waits while another process does so. The stored token is compared under the lock, so that a
+    /// process that waited uses the new token instead of spending the old refresh token again.
     ///
     /// # Errors
-    /// The file cannot be read, or somebody has been refreshing for too long.
-    pub fn begin_refresh(&self, name: &str, seen: &Secret) -> Result<Refresh, StoreError> {
-        let lock = Lock::acquire(&self.refresh_lock(name), self.limits.refresh_wait)?;
+    /// The file cannot be read, or another process has been refreshing for too long.
+    pub fn begin_refresh(&self, name: &str, seen: &Secret) -> Result<RefreshDecision, StoreError> {
+        let lock = match self.memory {
+            Some(_) => None,
+            None => Some(Lock::acquire(
+                &self.refresh_lock(name),
+                self.limits.refresh_wait,
+            )?),
+        };
         let Some(login) = self.login(name)? else {
-            return Ok(Refresh::Gone);
+            return Ok(RefreshDecision::NoTokens);
         };
         Ok(match login.tokens.clone() {
-            None => Refresh::Gone,
-            Some(tokens) if tokens.access_token != *seen => Refresh::Changed(login),
-            Some(tokens) => Refresh::Ours(Ticket {
+            None => RefreshDecision::NoTokens,
+            Some(tokens) if tokens.access_token != *seen => RefreshDecision::Replaced(login),
+            Some(tokens) => RefreshDecision::Permitted(RefreshPermit {
                 store: self.clone(),
                 name: name.to_owned(),
                 login,
@@ -57,7 +65,7 @@ impl Store {
         })
     }
 
-    /// One for each login, so that a slow authorization server holds up nobody else.
+    /// Lock file of one login, so that a slow authorization server delays no other login.
     fn refresh_lock(&self, name: &str) -> std::path::PathBuf {
         let mut suffix = ".refresh-".to_owned();
         for byte in Sha256::digest(name).iter().take(8) {
@@ -67,64 +75,65 @@ impl Store {
     }
 }
 
-impl Ticket {
-    /// The login as it is now.
+impl RefreshPermit {
+    /// Current login.
     #[must_use]
     pub fn login(&self) -> &Login {
         &self.login
     }
 
-    /// The tokens to replace.
+    /// Tokens to replace.
     #[must_use]
     pub fn tokens(&self) -> &Tokens {
         &self.tokens
     }
 
-    /// Makes sure that tokens can be stored, before the old ones are given away for them.
+    /// Checks that new tokens could be stored, before the old refresh token is spent.
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn rehearse(&self) -> Result<(), StoreError> {
-        self.store.rehearse()
+    pub fn check_writable(&self) -> Result<(), StoreError> {
+        self.store.check_writable()
     }
 
-    /// Stores what the authorization server gave; what it left out stays. Returns the login to use.
+    /// Stores the tokens of a refresh, and returns the login to use. Fields that the response left
+    /// out keep their value.
     ///
-    /// If the user has logged in or out meanwhile, that stays instead: without a login to use, log
-    /// in. After an error it can be tried again, while everybody else still waits.
+    /// A login or logout that the user made meanwhile wins; `None` means that the user is logged
+    /// out. After an error this can be tried again, while other processes still wait.
     ///
     /// # Errors
     /// The file cannot be read or written.
     pub fn complete(&self, tokens: Tokens) -> Result<Option<Login>, StoreError> {
-        let tokens = tokens.renewing(&self.tokens);
-        self.settle(Some(tokens))
+        let tokens = tokens.completed_from(&self.tokens);
+        self.replace_tokens(Some(tokens))
     }
 
-    /// Forgets the tokens because the authorization server said that they are worth nothing.
+    /// Deletes the tokens because the authorization server has revoked them.
     ///
-    /// If others are there by now, they stay and are returned: the server spoke of ours.
+    /// Tokens that were stored meanwhile stay and are returned: the server spoke of the old ones.
     ///
     /// # Errors
     /// The file cannot be read or written.
     pub fn reject(&self) -> Result<Option<Login>, StoreError> {
-        self.settle(None)
+        self.replace_tokens(None)
     }
 
-    /// Forgets the refresh token because the authorization server said that it is worth nothing; the
-    /// access token stays until it ends.
+    /// Deletes the refresh token because the authorization server has revoked it. The access token
+    /// stays until it expires.
     ///
-    /// If others are there by now, they stay and are returned.
+    /// Tokens that were stored meanwhile stay and are returned.
     ///
     /// # Errors
     /// The file cannot be read or written.
     pub fn reject_refresh_token(&self) -> Result<Option<Login>, StoreError> {
         let mut tokens = Tokens::clone(&self.tokens);
         tokens.refresh_token = None;
-        self.settle(Some(tokens))
+        self.replace_tokens(Some(tokens))
     }
 
-    /// Replaces the tokens, if they are still the ones that this ticket is for.
-    fn settle(&self, tokens: Option<Tokens>) -> Result<Option<Login>, StoreError> {
+    /// Replaces the tokens, if they are still the ones that the permit was given for.
+    fn replace_tokens(&self, tokens: Option<Tokens>) -> Result<Option<Login>, StoreError> {
         self.store.edit(|document| {
             let has_tokens = |login: &Login| login.tokens.is_some();
             let Some(mut login) = document.login(&self.name).filter(has_tokens) else {

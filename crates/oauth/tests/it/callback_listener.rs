@@ -3,14 +3,14 @@ use std::time::Duration;
 
 use callgate_oauth::Secret;
 use callgate_oauth::callback_listener::{
-    BindError, CallbackListener, Config, Limits, Page, WaitError, WhenBusy,
+    BindError, CallbackLimits, CallbackListener, Config, Page, WaitError, WhenBusy,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 #[tokio::test]
 async fn a_redirect_reaches_whoever_waits_for_its_state() {
-    let listener = listener(Limits::default()).await;
+    let listener = listener(CallbackLimits::default()).await;
     let (one, two) = (Secret::new("state-1"), Secret::new("state-2"));
     let first = listener.wait_for(&one).expect("it is free");
     let second = listener.wait_for(&two).expect("it is free");
@@ -33,7 +33,7 @@ async fn a_redirect_reaches_whoever_waits_for_its_state() {
 
 #[tokio::test]
 async fn a_failed_login_is_explained_as_text() {
-    let listener = listener(Limits::default()).await;
+    let listener = listener(CallbackLimits::default()).await;
     let waiter = listener
         .wait_for(&Secret::new("state-1"))
         .expect("it is free");
@@ -66,7 +66,7 @@ async fn a_failed_login_is_explained_as_text() {
 
 #[tokio::test]
 async fn a_login_that_tells_nothing_still_answers_the_browser() {
-    let listener = listener(Limits::default()).await;
+    let listener = listener(CallbackLimits::default()).await;
     let waiter = listener
         .wait_for(&Secret::new("state-1"))
         .expect("it is free");
@@ -80,7 +80,7 @@ async fn a_login_that_tells_nothing_still_answers_the_browser() {
 
 #[tokio::test(start_paused = true)]
 async fn a_login_that_takes_long_does_not_keep_the_browser_waiting() {
-    let listener = listener(Limits::default()).await;
+    let listener = listener(CallbackLimits::default()).await;
     let waiter = listener
         .wait_for(&Secret::new("state-1"))
         .expect("it is free");
@@ -94,7 +94,7 @@ async fn a_login_that_takes_long_does_not_keep_the_browser_waiting() {
 
 #[tokio::test]
 async fn whatever_is_no_redirect_of_a_login_is_refused_and_changes_nothing() {
-    let listener = listener(Limits::default()).await;
+    let listener = listener(CallbackLimits::default()).await;
     let waiter = listener
         .wait_for(&Secret::new("state-1"))
         .expect("it is free");
@@ -126,7 +126,7 @@ async fn whatever_is_no_redirect_of_a_login_is_refused_and_changes_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_login_has_five_minutes() {
-    let listener = listener(Limits::default()).await;
+    let listener = listener(CallbackLimits::default()).await;
     let start = tokio::time::Instant::now();
     let waiter = listener
         .wait_for(&Secret::new("state-1"))
@@ -142,9 +142,10 @@ async fn a_login_has_five_minutes() {
 
 #[tokio::test]
 async fn only_so_many_logins_are_under_way() {
-    let limits = Limits {
-        logins: 2,
-        ..Limits::default()
+    let limits = {
+        let mut limits = CallbackLimits::default();
+        limits.logins = 2;
+        limits
     };
     let listener = listener(limits).await;
     let first = listener.wait_for(&Secret::new("1")).expect("it is free");
@@ -159,9 +160,10 @@ async fn only_so_many_logins_are_under_way() {
 
 #[tokio::test]
 async fn only_so_many_connections_are_open() {
-    let limits = Limits {
-        connections: 1,
-        ..Limits::default()
+    let limits = {
+        let mut limits = CallbackLimits::default();
+        limits.connections = 1;
+        limits
     };
     let listener = listener(limits).await;
     let _idle = TcpStream::connect(address(&listener))
@@ -173,13 +175,13 @@ async fn only_so_many_connections_are_open() {
 
 #[tokio::test(start_paused = true)]
 async fn a_browser_that_sends_nothing_is_hung_up_on() {
-    let listener = listener(Limits::default()).await;
+    let listener = listener(CallbackLimits::default()).await;
     assert_eq!(send(address(&listener), "GET /mcp").await, "");
 }
 
 #[tokio::test]
 async fn a_head_that_is_too_long_is_refused() {
-    let listener = listener(Limits::default()).await;
+    let listener = listener(CallbackLimits::default()).await;
     let response = get(
         &listener,
         &format!("?state=a&code={}", "c".repeat(33 * 1024)),
@@ -197,7 +199,7 @@ async fn a_head_that_is_too_long_is_refused() {
 
 #[tokio::test]
 async fn a_listener_that_is_dropped_ends_its_waits() {
-    let listener = listener(Limits::default()).await;
+    let listener = listener(CallbackLimits::default()).await;
     let waiter = listener.wait_for(&Secret::new("1")).expect("it is free");
     drop(listener);
     assert_eq!(waiter.redirect().await.err(), Some(WaitError::Stopped));
@@ -206,9 +208,10 @@ async fn a_listener_that_is_dropped_ends_its_waits() {
 #[tokio::test]
 async fn other_machines_are_kept_out() {
     for address in ["0.0.0.0:0", "192.168.1.1:0", "[::]:0"] {
-        let config = Config {
-            address: address.parse().expect("an address"),
-            ..Config::default()
+        let config = {
+            let mut config = Config::default();
+            config.address = address.parse().expect("an address");
+            config
         };
         let error = CallbackListener::bind(config)
             .await
@@ -219,10 +222,11 @@ async fn other_machines_are_kept_out() {
 
 #[tokio::test]
 async fn a_busy_port_is_an_error_at_once_or_another_port() {
-    let first = listener(Limits::default()).await;
-    let config = Config {
-        address: address(&first),
-        ..Config::default()
+    let first = listener(CallbackLimits::default()).await;
+    let config = {
+        let mut config = Config::default();
+        config.address = address(&first);
+        config
     };
     let error = CallbackListener::bind(config.clone())
         .await
@@ -233,9 +237,10 @@ async fn a_busy_port_is_an_error_at_once_or_another_port() {
     );
 
     let when_busy = WhenBusy::TakeAnother;
-    let second = CallbackListener::bind(Config {
-        when_busy,
-        ..config
+    let second = CallbackListener::bind({
+        let mut other = config;
+        other.when_busy = when_busy;
+        other
     })
     .await
     .expect("it is free");
@@ -244,11 +249,12 @@ async fn a_busy_port_is_an_error_at_once_or_another_port() {
     assert!(second.redirect_uri().ends_with("/mcp/oauth/callback"));
 }
 
-async fn listener(limits: Limits) -> CallbackListener {
-    let config = Config {
-        address: ([127, 0, 0, 1], 0).into(),
-        limits,
-        ..Config::default()
+async fn listener(limits: CallbackLimits) -> CallbackListener {
+    let config = {
+        let mut config = Config::default();
+        config.address = ([127, 0, 0, 1], 0).into();
+        config.limits = limits;
+        config
     };
     CallbackListener::bind(config)
         .await
@@ -264,19 +270,19 @@ fn address(listener: &CallbackListener) -> SocketAddr {
         .expect("an address")
 }
 
-/// Asks for the path of the redirect, with `rest` after it.
+/// Requests the redirect path, with `rest` after it.
 async fn get(listener: &CallbackListener, rest: &str) -> String {
     let address = address(listener);
     let head = format!("GET /mcp/oauth/callback{rest} HTTP/1.1\r\nhost: {address}\r\n\r\n");
     send(address, &head).await
 }
 
-/// Sends `text` and reads until the listener hangs up.
+/// Sends `text` and reads until the listener closes the connection.
 async fn send(address: SocketAddr, text: &str) -> String {
     let mut stream = TcpStream::connect(address).await.expect("it listens");
     stream.write_all(text.as_bytes()).await.expect("it reads");
     let mut response = Vec::new();
-    // It may hang up with some of the request unread, which resets the connection.
+    // The listener may close with part of the request unread, which resets the connection.
     let _ = stream.read_to_end(&mut response).await;
     String::from_utf8(response).expect("it answers with text")
 }

@@ -1,7 +1,6 @@
-//! Asking a person, by browser and by paste.
+//! Consent of the user, by browser and by paste.
 
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,29 +9,56 @@ use callgate_oauth::browser::{Browser, PageUrl};
 use callgate_oauth::callback_listener::{
     BindError, CallbackListener, Config, Page, WaitError, WhenBusy,
 };
-use callgate_oauth::consent::{BrowserConsent, Consent, ConsentError, PasteConsent};
-use tempfile::TempDir;
+use callgate_oauth::consent::{BrowserConsent, Consent, ConsentError, Notice, PasteConsent};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader, duplex};
 use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
 use tokio::time::Instant;
+
+use crate::browser::Program;
 
 const PAGE: &str = "https://as.example/authorize?state=state-1";
 
-/// Remembers what a person would read.
+/// Text that the user would read.
 #[derive(Clone, Default)]
 struct Terminal(Arc<Mutex<Vec<String>>>);
 
 impl Terminal {
-    fn notice(&self) -> impl Fn(&str) + Send + Sync + 'static {
+    /// Keeps each URL that the user is told.
+    fn keep(&self) -> impl Fn(&str) + Send + Sync + 'static {
         let lines = self.0.clone();
         move |url| lines.lock().expect("not poisoned").push(url.to_owned())
+    }
+
+    /// Keeps the URLs alone.
+    fn pages(&self) -> impl Fn(Notice<'_>) + Send + Sync + 'static {
+        let keep = self.keep();
+        move |notice| {
+            if let Notice::Page(url) = notice {
+                keep(url);
+            }
+        }
+    }
+
+    /// Keeps the URLs and sends failures of the browser to `failures`.
+    fn notify(
+        &self,
+        failures: mpsc::UnboundedSender<String>,
+    ) -> impl Fn(Notice<'_>) + Send + Sync + 'static {
+        let keep = self.keep();
+        move |notice| match notice {
+            Notice::Page(url) => keep(url),
+            Notice::NotOpened(error) => failures.send(error.to_string()).expect("it is received"),
+            other => panic!("{other:?}"),
+        }
     }
 
     fn lines(&self) -> Vec<String> {
         self.0.lock().expect("not poisoned").clone()
     }
 
-    /// Visits `redirect`: the listener waits for the state before the person is told where to go.
+    /// Visits `redirect` once the user was told the page: the listener waits for the state by then.
     async fn visit_when_told(&self, redirect: &str) -> String {
         while self.lines().is_empty() {
             tokio::task::yield_now().await;
@@ -46,9 +72,10 @@ fn page() -> PageUrl {
 }
 
 async fn listener() -> CallbackListener {
-    let config = Config {
-        address: ([127, 0, 0, 1], 0).into(),
-        ..Config::default()
+    let config = {
+        let mut config = Config::default();
+        config.address = ([127, 0, 0, 1], 0).into();
+        config
     };
     CallbackListener::bind(config)
         .await
@@ -59,7 +86,7 @@ fn missing_browser() -> Browser {
     Browser::new("/nonexistent/browser")
 }
 
-/// Does what a browser does that is sent to `uri`.
+/// Request of a browser that is redirected to `uri`.
 async fn visit(uri: &str) -> String {
     let (authority, path) = uri
         .strip_prefix("http://")
@@ -78,11 +105,11 @@ async fn visit(uri: &str) -> String {
 
 #[tokio::test]
 async fn a_browser_opens_the_page_and_comes_back() {
-    let directory = TempDir::new().expect("a directory");
-    let program = directory.path().join("browser");
-    symlink(env!("CARGO_BIN_EXE_callgate-oauth-peer"), &program).expect("a link");
+    let program = Program::new("recording-browser");
+    // A pipe instead of the log file: reading it waits for the program.
+    let log = program.pipe("log");
     let terminal = Terminal::default();
-    let consent = BrowserConsent::new(listener().await, Browser::new(&program), terminal.notice());
+    let consent = BrowserConsent::new(listener().await, program.browser(), terminal.pages());
 
     let redirect = format!("{}?code=c&state=state-1", consent.redirect_uri());
     let (page, state) = (page(), Secret::new("state-1"));
@@ -94,14 +121,40 @@ async fn a_browser_opens_the_page_and_comes_back() {
     });
     assert!(seen.contains("<h1>Logged in</h1>"), "{seen}");
     assert_eq!(terminal.lines(), [PAGE]);
-    let log = fs::read_to_string(directory.path().join("browser.log")).expect("it ran");
-    assert_eq!(log, format!("[{PAGE:?}]\n"));
+    let log = spawn_blocking(move || fs::read_to_string(log)).await;
+    let log = log.expect("no panic").expect("it ran");
+    assert_eq!(log, format!("1\n{PAGE}\n"));
+}
+
+#[tokio::test]
+async fn a_browser_that_fails_after_the_login_is_still_reported() {
+    let program = Program::new("foreground-browser");
+    let pipe = program.pipe("pipe");
+    let terminal = Terminal::default();
+    let (failures, mut failed) = mpsc::unbounded_channel();
+    let notify = terminal.notify(failures);
+    let consent = BrowserConsent::new(listener().await, program.browser(), notify);
+    let redirect = format!("{}?code=c&state=s", consent.redirect_uri());
+    let (page, state) = (page(), Secret::new("s"));
+    let (_seen, ()) = tokio::join!(terminal.visit_when_told(&redirect), async {
+        consent.ask(&page, &state).await.expect("it comes back");
+        consent.conclude(&state, Page::Done).await;
+    });
+    drop(consent);
+    assert!(failed.try_recv().is_err());
+    let close = spawn_blocking(move || fs::write(pipe, "3\n")).await;
+    close.expect("no panic").expect("the program runs");
+    let failure = failed.recv().await.expect("it is reported");
+    assert!(failure.ends_with("failed: exit status: 3"), "{failure}");
+    assert!(failed.recv().await.is_none());
 }
 
 #[tokio::test]
 async fn a_page_can_be_opened_by_hand() {
     let terminal = Terminal::default();
-    let consent = BrowserConsent::new(listener().await, missing_browser(), terminal.notice());
+    let (failures, mut failed) = mpsc::unbounded_channel();
+    let notify = terminal.notify(failures);
+    let consent = BrowserConsent::new(listener().await, missing_browser(), notify);
     let redirect = format!("{}?error=access_denied&state=s", consent.redirect_uri());
     let (page, state) = (page(), Secret::new("s"));
     let (seen, ()) = tokio::join!(terminal.visit_when_told(&redirect), async {
@@ -113,12 +166,14 @@ async fn a_page_can_be_opened_by_hand() {
         consent.conclude(&state, reason).await;
     });
     assert!(seen.contains("<p>access was not granted</p>"), "{seen}");
+    let failure = failed.try_recv().expect("it is reported");
+    assert_eq!(failure, "cannot start `/nonexistent/browser`");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_login_that_is_not_concluded_leaves_nothing_behind() {
     let terminal = Terminal::default();
-    let consent = BrowserConsent::new(listener().await, missing_browser(), terminal.notice());
+    let consent = BrowserConsent::new(listener().await, missing_browser(), terminal.pages());
     let (page, state) = (page(), Secret::new("s"));
     for _ in 0..100 {
         let redirect = format!("{}?code=c&state=s", consent.redirect_uri());
@@ -162,10 +217,11 @@ async fn a_busy_port_is_replaced_only_where_the_client_allows_it() {
         .split('/')
         .next()
         .expect("an authority");
-    let config = |when_busy| Config {
-        address: authority.parse().expect("an address"),
-        when_busy,
-        ..Config::default()
+    let config = |when_busy| {
+        let mut config = Config::default();
+        config.address = authority.parse().expect("an address");
+        config.when_busy = when_busy;
+        config
     };
     let refused = CallbackListener::bind(config(WhenBusy::Fail)).await;
     assert!(matches!(refused, Err(BindError::Busy(_))), "{refused:?}");
@@ -192,7 +248,7 @@ async fn a_busy_port_is_replaced_only_where_the_client_allows_it() {
 fn pasting(input: &'static str) -> (PasteConsent, Terminal) {
     let terminal = Terminal::default();
     let redirect_uri = Config::default().redirect_uri();
-    let consent = PasteConsent::new(redirect_uri, terminal.notice(), input.as_bytes());
+    let consent = PasteConsent::new(redirect_uri, terminal.keep(), input.as_bytes());
     (consent, terminal)
 }
 
@@ -244,7 +300,7 @@ async fn somebody_who_pastes_nothing_is_given_five_minutes() {
     let start = Instant::now();
     let (page, state) = (page(), Secret::new("s"));
     let error = consent.ask(&page, &state).await.expect_err("nobody pastes");
-    let timed_out = matches!(error, ConsentError::TimedOut(PasteConsent::PATIENCE));
+    let timed_out = matches!(error, ConsentError::TimedOut(PasteConsent::TIMEOUT));
     assert!(timed_out, "{error:?}");
     assert_eq!(start.elapsed(), Duration::from_secs(300));
 }

@@ -1,4 +1,4 @@
-//! The requests of a login against servers on this machine.
+//! Requests of a login against servers on this machine.
 
 mod addresses;
 mod peer;
@@ -9,9 +9,9 @@ mod trouble;
 use std::sync::{Arc, LazyLock};
 
 use callgate_oauth::Secret;
-use callgate_oauth::exchange::{Request, Response};
 use callgate_oauth::fetch::{Config, Fetcher, Resolve};
 use callgate_oauth::guard::{Guard, Network};
+use callgate_oauth::http_message::{Request, Response};
 use peer::Peer;
 
 const LOOPBACK: Guard = Guard::public().allow(Network::Loopback);
@@ -31,7 +31,7 @@ fn post(url: &str, body: &str) -> Request {
     }
 }
 
-/// One for all tests: the certificates of the platform are many.
+/// Shared by all tests, because the certificates of the platform take long to load.
 fn fetcher() -> Fetcher {
     static FETCHER: LazyLock<Fetcher> =
         LazyLock::new(|| Fetcher::new(Config::default()).expect("TLS works"));
@@ -39,9 +39,10 @@ fn fetcher() -> Fetcher {
 }
 
 fn fetcher_with(resolver: Arc<dyn Resolve>) -> Fetcher {
-    Fetcher::new(Config {
-        resolver,
-        ..Config::default()
+    Fetcher::new({
+        let mut config = Config::default();
+        config.resolver = resolver;
+        config
     })
     .expect("TLS works")
 }

@@ -12,7 +12,7 @@ const ALGORITHM: &str = "the signing algorithm of the token is not accepted";
 const TYPE: &str = "the token is not an access token";
 const CRITICAL: &str = "the token needs an extension that is not known here";
 const CLAIMS: &str = "a claim of the token is missing or malformed";
-const ISSUER: &str = "the token is of another issuer";
+const ISSUER: &str = "the token was issued by another issuer";
 const AUDIENCE: &str = "the token is for another resource";
 const EXPIRED: &str = "the token has expired";
 const NOT_YET: &str = "the token is not valid yet";
@@ -22,10 +22,10 @@ const SIGNATURE: &str = "the signature of the token is wrong";
 const TOO_LONG: &str = "the token is too long";
 const SCOPE: &str = "the token lacks a scope";
 
-/// A name, a token, and what its bearer is told.
+/// Name, token, and the answer to it.
 type Row = (&'static str, String, &'static str);
 
-/// An issuer with one key, a server that trusts it, and a stranger with a key of the same name.
+/// Issuer with one key, a server that trusts it, and an attacker with a key of the same id.
 struct Scene {
     issuer: Issuer,
     key: Key,
@@ -65,7 +65,7 @@ impl Scene {
         self.key.sign(r#"{"alg":"ES256","kid":"k"}"#, text)
     }
 
-    /// A token that nobody signed.
+    /// Token without a signature of the issuer.
     fn unsigned(&self, header: &Value, signature: impl AsRef<[u8]>) -> String {
         let (header, claims) = (header.to_string(), self.claims(json!({})).to_string());
         format!(
@@ -76,7 +76,7 @@ impl Scene {
         )
     }
 
-    /// A token whose secret is something that everybody knows.
+    /// Token that is signed with public text as the secret.
     fn symmetric(&self, secret: impl AsRef<[u8]>) -> String {
         let unsigned = self.unsigned(&json!({"alg": "HS256", "kid": "k"}), "");
         let message = unsigned.strip_suffix('.').unwrap();
@@ -123,7 +123,7 @@ async fn a_caller_is_a_subject_of_the_issuer() {
         let token = scene.with_claims(json!({"sub": subject}));
         let found = scene.verifier.verify(Some(token.as_bytes())).await;
         let name = format!("{}#{subject}", scene.issuer.url);
-        assert_eq!(found, Ok(Caller::Principal(name.into())));
+        assert_eq!(found, Ok(Caller::named(&name)));
     }
 }
 
@@ -140,7 +140,7 @@ async fn hostile_tokens_are_refused() {
     count += scene.check(times(&scene)).await;
     count += scene.check(encodings(&scene)).await;
     assert!(count >= 100, "{count}");
-    // The first of them that could be of a new key made the server look, and no other did.
+    // The first token with an unknown key caused a fetch, and no other did.
     assert_eq!(scene.issuer.count(KEYS), 2);
 }
 

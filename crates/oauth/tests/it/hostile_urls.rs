@@ -1,4 +1,4 @@
-/// URLs that a server may name and that must start nothing.
+/// URLs that a server may name and that must not be opened.
 pub(crate) const HOSTILE_URLS: &[&str] = &[
     "javascript:alert(1)",
     "JavaScript:alert(1)",

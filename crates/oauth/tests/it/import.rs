@@ -1,7 +1,7 @@
 use std::fs;
 
 use callgate_oauth::store::import::{Imported, from_opencode};
-use callgate_oauth::store::{Standing, StoreError};
+use callgate_oauth::store::{LoginBinding, StoreError};
 
 use crate::store_fixture::{Place, login};
 
@@ -45,8 +45,8 @@ fn the_logins_of_opencode_are_added_to_our_own() {
         .login("github")
         .expect("it reads")
         .expect("it is there");
-    let standing = github.standing("https://github.example/mcp", "https://issuer.example");
-    assert_eq!(standing, Standing::IssuerUnknown);
+    let standing = github.binding("https://github.example/mcp", "https://issuer.example");
+    assert_eq!(standing, LoginBinding::IssuerUnknown);
     assert_eq!((github.code_verifier, github.oauth_state), (None, None));
     assert!(
         place

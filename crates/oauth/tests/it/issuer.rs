@@ -25,9 +25,9 @@ pub(crate) struct Key {
 
 #[derive(Default)]
 struct Pages {
-    /// What is sent for a path: a whole response, or nothing at all.
+    /// Response of each path: a whole one, or nothing at all.
     responses: HashMap<String, String>,
-    /// The paths that were asked for.
+    /// Requested paths.
     asked: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) const METADATA: &str = "/.well-known/oauth-authorization-server";
 pub(crate) const KEYS: &str = "/keys";
 
 impl Issuer {
-    /// One that signs with `keys` and says so.
+    /// Issuer that publishes and signs with `keys`.
     pub(crate) async fn start(keys: &[&Key]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -68,7 +68,7 @@ impl Issuer {
         pages.responses.insert(path.to_owned(), response.into());
     }
 
-    /// How often `path` was asked for.
+    /// Number of requests for `path`.
     pub(crate) fn count(&self, path: &str) -> usize {
         let pages = self.pages.lock().unwrap();
         pages.asked.iter().filter(|asked| *asked == path).count()
@@ -91,7 +91,7 @@ impl Key {
         }
     }
 
-    /// The public half.
+    /// Public key.
     pub(crate) fn jwk(&self) -> Value {
         let (x, y) = self.point()[1..].split_at(32);
         json!({"kty": "EC", "crv": "P-256", "kid": self.id, "x": encode(x), "y": encode(y)})
@@ -107,7 +107,7 @@ impl Key {
         self.sign(&header.to_string(), &claims.to_string())
     }
 
-    /// Signs any text at all.
+    /// Signs arbitrary text.
     pub(crate) fn sign(&self, header: &str, claims: &str) -> String {
         let message = format!("{}.{}", encode(header), encode(claims));
         let signature = self.pair.sign(&SystemRandom::new(), message.as_bytes());
@@ -142,7 +142,7 @@ async fn respond(mut stream: TcpStream, pages: Arc<Mutex<Pages>>) {
         pages.asked.push(path);
         response.unwrap_or_else(|| "HTTP/1.1 404 x\r\ncontent-length: 0\r\n\r\n".to_owned())
     };
-    // Whoever asked may have left.
+    // The client may have closed the connection.
     let _ = stream.write_all(response.as_bytes()).await;
     if response.is_empty() {
         let _ = stream.read_u8().await;

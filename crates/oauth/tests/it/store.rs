@@ -1,7 +1,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use callgate_oauth::store::{Limits, Login, Store, StoreError};
+use callgate_oauth::store::{Login, LoginStore, StoreError, StoreLimits};
 
 use crate::store_fixture::{Place, login};
 
@@ -30,7 +30,10 @@ fn a_login_is_kept_changed_and_forgotten() {
 #[test]
 fn only_the_owner_has_access_to_what_is_written() {
     let place = Place::new();
-    let store = Store::new(place.path("new/directory/mcp-auth.json"), Limits::default());
+    let store = LoginStore::new(
+        place.path("new/directory/mcp-auth.json"),
+        StoreLimits::default(),
+    );
     store
         .update("a", |it| *it = login("at", None))
         .expect("it saves");
@@ -163,11 +166,12 @@ fn an_edit_that_changes_nothing_writes_nothing() {
 #[test]
 fn a_file_does_not_grow_without_end() {
     let place = Place::new();
-    let limits = Limits {
-        bytes: 200,
-        ..Limits::default()
+    let limits = {
+        let mut limits = StoreLimits::default();
+        limits.bytes = 200;
+        limits
     };
-    let store = Store::new(place.file(), limits);
+    let store = LoginStore::new(place.file(), limits);
     store
         .update("a", |it| *it = login("at", None))
         .expect("it fits");

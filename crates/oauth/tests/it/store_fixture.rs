@@ -4,11 +4,23 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use callgate_oauth::Secret;
-use callgate_oauth::store::{Limits, Login, Store, Tokens};
+use callgate_oauth::store::{Login, LoginStore, StoreLimits, Tokens};
 use tempfile::TempDir;
 
-/// A directory of its own for a store.
+/// Directory of its own for a store.
 pub(crate) struct Place(TempDir);
+
+/// Limits that a busy machine keeps: a test waits for other processes, however slow they are.
+pub(crate) fn patient() -> StoreLimits {
+    limits(Duration::from_secs(600))
+}
+
+fn limits(wait: Duration) -> StoreLimits {
+    let mut limits = StoreLimits::default();
+    limits.edit_wait = wait;
+    limits.refresh_wait = wait;
+    limits
+}
 
 impl Place {
     pub(crate) fn new() -> Self {
@@ -24,18 +36,13 @@ impl Place {
         self.path("mcp-auth.json")
     }
 
-    pub(crate) fn store(&self) -> Store {
-        Store::new(self.file(), Limits::default())
+    pub(crate) fn store(&self) -> LoginStore {
+        LoginStore::new(self.file(), patient())
     }
 
-    /// A store that is not patient.
-    pub(crate) fn hasty_store(&self) -> Store {
-        let limits = Limits {
-            edit_wait: Duration::from_millis(1),
-            refresh_wait: Duration::from_millis(1),
-            ..Limits::default()
-        };
-        Store::new(self.file(), limits)
+    /// Store that hardly waits for other processes.
+    pub(crate) fn hasty_store(&self) -> LoginStore {
+        LoginStore::new(self.file(), limits(Duration::from_millis(1)))
     }
 
     pub(crate) fn read(&self) -> String {

@@ -1,9 +1,10 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 use std::thread::sleep;
 use std::time::Duration;
 
+use crate::peer;
 use crate::store_fixture::Place;
 
 const KILLS: u32 = 200;
@@ -14,15 +15,15 @@ fn a_process_that_is_killed_while_saving_loses_nothing() {
     let mut saved = 0;
     for kill in 0..KILLS {
         let mut process = start(&["save-for-ever", text(&place.file())]);
-        let output = process.stdout.take().expect("it is piped");
+        let output = process.stderr.take().expect("it is piped");
         let mut lines = BufReader::new(output).lines();
         lines.next().expect("it saves").expect("it writes");
-        // Not to wait for anything, but to end at another point of the save each time.
+        // Not a wait for anything: the process is killed at another point of the save each time.
         sleep(Duration::from_micros(u64::from(kill) * 37 % 3_000));
         process.kill().expect("it runs");
         process.wait().expect("it ran");
 
-        // It may have saved once more than it could say.
+        // The process may have saved once more than it has written.
         let said: u64 = last(lines.map(|line| line.expect("it writes"))).unwrap_or(saved + 1);
         let stored = stored(&place);
         assert!(
@@ -71,7 +72,7 @@ fn a_hundred_processes_that_want_a_token_refresh_it_once() {
         for process in processes {
             let output = process.wait_with_output().expect("it ran");
             let next = (seen.parse::<u64>().expect("a number") + 1).to_string();
-            assert_eq!(String::from_utf8_lossy(&output.stdout).trim_end(), next);
+            assert_eq!(String::from_utf8_lossy(&output.stderr).trim_end(), next);
         }
     }
     let log = std::fs::read_to_string(place.path("mcp-auth.json.log"));
@@ -79,11 +80,7 @@ fn a_hundred_processes_that_want_a_token_refresh_it_once() {
 }
 
 fn start(args: &[&str]) -> Child {
-    Command::new(env!("CARGO_BIN_EXE_callgate-oauth-peer"))
-        .args(args)
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("it starts")
+    peer::command(args).spawn().expect("it starts")
 }
 
 fn text(path: &Path) -> &str {

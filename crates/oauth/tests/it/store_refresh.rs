@@ -1,16 +1,18 @@
 use callgate_oauth::Secret;
-use callgate_oauth::store::{Limits, Login, Refresh, Store, StoreError, Ticket, Tokens};
+use callgate_oauth::store::{
+    Login, LoginStore, RefreshDecision, RefreshPermit, StoreError, StoreLimits, Tokens,
+};
 
 use crate::store_fixture::{Place, login, tokens};
 
 #[test]
 fn whoever_comes_first_refreshes_and_what_is_left_out_stays() {
     let place = stored(login("at-1", Some("rt-1")));
-    let ticket = ticket(&place);
-    assert_eq!(ticket.tokens(), &tokens("at-1", Some("rt-1")));
+    let permit = permit(&place);
+    assert_eq!(permit.tokens(), &tokens("at-1", Some("rt-1")));
 
     let renewed = login("at-2", Some("rt-1"));
-    let outcome = ticket.complete(tokens("at-2", None)).expect("it saves");
+    let outcome = permit.complete(tokens("at-2", None)).expect("it saves");
     assert_eq!(outcome, Some(renewed.clone()));
     assert_eq!(current(&place), Some(renewed));
 }
@@ -18,7 +20,7 @@ fn whoever_comes_first_refreshes_and_what_is_left_out_stays() {
 #[test]
 fn a_rotated_refresh_token_replaces_the_old_one() {
     let place = stored(login("at-1", Some("rt-1")));
-    let outcome = ticket(&place)
+    let outcome = permit(&place)
         .complete(tokens("at-2", Some("rt-2")))
         .expect("it saves");
     assert_eq!(outcome, Some(login("at-2", Some("rt-2"))));
@@ -36,7 +38,7 @@ fn the_key_of_a_bound_login_outlives_its_tokens() {
         ..Login::default()
     };
     let place = stored(login(bound("at-1", Some("key"))));
-    let outcome = ticket(&place).complete(bound("at-2", None));
+    let outcome = permit(&place).complete(bound("at-2", None));
     let renewed = login(bound("at-2", Some("key")));
     assert_eq!(outcome.expect("it saves"), Some(renewed));
 }
@@ -48,7 +50,7 @@ fn whoever_comes_second_uses_what_the_first_has_got() {
         .store()
         .begin_refresh("a", &Secret::new("at-1"))
         .expect("it reads");
-    let Refresh::Changed(found) = refresh else {
+    let RefreshDecision::Replaced(found) = refresh else {
         panic!("there is another token: {refresh:?}");
     };
     assert_eq!(found, login("at-2", Some("rt-2")));
@@ -57,38 +59,41 @@ fn whoever_comes_second_uses_what_the_first_has_got() {
 #[test]
 fn whether_tokens_can_be_stored_is_known_before() {
     let place = stored(login("at-1", Some("rt-1")));
-    ticket(&place).rehearse().expect("nothing is in the way");
+    permit(&place)
+        .check_writable()
+        .expect("nothing is in the way");
     let before = (place.read(), place.files());
 
     let room = 64 * 1024;
-    let limits = |bytes| Limits {
-        bytes,
-        ..Limits::default()
+    let limits = |bytes| {
+        let mut limits = StoreLimits::default();
+        limits.bytes = bytes;
+        limits
     };
     for (bytes, fits) in [(0, true), (1, false)] {
         let limits = limits(before.0.len() + room - bytes);
-        let store = Store::new(place.file(), limits);
+        let store = LoginStore::new(place.file(), limits);
         let refresh = store.begin_refresh("a", &Secret::new("at-1"));
-        let Ok(Refresh::Ours(ticket)) = refresh else {
+        let Ok(RefreshDecision::Permitted(permit)) = refresh else {
             panic!("{refresh:?}");
         };
-        let outcome = ticket.rehearse();
+        let outcome = permit.check_writable();
         let is_too_large = matches!(outcome, Err(StoreError::TooLarge { .. }));
         assert_eq!((outcome.is_ok(), is_too_large), (fits, !fits));
     }
-    let ticket = ticket(&place);
+    let permit = permit(&place);
     assert_eq!((place.read(), place.files()), before);
     std::fs::create_dir(place.path("mcp-auth.json.new")).expect("it is free");
-    let outcome = ticket.rehearse();
+    let outcome = permit.check_writable();
     assert!(matches!(outcome, Err(StoreError::Io { .. })), "{outcome:?}");
 }
 
 #[test]
 fn a_refresh_that_fails_without_an_answer_keeps_the_tokens() {
     let place = stored(login("at-1", Some("rt-1")));
-    drop(ticket(&place));
+    drop(permit(&place));
     assert_eq!(current(&place), Some(login("at-1", Some("rt-1"))));
-    drop(ticket(&place));
+    drop(permit(&place));
 }
 
 #[test]
@@ -98,14 +103,14 @@ fn tokens_that_are_rejected_are_forgotten_and_the_registration_stays() {
         ..login
     };
     let place = stored(with_server(login("at-1", Some("rt-1"))));
-    assert_eq!(ticket(&place).reject().expect("it saves"), None);
+    assert_eq!(permit(&place).reject().expect("it saves"), None);
     assert_eq!(current(&place), Some(with_server(Login::default())));
 }
 
 #[test]
 fn a_refresh_token_that_is_rejected_is_forgotten_alone() {
     let place = stored(login("at-1", Some("rt-1")));
-    let outcome = ticket(&place).reject_refresh_token().expect("it saves");
+    let outcome = permit(&place).reject_refresh_token().expect("it saves");
     assert_eq!(outcome, Some(login("at-1", None)));
     assert_eq!(current(&place), Some(login("at-1", None)));
 }
@@ -115,15 +120,15 @@ fn a_login_that_was_made_meanwhile_wins() {
     let meanwhile = login("at-9", Some("rt-9"));
     for reject in [false, true] {
         let place = stored(login("at-1", Some("rt-1")));
-        let ticket = ticket(&place);
+        let permit = permit(&place);
         place
             .store()
             .update("a", |it| *it = meanwhile.clone())
             .expect("it saves");
         let outcome = if reject {
-            ticket.reject()
+            permit.reject()
         } else {
-            ticket.complete(tokens("at-2", Some("rt-2")))
+            permit.complete(tokens("at-2", Some("rt-2")))
         };
         assert_eq!(outcome.expect("it reads"), Some(meanwhile.clone()));
         assert_eq!(current(&place), Some(meanwhile.clone()));
@@ -133,17 +138,17 @@ fn a_login_that_was_made_meanwhile_wins() {
 #[test]
 fn a_logout_is_not_undone() {
     let place = stored(login("at-1", Some("rt-1")));
-    let ticket = ticket(&place);
+    let permit = permit(&place);
     place.store().remove("a").expect("it saves");
-    let outcome = ticket.complete(tokens("at-2", None)).expect("it reads");
+    let outcome = permit.complete(tokens("at-2", None)).expect("it reads");
     assert_eq!(outcome, None);
     assert_eq!(current(&place), None);
-    drop(ticket);
+    drop(permit);
     let refresh = place
         .store()
         .begin_refresh("a", &Secret::new("at-1"))
         .expect("it reads");
-    assert!(matches!(refresh, Refresh::Gone), "{refresh:?}");
+    assert!(matches!(refresh, RefreshDecision::NoTokens), "{refresh:?}");
 }
 
 #[test]
@@ -153,7 +158,7 @@ fn nobody_waits_for_a_refresh_for_ever_and_others_do_not_wait() {
         .store()
         .update("b", |it| *it = login("at-1", None))
         .expect("it saves");
-    let ticket = ticket(&place);
+    let permit = permit(&place);
     let seen = Secret::new("at-1");
     let error = place
         .hasty_store()
@@ -164,8 +169,8 @@ fn nobody_waits_for_a_refresh_for_ever_and_others_do_not_wait() {
         .hasty_store()
         .begin_refresh("b", &seen)
         .expect("it is free");
-    assert!(matches!(other, Refresh::Ours(_)), "{other:?}");
-    drop(ticket);
+    assert!(matches!(other, RefreshDecision::Permitted(_)), "{other:?}");
+    drop(permit);
     place
         .hasty_store()
         .begin_refresh("a", &seen)
@@ -185,13 +190,13 @@ fn current(place: &Place) -> Option<Login> {
     place.store().login("a").expect("it reads")
 }
 
-fn ticket(place: &Place) -> Ticket {
+fn permit(place: &Place) -> RefreshPermit {
     match place
         .store()
         .begin_refresh("a", &Secret::new("at-1"))
         .expect("it reads")
     {
-        Refresh::Ours(ticket) => ticket,
+        RefreshDecision::Permitted(permit) => permit,
         other => panic!("it is ours to refresh: {other:?}"),
     }
 }

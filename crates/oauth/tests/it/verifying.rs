@@ -1,7 +1,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use callgate_mcp::Caller;
-use callgate_mcp::transport::http::server::{TokenVerifier, Unproven};
+use callgate_mcp::transport::http::server::{CredentialError, TokenVerifier};
 use callgate_oauth::Scopes;
 use callgate_oauth::fetch;
 use callgate_oauth::resource::{Config, ResourceName, Verifier};
@@ -9,26 +9,22 @@ use serde_json::{Value, json};
 
 use crate::issuer::Issuer;
 
-/// The name of the server that verifies tokens.
+/// Public URL of the verifying server.
 pub(crate) const OWN: &str = "https://gate.example/mcp";
 
-/// A server that lets in whoever has a token of `issuer` with the scope `read`.
+/// Server that accepts tokens of `issuer` with the scope `read`.
 pub(crate) fn verifier(issuer: &Issuer) -> Verifier {
     verifier_of(&issuer.url, fetch::Config::default())
 }
 
 pub(crate) fn verifier_of(issuer: &str, fetch: fetch::Config) -> Verifier {
-    let config = Config {
-        issuer: issuer.to_owned(),
-        resource: ResourceName::parse(OWN).unwrap(),
-        path: "/mcp".to_owned(),
-        scopes: Scopes::parse("read"),
-        fetch,
-    };
+    let mut config = Config::new(issuer, ResourceName::parse(OWN).unwrap(), "/mcp");
+    config.scopes = Scopes::parse("read");
+    config.fetch = fetch;
     Verifier::new(config).unwrap()
 }
 
-/// Claims that let alice in, with some changed; `null` removes one.
+/// Claims of a valid token of alice, with some changed; `null` removes one.
 pub(crate) fn claims(issuer: &Issuer, changes: Value) -> Value {
     let mut claims = json!({
         "iss": issuer.url, "aud": OWN, "exp": now() + 600, "iat": now(), "sub": "alice",
@@ -43,10 +39,10 @@ pub(crate) fn claims(issuer: &Issuer, changes: Value) -> Value {
     claims
 }
 
-/// Whose token it is if they are let in, or what they are told instead.
+/// Principal of an accepted token, or the description of the challenge.
 pub(crate) async fn verify(verifier: &Verifier, token: impl AsRef<[u8]>) -> Result<String, String> {
     match verifier.verify(Some(token.as_ref())).await {
-        Ok(Caller::Principal(name)) => Ok(name.split_once('#').unwrap().1.to_owned()),
+        Ok(Caller::Principal(name)) => Ok(name.name().split_once('#').unwrap().1.to_owned()),
         Ok(other) => panic!("a token stands for somebody, not for {other:?}"),
         Err(unproven) => Err(told(&unproven)),
     }
@@ -57,9 +53,11 @@ pub(crate) fn now() -> u64 {
     elapsed.unwrap().as_secs()
 }
 
-/// The description in a challenge, if there is one.
-fn told(unproven: &Unproven) -> String {
-    let (Unproven::Unauthorized(challenge) | Unproven::Forbidden(challenge)) = unproven else {
+/// Description of a challenge, if there is one.
+fn told(unproven: &CredentialError) -> String {
+    let (CredentialError::Unauthorized(challenge) | CredentialError::Forbidden(challenge)) =
+        unproven
+    else {
         return "unavailable".to_owned();
     };
     let challenge = challenge.to_str().unwrap();

@@ -2,7 +2,7 @@ use std::io;
 
 use tokio::task::JoinError;
 
-/// Why a file of the workspace could not be used.
+/// Failure of an operation on a file of the workspace.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkspaceError {
     /// No path was given.
@@ -28,20 +28,20 @@ pub enum WorkspaceError {
     /// The operating system refused.
     #[error("failed to {action} {path}: {source}")]
     Io {
-        /// What was tried.
+        /// The operation.
         action: &'static str,
-        /// On what.
+        /// The file.
         path: String,
-        /// Why it failed.
+        /// The cause.
         source: io::Error,
     },
-    /// The work on the file was given up.
-    #[error("the work on the file was given up: {0}")]
-    GivenUp(#[source] JoinError),
+    /// The work on the file was canceled, because the process ends.
+    #[error("the work on the file was canceled: {0}")]
+    Canceled(#[source] JoinError),
 }
 
 impl WorkspaceError {
-    /// Tells an escape, which the directory handle refuses, from other failures.
+    /// Distinguishes an escape, which the directory handle refuses, from other failures.
     pub(super) fn io(action: &'static str, path: &str, source: io::Error) -> Self {
         // The handle refuses `..` and links that lead out with a permission error of its own,
         // which has no code of the operating system.

@@ -2,11 +2,11 @@ use tokio::task::spawn_blocking;
 
 use super::{Workspace, WorkspaceError};
 
-/// The most operations on files at once, those whose results nobody took yet included.
+/// Maximum number of file operations at once, including those whose results have not been taken yet.
 pub(super) const MAX_JOBS: usize = 8;
 
 impl Workspace {
-    /// Does file work where it does not hold up other requests, or waits for its turn.
+    /// Runs file work on the blocking threads, as soon as fewer than [`MAX_JOBS`] are running.
     ///
     /// Dropping the future does not stop work that has begun.
     pub(super) async fn run<T: Send + 'static>(
@@ -16,11 +16,11 @@ impl Workspace {
         let turn = self.jobs.clone().acquire_owned().await;
         let turn = turn.expect("the semaphore is never closed");
         let workspace = self.clone();
-        // The turn ends with the work and when its result was taken, even if nobody waits for it.
+        // The permit is part of the result: it is released when that is taken, or dropped because its caller has gone.
         let job = spawn_blocking(move || (work(&workspace), turn));
         match job.await {
             Ok((done, _turn)) => done,
-            Err(error) => Err(WorkspaceError::GivenUp(error)),
+            Err(error) => Err(WorkspaceError::Canceled(error)),
         }
     }
 }
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn results_that_nobody_takes_hold_up_the_next_jobs() {
+    async fn results_that_are_not_taken_hold_up_the_next_jobs() {
         let workspace = Workspace::open(Path::new(".")).unwrap();
         let (begun, begins) = channel();
         // Keeps the jobs from ending before all have been looked at.

@@ -4,7 +4,7 @@ use serde::Serialize;
 use super::path::relative;
 use super::{Workspace, WorkspaceError};
 
-/// The most entries that a listing has.
+/// Maximum number of entries of a listing, which is built in memory and sent as one message.
 pub(super) const LIMIT: usize = 10_000;
 
 /// The entries of a directory.
@@ -14,7 +14,7 @@ pub struct Listing {
     pub path: String,
     /// The names in order; those of directories end in `/`.
     pub entries: Vec<String>,
-    /// Whether the directory has more entries than are listed.
+    /// True if the directory has more entries than are listed.
     pub truncated: bool,
 }
 

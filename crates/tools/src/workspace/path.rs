@@ -4,7 +4,7 @@ use super::WorkspaceError;
 
 /// The path as the directory handle takes it: relative, and `.` for the directory itself.
 ///
-/// This only gives clear errors early; it is the handle that confines.
+/// The check only gives clear errors early; the directory handle confines.
 pub(super) fn relative(path: &str) -> Result<PathBuf, WorkspaceError> {
     if path.is_empty() {
         return Err(WorkspaceError::NoPath);

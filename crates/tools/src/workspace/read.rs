@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::path::relative;
 use super::{Workspace, WorkspaceError};
 
-/// The largest file that is read or written.
+/// Maximum bytes of a file that is read or written: its text becomes part of a model's context, where more is of no use.
 pub(super) const LIMIT: u64 = 1024 * 1024;
 
 /// A file and its text.
@@ -61,7 +61,7 @@ impl Workspace {
     }
 }
 
-/// Opens at once, whatever is there: a named pipe would wait for a writer.
+/// Options that open any kind of file at once: a named pipe would wait for a writer.
 fn for_reading() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.read(true);

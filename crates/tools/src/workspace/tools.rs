@@ -1,45 +1,41 @@
-use callgate_mcp::router::{Json, RouteError, Router, ToolError, ToolRoute};
+use callgate_mcp::router::{Json, RouteError, Router, ToolError, ToolRoute, with};
 use callgate_mcp::wire::tool::ToolAnnotations;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Workspace, WorkspaceError};
+use super::{File, Listing, Workspace, WorkspaceError, Written};
 
 /// Offers the tools `workspace_list`, `workspace_read` and `workspace_write`.
 ///
 /// # Errors
 /// A tool could not be registered.
 pub fn add_tools(router: &Router, workspace: &Workspace) -> Result<(), RouteError> {
-    let reads = ToolAnnotations {
-        read_only_hint: Some(true),
-        open_world_hint: Some(false),
-        ..ToolAnnotations::default()
-    };
-    let writes = ToolAnnotations {
-        destructive_hint: Some(true),
-        idempotent_hint: Some(true),
-        open_world_hint: Some(false),
-        ..ToolAnnotations::default()
-    };
+    let reads = ToolAnnotations::new()
+        .with_read_only(true)
+        .with_open_world(false);
+    let writes = ToolAnnotations::new()
+        .with_destructive(true)
+        .with_idempotent(true)
+        .with_open_world(false);
 
-    let list = workspace.clone();
-    let list = move |args: List| answer(list.clone(), move |files| files.list(&args.path));
-    let about = "List the entries of a directory in the workspace";
-    router.add_tool(ToolRoute::new("workspace_list", about, list).annotations(reads.clone()))?;
-
-    let read = workspace.clone();
-    let read = move |args: Read| answer(read.clone(), move |files| files.read(&args.path));
-    let about = "Read a text file in the workspace";
-    router.add_tool(ToolRoute::new("workspace_read", about, read).annotations(reads))?;
-
-    let write = workspace.clone();
-    let write = move |args: Write| {
-        answer(write.clone(), move |files| {
-            files.write(&args.path, &args.content)
-        })
-    };
-    let about = "Write a text file in the workspace, with the directories that lead to it";
-    router.add_tool(ToolRoute::new("workspace_write", about, write).annotations(writes))
+    let list = ToolRoute::new(
+        "workspace_list",
+        "List the entries of a directory in the workspace",
+        with(workspace, list),
+    );
+    let read = ToolRoute::new(
+        "workspace_read",
+        "Read a text file in the workspace",
+        with(workspace, read),
+    );
+    let write = ToolRoute::new(
+        "workspace_write",
+        "Write a text file in the workspace, with the directories that lead to it",
+        with(workspace, write),
+    );
+    router.add_tool(list.annotations(reads.clone()))?;
+    router.add_tool(read.annotations(reads))?;
+    router.add_tool(write.annotations(writes))
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -70,10 +66,25 @@ fn here() -> String {
     ".".to_owned()
 }
 
-async fn answer<T: Send + 'static>(
+async fn list(workspace: Workspace, List { path }: List) -> Result<Json<Listing>, ToolError> {
+    answer(workspace.run(move |files| files.list(&path)).await)
+}
+
+async fn read(workspace: Workspace, Read { path }: Read) -> Result<Json<File>, ToolError> {
+    answer(workspace.run(move |files| files.read(&path)).await)
+}
+
+async fn write(
     workspace: Workspace,
-    work: impl FnOnce(&Workspace) -> Result<T, WorkspaceError> + Send + 'static,
-) -> Result<Json<T>, ToolError> {
-    let done = workspace.run(work).await;
-    done.map(Json).map_err(ToolError::failed)
+    Write { path, content }: Write,
+) -> Result<Json<Written>, ToolError> {
+    answer(
+        workspace
+            .run(move |files| files.write(&path, &content))
+            .await,
+    )
+}
+
+fn answer<T>(outcome: Result<T, WorkspaceError>) -> Result<Json<T>, ToolError> {
+    outcome.map(Json).map_err(ToolError::failed)
 }

@@ -10,7 +10,7 @@ use super::path::relative;
 use super::read::LIMIT;
 use super::{Workspace, WorkspaceError};
 
-/// What was written.
+/// Result of a write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Written {
     /// The path, relative to the workspace.

@@ -2,14 +2,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::number::Number;
 
-/// How a client may use or show something.
+/// Hints for using or showing something.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Annotations {
     /// Whom it is for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audience: Option<Vec<Role>>,
-    /// How important it is, from 0 (optional) to 1 (required).
+    /// Importance, from 0 (optional) to 1 (required).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<Number>,
     /// When it last changed, as ISO 8601.
@@ -17,7 +18,7 @@ pub struct Annotations {
     pub last_modified: Option<String>,
 }
 
-/// Who speaks or is spoken to.
+/// Role in a conversation: its speaker or its audience.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {

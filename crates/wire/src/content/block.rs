@@ -11,6 +11,7 @@ use crate::resource::{Resource, ResourceContents};
 /// One block of content; the spec calls it `ContentBlock`, and in messages of a model
 /// `SamplingMessageContentBlock`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Content {
     /// Text.
     Text(TextContent),
@@ -18,7 +19,7 @@ pub enum Content {
     Image(ImageContent),
     /// Sound.
     Audio(AudioContent),
-    /// A resource, with what it contains.
+    /// A resource with its contents.
     Resource(EmbeddedResource),
     /// A resource that can be read.
     ResourceLink(ResourceLink),
@@ -49,7 +50,7 @@ impl Content {
         Self::Audio(AudioContent::new(bytes, mime_type))
     }
 
-    /// A resource, with what it contains.
+    /// A resource with its contents.
     #[must_use]
     pub fn resource(contents: ResourceContents) -> Self {
         Self::Resource(EmbeddedResource::new(contents))

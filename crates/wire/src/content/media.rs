@@ -8,13 +8,14 @@ use crate::tag;
 
 /// Text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TextContent {
     /// Always text.
     #[serde(rename = "type")]
     pub tag: tag::Text,
     /// The text.
     pub text: String,
-    /// How to use it.
+    /// Hints for its use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
     /// Metadata.
@@ -25,6 +26,7 @@ pub struct TextContent {
 /// An image.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ImageContent {
     /// Always an image.
     #[serde(rename = "type")]
@@ -33,7 +35,7 @@ pub struct ImageContent {
     pub data: String,
     /// The media type of the image.
     pub mime_type: String,
-    /// How to use it.
+    /// Hints for its use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
     /// Metadata.
@@ -44,6 +46,7 @@ pub struct ImageContent {
 /// Sound.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct AudioContent {
     /// Always audio.
     #[serde(rename = "type")]
@@ -52,7 +55,7 @@ pub struct AudioContent {
     pub data: String,
     /// The media type of the sound.
     pub mime_type: String,
-    /// How to use it.
+    /// Hints for its use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
     /// Metadata.

@@ -1,4 +1,4 @@
-//! What tools, prompts and models say.
+//! Content blocks of tools, prompts and models.
 
 mod annotations;
 mod block;

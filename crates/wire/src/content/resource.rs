@@ -6,15 +6,16 @@ use crate::meta_object::Meta;
 use crate::resource::{Resource, ResourceContents};
 use crate::tag;
 
-/// A resource, with what it contains.
+/// A resource with its contents.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct EmbeddedResource {
     /// Always a resource.
     #[serde(rename = "type")]
     pub tag: tag::EmbeddedResource,
-    /// What it contains.
+    /// Contents of the resource.
     pub resource: ResourceContents,
-    /// How to use it.
+    /// Hints for its use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
     /// Metadata.
@@ -25,6 +26,7 @@ pub struct EmbeddedResource {
 /// A resource that can be read; it need not be in the list of resources.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ResourceLink {
     /// Always a resource link.
     #[serde(rename = "type")]
@@ -36,7 +38,7 @@ pub struct ResourceLink {
     /// The name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it contains, for people and models.
+    /// Description of the contents, for people and models.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The media type of its contents.
@@ -48,7 +50,7 @@ pub struct ResourceLink {
     /// Icons to show, any of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub icons: Option<Vec<Icon>>,
-    /// How to use it.
+    /// Hints for its use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
     /// Metadata.

@@ -8,11 +8,12 @@ use crate::tag;
 
 /// A model calls a tool.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ToolUseContent {
     /// Always a tool use.
     #[serde(rename = "type")]
     pub tag: tag::ToolUse,
-    /// What the answer refers to.
+    /// Id that the result refers to.
     pub id: String,
     /// The tool.
     pub name: String,
@@ -26,15 +27,16 @@ pub struct ToolUseContent {
 /// The tool's answer to the model.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ToolResultContent {
     /// Always a tool result.
     #[serde(rename = "type")]
     pub tag: tag::ToolResult,
     /// The id of the [`ToolUseContent`] that it answers.
     pub tool_use_id: String,
-    /// What the tool says.
+    /// Content of the result.
     pub content: Vec<Content>,
-    /// What the tool says, as any JSON value.
+    /// Structured content, any JSON value.
     #[serde(
         default,
         deserialize_with = "peek::present",

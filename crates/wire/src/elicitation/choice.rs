@@ -11,13 +11,13 @@ pub struct UntitledSingleSelectEnumSchema {
     /// The name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it means.
+    /// Description for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The texts.
     #[serde(rename = "enum")]
     pub options: Vec<String>,
-    /// What is chosen before.
+    /// Default choice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
 }
@@ -31,13 +31,13 @@ pub struct TitledSingleSelectEnumSchema {
     /// The name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it means.
+    /// Description for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The texts.
     #[serde(rename = "oneOf")]
     pub options: Vec<ChoiceOption>,
-    /// What is chosen before.
+    /// Default choice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
 }
@@ -48,7 +48,7 @@ pub struct ChoiceOption {
     /// The text.
     #[serde(rename = "const")]
     pub value: String,
-    /// What is shown.
+    /// Label for the user.
     pub title: String,
 }
 
@@ -62,7 +62,7 @@ pub struct UntitledMultiSelectEnumSchema {
     /// The name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it means.
+    /// Description for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The fewest to choose.
@@ -73,7 +73,7 @@ pub struct UntitledMultiSelectEnumSchema {
     pub max_items: Option<u64>,
     /// The texts.
     pub items: UntitledItems,
-    /// What is chosen before.
+    /// Default choice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<Vec<String>>,
 }
@@ -99,7 +99,7 @@ pub struct TitledMultiSelectEnumSchema {
     /// The name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it means.
+    /// Description for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The fewest to choose.
@@ -110,7 +110,7 @@ pub struct TitledMultiSelectEnumSchema {
     pub max_items: Option<u64>,
     /// The texts.
     pub items: TitledItems,
-    /// What is chosen before.
+    /// Default choice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<Vec<String>>,
 }
@@ -135,7 +135,7 @@ pub struct LegacyTitledEnumSchema {
     /// The name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it means.
+    /// Description for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The texts.
@@ -144,7 +144,7 @@ pub struct LegacyTitledEnumSchema {
     /// Their titles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enum_names: Option<Vec<String>>,
-    /// What is chosen before.
+    /// Default choice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
 }

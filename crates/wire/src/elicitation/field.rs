@@ -13,7 +13,7 @@ pub struct StringSchema {
     /// The name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it means.
+    /// Description for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The fewest characters.
@@ -22,17 +22,18 @@ pub struct StringSchema {
     /// The most characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_length: Option<u64>,
-    /// What the text must be.
+    /// Format of the text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<StringFormat>,
-    /// What is filled in before.
+    /// Default value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
 }
 
-/// What the text of a field must be.
+/// Format of the text of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum StringFormat {
     /// An email address.
     Email,
@@ -53,7 +54,7 @@ pub struct NumberSchema {
     /// The name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it means.
+    /// Description for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The lowest.
@@ -62,12 +63,12 @@ pub struct NumberSchema {
     /// The highest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maximum: Option<Number>,
-    /// What is filled in before.
+    /// Default value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<Number>,
 }
 
-/// Which numbers a field takes.
+/// Kind of numbers that a field takes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NumberType {
@@ -87,10 +88,10 @@ pub struct BooleanSchema {
     /// The name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it means.
+    /// Description for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What is filled in before.
+    /// Default value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<bool>,
 }

@@ -27,49 +27,67 @@ pub enum ElicitParams {
 /// A form for the user; never for secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ElicitFormParams {
     /// Always a form, as it is if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<tag::Form>,
-    /// What to tell the user.
+    /// Message for the user.
     pub message: String,
     /// The fields of the form.
     pub requested_schema: RequestedSchema,
 }
 
-/// A page for the user to open; what happens there is between the user and the page.
+/// A page for the user to open; neither client nor server sees the input there.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ElicitUrlParams {
     /// Always a URL.
     pub mode: tag::Url,
-    /// What to tell the user.
+    /// Message for the user.
     pub message: String,
     /// The page.
     pub url: String,
+}
+
+impl ElicitFormParams {
+    /// Shows a form.
+    #[must_use]
+    pub fn new(message: impl Into<String>, requested_schema: RequestedSchema) -> Self {
+        Self {
+            mode: Some(tag::Form::Value),
+            message: message.into(),
+            requested_schema,
+        }
+    }
+}
+
+impl ElicitUrlParams {
+    /// Opens a URL.
+    #[must_use]
+    pub fn new(message: impl Into<String>, url: impl Into<String>) -> Self {
+        Self {
+            mode: tag::Url::Value,
+            message: message.into(),
+            url: url.into(),
+        }
+    }
 }
 
 impl ElicitParams {
     /// Shows a form.
     #[must_use]
     pub fn form(message: impl Into<String>, requested_schema: RequestedSchema) -> Self {
-        Self::Form(ElicitFormParams {
-            mode: Some(tag::Form::Value),
-            message: message.into(),
-            requested_schema,
-        })
+        Self::Form(ElicitFormParams::new(message, requested_schema))
     }
 
     /// Opens a URL.
     #[must_use]
     pub fn url(message: impl Into<String>, url: impl Into<String>) -> Self {
-        Self::Url(ElicitUrlParams {
-            mode: tag::Url::Value,
-            message: message.into(),
-            url: url.into(),
-        })
+        Self::Url(ElicitUrlParams::new(message, url))
     }
 
-    /// What to tell the user.
+    /// Message for the user.
     #[must_use]
     pub fn message(&self) -> &str {
         match self {

@@ -4,15 +4,16 @@ use crate::raw::RawJson;
 
 /// Answer to `elicitation/create`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ElicitResult {
-    /// What the user did.
+    /// Action of the user.
     pub action: ElicitAction,
-    /// What the user filled in, an object of the fields of the form.
+    /// Values that the user filled in, an object of the fields of the form.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<RawJson>,
 }
 
-/// What the user did with a question.
+/// Action of the user on a request for input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ElicitAction {

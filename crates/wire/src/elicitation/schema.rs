@@ -27,6 +27,7 @@ pub struct RequestedSchema {
 
 /// One field of a form; the spec calls it `PrimitiveSchemaDefinition`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum PrimitiveSchema {
     /// Text.
     String(StringSchema),

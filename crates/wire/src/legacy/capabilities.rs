@@ -1,4 +1,4 @@
-//! What a client or server can do, for a whole connection.
+//! Capabilities of clients and servers, for a whole connection.
 //!
 //! The member `extensions` is in none of these schemas, but peers negotiate extensions in it all
 //! the same.
@@ -11,7 +11,7 @@ use crate::capabilities::{
 use crate::map::Map;
 use crate::raw::RawJson;
 
-/// What a client can do.
+/// Capabilities of a client.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ClientCapabilities {
     /// Experiments, by name.
@@ -34,7 +34,7 @@ pub struct ClientCapabilities {
     pub extensions: Option<Map<RawJson>>,
 }
 
-/// What a server can do.
+/// Capabilities of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ServerCapabilities {
     /// Experiments, by name.
@@ -63,7 +63,7 @@ pub struct ServerCapabilities {
     pub extensions: Option<Map<RawJson>>,
 }
 
-/// What one side does about tasks; the requests that may become one depend on the side.
+/// Task capability of one side; the requests that may become a task depend on the side.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TasksCapability<Requests> {
     /// It lists them.

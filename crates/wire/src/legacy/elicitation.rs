@@ -18,9 +18,9 @@ pub struct ElicitUrlParams {
     pub meta: Option<Meta>,
     /// Always a URL.
     pub mode: tag::Url,
-    /// What to tell the user.
+    /// Message for the user.
     pub message: String,
-    /// What the notification of the end refers to.
+    /// Id that the notification of the end refers to.
     pub elicitation_id: String,
     /// The page.
     pub url: String,

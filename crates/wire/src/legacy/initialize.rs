@@ -1,4 +1,4 @@
-//! How a connection opens.
+//! Handshake that opens a connection.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,9 +15,9 @@ pub struct InitializeParams {
     pub meta: Option<Meta>,
     /// The revision that the client would like to speak.
     pub protocol_version: String,
-    /// What the client can do.
+    /// Capabilities of the client.
     pub capabilities: ClientCapabilities,
-    /// Who the client says it is.
+    /// Name and version of the client, as it says.
     pub client_info: Implementation,
 }
 
@@ -27,11 +27,11 @@ pub struct InitializeParams {
 pub struct InitializeResult {
     /// The revision that both will speak, unless the client hangs up.
     pub protocol_version: String,
-    /// What the server can do.
+    /// Capabilities of the server.
     pub capabilities: ServerCapabilities,
-    /// Who the server says it is.
+    /// Name and version of the server, as it says.
     pub server_info: Implementation,
-    /// How a model should use the server.
+    /// Instructions for a model that uses the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instructions: Option<String>,
     /// Metadata.

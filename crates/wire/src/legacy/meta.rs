@@ -2,5 +2,5 @@
 
 /// The task that a message belongs to, a [`super::task::RelatedTaskMetadata`].
 pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
-/// What to tell the model while a task goes on.
+/// Message for the model while a task goes on.
 pub const MODEL_IMMEDIATE_RESPONSE: &str = "io.modelcontextprotocol/model-immediate-response";

@@ -2,13 +2,13 @@
 
 /// Opens a connection.
 pub const INITIALIZE: &str = "initialize";
-/// Asks whether the other side is there.
+/// Checks that the other side is there.
 pub const PING: &str = "ping";
 /// Sets the lowest level of log messages to send.
 pub const LOGGING_SET_LEVEL: &str = "logging/setLevel";
-/// Asks to be told when a resource changes.
+/// Subscribes to changes of a resource.
 pub const RESOURCES_SUBSCRIBE: &str = "resources/subscribe";
-/// Asks to be told no longer.
+/// Ends a subscription to changes of a resource.
 pub const RESOURCES_UNSUBSCRIBE: &str = "resources/unsubscribe";
 /// Waits for the result of a task.
 pub const TASKS_RESULT: &str = "tasks/result";

@@ -1,4 +1,4 @@
-//! What the revisions before 2026-07-28 have and it no longer has.
+//! Types of the revisions before 2026-07-28 that it no longer has.
 //!
 //! Whatever those revisions share with it is in the modules above, with two differences: their
 //! results have no `resultType`, and their lists no `ttlMs` and `cacheScope`.

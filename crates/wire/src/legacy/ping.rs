@@ -1,4 +1,4 @@
-//! Whether the other side is there.
+//! Ping, by which one side checks that the other one is there.
 
 /// Parameters of `ping`.
 pub type PingParams = crate::params::RequestParams;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::meta_object::Meta;
 
-/// A result that says nothing but that the request was carried out.
+/// Result without members of its own: the request was carried out.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct EmptyResult {
     /// Metadata.

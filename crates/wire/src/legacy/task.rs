@@ -13,18 +13,18 @@ use crate::task::TaskStatus;
 pub struct Task {
     /// The name to ask for it by.
     pub task_id: String,
-    /// How it is doing.
+    /// State of the task.
     pub status: TaskStatus,
-    /// How it is doing, in words.
+    /// State of the task, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_message: Option<String>,
     /// When it was made, as ISO 8601.
     pub created_at: String,
     /// When it last changed, as ISO 8601.
     pub last_updated_at: String,
-    /// How long it is kept after it was made, in milliseconds; `None` is for ever.
+    /// Lifetime of the task from its creation, in milliseconds; `None` is for ever.
     pub ttl: Option<u64>,
-    /// How long to wait before asking again, in milliseconds.
+    /// Interval at which to poll, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub poll_interval: Option<u64>,
     /// Metadata, where the task is a whole result or the parameters of a notification.
@@ -35,12 +35,12 @@ pub struct Task {
 /// The member `task` of a request that should go on as a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TaskMetadata {
-    /// How long to keep the task, in milliseconds.
+    /// Lifetime of the task, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl: Option<u64>,
 }
 
-/// What the parameters of any request say about tasks.
+/// Task member of the parameters of any request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TaskAugmentedParams {
     /// Metadata.

@@ -1,4 +1,4 @@
-//! What tools of 2025-11-25 say about tasks.
+//! Task support of tools, in 2025-11-25.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolExecution {
-    /// Whether a call may go on as a task; forbidden if absent.
+    /// Task support of the calls; forbidden if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_support: Option<TaskSupport>,
 }
 
-/// Whether a call may go on as a task.
+/// Task support of the calls of a tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TaskSupport {

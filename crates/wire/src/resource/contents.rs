@@ -7,8 +7,9 @@ use crate::meta_object::Meta;
 use crate::peek;
 use crate::raw::RawJson;
 
-/// What a resource contains: text or bytes.
+/// Contents of a resource: text or bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ResourceContents {
     /// Text.
     Text(TextResourceContents),
@@ -16,9 +17,10 @@ pub enum ResourceContents {
     Blob(BlobResourceContents),
 }
 
-/// What a resource of text contains.
+/// Contents of a text resource.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct TextResourceContents {
     /// The URI of the resource, or of a part of it.
     pub uri: String,
@@ -32,9 +34,10 @@ pub struct TextResourceContents {
     pub meta: Option<Meta>,
 }
 
-/// What a resource of bytes contains.
+/// Contents of a binary resource.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct BlobResourceContents {
     /// The URI of the resource, or of a part of it.
     pub uri: String,
@@ -48,27 +51,43 @@ pub struct BlobResourceContents {
     pub meta: Option<Meta>,
 }
 
-impl ResourceContents {
-    /// Text of an unsaid media type.
+impl TextResourceContents {
+    /// Text without a media type.
     #[must_use]
-    pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
-        Self::Text(TextResourceContents {
+    pub fn new(uri: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
             uri: uri.into(),
             mime_type: None,
             text: text.into(),
             meta: None,
-        })
+        }
     }
+}
 
-    /// Bytes of an unsaid media type.
+impl BlobResourceContents {
+    /// Bytes without a media type.
     #[must_use]
-    pub fn blob(uri: impl Into<String>, bytes: &[u8]) -> Self {
-        Self::Blob(BlobResourceContents {
+    pub fn new(uri: impl Into<String>, bytes: &[u8]) -> Self {
+        Self {
             uri: uri.into(),
             mime_type: None,
             blob: STANDARD.encode(bytes),
             meta: None,
-        })
+        }
+    }
+}
+
+impl ResourceContents {
+    /// Text without a media type.
+    #[must_use]
+    pub fn text(uri: impl Into<String>, text: impl Into<String>) -> Self {
+        Self::Text(TextResourceContents::new(uri, text))
+    }
+
+    /// Bytes without a media type.
+    #[must_use]
+    pub fn blob(uri: impl Into<String>, bytes: &[u8]) -> Self {
+        Self::Blob(BlobResourceContents::new(uri, bytes))
     }
 
     /// The same contents with a media type.

@@ -7,6 +7,7 @@ use crate::meta_object::Meta;
 /// A resource that a server offers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Resource {
     /// The URI to read it by.
     pub uri: String,
@@ -15,7 +16,7 @@ pub struct Resource {
     /// The name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What it contains, for people and models.
+    /// Description of the contents, for people and models.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The media type of its contents.
@@ -27,7 +28,7 @@ pub struct Resource {
     /// Icons to show, any of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub icons: Option<Vec<Icon>>,
-    /// How to use it.
+    /// Hints for its use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
     /// Metadata.
@@ -38,6 +39,7 @@ pub struct Resource {
 /// A template of the URIs of many resources.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ResourceTemplate {
     /// The template, as in RFC 6570.
     pub uri_template: String,
@@ -46,7 +48,7 @@ pub struct ResourceTemplate {
     /// The name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// What the resources contain, for people and models.
+    /// Description of the contents, for people and models.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The media type of their contents, if all have the same.
@@ -55,7 +57,7 @@ pub struct ResourceTemplate {
     /// Icons to show, any of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub icons: Option<Vec<Icon>>,
-    /// How to use them.
+    /// Hints for their use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Annotations>,
     /// Metadata.
@@ -79,6 +81,20 @@ impl Resource {
             meta: None,
         }
     }
+
+    /// Sets the description of the contents, for people and models.
+    #[must_use]
+    pub fn with_description(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+
+    /// Sets the media type.
+    #[must_use]
+    pub fn with_mime_type(mut self, mime_type: impl Into<String>) -> Self {
+        self.mime_type = Some(mime_type.into());
+        self
+    }
 }
 
 impl ResourceTemplate {
@@ -95,5 +111,19 @@ impl ResourceTemplate {
             annotations: None,
             meta: None,
         }
+    }
+
+    /// Sets the description of the contents, for people and models.
+    #[must_use]
+    pub fn with_description(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+
+    /// Sets the media type.
+    #[must_use]
+    pub fn with_mime_type(mut self, mime_type: impl Into<String>) -> Self {
+        self.mime_type = Some(mime_type.into());
+        self
     }
 }

@@ -11,6 +11,7 @@ pub type ListResourcesParams = crate::pagination::PaginatedParams;
 /// Result of `resources/list`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ListResourcesResult {
     /// Always complete.
     #[serde(default)]
@@ -20,14 +21,14 @@ pub struct ListResourcesResult {
     /// Asks for the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// How long the result may be kept, in milliseconds.
+    /// Time for which the result may be cached, in milliseconds.
     #[serde(
         default,
         deserialize_with = "cache::ttl_ms",
         skip_serializing_if = "Option::is_none"
     )]
     pub ttl_ms: Option<u64>,
-    /// Who may share it.
+    /// Scope in which the cached result may be shared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
     /// Metadata.
@@ -41,6 +42,7 @@ pub type ListResourceTemplatesParams = crate::pagination::PaginatedParams;
 /// Result of `resources/templates/list`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ListResourceTemplatesResult {
     /// Always complete.
     #[serde(default)]
@@ -50,14 +52,14 @@ pub struct ListResourceTemplatesResult {
     /// Asks for the next page; absent on the last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
-    /// How long the result may be kept, in milliseconds.
+    /// Time for which the result may be cached, in milliseconds.
     #[serde(
         default,
         deserialize_with = "cache::ttl_ms",
         skip_serializing_if = "Option::is_none"
     )]
     pub ttl_ms: Option<u64>,
-    /// Who may share it.
+    /// Scope in which the cached result may be shared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
     /// Metadata.
@@ -66,7 +68,7 @@ pub struct ListResourceTemplatesResult {
 }
 
 impl ListResourcesResult {
-    /// A list in one page that nobody keeps.
+    /// List in one page that is not cached.
     #[must_use]
     pub fn new(resources: Vec<Resource>) -> Self {
         Self {
@@ -81,7 +83,7 @@ impl ListResourcesResult {
 }
 
 impl ListResourceTemplatesResult {
-    /// A list in one page that nobody keeps.
+    /// List in one page that is not cached.
     #[must_use]
     pub fn new(resource_templates: Vec<ResourceTemplate>) -> Self {
         Self {

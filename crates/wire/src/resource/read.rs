@@ -9,6 +9,7 @@ use crate::tag;
 /// Parameters of `resources/read`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ReadResourceParams {
     /// Metadata; required on the wire.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
@@ -26,20 +27,21 @@ pub struct ReadResourceParams {
 /// Result of `resources/read`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ReadResourceResult {
     /// Always complete.
     #[serde(default)]
     pub result_type: tag::Complete,
-    /// What the resource, or each of its parts, contains.
+    /// Contents of the resource, or of each of its parts.
     pub contents: Vec<ResourceContents>,
-    /// How long the result may be kept, in milliseconds.
+    /// Time for which the result may be cached, in milliseconds.
     #[serde(
         default,
         deserialize_with = "cache::ttl_ms",
         skip_serializing_if = "Option::is_none"
     )]
     pub ttl_ms: Option<u64>,
-    /// Who may share it.
+    /// Scope in which the cached result may be shared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_scope: Option<CacheScope>,
     /// Metadata.
@@ -49,6 +51,7 @@ pub struct ReadResourceResult {
 
 /// Parameters of `notifications/resources/updated`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ResourceUpdatedParams {
     /// Metadata, with the id of the subscription that the notification belongs to.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
@@ -71,7 +74,7 @@ impl ReadResourceParams {
 }
 
 impl ReadResourceResult {
-    /// A result that nobody keeps.
+    /// Result that is not cached.
     #[must_use]
     pub fn new(contents: Vec<ResourceContents>) -> Self {
         Self {
@@ -81,6 +84,14 @@ impl ReadResourceResult {
             cache_scope: Some(CacheScope::Private),
             meta: None,
         }
+    }
+
+    /// Sets for how long, in milliseconds, and in which scope the result may be cached.
+    #[must_use]
+    pub fn with_cache(mut self, ttl_ms: u64, scope: CacheScope) -> Self {
+        self.ttl_ms = Some(ttl_ms);
+        self.cache_scope = Some(scope);
+        self
     }
 }
 

@@ -7,10 +7,11 @@ use crate::raw::{Kind, RawJson};
 
 /// A message to or from a model.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct SamplingMessage {
-    /// Who speaks.
+    /// Role of the speaker.
     pub role: Role,
-    /// What is said.
+    /// Content of the message.
     pub content: SamplingContent,
     /// Metadata.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
@@ -19,6 +20,7 @@ pub struct SamplingMessage {
 
 /// One block of content, or a list of them.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum SamplingContent {
     /// One block.
     One(Box<Content>),

@@ -20,16 +20,17 @@ pub struct CreateMessageRequest {
 /// Parameters of `sampling/createMessage`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct CreateMessageParams {
     /// The conversation so far.
     pub messages: Vec<SamplingMessage>,
-    /// Which model the server would like.
+    /// Model that the server prefers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_preferences: Option<ModelPreferences>,
     /// The system prompt that the server would like.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub system_prompt: Option<String>,
-    /// Whose context to add; none if absent.
+    /// Servers whose context to add; none if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include_context: Option<IncludeContext>,
     /// The temperature to sample with.
@@ -40,22 +41,23 @@ pub struct CreateMessageParams {
     /// Texts to stop at.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_sequences: Option<Vec<String>>,
-    /// What to pass to the provider of the model, an object.
+    /// Metadata for the provider of the model, an object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<RawJson>,
     /// Tools that the model may call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<Vec<Tool>>,
-    /// Whether the model calls them.
+    /// Use of the tools by the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_choice: Option<ToolChoice>,
 }
 
-/// Whose context to add to a conversation.
+/// Servers whose context is added to a conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum IncludeContext {
-    /// Nobody's.
+    /// No context of any server.
     None,
     /// That of the server that asks; deprecated.
     ThisServer,
@@ -63,35 +65,38 @@ pub enum IncludeContext {
     AllServers,
 }
 
-/// Whether the model calls tools.
+/// Use of tools by a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ToolChoice {
-    /// Whether it does; automatic if absent.
+    /// Mode of the tool use; automatic if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<ToolChoiceMode>,
 }
 
-/// Whether the model calls tools.
+/// Use of tools by a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum ToolChoiceMode {
     /// The model decides.
     Auto,
     /// It calls at least one.
     Required,
-    /// It calls none.
+    /// It must not call a tool.
     None,
 }
 
 /// Answer to `sampling/createMessage`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct CreateMessageResult {
-    /// Who speaks.
+    /// Role of the speaker.
     pub role: Role,
-    /// What is said.
+    /// Content of the message.
     pub content: SamplingContent,
-    /// The model that said it.
+    /// Name of the model.
     pub model: String,
     /// Why it stopped: `endTurn`, `stopSequence`, `maxTokens`, `toolUse` or another word.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,7 +126,7 @@ impl CreateMessageParams {
 }
 
 impl CreateMessageResult {
-    /// What the model says.
+    /// Content of the model's message.
     #[must_use]
     pub fn new(model: impl Into<String>, content: impl Into<SamplingContent>) -> Self {
         Self {

@@ -9,6 +9,7 @@ use crate::task::{DetailedTask, Task};
 /// Result of a request that goes on as a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Flat", into = "Flat")]
+#[non_exhaustive]
 pub struct CreateTaskResult {
     /// The task.
     pub task: Task,
@@ -19,6 +20,7 @@ pub struct CreateTaskResult {
 /// Parameters of `tasks/get`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct GetTaskParams {
     /// Metadata; required on the wire.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
@@ -32,6 +34,7 @@ pub struct GetTaskParams {
 /// It is complete; one that says `task` is read as well, as the examples of the extension have it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Flat", into = "Flat")]
+#[non_exhaustive]
 pub struct GetTaskResult {
     /// The task.
     pub task: DetailedTask,
@@ -42,6 +45,7 @@ pub struct GetTaskResult {
 /// Parameters of `tasks/update`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct UpdateTaskParams {
     /// Metadata; required on the wire.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
@@ -64,6 +68,7 @@ pub type CancelTaskResult = EmptyResult;
 /// Parameters of `notifications/tasks`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Flat", into = "Flat")]
+#[non_exhaustive]
 pub struct TaskNotificationParams {
     /// The task.
     pub task: DetailedTask,
@@ -75,6 +80,45 @@ pub struct TaskNotificationParams {
 #[derive(Debug, thiserror::Error)]
 #[error("a task cannot come in a result of type {0:?}")]
 pub(super) struct WrongResultType(ResultType);
+
+impl CreateTaskResult {
+    /// The request goes on as this task.
+    #[must_use]
+    pub const fn new(task: Task) -> Self {
+        Self { task, meta: None }
+    }
+}
+
+impl GetTaskResult {
+    /// The state of this task.
+    #[must_use]
+    pub const fn new(task: DetailedTask) -> Self {
+        Self { task, meta: None }
+    }
+}
+
+impl UpdateTaskParams {
+    /// Gives these answers to the task with this id.
+    #[must_use]
+    pub fn new(task_id: impl Into<String>, input_responses: InputResponses) -> Self {
+        Self {
+            meta: None,
+            task_id: task_id.into(),
+            input_responses,
+        }
+    }
+}
+
+impl TaskNotificationParams {
+    /// The task has changed; `meta` has the id of the subscription.
+    #[must_use]
+    pub const fn new(task: DetailedTask, meta: Meta) -> Self {
+        Self {
+            task,
+            meta: Some(meta),
+        }
+    }
+}
 
 impl GetTaskParams {
     /// Asks for the task with this id.

@@ -10,26 +10,27 @@ pub const EXTENSION: &str = "io.modelcontextprotocol/tasks";
 /// A request that goes on after its result.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Task {
     /// The name to ask for it by.
     pub task_id: String,
-    /// How it is doing.
+    /// State of the task.
     pub status: TaskStatus,
-    /// How it is doing, in words.
+    /// State of the task, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_message: Option<String>,
     /// When it was made, as ISO 8601.
     pub created_at: String,
     /// When it last changed, as ISO 8601.
     pub last_updated_at: String,
-    /// How long it is kept after it was made, in milliseconds; `None` is for ever.
+    /// Lifetime of the task from its creation, in milliseconds; `None` is for ever.
     pub ttl_ms: Option<u64>,
-    /// How long to wait before asking again, in milliseconds.
+    /// Interval at which to poll, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub poll_interval_ms: Option<u64>,
 }
 
-/// How a task is doing.
+/// State of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
@@ -45,8 +46,9 @@ pub enum TaskStatus {
     Cancelled,
 }
 
-/// A task with what belongs to its status.
+/// A task with the members that belong to its status.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DetailedTask {
     /// The task.
     pub task: Task,
@@ -58,8 +60,29 @@ pub struct DetailedTask {
     pub error: Option<RpcError>,
 }
 
+impl Task {
+    /// A task that was created, and last changed, at this time in ISO 8601, and that lives for ever.
+    #[must_use]
+    pub fn new(
+        task_id: impl Into<String>,
+        status: TaskStatus,
+        created_at: impl Into<String>,
+    ) -> Self {
+        let created_at = created_at.into();
+        Self {
+            task_id: task_id.into(),
+            status,
+            status_message: None,
+            last_updated_at: created_at.clone(),
+            created_at,
+            ttl_ms: None,
+            poll_interval_ms: None,
+        }
+    }
+}
+
 impl TaskStatus {
-    /// Whether the task will not change any more.
+    /// True if the task will not change any more.
     #[must_use]
     pub const fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)

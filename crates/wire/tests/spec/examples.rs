@@ -72,7 +72,7 @@ pub(crate) fn check(dir: &Path) -> (usize, usize) {
     (count, types.len())
 }
 
-/// How to read and write the examples of a type: by itself, and as a part of its unions.
+/// Readers and writers of the examples of a type: by itself, and as a part of its unions.
 fn rewrites(name: &str) -> Vec<Rewrite> {
     match name.strip_suffix("Params") {
         Some(_) => params(name),

@@ -1,4 +1,4 @@
-//! Where the files of the specification are.
+//! Location of the files of the specification.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

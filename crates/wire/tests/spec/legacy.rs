@@ -23,7 +23,7 @@ use callgate_wire::roots::Root;
 use callgate_wire::{Id, Meta, RawJson, Version, meta, method as modern};
 use serde_json::json;
 
-use crate::sample::{Sample, error_response, json, notification, request, value};
+use crate::sample::{Sample, error_response, json, notification, request, value, with};
 
 /// The values for a revision.
 pub(crate) fn samples(version: Version) -> Vec<Sample> {
@@ -52,17 +52,17 @@ fn handshake(version: Version) -> Vec<Sample> {
         notification(
             "InitializedNotification",
             method::NOTIFICATIONS_INITIALIZED,
-            &InitializedParams {
-                meta: Some(plain_meta()),
-            },
+            &with(InitializedParams::default(), |it| {
+                it.meta = Some(plain_meta());
+            }),
         ),
     ]
 }
 
 fn connection() -> Vec<Sample> {
-    let ping = PingParams {
-        meta: Some(request_meta()),
-    };
+    let ping = with(PingParams::default(), |it| {
+        it.meta = Some(request_meta());
+    });
     let result = PingResult {
         meta: Some(plain_meta()),
     };
@@ -70,9 +70,9 @@ fn connection() -> Vec<Sample> {
         roots: vec![Root::new("file:///home")],
         meta: Some(plain_meta()),
     };
-    let changed = RootsListChangedParams {
-        meta: Some(plain_meta()),
-    };
+    let changed = with(RootsListChangedParams::default(), |it| {
+        it.meta = Some(plain_meta());
+    });
     vec![
         request("PingRequest", method::PING, &ping),
         value("EmptyResult", &result),
@@ -143,14 +143,14 @@ fn client_capabilities(version: Version) -> ClientCapabilities {
     ClientCapabilities {
         experimental: Some([("x", json(&json!({ "y": 1 })))].into_iter().collect()),
         roots: list(),
-        sampling: Some(SamplingCapability {
-            context: object(),
-            tools: object(),
-        }),
-        elicitation: Some(ElicitationCapability {
-            form: object(),
-            url: object(),
-        }),
+        sampling: Some(with(SamplingCapability::default(), |it| {
+            it.context = object();
+            it.tools = object();
+        })),
+        elicitation: Some(with(ElicitationCapability::default(), |it| {
+            it.form = object();
+            it.url = object();
+        })),
         tasks: (version >= Version::V2025_11_25).then(task::client_capability),
         extensions: Some(
             [("com.example/x", RawJson::empty_object())]
@@ -166,10 +166,10 @@ fn server_capabilities(version: Version) -> ServerCapabilities {
         logging: object(),
         completions: object(),
         prompts: list(),
-        resources: Some(ResourcesCapability {
-            subscribe: Some(true),
-            list_changed: Some(true),
-        }),
+        resources: Some(with(ResourcesCapability::default(), |it| {
+            it.subscribe = Some(true);
+            it.list_changed = Some(true);
+        })),
         tools: list(),
         tasks: (version >= Version::V2025_11_25).then(task::server_capability),
         extensions: Some(
@@ -226,9 +226,9 @@ fn object() -> Option<RawJson> {
 }
 
 fn list() -> Option<ListCapability> {
-    Some(ListCapability {
-        list_changed: Some(true),
-    })
+    Some(with(ListCapability::default(), |it| {
+        it.list_changed = Some(true);
+    }))
 }
 
 fn plain_meta() -> Meta {

@@ -15,7 +15,7 @@ use callgate_wire::implementation::{Icon, IconTheme, Implementation};
 use callgate_wire::logging::LogLevel;
 use callgate_wire::{Id, Meta, Version, meta};
 
-use crate::sample::Sample;
+use crate::sample::{Sample, with};
 
 pub(crate) fn samples() -> Vec<Sample> {
     [
@@ -35,22 +35,20 @@ pub(crate) fn samples() -> Vec<Sample> {
 }
 
 fn implementation() -> Implementation {
-    Implementation {
-        title: Some("Example".to_owned()),
-        description: Some("An example".to_owned()),
-        icons: Some(vec![icon()]),
-        website_url: Some("https://example.com/about".to_owned()),
-        ..Implementation::new("example", "1.0.0")
-    }
+    with(Implementation::new("example", "1.0.0"), |it| {
+        it.title = Some("Example".to_owned());
+        it.description = Some("An example".to_owned());
+        it.icons = Some(vec![icon()]);
+        it.website_url = Some("https://example.com/about".to_owned());
+    })
 }
 
 fn icon() -> Icon {
-    Icon {
-        mime_type: Some("image/png".to_owned()),
-        sizes: Some(vec!["48x48".to_owned()]),
-        theme: Some(IconTheme::Dark),
-        ..Icon::new("https://example.com/icon.png")
-    }
+    with(Icon::new("https://example.com/icon.png"), |it| {
+        it.mime_type = Some("image/png".to_owned());
+        it.sizes = Some(vec!["48x48".to_owned()]);
+        it.theme = Some(IconTheme::Dark);
+    })
 }
 
 fn plain_meta() -> Meta {

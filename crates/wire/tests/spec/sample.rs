@@ -54,6 +54,12 @@ pub(crate) fn error_response(name: &'static str, error: &RpcError) -> Sample {
     message(name, |out| encode::error(out, Some(&Id::number(7)), error))
 }
 
+/// The value after `set` has set its optional members: outside of the crate these types cannot be written as literals.
+pub(crate) fn with<T>(mut value: T, set: impl FnOnce(&mut T)) -> T {
+    set(&mut value);
+    value
+}
+
 /// The JSON of a literal.
 pub(crate) fn json(value: &Value) -> RawJson {
     RawJson::encode(value).unwrap()

@@ -13,7 +13,7 @@ use crate::sample::Sample;
 pub(crate) struct Schema {
     version: Version,
     dialect: Value,
-    /// What the definitions stand under, which depends on the dialect.
+    /// Member that holds the definitions, which depends on the dialect.
     keyword: &'static str,
     definitions: BTreeMap<String, Value>,
 }
@@ -36,7 +36,7 @@ impl Schema {
         }
     }
 
-    /// How many types there are.
+    /// Number of types.
     pub(crate) fn len(&self) -> usize {
         self.definitions.len()
     }

@@ -7,10 +7,10 @@ use super::limits::LIMITS;
 use super::{REVISIONS, Upstream};
 use crate::repo::Repo;
 
-/// How the suite went over one upstream.
+/// Results of the suite over one upstream.
 pub(super) struct Row {
     pub(super) upstream: Upstream,
-    /// How many scenarios passed, and of how many, for each revision.
+    /// Number of scenarios that passed, and of all, for each revision.
     pub(super) passed: Vec<(usize, usize)>,
     /// The scenarios that did not go as expected.
     pub(super) unexpected: Vec<String>,

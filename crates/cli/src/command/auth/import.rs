@@ -9,7 +9,7 @@ use crate::error::CommandError;
 use crate::logins::Logins;
 use crate::output;
 
-/// Takes over the logins of OpenCode.
+/// Imports the logins of OpenCode.
 pub(super) fn run(
     file: Option<&Path>,
     data_dir: Option<&Path>,
@@ -30,7 +30,7 @@ pub(super) fn run(
     print(&imported)
 }
 
-/// Where OpenCode keeps its logins.
+/// File in which OpenCode stores its logins.
 fn usual_place() -> Result<PathBuf, CommandError> {
     Ok(data_dir::base()?.join("opencode/mcp-auth.json"))
 }
@@ -38,11 +38,8 @@ fn usual_place() -> Result<PathBuf, CommandError> {
 fn print(imported: &Imported) -> Result<(), CommandError> {
     for (names, what) in [
         (&imported.added, "imported"),
-        (&imported.kept, "kept what was there"),
-        (
-            &imported.skipped,
-            "skipped, as there is no login that could be used",
-        ),
+        (&imported.kept, "already stored, kept"),
+        (&imported.skipped, "skipped, since it holds no usable login"),
     ] {
         let rows: Vec<_> = names
             .iter()

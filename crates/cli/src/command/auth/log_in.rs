@@ -5,21 +5,22 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow};
 use callgate_oauth::Scopes;
 use callgate_oauth::callback_listener;
-use callgate_oauth::keeper::{
-    Config, Grant, Keeper, KeeperError, LogIn as When, NeedsLogin, Reason, ShowCode, Status,
-};
 use callgate_oauth::store::ChosenClient;
+use callgate_oauth::token_source::{
+    Config, Grant, LoginMode as When, LoginReason, LoginStatus, NeedsLogin, ShowCode, TokenError,
+    TokenSource,
+};
 use tokio::time::timeout;
 
 use super::status;
 use crate::args::LogIn;
 use crate::client_choice;
-use crate::consent::{self, Way};
+use crate::consent::{self, CallbackMethod};
 use crate::error::CommandError;
 use crate::logins::Logins;
 use crate::stop;
 
-/// Makes sure that there is a login at a server, if it wants one.
+/// Logs in to a server, unless there is a login that works or the server needs none.
 pub(super) async fn run(
     args: &LogIn,
     data_dir: Option<&Path>,
@@ -28,7 +29,7 @@ pub(super) async fn run(
     let logins = Logins::open(data_dir)?;
     let account = logins.account(args.server.as_deref().unwrap_or_default())?;
     let chosen = client_choice::from_args(&args.client)?;
-    let mut config = logins.keeper(&account, chosen.as_ref())?;
+    let mut config = logins.token_source_config(&account, chosen.as_ref())?;
     config.scopes = scopes(&args.scope)?;
     if args.device {
         config.grant = Grant::DeviceCode(ShowCode::new(consent::show_code));
@@ -36,11 +37,11 @@ pub(super) async fn run(
     let known_port = logins.callback_port(&account)?;
     let port = args.callback_port.or(known_port);
     let mut stop = pin!(stop::signal().context("cannot listen for signals")?);
-    let alone = log_in_alone(args, &config, chosen.as_ref(), stop.as_mut());
-    let outcome = match alone.await? {
-        Err(error) => match needs_person(&error, &config) {
+    let attempt = log_in_without_user(args, &config, chosen.as_ref(), stop.as_mut());
+    let outcome = match attempt.await? {
+        Err(error) => match needs_user(&error, &config) {
             Some(needed) => tokio::select! {
-                outcome = ask_the_person(args, config, port, needed) => outcome?,
+                outcome = log_in_with_user(args, config, port, needed) => outcome?,
                 () = stop => return Err(CommandError::interrupted()),
             },
             None => Err(error),
@@ -48,82 +49,82 @@ pub(super) async fn run(
         outcome => outcome,
     };
     let mut status = match outcome {
-        Err(error) if matches!(*error, KeeperError::Unwanted) => {
+        Err(error) if matches!(*error, TokenError::Unwanted) => {
             return status::print_unwanted(&account.name, &account.server, json);
         }
         outcome => outcome.map_err(|error| CommandError::of_login(error, &account.server))?,
     };
     if chosen.is_some() || port != known_port {
-        status = Status::of(&logins.remember(&account, chosen.as_ref(), port)?);
+        status = LoginStatus::of(&logins.remember(&account, chosen.as_ref(), port)?);
     }
     status::print_one(&account.name, &status, json)
 }
 
-type Outcome = Result<Status, Arc<KeeperError>>;
+type Outcome = Result<LoginStatus, Arc<TokenError>>;
 
-/// Logs in as far as that takes nobody in front of a browser.
+/// Logs in as far as that is possible without a user at a browser.
 ///
-/// Who is told to `stop` meanwhile does so soon, but not at once: a token that is being renewed would be lost.
-async fn log_in_alone(
+/// On `stop` it ends soon, but not at once: the new token of a refresh that has begun would be lost.
+async fn log_in_without_user(
     args: &LogIn,
     config: &Config,
     chosen: Option<&ChosenClient>,
     stop: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<Outcome, CommandError> {
-    let keeper = Keeper::new(config.clone());
+    let token_source = TokenSource::new(config.clone());
     let work = async {
-        let known = keeper.status().await?;
+        let known = token_source.status().await?;
         let is_enough = !args.again && is_enough(&known, config.scopes.as_ref(), chosen);
         let when = if is_enough {
             When::IfNeeded
         } else {
             When::Again
         };
-        let outcome = keeper.log_in(when).await;
-        keeper.settle().await;
+        let outcome = token_source.log_in(when).await;
+        token_source.wait_idle().await;
         outcome
     };
     let outcome = tokio::select! {
         outcome = work => Some(outcome),
         () = stop => None,
     };
-    // With a code to enter there is nothing to lose until somebody has entered it.
+    // With a device code there is nothing to lose until the user has entered it.
     if outcome.is_none() && !args.device {
-        let _ = timeout(stop::GRACE, keeper.settle()).await;
+        let _ = timeout(stop::GRACE, token_source.wait_idle()).await;
     }
     outcome.ok_or_else(CommandError::interrupted)
 }
 
-/// What only a person in front of a browser can help with.
-fn needs_person<'a>(error: &'a KeeperError, config: &Config) -> Option<&'a NeedsLogin> {
+/// The login that only a user at a browser can give, if that is the error.
+fn needs_user<'a>(error: &'a TokenError, config: &Config) -> Option<&'a NeedsLogin> {
     match (error, &config.grant) {
-        (KeeperError::NeedsLogin(needed), Grant::AuthorizationCode) => Some(needed),
+        (TokenError::NeedsLogin(needed), Grant::AuthorizationCode) => Some(needed),
         _ => None,
     }
 }
 
-/// Logs in with the consent of a person. The port is taken now and not before: most often nobody has to be asked.
-async fn ask_the_person(
+/// Logs in with the consent of the user. The port is bound here and not earlier, since most logins need no consent.
+async fn log_in_with_user(
     args: &LogIn,
     mut config: Config,
     port: Option<u16>,
     needed: &NeedsLogin,
 ) -> Result<Outcome, CommandError> {
     let usual = callback_listener::Config::default().address.port();
-    let way = Way {
+    let method = CallbackMethod {
         port: port.unwrap_or(usual),
         is_registered: config.client.is_some(),
         is_pasted: args.no_browser,
     };
-    config.consent = Some(consent::of_terminal(way).await?);
-    if let Reason::Scopes { scopes } = &needed.reason {
+    config.consent = Some(consent::at_terminal(method).await?);
+    if let LoginReason::Scopes { scopes } = &needed.reason {
         config.scopes = Some(scopes.clone());
     }
-    Ok(Keeper::new(config).log_in(When::Again).await)
+    Ok(TokenSource::new(config).log_in(When::Again).await)
 }
 
-/// Whether a login that works would be the one that is asked for.
-fn is_enough(known: &Status, wanted: Option<&Scopes>, chosen: Option<&ChosenClient>) -> bool {
+/// True if the stored login is the one that is asked for.
+fn is_enough(known: &LoginStatus, wanted: Option<&Scopes>, chosen: Option<&ChosenClient>) -> bool {
     let has_scopes = wanted.is_none_or(|wanted| {
         let granted = known.scopes.clone().unwrap_or_default();
         granted.union(wanted) == granted

@@ -1,4 +1,4 @@
-//! Logins: getting one, seeing them, and taking over those of another program.
+//! Logins: log in, list them, and import those of another program.
 
 mod import;
 mod list;

@@ -4,7 +4,7 @@ use super::{import, list, log_in};
 use crate::args::{Auth, AuthCommand};
 use crate::error::CommandError;
 
-/// Logs in to a server, or does what the subcommand says.
+/// Logs in to a server, or runs the subcommand.
 pub(crate) async fn run(
     args: &Auth,
     data_dir: Option<&Path>,

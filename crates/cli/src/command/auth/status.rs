@@ -1,15 +1,15 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use callgate_mcp::wire::RawJson;
-use callgate_oauth::keeper::{State, Status};
+use callgate_oauth::token_source::{LoginState, LoginStatus};
 use serde::Serialize;
 use url::Url;
 
 use crate::error::CommandError;
 use crate::output;
 
-/// Prints what is known about one login.
-pub(super) fn print_one(name: &str, status: &Status, json: bool) -> Result<(), CommandError> {
+/// Prints the status of one login.
+pub(super) fn print_one(name: &str, status: &LoginStatus, json: bool) -> Result<(), CommandError> {
     if json {
         let row = RawJson::encode(&Row::new(name, status)).map_err(anyhow::Error::from)?;
         return Ok(output::json(&row)?);
@@ -33,12 +33,15 @@ pub(super) fn print_unwanted(name: &str, server: &Url, json: bool) -> Result<(),
         let row = RawJson::encode(&row).map_err(anyhow::Error::from)?;
         return Ok(output::json(&row)?);
     }
-    let line = format!("{name} wants no login: it answers without one");
+    let line = format!("{name} needs no login: it answers without one");
     Ok(output::text(&line)?)
 }
 
-/// Prints what is known about all logins.
-pub(super) fn print_all(statuses: &[(String, Status)], json: bool) -> Result<(), CommandError> {
+/// Prints the status of all logins.
+pub(super) fn print_all(
+    statuses: &[(String, LoginStatus)],
+    json: bool,
+) -> Result<(), CommandError> {
     if json {
         let rows: Vec<_> = statuses
             .iter()
@@ -75,27 +78,28 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    fn new(name: &'a str, status: &'a Status) -> Self {
+    fn new(name: &'a str, status: &'a LoginStatus) -> Self {
         let scopes = status.scopes.as_ref().map(ToString::to_string);
         Self {
             name,
             url: status.server_url.as_deref(),
             state: match status.state {
-                State::LoggedIn => "logged_in",
-                State::Renewable => "renewable",
-                State::Ended => "ended",
-                State::LoggedOut => "logged_out",
+                LoginState::LoggedIn => "logged_in",
+                LoginState::Refreshable => "renewable",
+                LoginState::Expired => "ended",
+                LoginState::LoggedOut => "logged_out",
+                _ => "unknown",
             },
             issuer: status.issuer.as_deref(),
             client_id: status.client_id.as_deref(),
             scopes: scopes.map(|it| it.split_whitespace().map(str::to_owned).collect()),
             expires_at: status.expires_at.map(whole_seconds),
-            renews: status.renews,
+            renews: status.is_refreshable,
         }
     }
 }
 
-fn describe(name: &str, status: &Status, now: u64) -> String {
+fn describe(name: &str, status: &LoginStatus, now: u64) -> String {
     let mut lines = vec![name.to_owned()];
     let mut line = |label: &str, value: &str| lines.push(format!("  {label:6}  {value}"));
     if let Some(url) = status.server_url.as_deref().filter(|url| *url != name) {
@@ -112,30 +116,31 @@ fn describe(name: &str, status: &Status, now: u64) -> String {
     lines.join("\n")
 }
 
-fn state(status: &Status, now: u64) -> String {
+fn state(status: &LoginStatus, now: u64) -> String {
     let end = status.expires_at.map(whole_seconds);
     let left = end.map(|end| span(end.saturating_sub(now)));
     let log_in = || format!("run `callgate auth {}`", target(status));
     match (status.state, left) {
-        (State::LoggedIn, None) => "logged in".to_owned(),
-        (State::LoggedIn, Some(left)) if status.renews => {
-            format!("logged in; the token ends in {left} and renews itself")
+        (LoginState::LoggedIn, None) => "logged in".to_owned(),
+        (LoginState::LoggedIn, Some(left)) if status.is_refreshable => {
+            format!("logged in; the token expires in {left} and is renewed automatically")
         }
-        (State::LoggedIn, Some(left)) => {
-            format!("logged in; ends in {left}, as nothing renews the token")
+        (LoginState::LoggedIn, Some(left)) => {
+            format!("logged in; the token expires in {left} and cannot be renewed")
         }
-        (State::Renewable, _) => "logged in; the next request renews the token".to_owned(),
-        (State::Ended, _) => format!("ended; {}", log_in()),
-        (State::LoggedOut, _) => format!("logged out; {}", log_in()),
+        (LoginState::Refreshable, _) => "logged in; the next request renews the token".to_owned(),
+        (LoginState::Expired, _) => format!("ended; {}", log_in()),
+        (LoginState::LoggedOut, _) => format!("logged out; {}", log_in()),
+        _ => "unknown".to_owned(),
     }
 }
 
 /// The server as an argument of the next command.
-fn target(status: &Status) -> String {
+fn target(status: &LoginStatus) -> String {
     output::argument(status.server_url.as_deref().unwrap_or("URL"))
 }
 
-/// About how long it is, in the largest unit that fits.
+/// A duration, rounded down to the largest unit that fits.
 fn span(seconds: u64) -> String {
     let (count, unit) = match seconds {
         0..120 => (seconds, "second"),
@@ -163,42 +168,37 @@ fn unix_time() -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{State, Status, describe, span, state};
+    use super::{LoginState, LoginStatus, describe, span, state};
     use callgate_oauth::Scopes;
+    use callgate_oauth::store::Login;
 
-    fn status(state: State) -> Status {
-        Status {
-            state,
-            server_url: Some("https://mcp.example/mcp?a=1&b=2".to_owned()),
-            issuer: Some("https://as.example".to_owned()),
-            client_id: None,
-            scopes: Some(Scopes::parse("read write")),
-            expires_at: Some(1600.9),
-            renews: true,
-        }
+    fn status(state: LoginState) -> LoginStatus {
+        let mut status = LoginStatus::of(&Login::default());
+        status.state = state;
+        status.server_url = Some("https://mcp.example/mcp?a=1&b=2".to_owned());
+        status.issuer = Some("https://as.example".to_owned());
+        status.scopes = Some(Scopes::parse("read write"));
+        status.expires_at = Some(1600.9);
+        status.is_refreshable = true;
+        status
     }
 
     #[test]
     fn a_login_is_described_in_a_few_lines() {
         assert_eq!(
-            describe("example", &status(State::LoggedIn), 1000),
+            describe("example", &status(LoginState::LoggedIn), 1000),
             "example\n  url     https://mcp.example/mcp?a=1&b=2\n  \
-             state   logged in; the token ends in 10 minutes and renews itself\n  \
+             state   logged in; the token expires in 10 minutes and is renewed automatically\n  \
              issuer  https://as.example\n  scopes  read write\n"
         );
-        let unrenewed = Status {
-            renews: false,
-            ..status(State::LoggedIn)
-        };
+        let mut unrenewed = status(LoginState::LoggedIn);
+        unrenewed.is_refreshable = false;
         assert_eq!(
             state(&unrenewed, 1000),
-            "logged in; ends in 10 minutes, as nothing renews the token"
+            "logged in; the token expires in 10 minutes and cannot be renewed"
         );
-        let ended = Status {
-            issuer: None,
-            scopes: None,
-            ..status(State::Ended)
-        };
+        let mut ended = status(LoginState::Expired);
+        (ended.issuer, ended.scopes) = (None, None);
         assert_eq!(
             describe("https://mcp.example/mcp?a=1&b=2", &ended, 1000),
             "https://mcp.example/mcp?a=1&b=2\n  \

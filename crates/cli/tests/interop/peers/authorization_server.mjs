@@ -1,8 +1,8 @@
 // An authorization server on oidc-provider: `authorization_server.mjs DIRECTORY PORT`.
 //
-// The next access token lives for as many seconds as the file `lifetime` says, and was issued as many seconds ago as
-// `age` says. It is signed with a well-known key, and with a new one each time that `keys` changes. Every answer of an
-// endpoint that clients use is one line of JSON in the file `events`, written before the answer is sent.
+// Access tokens live for an hour, and the next one was issued as many seconds ago as the file `age` says. It is signed
+// with a well-known key, and with a new one each time that `keys` changes. Every answer of an endpoint that clients use
+// is one line of JSON in the file `events`, written before the answer is sent.
 import { generateKeyPairSync } from 'node:crypto';
 import { appendFileSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -97,7 +97,7 @@ function configuration(generation) {
           scope: SCOPES.join(' '),
           audience: resource,
           accessTokenFormat: 'jwt',
-          accessTokenTTL: told('lifetime'),
+          accessTokenTTL: 3600,
           jwt: { sign: { alg: 'RS256' } },
         }),
       },

@@ -1,4 +1,4 @@
-"""A server on fastmcp that issues its tokens itself, for four seconds each: `own_issuer.py`."""
+"""A server on fastmcp that issues its tokens itself: `own_issuer.py`."""
 
 import socket
 
@@ -9,8 +9,6 @@ from fastmcp.server.dependencies import get_access_token
 from mcp.server.auth.settings import ClientRegistrationOptions, RevocationOptions
 
 SCOPES = ["mcp:basic"]
-
-in_memory.DEFAULT_ACCESS_TOKEN_EXPIRY_SECONDS = 8
 
 
 def whoami() -> str:

@@ -44,7 +44,7 @@ fn a_client_that_was_registered_by_hand_is_remembered() {
     assert_eq!(ran.stdout, logged_in(&provider, "read"));
     provider.end_access_tokens();
     let ran = home.run(&["call", url, "whoami"]);
-    assert_eq!(ran, Ran::printed("somebody who may read\n"));
+    assert_eq!(ran, Ran::printed("granted: read\n"));
     let ran = home.log_in(url, &["--again"]);
     assert_eq!(ran.stdout, logged_in(&provider, "read"));
     assert_eq!(
@@ -74,7 +74,7 @@ fn a_program_logs_in_as_itself_and_again_when_its_token_ends() {
         home.run(&credentials),
         Ran::failed(
             1,
-            "error: the client has nothing to prove itself with\n\
+            "error: the client has neither a secret nor a key\n\
              hint: put its secret in the variable CALLGATE_CLIENT_SECRET, \
              or pass --client-secret-file FILE or --private-key FILE\n"
         )
@@ -91,7 +91,7 @@ fn a_program_logs_in_as_itself_and_again_when_its_token_ends() {
 fn renews_by_itself(home: &Home, provider: &Provider) {
     provider.end_access_tokens();
     let ran = home.run(&["call", &provider.url, "whoami"]);
-    assert_eq!(ran, Ran::printed("somebody who may read\n"));
+    assert_eq!(ran, Ran::printed("granted: read\n"));
     assert_eq!(
         provider.events(),
         [
@@ -113,7 +113,7 @@ fn what_a_program_asked_for_is_asked_for_again() {
     assert_eq!(ran, Ran::printed(&logged_in(&provider, "read admin")));
     provider.end_access_tokens();
     let ran = home.run(&["call", url, "purge"]);
-    assert_eq!(ran, Ran::printed("somebody who may read admin\n"));
+    assert_eq!(ran, Ran::printed("granted: read admin\n"));
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn a_wrong_secret_is_reported() {
         Ran::failed(
             3,
             &format!(
-                "error: the authorization server gave no token: invalid_client\n\
+                "error: the authorization server refused the token request: invalid_client\n\
                  hint: check the id of the client and its secret or key, and run `callgate auth {url}` with them\n"
             )
         )
@@ -208,7 +208,7 @@ fn a_described_client_is_remembered() {
     assert_eq!(ran.stdout, logged_in(&provider, "read"));
     provider.end_access_tokens();
     let ran = home.run(&["call", url, "whoami"]);
-    assert_eq!(ran, Ran::printed("somebody who may read\n"));
+    assert_eq!(ran, Ran::printed("granted: read\n"));
     let ran = home.paste(url, &["--again"]);
     assert_eq!(ran.stdout, logged_in(&provider, "read"));
     assert_eq!(
@@ -237,7 +237,7 @@ fn a_described_client_has_an_https_address() {
             1,
             "error: `http://a.example/c` does not describe a client: the id of a client is an https URL \
              with a path, and without credentials, dots or fragment\n\
-             hint: docs/login.md says what to put there\n"
+             hint: docs/login.md describes the document that belongs there\n"
         )
     );
 }

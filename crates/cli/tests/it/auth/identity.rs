@@ -5,8 +5,8 @@ use super::expected::logged_in;
 use crate::fixture::{Home, Ran};
 use crate::provider::{EMPLOYEE, Provider, Settings};
 
-/// What is said when an identity token is not good any more.
-const NEW_IDENTITY: &str = "hint: if the identity token is not good any more, put a new one into its file; it is read again each time\n";
+/// Error text for an identity token that is not accepted any more.
+const NEW_IDENTITY: &str = "hint: if the identity token has expired, write a new one to its file; the file is read each time\n";
 
 /// A home in which the platform has put an identity token.
 fn home_with_identity() -> Home {
@@ -49,7 +49,7 @@ fn a_workload_logs_in_by_the_token_of_its_platform() {
     replace_identity(&home);
     provider.end_access_tokens();
     let ran = home.run(&["call", url, "whoami"]);
-    assert_eq!(ran, Ran::printed("somebody who may read\n"));
+    assert_eq!(ran, Ran::printed("granted: read\n"));
 
     provider.end_access_tokens();
     assert_eq!(
@@ -57,7 +57,7 @@ fn a_workload_logs_in_by_the_token_of_its_platform() {
         Ran::failed(
             3,
             &format!(
-                "error: the authorization server gave no token: invalid_grant\n\
+                "error: the authorization server refused the token request: invalid_grant\n\
                  hint: to try again, run `callgate auth {url}`\n{NEW_IDENTITY}"
             )
         )
@@ -95,7 +95,7 @@ fn an_employee_logs_in_by_the_identity_provider_of_the_employer() {
         Ran::failed(
             3,
             &format!(
-                "error: the identity provider did not vouch for us: invalid_client\n\
+                "error: the identity provider refused the identity token: invalid_client\n\
                  hint: check the client at the identity provider and its secret, \
                  and run `callgate auth {url}` with them\n"
             )
@@ -108,7 +108,7 @@ fn an_employee_logs_in_by_the_identity_provider_of_the_employer() {
     replace_identity(&home);
     provider.end_access_tokens();
     let ran = home.run(&["call", url, "whoami"]);
-    assert_eq!(ran, Ran::printed("somebody who may read\n"));
+    assert_eq!(ran, Ran::printed("granted: read\n"));
     let stored = home.path().join(".local/share/callgate/mcp-auth.json");
     let stored = fs::read_to_string(stored).unwrap();
     for kept_elsewhere in [secret, "canary-identity"] {
@@ -121,7 +121,7 @@ fn an_employee_logs_in_by_the_identity_provider_of_the_employer() {
         Ran::failed(
             3,
             &format!(
-                "error: the identity provider did not vouch for us: invalid_grant\n\
+                "error: the identity provider refused the identity token: invalid_grant\n\
                  hint: to try again, run `callgate auth {url}`\n{NEW_IDENTITY}"
             )
         )
@@ -148,7 +148,7 @@ fn a_token_that_works_needs_no_identity() {
     let file = home.path().join("identity");
     fs::remove_file(&file).unwrap();
     let ran = home.run(&["call", url, "whoami"]);
-    assert_eq!(ran, Ran::printed("somebody who may read\n"));
+    assert_eq!(ran, Ran::printed("granted: read\n"));
 
     provider.end_access_tokens();
     let file = file.display();

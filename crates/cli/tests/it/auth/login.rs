@@ -19,7 +19,7 @@ fn one_login_is_enough_for_every_later_command() {
     );
     assert_eq!(
         home.run(&["call", &provider.url, "whoami"]),
-        Ran::printed("somebody who may read\n")
+        Ran::printed("granted: read\n")
     );
     assert_eq!(
         home.run(&["auth", &provider.url]),
@@ -43,9 +43,9 @@ fn the_address_of_the_last_page_can_be_pasted() {
         Ran {
             stdout: logged_in(&provider, "read"),
             stderr: "to log in, open this page in a browser on any machine:\n\n  PAGE\n\n\
-                in the end the browser cannot load a page: that is how it should be.\n\
+                at the end the browser reports that it cannot load a page; that is expected.\n\
                 paste the whole address of that page here, within 5 minutes:\n\
-                that does not answer this login; the address begins with http://127.0.0.1:19876/mcp/oauth/callback?\n\
+                that is not the answer to this login; the address begins with http://127.0.0.1:19876/mcp/oauth/callback?\n\
                 paste the whole address of that page here, within 5 minutes:\n"
                 .to_owned(),
             exit: Some(0),
@@ -77,7 +77,7 @@ fn a_refusal_is_told_in_the_browser_and_on_the_terminal() {
 }
 
 #[test]
-fn whoever_needs_a_login_is_told_how_to_get_one() {
+fn a_missing_login_is_reported_with_the_command_that_gets_one() {
     let (home, provider) = (Home::new(), Provider::start(Settings::default()));
     let url = &provider.url;
     let hints = format!(
@@ -88,7 +88,7 @@ fn whoever_needs_a_login_is_told_how_to_get_one() {
         home.run(&["list", url]),
         Ran::failed(
             3,
-            &format!("error: a login at {url} is needed: there is none\n{hints}")
+            &format!("error: login needed at {url}: no login is stored\n{hints}")
         )
     );
     home.log_in(url, &[]);
@@ -98,8 +98,8 @@ fn whoever_needs_a_login_is_told_how_to_get_one() {
         Ran::failed(
             3,
             &format!(
-                "error: a login at {url} is needed: \
-                 the authorization server does not renew the last one any more\n{hints}"
+                "error: login needed at {url}: \
+                 the authorization server has revoked the stored login\n{hints}"
             )
         )
     );
@@ -115,7 +115,7 @@ fn missing_scopes_are_named_and_a_second_login_adds_them() {
         Ran::failed(
             3,
             &format!(
-                "error: a login at {url} is needed: the scopes read admin are missing\n\
+                "error: login needed at {url}: the token lacks the scopes read admin\n\
                  hint: log in: run `callgate auth {url} --scope read --scope admin`\n\
                  hint: or send a token: put it in the variable CALLGATE_TOKEN or pass --token-file FILE; `callgate token` prints that of `callgate serve`\n"
             )
@@ -125,7 +125,7 @@ fn missing_scopes_are_named_and_a_second_login_adds_them() {
     assert_eq!(ran.stdout, logged_in(&provider, "read admin"));
     assert_eq!(
         home.run(&["call", url, "purge"]),
-        Ran::printed("somebody who may read admin\n")
+        Ran::printed("granted: read admin\n")
     );
 }
 
@@ -175,7 +175,7 @@ fn a_code_can_be_entered_on_another_device() {
     );
     provider.end_access_tokens();
     let ran = home.run(&["call", &provider.url, "whoami"]);
-    assert_eq!(ran, Ran::printed("somebody who may read\n"));
+    assert_eq!(ran, Ran::printed("granted: read\n"));
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn a_server_without_logins_is_told_from_one_with() {
             &format!(
                 "error: the authorization server answered the registration with HTTP 404 and no client\n\
                  hint: with a client that was registered by hand, run `callgate auth {url} --client-id ID`\n\
-                 hint: if it has tokens but no logins, send a token: \
+                 hint: if the server accepts tokens but has no login, send a token: \
                  put it in the variable CALLGATE_TOKEN or pass --token-file FILE; `callgate token` prints that of `callgate serve`\n"
             )
         )
@@ -222,7 +222,7 @@ fn a_server_that_wants_no_login_gets_none() {
     let home = Home::new();
     let serving = home.serve(&["--no-auth"]);
     let url = &serving.url;
-    let said = Ran::printed(&format!("{url} wants no login: it answers without one\n"));
+    let said = Ran::printed(&format!("{url} needs no login: it answers without one\n"));
     assert_eq!(home.run(&["auth", url]), said);
     assert_eq!(home.run(&["auth", url, "--again"]), said);
     assert_eq!(home.run(&["auth", url, "--device"]), said);
@@ -246,7 +246,7 @@ fn a_server_that_wants_no_login_gets_none() {
 }
 
 #[test]
-fn a_server_that_answers_anybody_may_have_logins() {
+fn a_server_that_needs_no_login_may_have_logins() {
     let home = Home::new();
     let provider = Provider::start(Settings {
         is_open: true,
@@ -254,9 +254,9 @@ fn a_server_that_answers_anybody_may_have_logins() {
     });
     let url = &provider.url;
     let ran = home.run(&["call", url, "whoami"]);
-    assert_eq!(ran, Ran::printed("somebody who may nothing\n"));
+    assert_eq!(ran, Ran::printed("granted: nothing\n"));
     let ran = home.log_in(url, &[]);
     assert_eq!(ran.stdout, logged_in(&provider, "read"));
     let ran = home.run(&["call", url, "whoami"]);
-    assert_eq!(ran, Ran::printed("somebody who may read\n"));
+    assert_eq!(ran, Ran::printed("granted: read\n"));
 }

@@ -7,14 +7,14 @@ use crate::fixture::{Home, Ran};
 use crate::provider::{Provider, Settings};
 
 #[test]
-fn a_token_that_has_ended_is_renewed_by_whoever_needs_it() {
+fn an_expired_token_is_renewed_by_the_command_that_needs_it() {
     let (home, provider) = (Home::new(), Provider::start(Settings::default()));
     home.log_in(&provider.url, &[]);
     provider.events();
     for _ in 0..3 {
         provider.end_access_tokens();
         let ran = home.run(&["call", &provider.url, "whoami"]);
-        assert_eq!(ran, Ran::printed("somebody who may read\n"));
+        assert_eq!(ran, Ran::printed("granted: read\n"));
         assert_eq!(provider.events(), ["refresh_token of registered"]);
     }
 }
@@ -30,7 +30,7 @@ fn many_processes_renew_a_token_once() {
     let children: Vec<_> = (0..16).map(|_| command.spawn().unwrap()).collect();
     for child in children {
         let ran = Ran::from(child.wait_with_output().unwrap());
-        assert_eq!(ran, Ran::printed("somebody who may read\n"));
+        assert_eq!(ran, Ran::printed("granted: read\n"));
     }
     assert_eq!(provider.events(), ["refresh_token of registered"]);
 }
@@ -49,7 +49,7 @@ fn no_command_ends_before_the_renewal_that_it_began() {
     let mut line = String::new();
     let mut stdout = BufReader::new(child.stdout.take().unwrap());
     stdout.read_line(&mut line).unwrap();
-    assert_eq!(line, "somebody who may read\n");
+    assert_eq!(line, "granted: read\n");
     assert_eq!(child.try_wait().unwrap(), None);
     provider.keep_waiting(false);
     assert!(child.wait().unwrap().success());
@@ -57,11 +57,11 @@ fn no_command_ends_before_the_renewal_that_it_began() {
 
     provider.end_access_tokens();
     let ran = home.run(&["call", url, "whoami"]);
-    assert_eq!(ran, Ran::printed("somebody who may read\n"));
+    assert_eq!(ran, Ran::printed("granted: read\n"));
 }
 
 #[test]
-fn whoever_is_told_to_end_keeps_what_is_given_only_once() {
+fn a_terminated_command_keeps_the_token_of_its_refresh() {
     let (home, provider) = (Home::new(), Provider::start(Settings::default()));
     let url = &provider.url;
     home.log_in(url, &[]);
@@ -78,7 +78,7 @@ fn whoever_is_told_to_end_keeps_what_is_given_only_once() {
         let mut command = home.command(args);
         let child = command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = child.spawn().unwrap();
-        provider.somebody_waits();
+        provider.wait_for_held_request();
         let pid = child.id().to_string();
         let sent = Command::new("kill").args(["-TERM", &pid]).status().unwrap();
         assert!(sent.success());
@@ -90,7 +90,7 @@ fn whoever_is_told_to_end_keeps_what_is_given_only_once() {
 
         provider.end_access_tokens();
         let ran = home.run(&call);
-        assert_eq!(ran, Ran::printed("somebody who may read\n"), "{args:?}");
+        assert_eq!(ran, Ran::printed("granted: read\n"), "{args:?}");
     }
 }
 
@@ -105,13 +105,13 @@ fn a_bad_moment_of_the_authorization_server_loses_nothing() {
         home.run(&["call", url, "whoami"]),
         Ran::failed(
             4,
-            "error: the authorization server can give no token now (HTTP 503)\n\
+            "error: the authorization server is unavailable (HTTP 503)\n\
              hint: no login is lost; try again later\n"
         )
     );
     provider.be_unavailable(false);
     let ran = home.run(&["call", &provider.url, "whoami"]);
-    assert_eq!(ran, Ran::printed("somebody who may read\n"));
+    assert_eq!(ran, Ran::printed("granted: read\n"));
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn without_a_place_for_logins_there_are_none() {
         ran,
         Ran::failed(
             1,
-            "error: pass --data-dir DIR, since there is nowhere to keep state: there is no HOME\n"
+            "error: cannot find a directory for state; pass --data-dir DIR: neither XDG_DATA_HOME nor HOME is an absolute path\n"
         )
     );
 }
@@ -200,16 +200,16 @@ fn logins_of_opencode_are_taken_over_by_name() {
     assert_eq!(
         (ran.stdout.as_str(), ran.exit),
         (
-            "example  imported\nhalf  skipped, as there is no login that could be used\n",
+            "example  imported\nhalf  skipped, since it holds no usable login\n",
             Some(0)
         ),
         "{ran:?}"
     );
     let ran = home.run(&["call", url, "whoami"]);
-    assert_eq!(ran, Ran::printed("somebody who may read\n"));
+    assert_eq!(ran, Ran::printed("granted: read\n"));
     provider.end_access_tokens();
     let ran = home.run(&["call", url, "whoami"]);
-    assert_eq!(ran, Ran::printed("somebody who may read\n"));
+    assert_eq!(ran, Ran::printed("granted: read\n"));
     let ran = home.run(&["logout", "example"]);
     assert_eq!(
         ran.stdout,
@@ -259,7 +259,7 @@ fn a_logout_is_one_even_where_nothing_can_be_revoked() {
     assert_eq!(
         home.run(&["logout", url]),
         Ran::printed(&format!(
-            "logged out of {url}; its authorization server revokes no tokens, so they end by themselves\n"
+            "logged out of {url}; its authorization server cannot revoke tokens, so they stay valid until they expire\n"
         ))
     );
     assert_eq!(home.run(&["auth", "list"]).stdout, "");

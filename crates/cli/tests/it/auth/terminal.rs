@@ -35,7 +35,7 @@ fn on_terminal(command: &mut Command) -> (Child, File) {
     (child, terminal.into())
 }
 
-/// All that is written to a terminal until nobody has it any more.
+/// All output of a terminal until its last process has exited.
 fn read_all(mut terminal: File) -> String {
     let (mut text, mut buffer) = (Vec::new(), [0; 4096]);
     while let Ok(read @ 1..) = terminal.read(&mut buffer) {
@@ -59,7 +59,7 @@ fn a_browser_is_opened_on_a_terminal_with_the_page_as_its_only_argument() {
     command.env("PATH", format!("{}:/usr/bin:/bin", home.path().display()));
     let (mut child, terminal) = on_terminal(&mut command);
 
-    let deadline = Instant::now() + Duration::from_secs(120);
+    let deadline = Instant::now() + Duration::from_secs(600);
     while !opened.exists() && Instant::now() < deadline {
         thread::sleep(Duration::from_millis(5));
     }

@@ -69,7 +69,7 @@ pub(super) fn authorize(world: &World, request: &Request) -> Response {
     Response::json(302, &Value::Null).with("location", back)
 }
 
-/// Gives out a code that is good once somebody has opened the page `/activate`.
+/// Gives out a code that is good once the user has opened the page `/activate`.
 pub(super) fn device(world: &World, request: &Request) -> Response {
     let mut state = world.state();
     let code = state.issue("device-code");
@@ -79,7 +79,7 @@ pub(super) fn device(world: &World, request: &Request) -> Response {
         "device_code": code,
         "user_code": "ABCD-EFGH",
         "verification_uri": format!("{}/activate", world.base),
-        "expires_in": 60,
+        "expires_in": 3600,
         "interval": 1,
     });
     Response::json(200, &codes)
@@ -193,7 +193,7 @@ fn tokens(state: &mut State, scope: String, lifetime: u64, grant: &str) -> Value
     tokens
 }
 
-/// Who asks: `configured` has a secret and a key, others have neither.
+/// The client of a request: `configured` has a secret and a key, others have neither.
 fn client(world: &World, request: &Request, form: &HashMap<String, String>) -> Option<String> {
     if let Some(assertion) = form.get("client_assertion") {
         let claims = BASE64_URL_SAFE_NO_PAD.decode(assertion.split('.').nth(1)?);

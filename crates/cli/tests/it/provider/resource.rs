@@ -15,7 +15,7 @@ pub(super) fn metadata(world: &World) -> Response {
     )
 }
 
-/// An MCP server with a tool for everybody who is logged in, one that needs the scope `admin`, and one
+/// An MCP server with a tool for every user who is logged in, one that needs the scope `admin`, and one
 /// that repeats what it should not.
 pub(super) fn call(world: &World, request: &Request) -> Response {
     let token = request
@@ -41,7 +41,7 @@ pub(super) fn call(world: &World, request: &Request) -> Response {
             return Response::json(500, &json!({ "sent": request.authorization }));
         }
         Some("tools/call") => json!({ "content": [
-            { "type": "text", "text": format!("somebody who may {scope}") },
+            { "type": "text", "text": format!("granted: {scope}") },
         ] }),
         _ => json!({
             "supportedVersions": ["2026-07-28"],

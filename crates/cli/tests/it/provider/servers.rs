@@ -12,26 +12,26 @@ pub(crate) struct Provider {
     world: Arc<World>,
 }
 
-/// How the servers differ from the usual ones.
+/// Settings in which the servers differ from the usual ones.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    /// Whether clients may register themselves.
+    /// True if clients may register themselves.
     pub(crate) registers: bool,
-    /// How long access tokens live, in seconds.
+    /// Lifetime of access tokens, in seconds.
     pub(crate) lifetime: u64,
-    /// Whether tokens can be revoked.
+    /// True if tokens can be revoked.
     pub(crate) revokes: bool,
-    /// Whether clients may be described at an address of their own.
+    /// True if clients may be described at an address of their own.
     pub(crate) reads_descriptions: bool,
-    /// Whether there are codes to enter on another device.
+    /// True if there are codes to enter on another device.
     pub(crate) shows_codes: bool,
-    /// Whether the MCP server answers whoever has no token.
+    /// True if the MCP server answers requests without a token.
     pub(crate) is_open: bool,
     /// The secret of the client that is called `configured`.
     pub(crate) secret: &'static str,
 }
 
-/// What both servers share.
+/// State that both servers share.
 pub(super) struct World {
     pub(super) base: String,
     pub(super) settings: Settings,
@@ -41,20 +41,20 @@ pub(super) struct World {
 
 #[derive(Default)]
 pub(super) struct State {
-    /// What happened at the authorization server, in words.
+    /// Events at the authorization server, in words.
     pub(super) events: Vec<String>,
-    /// Everything that nobody else may see.
+    /// All secrets.
     pub(super) secrets: Vec<String>,
     /// The scopes of codes, of access tokens and of refresh tokens.
     pub(super) codes: HashMap<String, String>,
     pub(super) access_tokens: HashMap<String, String>,
     pub(super) refresh_tokens: HashMap<String, String>,
-    /// The code that nobody has entered yet, and its scopes.
+    /// The code that has not been entered yet, and its scopes.
     pub(super) waiting: Option<(String, String)>,
-    /// Whether the token endpoint has a bad moment.
+    /// True if the token endpoint is unavailable.
     pub(super) is_unavailable: bool,
     keeps_waiting: bool,
-    /// How many wait.
+    /// Number of requests that are held back.
     kept_waiting: usize,
     issued: usize,
 }
@@ -63,7 +63,8 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             registers: true,
-            lifetime: 3630,
+            // Shown as 2 days for a whole day, however slow the test is.
+            lifetime: 259_000,
             revokes: true,
             reads_descriptions: false,
             shows_codes: true,
@@ -96,12 +97,12 @@ impl Provider {
         &self.world.base
     }
 
-    /// What has happened at the authorization server since this was last asked.
+    /// Events at the authorization server since the last call.
     pub(crate) fn events(&self) -> Vec<String> {
         std::mem::take(&mut self.world.state().events)
     }
 
-    /// Everything that nobody else may see.
+    /// All secrets.
     pub(crate) fn secrets(&self) -> Vec<String> {
         self.world.state().secrets.clone()
     }
@@ -111,20 +112,20 @@ impl Provider {
         self.world.state().access_tokens.clear();
     }
 
-    /// Ends the login of everybody.
+    /// Ends all logins.
     pub(crate) fn end_logins(&self) {
         self.end_access_tokens();
         self.world.state().refresh_tokens.clear();
     }
 
-    /// Has the token endpoint answer nobody, until it may.
+    /// Holds back the answers of the token endpoint.
     pub(crate) fn keep_waiting(&self, is_waiting: bool) {
         self.world.state().keeps_waiting = is_waiting;
         self.world.changed.notify_all();
     }
 
-    /// Waits until somebody is kept waiting.
-    pub(crate) fn somebody_waits(&self) {
+    /// Waits until a request is held back.
+    pub(crate) fn wait_for_held_request(&self) {
         let state = self.world.state();
         let waits = self
             .world
@@ -157,7 +158,7 @@ impl World {
 }
 
 impl State {
-    /// Whether this is an identity token that nobody has shown before: each is good once.
+    /// True if this identity token is new: each is good once.
     pub(super) fn admit(&mut self, identity: String) -> bool {
         let is_good = identity.starts_with("canary-identity-") && !self.secrets.contains(&identity);
         self.secrets.push(identity);

@@ -8,26 +8,27 @@ use callgate_wire::{Id, Map, Meta, Method, RawJson, Splice, code, meta};
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
+use super::call_table::Requester;
 use super::convert::{self, Failure};
-use super::exchange::{Came, Exchange};
-use super::flight::{Client, carries_input};
-use super::session::Shared;
-use super::tasks::{Manner, hold};
-use super::transport::{Heard, Outgoing};
+use super::running_call::{CallStep, RunningCall};
+use super::session::SessionShared;
+use super::tasks::{CallMode, await_task};
+use super::transport::{MessageSender, OldRequest};
 use crate::error::{Error, Kind};
-use crate::seal::{RoundState, request_digest};
+use crate::seal::{RequestDigest, RoundState};
 use crate::service::{Call, Reply};
 
-/// What the client of an interrupted call brings back, sealed.
+/// Content of the sealed `requestState` that the client of an interrupted call brings back.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum Errand {
-    /// The call waits under this number.
-    Parked(u64),
-    /// The call is made again once the user is done with these pages.
-    Again(Vec<String>),
+enum ResumeState {
+    /// The call is suspended under this number, in the session with this id. Several sessions may
+    /// share a key, and their numbers repeat.
+    Suspended { session: u64, number: u64 },
+    /// The call is made again once the user is done with these URL elicitations.
+    Retry(Vec<String>),
 }
 
-/// An `InputRequiredResult` of which nothing is looked at.
+/// An `InputRequiredResult` with questions that are not decoded.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct InputRequired {
@@ -38,117 +39,124 @@ struct InputRequired {
     meta: Meta,
 }
 
-impl Shared {
-    /// Makes a call at the old server, or goes on with one. Dropping the future cancels it.
+impl SessionShared {
+    /// Makes a call at the old server, or resumes a suspended one. Dropping the future cancels it.
     pub(super) async fn forward(self: &Arc<Self>, call: Call) -> Result<Reply, Error> {
         self.server.check(&call.method)?;
-        let mut exchange = match call.params.get("requestState") {
+        let mut running = match call.params().get("requestState") {
             Some(state) => self.resume(&call, &state).await?,
             None => self.start(&call).await?,
         };
         loop {
-            match exchange.drive(self).await {
-                Came::Answered(answer) => return self.reply(&call, answer),
-                Came::Asked => match self.park(&call, exchange)? {
-                    Parking::Parked(reply) => return Ok(reply),
-                    Parking::GoOn(same) => exchange = same,
+            match running.drive(self).await {
+                CallStep::Answered(answer) => return self.reply(&call, answer),
+                CallStep::InputNeeded => match self.suspend(&call, running)? {
+                    Suspension::Suspended(reply) => return Ok(reply),
+                    Suspension::Continue(same) => running = same,
                 },
             }
         }
     }
 
-    /// Sends the request of a call.
-    async fn start(&self, call: &Call) -> Result<Exchange, Error> {
-        let client = Client::of(call);
-        let manner = self.manner(call, &client).await;
+    /// Starts a call: sends its request.
+    async fn start(&self, call: &Call) -> Result<RunningCall, Error> {
+        let client = Requester::of(call);
+        let call_mode = self.call_mode(call, &client).await;
         let wants_logs = client.wants_logs();
         let wants_progress = client.wants_progress();
-        let flight = self.flights.admit(call, client);
-        let (heard, hearing) = Heard::channel(self.config.heard);
-        let mut exchange = Exchange {
-            flight: flight.clone(),
-            flights: self.flights.clone(),
-            replies: self.replies.clone(),
+        let old_call = self.calls.admit(call, client);
+        let (messages, incoming) = MessageSender::channel(self.config.queued_messages);
+        let mut running = RunningCall {
+            old_call: old_call.clone(),
+            calls: self.calls.clone(),
+            reply_sender: self.reply_sender.clone(),
             answer: Box::pin(std::future::pending()),
-            hearing,
+            incoming,
         };
         if wants_logs {
             self.set_log_level().await;
         }
-        let token = wants_progress.then(|| Id::number(flight.number));
-        let mut params = convert::outgoing(&call.params, token.as_ref())?;
-        if manner != Manner::Direct {
+        let token = wants_progress.then(|| Id::number(old_call.number));
+        let mut params = convert::old_params(call.params(), token.as_ref())?;
+        if call_mode != CallMode::Direct {
             params = as_task(&params)?;
         }
-        let outgoing = Outgoing {
+        let outgoing = OldRequest {
             method: call.method.clone(),
             params,
         };
         for question in self
-            .unclaimed
-            .claim(|question| flight.suits(question).is_ok())
+            .unassigned
+            .take(|question| old_call.suits(question).is_ok())
         {
-            if let Err(question) = flight.ask(question) {
+            if let Err(question) = old_call.ask(question) {
                 let outcome = question.unanswered();
-                self.replies.post(question.id, outcome);
+                self.reply_sender.post(question.id, outcome);
             }
         }
-        exchange.answer = match manner {
-            Manner::Direct | Manner::Task => self.transport.request(outgoing, heard),
-            Manner::Held => {
+        running.answer = match call_mode {
+            CallMode::Direct | CallMode::Task => self.transport.request(outgoing, messages),
+            CallMode::AwaitTask => {
                 let (transport, tasks) = (self.transport.clone(), self.tasks.clone());
-                Box::pin(hold(transport, tasks, flight, outgoing, heard))
+                Box::pin(await_task(transport, tasks, old_call, outgoing, messages))
             }
         };
-        Ok(exchange)
+        Ok(running)
     }
 
-    /// Takes a call out again, or makes it again, as the state says that the client brings.
-    async fn resume(&self, call: &Call, state: &RawJson) -> Result<Exchange, Error> {
+    /// Resumes a suspended call, or makes the call again, as its sealed state says.
+    async fn resume(&self, call: &Call, state: &RawJson) -> Result<RunningCall, Error> {
         let invalid = || Error::invalid_params("`requestState` is not valid for this request");
         let sealed = state.text().ok_or_else(invalid)?;
-        let digest = request_digest(&call.cx.caller, &call.method, &call.params);
-        let state = self.sealer.open(&sealed, &digest, SystemTime::now())?;
-        let errand = state.own.and_then(|own| serde_json::from_str(&own).ok());
-        let answers = answers(&call.params)?;
-        match errand.ok_or_else(invalid)? {
-            Errand::Parked(number) => {
-                let client = Client::of(call);
-                let exchange = self.parked.take(number).ok_or_else(|| {
-                    Error::invalid_params(
-                        "the call is not waiting any more: it was continued or has expired",
-                    )
-                })?;
-                exchange.flight.attach(client);
-                for (question, answer) in exchange.flight.answered(&answers) {
+        let digest = RequestDigest::new(&call.cx.caller, &call.method, call.params());
+        let state: RoundState = self.sealer.open(&sealed, &digest, SystemTime::now())?;
+        let resume_state = state.own.and_then(|own| serde_json::from_str(&own).ok());
+        let answers = answers(call.params())?;
+        match resume_state.ok_or_else(invalid)? {
+            ResumeState::Suspended { session, number } => {
+                let client = Requester::of(call);
+                let running = self
+                    .suspended
+                    .take(|running| session == self.id && running.old_call.number == number)
+                    .pop()
+                    .ok_or_else(|| {
+                        Error::invalid_params(
+                            "the call is not waiting any more: it was continued or has expired",
+                        )
+                    })?;
+                running.old_call.attach(client);
+                for (question, answer) in running.old_call.answered(&answers) {
                     let answer = question.answer(&answer, self.server.version);
-                    self.replies.send(question.id, Ok(answer)).await;
+                    self.reply_sender.send(question.id, Ok(answer)).await;
                 }
-                Ok(exchange)
+                Ok(running)
             }
-            Errand::Again(pages) => {
-                self.wait_for_pages(&pages, &answers).await?;
+            ResumeState::Retry(ids) => {
+                self.wait_for_urls(&ids, &answers).await?;
                 self.start(call).await
             }
         }
     }
 
-    /// Lets a call wait for its client, who is told what the server wants to know.
-    fn park(&self, call: &Call, exchange: Exchange) -> Result<Parking, Error> {
-        let Some(questions) = exchange.flight.park() else {
-            return Ok(Parking::GoOn(exchange));
+    /// Suspends a call, and replies with the questions of the server to its client.
+    fn suspend(&self, call: &Call, running: RunningCall) -> Result<Suspension, Error> {
+        let Some(questions) = running.old_call.suspend() else {
+            return Ok(Suspension::Continue(running));
         };
-        if !self.parked.has_room() {
-            for question in exchange.flight.refuse() {
-                let outcome = question.unanswered();
-                self.replies.post(question.id, outcome);
-            }
-            return Ok(Parking::GoOn(exchange));
+        let resume_state = ResumeState::Suspended {
+            session: self.id,
+            number: running.old_call.number,
+        };
+        let reply = self.input_required(call, questions, &resume_state)?;
+        let Err(running) = self.suspended.put(running) else {
+            return Ok(Suspension::Suspended(reply));
+        };
+        // Too many calls are suspended: this one continues without input.
+        for question in running.old_call.refuse() {
+            let outcome = question.unanswered();
+            self.reply_sender.post(question.id, outcome);
         }
-        let errand = Errand::Parked(exchange.flight.number);
-        let reply = self.input_required(call, questions, &errand)?;
-        self.parked.put(exchange);
-        Ok(Parking::Parked(reply))
+        Ok(Suspension::Continue(running))
     }
 
     fn reply(
@@ -162,7 +170,7 @@ impl Shared {
                 if let Some(reply) = self.created_task(call, &result) {
                     return reply;
                 }
-                let result = convert::complete(method, &result, &self.server.info);
+                let result = convert::complete(&call.method, &result, &self.server.info);
                 return Ok(Reply::Complete(result));
             }
             Ok(_) => {
@@ -175,47 +183,54 @@ impl Shared {
             Err(error) => error,
         };
         if error.code() == code::METHOD_NOT_FOUND {
-            // Tools say so that can only be called as tasks: ours may be old news.
+            // A tool that must be called as a task answers so: the cached task support is stale.
             self.tools.forget();
         }
-        if self.transport.is_over() {
+        if self.transport.is_closed() {
             self.listeners.close();
         }
-        match convert::read_failure(&self.name, method, &call.params, error) {
+        match convert::read_failure(&self.name, method, call.params(), error) {
             Failure::Error(error) => Err(error),
-            Failure::Urls(urls) => self.ask_for_pages(call, urls),
+            Failure::Urls(urls) => self.ask_to_open_urls(call, urls),
         }
     }
 
-    /// Asks the client to open pages before it calls again.
-    fn ask_for_pages(&self, call: &Call, urls: UrlElicitationRequiredData) -> Result<Reply, Error> {
+    /// Replies that the user has to open URLs before the call is made again.
+    fn ask_to_open_urls(
+        &self,
+        call: &Call,
+        urls: UrlElicitationRequiredData,
+    ) -> Result<Reply, Error> {
         #[derive(Serialize)]
         struct Asked<'a> {
             method: &'a str,
             params: callgate_wire::elicitation::ElicitParams,
         }
-        let can_open = Client::of(call).opens_urls();
-        if !carries_input(call.method.as_str()) || !can_open {
+        let can_open = Requester::of(call).opens_urls();
+        if !call.method.may_ask_input() || !can_open {
             let required = RawJson::encode(&serde_json::json!({ "elicitation": { "url": {} } }))
                 .expect("a value is always JSON");
             return Err(Error::missing_capability(&required));
         }
-        let mut pages = Vec::new();
+        let mut ids = Vec::new();
         let mut questions = Map::default();
-        for (number, page) in (1..).zip(urls.elicitations) {
-            pages.push(page.elicitation_id);
+        for (number, elicitation) in (1..).zip(urls.elicitations) {
+            ids.push(elicitation.elicitation_id);
             let asked = Asked {
                 method: callgate_wire::method::ELICITATION_CREATE,
-                params: callgate_wire::elicitation::ElicitParams::url(page.message, page.url),
+                params: callgate_wire::elicitation::ElicitParams::url(
+                    elicitation.message,
+                    elicitation.url,
+                ),
             };
             let asked = RawJson::encode(&asked).expect("a question is always JSON");
             questions.insert(number.to_string(), asked);
         }
-        self.input_required(call, questions, &Errand::Again(pages))
+        self.input_required(call, questions, &ResumeState::Retry(ids))
     }
 
-    /// Waits a while for the user to be done with the pages that a call needs.
-    async fn wait_for_pages(&self, pages: &[String], answers: &Map<RawJson>) -> Result<(), Error> {
+    /// Waits, with a timeout, until the user is done with the URLs that a call needs.
+    async fn wait_for_urls(&self, ids: &[String], answers: &Map<RawJson>) -> Result<(), Error> {
         let accepts = |answer: &RawJson| {
             let action = answer.get("action");
             action.is_some_and(|action| action.text().as_deref() == Some("accept"))
@@ -227,8 +242,12 @@ impl Shared {
             );
             return Err(Error::new(Kind::InputRequired, text));
         }
-        // Many servers do not say when a user is done: then the call itself will tell.
-        let _ = timeout(self.config.page, self.pages.completed(pages)).await;
+        // Many servers do not report when the user is done: then the call itself will show it.
+        let _ = timeout(
+            self.config.url_timeout,
+            self.url_elicitations.completed(ids),
+        )
+        .await;
         Ok(())
     }
 
@@ -236,14 +255,14 @@ impl Shared {
         &self,
         call: &Call,
         input_requests: Map<RawJson>,
-        errand: &Errand,
+        resume_state: &ResumeState,
     ) -> Result<Reply, Error> {
         let state = RoundState {
-            own: Some(serde_json::to_string(errand).expect("an errand is always JSON")),
+            own: Some(serde_json::to_string(resume_state).expect("a resume state is always JSON")),
             ..RoundState::default()
         };
-        let digest = request_digest(&call.cx.caller, &call.method, &call.params);
-        let expires = SystemTime::now() + self.config.patience;
+        let digest = RequestDigest::new(&call.cx.caller, &call.method, call.params());
+        let expires = SystemTime::now() + self.config.input_timeout;
         let result = InputRequired {
             result_type: "input_required",
             input_requests,
@@ -254,33 +273,33 @@ impl Shared {
         Ok(Reply::InputRequired(result))
     }
 
-    /// Tells the server the most verbose level that anybody wants, where it changed.
+    /// Sets the log level of the server to the most verbose one that any client wants.
     async fn set_log_level(&self) {
-        let wanted = self.flights.log_level();
+        let wanted = self.calls.log_level();
         let (Some(level), true) = (wanted, self.server.has(&["logging"])) else {
             return;
         };
-        if *self.told_level() == wanted {
+        if *self.server_log_level() == wanted {
             return;
         }
         let params = RawJson::encode(&SetLevelParams::new(level)).expect("a level is always JSON");
-        let outgoing = Outgoing {
+        let outgoing = OldRequest {
             method: Method::new(old::LOGGING_SET_LEVEL),
             params,
         };
-        let (heard, _hearing) = Heard::channel(1);
-        let telling = self.transport.request(outgoing, heard);
-        match timeout(self.config.handshake, telling).await {
-            Ok(Ok(_)) => *self.told_level() = wanted,
+        let (messages, _incoming) = MessageSender::channel(1);
+        let telling = self.transport.request(outgoing, messages);
+        match timeout(self.config.handshake_timeout, telling).await {
+            Ok(Ok(_)) => *self.server_log_level() = wanted,
             _ => tracing::debug!(server = %self.name, "the level of log messages was not set"),
         }
     }
 }
 
-/// Whether a call waits now.
-enum Parking {
-    Parked(Reply),
-    GoOn(Exchange),
+/// Outcome of the attempt to suspend a call.
+enum Suspension {
+    Suspended(Reply),
+    Continue(RunningCall),
 }
 
 /// The `inputResponses` of a request.
@@ -298,7 +317,7 @@ pub(super) fn answers(params: &RawJson) -> Result<Map<RawJson>, Error> {
     }
 }
 
-/// The params of a call that is to go on as a task.
+/// Params of a call that is made as a task.
 fn as_task(params: &RawJson) -> Result<RawJson, Error> {
     Splice::new(params)
         .set(&["task"], &RawJson::empty_object())

@@ -2,41 +2,43 @@ use std::sync::Arc;
 
 use callgate_wire::legacy::initialize::InitializedParams;
 use callgate_wire::legacy::method as old;
-use callgate_wire::{Method, Notification, RawJson, RpcError, Version, code};
+use callgate_wire::{Method, Notification, RawJson, RpcError, Splice, Version, code, task};
 use serde::Serialize;
 
-use super::config::Config;
-use super::identity::Identity;
-use super::patience;
-use super::server::Server;
-use super::transport::{Heard, Hearing, Incoming, Outgoing, Transport};
+use super::server_info::ServerInfo;
+use super::transport::{
+    MessageReceiver, MessageSender, OldRequest, ServerMessage, SessionTransport,
+};
 use crate::error::{Error, Kind};
+use crate::upstream::identity::ClientIdentity;
+use crate::upstream::server_timeout::server_timeout;
+use crate::upstream::{Config, spoken};
 
-/// Opens a session: asks for `version` and takes whatever old revision the server answers with.
-pub(super) async fn shake_hands(
+/// Handshake: proposes `version`, and takes any old revision that the server answers with.
+pub(super) async fn initialize(
     name: &Arc<str>,
-    transport: &Arc<dyn Transport>,
-    hearing: &mut Hearing,
-    identity: &Identity,
+    transport: &Arc<dyn SessionTransport>,
+    incoming: &mut MessageReceiver,
+    identity: &ClientIdentity,
     version: Version,
     config: &Config,
-) -> Result<Server, Error> {
+) -> Result<ServerInfo, Error> {
     let params = Params {
         protocol_version: version.as_str(),
-        capabilities: identity.old_capabilities(),
+        capabilities: old_capabilities(identity),
         client_info: &identity.client_info,
     };
-    let opening = Outgoing {
+    let opening = OldRequest {
         method: Method::new(old::INITIALIZE),
         params: RawJson::encode(&params).expect("params are always JSON"),
     };
-    let answer = ask(transport, hearing, opening, config);
-    let held_up = || transport.held_up_until();
-    let result = patience::wait(config.handshake, held_up, answer)
+    let answer = ask(transport, incoming, opening, config);
+    let auth_wait = || transport.auth_wait_until();
+    let result = server_timeout(config.handshake_timeout, auth_wait, answer)
         .await
-        .map_err(|_| too_late(name, config))?
+        .map_err(|_| timed_out(name, config))?
         .map_err(|error| refused(name, error))?;
-    let server = Server::read(&result).map_err(|version| unsupported(name, &version))?;
+    let server = ServerInfo::read(&result).map_err(|version| unsupported(name, &version))?;
     transport.negotiated(server.version);
     let ready = Notification {
         method: Method::new(old::NOTIFICATIONS_INITIALIZED),
@@ -46,7 +48,7 @@ pub(super) async fn shake_hands(
     Ok(server)
 }
 
-/// The parameters of `initialize`, of which nothing is looked at.
+/// Params of `initialize`, with members that are not decoded.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Params<'a> {
@@ -55,23 +57,23 @@ struct Params<'a> {
     client_info: &'a RawJson,
 }
 
-/// Waits for the answer; until then a server may ask whether we are there.
+/// Waits for the answer to `initialize`. Until then a server may send pings only.
 async fn ask(
-    transport: &Arc<dyn Transport>,
-    hearing: &mut Hearing,
-    opening: Outgoing,
+    transport: &Arc<dyn SessionTransport>,
+    incoming: &mut MessageReceiver,
+    opening: OldRequest,
     config: &Config,
 ) -> Result<RawJson, Error> {
-    let (heard, mut own) = Heard::channel(config.heard);
-    let mut answer = transport.request(opening, heard);
+    let (messages, mut own) = MessageSender::channel(config.queued_messages);
+    let mut answer = transport.request(opening, messages);
     loop {
         let message = tokio::select! {
             biased;
-            Some(message) = hearing.recv() => message,
+            Some(message) = incoming.recv() => message,
             Some(message) = own.recv() => message,
             answer = &mut answer => return answer,
         };
-        let Incoming::Request(request) = message else {
+        let ServerMessage::Request(request) = message else {
             continue;
         };
         let outcome = match request.method.as_str() {
@@ -85,10 +87,10 @@ async fn ask(
     }
 }
 
-fn too_late(name: &Arc<str>, config: &Config) -> Error {
+fn timed_out(name: &Arc<str>, config: &Config) -> Error {
     let text = format!(
         "server `{name}` did not answer the handshake within {:?}",
-        config.handshake
+        config.handshake_timeout
     );
     Error::new(Kind::Timeout, text).from_upstream(name)
 }
@@ -101,7 +103,7 @@ fn unsupported(name: &Arc<str>, version: &str) -> Error {
     Error::new(Kind::UnsupportedVersion, text).from_upstream(name)
 }
 
-/// What went wrong, with the versions that the server names if it does.
+/// The error of a refused handshake, with the revisions that the server names.
 fn refused(name: &Arc<str>, error: Error) -> Error {
     if error.kind() != Kind::Rpc {
         return error;
@@ -126,12 +128,33 @@ fn refused(name: &Arc<str>, error: Error) -> Error {
         .with_source(error)
 }
 
-/// The revisions that we speak, newest first.
-pub(super) fn spoken() -> String {
-    let names: Vec<_> = Version::ALL
-        .iter()
-        .rev()
-        .map(|version| version.as_str())
-        .collect();
-    names.join(", ")
+/// Capabilities as a handshake has them: without the tasks extension.
+///
+/// Old servers know tasks without an extension, and this client does not offer to run any.
+fn old_capabilities(identity: &ClientIdentity) -> RawJson {
+    Splice::new(&identity.capabilities)
+        .remove(&["extensions", task::EXTENSION])
+        .finish()
+        .unwrap_or_else(|_| RawJson::empty_object())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handshake_does_not_offer_the_tasks_extension() {
+        let check = |capabilities: &str, expect: &str| {
+            let identity = ClientIdentity {
+                capabilities: serde_json::from_str(capabilities).unwrap(),
+                client_info: RawJson::empty_object(),
+            };
+            assert_eq!(old_capabilities(&identity).as_str(), expect);
+        };
+        check(r#"{"sampling":{}}"#, r#"{"sampling":{}}"#);
+        check(
+            r#"{"extensions":{"io.modelcontextprotocol/tasks":{},"a/b":{}}}"#,
+            r#"{"extensions":{"a/b":{}}}"#,
+        );
+    }
 }

@@ -4,20 +4,20 @@ use callgate_wire::subscription::{
 use callgate_wire::{Meta, Method, Notification, RawJson, method};
 use serde::Serialize;
 
-use super::flight::Client;
-use super::session::Shared;
+use super::call_table::Requester;
+use super::session::SessionShared;
 use super::tasks::require_extension;
 use crate::error::{Error, Kind};
-use crate::router::listeners::Wanted;
 use crate::service::{Call, Reply};
+use crate::subscribers::ChangeFilter;
 
-/// The most resources that one subscription follows; the rest is not acknowledged.
+/// Maximum number of resources of one subscription; the rest is not acknowledged.
 const MOST_FOLLOWED: usize = 1_000;
 
-/// Answers `subscriptions/listen` until the session is over. Dropping the future unsubscribes.
-pub(super) async fn listen(shared: &Shared, call: Call) -> Result<Reply, Error> {
-    let client = Client::of(&call);
-    let Call { params, cx, .. } = call;
+/// Answers `subscriptions/listen` until the session ends. Dropping the future unsubscribes.
+pub(super) async fn listen(shared: &SessionShared, call: Call) -> Result<Reply, Error> {
+    let client = Requester::of(&call);
+    let (_, params, cx) = call.into_parts();
     let params: SubscriptionsListenParams = params.decode().map_err(|error| {
         Error::invalid_params("`notifications` must be an object of what to tell")
             .with_source(error)
@@ -32,20 +32,20 @@ pub(super) async fn listen(shared: &Shared, call: Call) -> Result<Reply, Error> 
         tracing::debug!(server = %shared.name, %error, "the server tells no changes");
         filter = SubscriptionFilter::default();
     }
-    let uris = filter.resource_subscriptions.take().unwrap_or_default();
-    // Joined before the server is asked, so that no change after that is missed.
+    // Subscribed here before the server is, so that no change after its answer is missed.
     let seat = shared
         .listeners
-        .join(wanted(&filter, &uris), shared.config.listeners)
+        .subscribe(ChangeFilter::new(&filter), shared.config.subscriptions)
         .ok_or_else(|| Error::new(Kind::Busy, "too many subscriptions").retry_safe())?;
-    let watch = shared.watched.watch(uris);
-    let told = watch.settled().await;
-    filter.resource_subscriptions = (!told.is_empty()).then_some(told);
+    let uris = filter.resource_subscriptions.take().unwrap_or_default();
+    let guard = shared.resource_subscriptions.subscribe(uris);
+    let accepted = guard.settled().await;
+    filter.resource_subscriptions = (!accepted.is_empty()).then_some(accepted);
 
     let acknowledged = SubscriptionsAcknowledgedParams::new(&cx.id, filter);
     let name = method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED;
     cx.notify.send(notification(name, &acknowledged)).await;
-    if shared.is_deaf() {
+    if shared.is_disconnected() {
         return Ok(Reply::subscription_end(&cx.id));
     }
     let meta = Meta::subscription(&cx.id);
@@ -59,46 +59,33 @@ pub(super) async fn listen(shared: &Shared, call: Call) -> Result<Reply, Error> 
     Ok(Reply::subscription_end(&cx.id))
 }
 
-/// The part of a filter that the server declares it can tell.
-fn offered(shared: &Shared, asked: SubscriptionFilter) -> SubscriptionFilter {
+/// Part of a filter that the server declares to support.
+fn offered(shared: &SessionShared, asked: SubscriptionFilter) -> SubscriptionFilter {
     let yes = |asked: Option<bool>, family: &str| {
         let offered = || shared.server.has(&[family, "listChanged"]);
         (asked == Some(true) && offered()).then_some(true)
     };
     let subscribes = shared.server.has(&["resources", "subscribe"]);
-    SubscriptionFilter {
-        tools_list_changed: yes(asked.tools_list_changed, "tools"),
-        prompts_list_changed: yes(asked.prompts_list_changed, "prompts"),
-        resources_list_changed: yes(asked.resources_list_changed, "resources"),
-        resource_subscriptions: asked
-            .resource_subscriptions
-            .filter(|_| subscribes)
-            .map(followed),
-        // Changes of tasks are learned by asking for them.
-        task_ids: None,
-    }
+    // Without tasks: their changes are learned by asking for them.
+    let mut offered = SubscriptionFilter::default();
+    offered.tools_list_changed = yes(asked.tools_list_changed, "tools");
+    offered.prompts_list_changed = yes(asked.prompts_list_changed, "prompts");
+    offered.resources_list_changed = yes(asked.resources_list_changed, "resources");
+    let uris = asked.resource_subscriptions.filter(|_| subscribes);
+    offered.resource_subscriptions = uris.map(followed);
+    offered
 }
 
 fn is_wanted(filter: &SubscriptionFilter) -> bool {
     *filter != SubscriptionFilter::default()
 }
 
-/// As many as one subscription follows, each once.
+/// The resources of one subscription, each once, up to the limit.
 fn followed(mut uris: Vec<String>) -> Vec<String> {
     uris.truncate(MOST_FOLLOWED);
     let mut seen = std::collections::HashSet::new();
     uris.retain(|uri| seen.insert(uri.clone()));
     uris
-}
-
-fn wanted(filter: &SubscriptionFilter, uris: &[String]) -> Wanted {
-    Wanted {
-        tools: filter.tools_list_changed == Some(true),
-        prompts: filter.prompts_list_changed == Some(true),
-        resources: filter.resources_list_changed == Some(true),
-        uris: uris.iter().cloned().collect(),
-        ..Wanted::default()
-    }
 }
 
 fn notification(name: &str, params: &impl Serialize) -> Notification {

@@ -4,10 +4,10 @@ use serde::Serialize;
 
 use crate::service::PeerInfo;
 
-/// Something that an old server asks of its client and a new one asks by a result.
+/// Request of an old server to its client; a server of today asks the same by its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Question {
-    /// What the answer will carry.
+    /// Id of the request, which the answer carries.
     pub(super) id: Id,
     /// The same question as an `InputRequest`.
     pub(super) request: RawJson,
@@ -23,11 +23,11 @@ enum Kind {
     Roots,
 }
 
-/// The code of a client whose user did not want a message to be made.
+/// Error code of a client whose user rejected the sampling request.
 const REJECTED: i64 = -1;
 
 impl Question {
-    /// Whether `method` asks something that a client of today can be asked too.
+    /// True if a client of today can be asked for `method` too.
     pub(super) fn is_asked_by(method: &str) -> bool {
         matches!(
             method,
@@ -35,7 +35,10 @@ impl Question {
         )
     }
 
-    /// Reads a question, or says why it cannot be put to anybody.
+    /// Reads a question.
+    ///
+    /// # Errors
+    /// The answer to a question that is malformed.
     pub(super) fn read(request: &Request) -> Result<Self, RpcError> {
         #[derive(Serialize)]
         struct Asked<'a> {
@@ -72,12 +75,12 @@ impl Question {
         })
     }
 
-    /// Whether a client that says this of itself can be asked.
+    /// Checks that a client with these capabilities can be asked.
     pub(super) fn suits(&self, peer: &PeerInfo) -> Result<(), RpcError> {
         let declares = |path: &[&str]| peer.declares(path);
         let (offered, code) = match self.kind {
             Kind::Form if !declares(&["elicitation"]) => (false, code::METHOD_NOT_FOUND),
-            // Without a mode, a client means forms.
+            // A client that declares no mode supports forms.
             Kind::Form => (
                 declares(&["elicitation", "form"]) || !declares(&["elicitation", "url"]),
                 code::INVALID_PARAMS,
@@ -111,7 +114,7 @@ impl Question {
         single.unwrap_or_else(|_| answer.clone())
     }
 
-    /// What to answer when nobody will.
+    /// The answer to the server if no client answers.
     pub(super) fn unanswered(&self) -> Result<RawJson, RpcError> {
         match self.kind {
             Kind::Form | Kind::Url => {
@@ -119,11 +122,11 @@ impl Question {
                     .expect("an action is always JSON"))
             }
             Kind::Message | Kind::MessageWithTools => {
-                Err(RpcError::new(REJECTED, "nobody answered the question"))
+                Err(RpcError::new(REJECTED, "no client answered the question"))
             }
             Kind::Roots => Err(RpcError::new(
                 code::INTERNAL_ERROR,
-                "nobody answered the question",
+                "no client answered the question",
             )),
         }
     }
@@ -134,7 +137,7 @@ struct Cancelled {
     action: &'static str,
 }
 
-/// Parameters without what only sessions have.
+/// Params without the members that only sessions have.
 fn modern(params: &RawJson) -> Option<RawJson> {
     Splice::new(params)
         .remove(&["_meta"])

@@ -8,127 +8,135 @@ use callgate_wire::{RawJson, Version, method};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 
-use super::config::Config;
-use super::flight::Flights;
-use super::handshake::shake_hands;
-use super::identity::Identity;
+use super::call_table::CallTable;
+use super::handshake::initialize;
 use super::listen::listen;
-use super::pages::Pages;
-use super::parked::Parked;
-use super::replies::Replies;
-use super::server::Server;
-use super::tasks::{Tasks, Tools};
-use super::transport::{Hearing, Transport};
-use super::unclaimed::Unclaimed;
-use super::watched::Watched;
+use super::question::Question;
+use super::reply_sender::ReplySender;
+use super::resource_subscriptions::ResourceSubscriptions;
+use super::running_call::RunningCall;
+use super::server_info::ServerInfo;
+use super::tasks::{TaskSupportCache, TaskTable};
+use super::timeout_queue::TimeoutQueue;
+use super::transport::{MessageReceiver, SessionTransport};
+use super::url_elicitations::UrlElicitations;
 use crate::error::Error;
-use crate::router::listeners::Listeners;
-use crate::seal::{Sealer, StateKey};
+use crate::seal::{StateKey, StateSealer, random};
 use crate::service::{BoxFuture, Call, Reply, Service};
+use crate::subscribers::Subscribers;
+use crate::upstream::Config;
+use crate::upstream::identity::ClientIdentity;
 
 /// An old server after the handshake, as a service of the newest revision.
 ///
-/// Dropping it cancels the calls that wait for their clients, and drops its transport.
+/// Dropping it cancels the suspended calls, and drops its transport.
 pub(crate) struct Session {
-    shared: Arc<Shared>,
+    shared: Arc<SessionShared>,
     workers: [AbortHandle; 3],
 }
 
-/// How long calls wait until the server can ask questions outside of them.
-const HEAD_START: Duration = Duration::from_millis(500);
+/// Time that the first calls wait for the stream of messages outside of calls to open.
+const STREAM_HEAD_START: Duration = Duration::from_millis(500);
 
-/// What the calls of a session share with each other and with those who work for all of them.
-pub(super) struct Shared {
+/// Parts of a session that its calls share with its background tasks.
+pub(super) struct SessionShared {
     pub(super) name: Arc<str>,
-    pub(super) transport: Arc<dyn Transport>,
+    /// Random id, which sealed states name.
+    pub(super) id: u64,
+    pub(super) transport: Arc<dyn SessionTransport>,
     pub(super) config: Config,
-    pub(super) server: Server,
-    pub(super) flights: Arc<Flights>,
-    pub(super) replies: Arc<Replies>,
-    pub(super) parked: Parked,
-    pub(super) unclaimed: Unclaimed,
-    pub(super) sealer: Sealer,
-    pub(super) pages: Pages,
-    pub(super) listeners: Listeners,
-    pub(super) watched: Watched,
-    pub(super) tasks: Arc<Tasks>,
-    pub(super) tools: Tools,
-    told_level: Mutex<Option<LogLevel>>,
+    pub(super) server: ServerInfo,
+    pub(super) calls: Arc<CallTable>,
+    pub(super) reply_sender: Arc<ReplySender>,
+    /// Calls that wait for input of their clients.
+    pub(super) suspended: TimeoutQueue<RunningCall>,
+    /// Questions outside of any call, which wait for a call to carry them.
+    pub(super) unassigned: TimeoutQueue<Question>,
+    pub(super) sealer: StateSealer,
+    pub(super) url_elicitations: UrlElicitations,
+    pub(super) listeners: Subscribers,
+    pub(super) resource_subscriptions: ResourceSubscriptions,
+    pub(super) tasks: Arc<TaskTable>,
+    pub(super) tools: TaskSupportCache,
+    server_log_level: Mutex<Option<LogLevel>>,
     discover: RawJson,
-    hearing: Mutex<Hearing>,
+    incoming: Mutex<MessageReceiver>,
 }
 
 impl Session {
-    /// Performs the handshake, best with `version`. `hearing` gets what the server sends outside of
-    /// our requests.
+    /// Performs the handshake, with `version` as the first choice. `incoming` receives the messages of
+    /// the server that belong to none of our requests.
     ///
     /// # Errors
-    /// The server does not answer in time, refuses, or speaks no revision that we know.
+    /// The server does not answer in time, refuses, or speaks no revision that this client speaks.
     pub(crate) async fn open(
         name: Arc<str>,
-        transport: Arc<dyn Transport>,
-        mut hearing: Hearing,
-        identity: &Identity,
+        transport: Arc<dyn SessionTransport>,
+        mut incoming: MessageReceiver,
+        identity: &ClientIdentity,
         version: Version,
         config: Config,
     ) -> Result<Arc<Self>, Error> {
         let server =
-            shake_hands(&name, &transport, &mut hearing, identity, version, &config).await?;
-        let shared = Arc::new(Shared {
+            initialize(&name, &transport, &mut incoming, identity, version, &config).await?;
+        let shared = Arc::new(SessionShared {
+            id: u64::from_ne_bytes(random()),
             discover: server.discover(),
-            flights: Arc::default(),
-            replies: Arc::new(Replies::new(transport.clone())),
-            parked: Parked::new(config.parked, config.patience),
-            unclaimed: Unclaimed::new(config.most_unclaimed, config.unclaimed),
-            sealer: Sealer::new(StateKey::random()),
-            pages: Pages::default(),
-            listeners: Listeners::default(),
-            watched: Watched::default(),
+            calls: Arc::default(),
+            reply_sender: Arc::new(ReplySender::new(transport.clone())),
+            suspended: TimeoutQueue::new(config.suspended_calls, config.input_timeout),
+            unassigned: TimeoutQueue::new(config.unassigned_questions, config.unassigned_timeout),
+            sealer: StateSealer::new(config.state_key.clone().unwrap_or_else(StateKey::random)),
+            url_elicitations: UrlElicitations::default(),
+            listeners: Subscribers::default(),
+            resource_subscriptions: ResourceSubscriptions::default(),
             tasks: Arc::default(),
-            tools: Tools::default(),
-            told_level: Mutex::default(),
-            hearing: Mutex::new(hearing),
+            tools: TaskSupportCache::default(),
+            server_log_level: Mutex::default(),
+            incoming: Mutex::new(incoming),
             name,
             transport,
             config,
             server,
         });
-        let listening = tokio::spawn(hear_questions(shared.clone(), identity.can_be_asked()));
-        let attending = tokio::spawn(attend(shared.clone()));
+        let listening = tokio::spawn(open_message_stream(shared.clone(), can_be_asked(identity)));
+        let attending = tokio::spawn(run_background(shared.clone()));
         let watching = tokio::spawn({
             let shared = shared.clone();
             async move {
-                let Shared {
-                    watched,
+                let SessionShared {
+                    resource_subscriptions,
                     transport,
                     config,
                     ..
                 } = &*shared;
-                watched.keep_up(transport, config).await;
+                resource_subscriptions.run(transport, config).await;
             }
         });
         let workers = [&listening, &attending, &watching].map(JoinHandle::abort_handle);
         let session = Arc::new(Self { shared, workers });
-        // A server that is asked something before it can ask back may wait for an answer in vain.
-        let _ = timeout(HEAD_START, listening).await;
+        // A call that reaches the server before that stream is open may ask a question that this client
+        // never receives. The wait is bounded: many servers have no such stream, and some are slow to
+        // refuse it.
+        let _ = timeout(STREAM_HEAD_START, listening).await;
         Ok(session)
     }
 
-    /// The revision of the handshake.
+    /// Revision that was agreed on in the handshake.
     pub(crate) fn version(&self) -> Version {
         self.shared.server.version
     }
 
-    /// Whether the connection or the session is gone for good.
+    /// True if the connection or the session has ended.
     #[cfg(feature = "http-client")]
-    pub(crate) fn is_over(&self) -> bool {
-        self.shared.transport.is_over()
+    pub(crate) fn is_closed(&self) -> bool {
+        self.shared.transport.is_closed()
     }
 
-    /// Whether calls wait here for their clients to come back.
+    /// True if calls wait for input of their clients.
     #[cfg(feature = "http-client")]
-    pub(crate) fn has_parked_calls(&self) -> bool {
-        !self.shared.parked.is_empty()
+    pub(crate) fn has_suspended_calls(&self) -> bool {
+        !self.shared.suspended.is_empty()
     }
 }
 
@@ -157,25 +165,25 @@ impl Drop for Session {
     }
 }
 
-impl Shared {
-    /// Deals with everything that the server has said so far.
-    pub(super) fn catch_up(&self) {
-        let mut hearing = self.hearing();
-        while let Ok(message) = hearing.try_recv() {
-            self.hear(message, None);
+impl SessionShared {
+    /// Handles all messages that have come so far.
+    pub(super) fn handle_waiting_messages(&self) {
+        let mut incoming = self.incoming();
+        while let Ok(message) = incoming.try_recv() {
+            self.handle_message(message, None);
         }
     }
 
-    /// Deals with the next message that belongs to no call; `false` when there will be none.
-    async fn hear_next(&self) -> bool {
+    /// Handles the next message that belongs to no call; `false` if no more will come.
+    async fn handle_next_message(&self) -> bool {
         poll_fn(|cx| {
-            // Held while the message is dealt with, so that messages stay in their order.
-            let mut hearing = self.hearing();
-            match hearing.poll_recv(cx) {
+            // The lock is held while the message is handled, so that messages keep their order.
+            let mut incoming = self.incoming();
+            match incoming.poll_recv(cx) {
                 Poll::Pending => Poll::Pending,
                 Poll::Ready(None) => Poll::Ready(false),
                 Poll::Ready(Some(message)) => {
-                    self.hear(message, None);
+                    self.handle_message(message, None);
                     Poll::Ready(true)
                 }
             }
@@ -183,48 +191,56 @@ impl Shared {
         .await
     }
 
-    /// Whether nothing will be heard of the server any more.
-    pub(super) fn is_deaf(&self) -> bool {
-        self.hearing().is_closed() || self.transport.is_over()
+    /// True if no more messages of the server will come.
+    pub(super) fn is_disconnected(&self) -> bool {
+        self.incoming().is_closed() || self.transport.is_closed()
     }
 
-    /// The level of log messages that the server was last told.
-    pub(super) fn told_level(&self) -> MutexGuard<'_, Option<LogLevel>> {
-        self.told_level
+    /// Log level that the server was last set to.
+    pub(super) fn server_log_level(&self) -> MutexGuard<'_, Option<LogLevel>> {
+        self.server_log_level
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn hearing(&self) -> MutexGuard<'_, Hearing> {
-        self.hearing.lock().unwrap_or_else(PoisonError::into_inner)
+    fn incoming(&self) -> MutexGuard<'_, MessageReceiver> {
+        self.incoming.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Lets the server ask questions outside of calls, if it may ask any.
-async fn hear_questions(shared: Arc<Shared>, can_be_asked: bool) {
+/// Opens the stream of messages outside of calls, if the server may ask questions.
+async fn open_message_stream(shared: Arc<SessionShared>, can_be_asked: bool) {
     if can_be_asked && let Err(error) = shared.transport.listen().await {
-        tracing::debug!(server = %shared.name, %error, "the server asks within calls only");
+        tracing::debug!(server = %shared.name, %error, "the server has no stream for questions outside of calls");
     }
 }
 
-/// Listens to the server, and gives up what nobody came back for.
-async fn attend(shared: Arc<Shared>) {
+/// Handles messages outside of calls, and gives up calls and questions whose timeouts have passed.
+async fn run_background(shared: Arc<SessionShared>) {
     let mut is_connected = true;
     loop {
         tokio::select! {
-            more = shared.hear_next(), if is_connected => {
+            more = shared.handle_next_message(), if is_connected => {
                 if !more {
                     is_connected = false;
                     shared.listeners.close();
                 }
             }
-            exchange = shared.parked.abandoned() => {
-                tokio::spawn(exchange.abandon());
+            running = shared.suspended.expired() => {
+                tokio::spawn(running.abandon());
             }
-            question = shared.unclaimed.expired() => {
+            question = shared.unassigned.expired() => {
                 let outcome = question.unanswered();
-                shared.replies.post(question.id, outcome);
+                shared.reply_sender.post(question.id, outcome);
             }
         }
     }
+}
+
+/// True if the client declares a capability that lets a server ask it something.
+fn can_be_asked(identity: &ClientIdentity) -> bool {
+    let kinds = ["elicitation", "roots", "sampling"];
+    kinds
+        .iter()
+        .any(|kind| identity.capabilities.get(kind).is_some())
 }

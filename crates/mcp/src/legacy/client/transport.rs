@@ -1,3 +1,6 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use callgate_wire::{Frame, Id, Method, Notification, RawJson, Request, RpcError, Version, code};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -5,21 +8,21 @@ use tokio::time::Instant;
 use crate::error::Error;
 use crate::service::BoxFuture;
 
-/// What carries the messages of one connection to an old server.
+/// Transport of one session with an old server.
 ///
-/// Messages of the server that belong to no request of ours go to the [`Heard`] that the transport
-/// was opened with.
-pub(crate) trait Transport: Send + Sync + 'static {
+/// Messages of the server that belong to none of our requests go to the [`MessageSender`] that the
+/// transport was opened with.
+pub(crate) trait SessionTransport: Send + Sync + 'static {
     /// Sends a request and waits for its result.
     ///
-    /// What the server sends on the stream of this very request goes to `heard`. Dropping the
-    /// future sends exactly one `notifications/cancelled` if the request was sent and is not
-    /// answered, but never for `initialize`. The error of a connection or session that is gone has
-    /// the kind `Closed`; it is safe to retry where the server cannot have seen the request.
+    /// Messages on the stream of this very request go to `messages`. Dropping the future sends exactly
+    /// one `notifications/cancelled` if the request was sent and is not answered, but never for
+    /// `initialize`. If the connection or session has ended, the error has the kind `Closed`; a retry
+    /// is safe if the server cannot have seen the request.
     fn request(
         &self,
-        request: Outgoing,
-        heard: Heard,
+        request: OldRequest,
+        messages: MessageSender,
     ) -> BoxFuture<'static, Result<RawJson, Error>>;
 
     /// Sends a notification.
@@ -32,70 +35,119 @@ pub(crate) trait Transport: Send + Sync + 'static {
         outcome: Result<RawJson, RpcError>,
     ) -> BoxFuture<'static, Result<(), Error>>;
 
-    /// Lets messages come that belong to no request, where that takes a stream of its own.
+    /// Opens the stream of messages that belong to no request, if the transport has a separate one.
     ///
     /// # Errors
     /// The server offers no such stream.
     fn listen(&self) -> BoxFuture<'static, Result<(), Error>>;
 
-    /// Speaks `version` from now on.
+    /// Sets the revision that was agreed on.
     fn negotiated(&self, version: Version);
 
-    /// Whether the connection or the session is gone for good.
-    fn is_over(&self) -> bool;
+    /// True if the connection or the session has ended.
+    fn is_closed(&self) -> bool;
 
-    /// Until when any request waited for anybody but the server, if one did.
-    fn held_up_until(&self) -> Option<Instant> {
+    /// Time until which a request waited for the authorizer instead of the server, if one did.
+    fn auth_wait_until(&self) -> Option<Instant> {
         None
     }
 }
 
-/// A request on its way to an old server; the transport gives it an id.
+/// Request to an old server; the transport gives it an id.
 #[derive(Debug, Clone)]
-pub(crate) struct Outgoing {
+pub(crate) struct OldRequest {
     pub(crate) method: Method,
     pub(crate) params: RawJson,
 }
 
-/// What a server sends that is no response.
+/// Message of an old server that is not a response.
 #[derive(Debug, Clone)]
-pub(crate) enum Incoming {
+pub(crate) enum ServerMessage {
     Request(Request),
     Notification(Notification),
 }
 
-/// The bounded way of incoming messages to whoever deals with them.
+/// Sending end of the bounded queue of messages of an old server.
 #[derive(Debug, Clone)]
-pub(crate) struct Heard(mpsc::Sender<Incoming>);
+pub(crate) struct MessageSender {
+    sender: mpsc::Sender<ServerMessage>,
+    dropped: Arc<AtomicU64>,
+}
 
-/// The end of a [`Heard`] where messages arrive.
-pub(crate) type Hearing = mpsc::Receiver<Incoming>;
+/// Receiving end of a [`MessageSender`].
+pub(crate) type MessageReceiver = mpsc::Receiver<ServerMessage>;
 
-impl Heard {
-    pub(crate) fn channel(capacity: usize) -> (Self, Hearing) {
+impl MessageSender {
+    pub(crate) fn channel(capacity: usize) -> (Self, MessageReceiver) {
         let (sender, receiver) = mpsc::channel(capacity);
-        (Self(sender), receiver)
+        let dropped = Arc::default();
+        (Self { sender, dropped }, receiver)
     }
 
-    /// Passes on a message that is no response, without waiting.
+    /// Queues a message that is not a response, without waiting.
     ///
-    /// A question that there is no room for, or nobody to hear, is refused: what to answer it with.
+    /// Returns the answer to a request that there is no room for. A notification that there is no room
+    /// for is dropped, with a warning.
     pub(crate) fn offer(&self, frame: Frame) -> Option<(Id, RpcError)> {
         let message = match frame {
-            Frame::Request(request) => Incoming::Request(request),
-            Frame::Notification(notification) => Incoming::Notification(notification),
+            Frame::Request(request) => ServerMessage::Request(request),
+            Frame::Notification(notification) => ServerMessage::Notification(notification),
             Frame::Response(_) => return None,
         };
-        let refused = self.0.try_send(message).err()?;
+        let refused = self.sender.try_send(message).err()?;
         match refused.into_inner() {
-            Incoming::Request(request) => {
-                let error = RpcError::new(code::INTERNAL_ERROR, "too many messages wait");
+            ServerMessage::Request(request) => {
+                let error =
+                    RpcError::new(code::INTERNAL_ERROR, "too many messages wait to be handled");
                 Some((request.id, error))
             }
-            Incoming::Notification(Notification { method, .. }) => {
-                tracing::debug!(%method, "dropped a notification: too many messages wait");
+            ServerMessage::Notification(Notification { method, .. }) => {
+                let dropped = self.dropped.fetch_add(1, Ordering::Relaxed) + 1;
+                if is_worth_a_warning(dropped) {
+                    tracing::warn!(%method, dropped, "dropped a notification: too many messages wait to be handled");
+                }
                 None
             }
         }
+    }
+}
+
+/// True for the first dropped message and then each time their number has doubled, so that a flood
+/// of messages is not a flood of log lines.
+fn is_worth_a_warning(dropped: u64) -> bool {
+    dropped.is_power_of_two()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_dropped_message_is_worth_a_warning_and_then_a_summary() {
+        let warned: Vec<u64> = (1..100).filter(|n| is_worth_a_warning(*n)).collect();
+        assert_eq!(warned, [1, 2, 4, 8, 16, 32, 64]);
+    }
+
+    #[test]
+    fn messages_without_room_are_refused_or_counted() {
+        let (messages, _incoming) = MessageSender::channel(1);
+        let notification = || {
+            Frame::Notification(Notification {
+                method: Method::new("m"),
+                params: RawJson::empty_object(),
+            })
+        };
+        for _ in 0..3 {
+            assert_eq!(messages.offer(notification()), None);
+        }
+        assert_eq!(messages.dropped.load(Ordering::Relaxed), 2);
+        let request = Frame::Request(Request {
+            id: Id::number(7),
+            method: Method::new("m"),
+            params: RawJson::empty_object(),
+        });
+        let (id, error) = messages.offer(request).unwrap();
+        assert_eq!((id, error.code), (Id::number(7), code::INTERNAL_ERROR));
+        assert_eq!(messages.dropped.load(Ordering::Relaxed), 2);
     }
 }

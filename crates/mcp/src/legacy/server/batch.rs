@@ -4,22 +4,17 @@ use bytes::{BufMut, Bytes, BytesMut};
 use callgate_wire::legacy::batch::split;
 use callgate_wire::{Frame, Id, Limits, RawJson, Request, Version};
 
-use super::era::is_handshake;
-use super::outlet::{Message, MessageKind, Outlet};
+use super::client_request::{ClientRequest, Message, MessageKind, MessageSink, RequestOrigin};
+use super::handshake::is_handshake;
 use super::session::Session;
 use crate::error::{Error, Kind};
 use crate::service::BoxFuture;
 
-/// Whether a message is several in one.
-pub(crate) fn is_batch(message: &[u8]) -> bool {
-    message.trim_ascii_start().starts_with(b"[")
-}
-
-/// Works on a JSON array of messages, which only 2025-03-26 has.
+/// Runs a JSON array of messages, which only 2025-03-26 has. Returns true if there will be a
+/// response.
 ///
-/// Notifications and questions go to `outlet` as they come, the responses together at the end in
-/// one array; those for which it has no room left become errors. Says whether there will be a
-/// response at all.
+/// Notifications and questions go to `sink` as they come, the responses together at the end in one
+/// array; those that exceed its limit become errors.
 ///
 /// # Errors
 /// The array is refused as a whole.
@@ -27,13 +22,14 @@ pub(crate) fn receive(
     session: &Arc<Session>,
     array: &Bytes,
     limits: &Limits,
-    outlet: Arc<dyn Outlet>,
+    origin: &RequestOrigin,
+    sink: Arc<dyn MessageSink>,
 ) -> Result<bool, Error> {
     let frames = read(session, array, limits)?;
     let expected = frames.iter().filter(|frame| answers(frame)).count();
-    let joined = Arc::new(Joined {
-        outlet,
-        state: Mutex::new(State {
+    let joined = Arc::new(BatchResponse {
+        sink,
+        state: Mutex::new(BatchState {
             missing: expected,
             responses: Vec::new(),
             bytes: 0,
@@ -41,24 +37,24 @@ pub(crate) fn receive(
     });
     for frame in frames {
         match frame {
-            Ok(Frame::Notification(notification)) => session.notified(notification),
-            Ok(Frame::Response(response)) => session.answered(response),
-            Ok(Frame::Request(request)) if is_handshake(request.method.as_str()) => {
+            Ok(Frame::Notification(notification)) => session.receive_notification(notification),
+            Ok(Frame::Response(response)) => session.receive_answer(response),
+            Ok(Frame::Request(request)) if is_handshake(&request) => {
                 let message = "a handshake must not be part of a batch";
                 let refused = Err(Error::new(Kind::InvalidRequest, message));
-                Share::of(&joined, None).push(Message::response(Some(&request.id), &refused));
+                BatchItem::of(&joined, None).push(Message::response(Some(&request.id), &refused));
             }
             Ok(Frame::Request(request)) => {
-                let share = Share::of(&joined, Some(request.id.clone()));
-                session.start(request, share);
+                let share = BatchItem::of(&joined, Some(request.id.clone()));
+                session.start(ClientRequest::new(request, origin.clone(), share));
             }
-            Err(refusal) => Share::of(&joined, None).push(refusal),
+            Err(refusal) => BatchItem::of(&joined, None).push(refusal),
         }
     }
     Ok(expected > 0)
 }
 
-/// Takes the array apart; a message that cannot be read is answered on its own.
+/// Splits the array into messages; an unreadable message gets a response of its own.
 fn read(
     session: &Session,
     array: &Bytes,
@@ -95,32 +91,32 @@ fn answers(frame: &Result<Frame, Message>) -> bool {
     matches!(frame, Err(_) | Ok(Frame::Request(Request { .. })))
 }
 
-/// The most bytes of results that wait for the rest of their batch; a single one may have more.
+/// Maximum bytes of the responses of one batch; a single response may have more.
 const MAX_BYTES: usize = 2 * 1024 * 1024;
 
-/// The responses of a batch on their way to its outlet.
-struct Joined {
-    outlet: Arc<dyn Outlet>,
-    state: Mutex<State>,
+/// Responses of a batch, until all are there.
+struct BatchResponse {
+    sink: Arc<dyn MessageSink>,
+    state: Mutex<BatchState>,
 }
 
-struct State {
-    /// How many requests have neither been answered nor canceled.
+struct BatchState {
+    /// Number of requests that have neither been answered nor canceled.
     missing: usize,
     responses: Vec<Bytes>,
     bytes: usize,
 }
 
-/// The outlet of one request of a batch.
-struct Share {
-    joined: Arc<Joined>,
-    /// The id of the request, unless it is refused.
+/// Sink of one request of a batch.
+struct BatchItem {
+    joined: Arc<BatchResponse>,
+    /// Id of the request, unless it is refused.
     id: Option<Id>,
     answered: Mutex<bool>,
 }
 
-impl Share {
-    fn of(joined: &Arc<Joined>, id: Option<Id>) -> Arc<Self> {
+impl BatchItem {
+    fn of(joined: &Arc<BatchResponse>, id: Option<Id>) -> Arc<Self> {
         Arc::new(Self {
             joined: joined.clone(),
             id,
@@ -128,17 +124,17 @@ impl Share {
         })
     }
 
-    /// Whether this is the first time that the request ends.
+    /// True the first time: a request may be answered and dropped, but ends once.
     fn ends(&self) -> bool {
         let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
         !std::mem::replace(&mut *answered, true)
     }
 }
 
-impl Outlet for Share {
+impl MessageSink for BatchItem {
     fn push(&self, message: Message) {
         if message.kind != MessageKind::Response {
-            return self.joined.outlet.push(message);
+            return self.joined.sink.push(message);
         }
         if self.ends() {
             self.joined.end(Some((self.id.as_ref(), message.json)));
@@ -146,15 +142,15 @@ impl Outlet for Share {
     }
 
     fn room(&self) -> BoxFuture<'_, ()> {
-        self.joined.outlet.room()
+        self.joined.sink.room()
     }
 
     fn carries_questions(&self) -> bool {
-        self.joined.outlet.carries_questions()
+        self.joined.sink.carries_questions()
     }
 }
 
-impl Drop for Share {
+impl Drop for BatchItem {
     fn drop(&mut self) {
         if self.ends() {
             self.joined.end(None);
@@ -162,8 +158,8 @@ impl Drop for Share {
     }
 }
 
-impl Joined {
-    /// One request has ended; the last one sends the responses.
+impl BatchResponse {
+    /// Ends one request; the last one sends the responses.
     fn end(&self, response: Option<(Option<&Id>, Bytes)>) {
         let mut state = self.state();
         if let Some((id, json)) = response {
@@ -176,19 +172,19 @@ impl Joined {
         }
         let responses = std::mem::take(&mut state.responses);
         drop(state);
-        self.outlet.push(Message {
+        self.sink.push(Message {
             kind: MessageKind::Response,
             json: array(&responses),
         });
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, BatchState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    /// The response to the request `id`, or an error if there is no room for it.
+impl BatchState {
+    /// The response to the request `id`, or an error if it exceeds the limit.
     fn within_limit(&mut self, id: Option<&Id>, json: Bytes) -> Bytes {
         let fits = self.bytes == 0 || self.bytes + json.len() <= MAX_BYTES;
         if id.is_none() || fits {

@@ -2,44 +2,48 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use callgate_wire::capabilities::ClientCapabilities;
+use callgate_wire::input::InputResponses;
 use callgate_wire::legacy::elicitation::ElicitationCompleteParams;
 use callgate_wire::legacy::method as old;
 use callgate_wire::logging::LogLevel;
-use callgate_wire::result::ResultType;
-use callgate_wire::{Method, Notification, RawJson, Request, Splice, code, method};
+use callgate_wire::task::EXTENSION;
+use callgate_wire::{Id, Method, Notification, RawJson, Splice, Version, code, meta, method};
 use futures_util::FutureExt;
 
-use super::ask::{Answers, unheard};
+use super::client_request::{ClientRequest, Message, MessageSink, RequestOrigin};
 use super::convert;
-use super::outlet::{Message, Outlet};
+use super::pending_questions::questions_not_accepted;
 use super::session::Session;
 use super::tasks::must_be_a_task;
-use super::upstream::{Asking, Upstream};
-use crate::client::{TRY_AGAIN, may_ask, next_round};
 use crate::error::{Error, Kind};
+use crate::layer::{Round, Rounds};
 use crate::notifier::Notifier;
-use crate::service::Reply;
+use crate::service::{BoxFuture, Call, Reply, Service};
 
-/// The most notifications of one request that wait to be sent.
+/// Maximum number of notifications of one request that wait to be sent.
 const NOTIFICATIONS: usize = 64;
 
 impl Session {
-    /// Passes a request on to the service and returns the result as the client knows it. Dropping
-    /// the future cancels all of it.
-    pub(super) async fn forward(
-        &self,
-        request: &Request,
-        outlet: &Arc<dyn Outlet>,
-    ) -> Result<RawJson, Error> {
+    /// Calls the service for a request, and translates the result. Dropping the future cancels the
+    /// call.
+    pub(super) async fn forward(&self, request: &ClientRequest) -> Result<RawJson, Error> {
         let method = &request.method;
-        let outcome = self.drive(&self.upstream, request, outlet).await;
-        let result = match (outcome, self.tasks()) {
+        let outcome = self.run_rounds(&self.upstream, request).await;
+        let reply = match (outcome, self.tasks()) {
             (Err(error), Some(tasks)) if must_be_a_task(request, &error) => {
-                self.hold(tasks, request, outlet).await?
+                self.run_as_hidden_task(tasks, request).await?
             }
             (outcome, _) => outcome?,
         };
-        check_complete(method, &result)?;
+        let result = match reply {
+            Reply::Complete(result) if result.is_object() => result,
+            _ => {
+                return Err(protocol_error(format!(
+                    "`{method}` was answered with a result of a type that it must not have"
+                )));
+            }
+        };
         let result = convert::result(self.version(), method, &result);
         Ok(match (method.as_str(), self.known_tasks()) {
             (method::TOOLS_LIST, Some(_)) => convert::with_task_support(&result),
@@ -47,96 +51,85 @@ impl Session {
         })
     }
 
-    /// Sends a request to `upstream`, and again with what the client answers to its questions,
-    /// until there is a result.
-    pub(super) async fn drive(
+    /// Sends a request to `upstream`, and again with the answers of the client to its questions,
+    /// until there is a result or a task.
+    pub(super) async fn run_rounds(
         &self,
-        upstream: &Upstream,
-        request: &Request,
-        outlet: &Arc<dyn Outlet>,
-    ) -> Result<RawJson, Error> {
-        let method = &request.method;
-        let params = original(&request.params)?;
-        let mut asked = params.clone();
+        upstream: &SessionService,
+        request: &ClientRequest,
+    ) -> Result<Reply, Error> {
+        let sink = &request.sink;
+        let mut params = original(&request.params)?;
+        let mut rounds = Rounds::new(&request.method, &params, self.config.rounds);
         let mut opened = Vec::new();
-        let mut tries = 0;
-        for _ in 0..=self.config.rounds {
-            let required = match self.exchange(upstream, request, &asked, outlet).await? {
-                Reply::Complete(result) => {
-                    pages_done(&opened, outlet).await;
-                    return Ok(result);
+        loop {
+            let reply = self.call_service(upstream, request, &params).await?;
+            let responses = match rounds.receive(reply)? {
+                Round::Done(reply) => {
+                    notify_urls_done(&opened, sink).await;
+                    return Ok(reply);
                 }
-                Reply::InputRequired(required) => required,
-            };
-            if !may_ask(method) {
-                return Err(breach(format!("`{method}` must not ask for input")));
-            }
-            let [requests, state] = required.pick(["inputRequests", "requestState"]);
-            let answers = match &requests {
-                Some(requests) => self.ask(requests, outlet, None).await?,
-                None if state.is_none() => {
-                    return Err(breach(format!("`{method}` asks for input but for none")));
+                Round::Wait(delay) => {
+                    tokio::time::sleep(delay).await;
+                    InputResponses::new()
                 }
-                None => {
-                    tokio::time::sleep(TRY_AGAIN.delay(tries)).await;
-                    tries += 1;
-                    Answers::default()
+                Round::Ask(requests) => {
+                    let answers = self.ask(&requests, sink, None).await?;
+                    opened.extend(answers.opened);
+                    answers.responses
                 }
             };
-            opened.extend(answers.opened);
-            asked = next_round(&params, &answers.responses, state.as_ref())?;
+            params = rounds.next_params(&responses)?;
         }
-        let rounds = self.config.rounds;
-        let message = format!("`{method}` still asks for input after {rounds} rounds");
-        Err(Error::new(Kind::InputRequired, message))
     }
 
-    /// One call of the service, and what it says on the way.
-    async fn exchange(
+    /// Calls the service once, and sends its notifications to the client.
+    async fn call_service(
         &self,
-        upstream: &Upstream,
-        request: &Request,
+        upstream: &SessionService,
+        request: &ClientRequest,
         params: &RawJson,
-        outlet: &Arc<dyn Outlet>,
     ) -> Result<Reply, Error> {
+        let sink = &request.sink;
         let level = self.level();
         let (notify, mut notifications) = Notifier::channel(NOTIFICATIONS);
-        let asking = Asking {
+        let asking = ServiceRequest {
             id: &request.id,
             method: &request.method,
             params,
             level,
+            origin: Some(&request.origin),
         };
-        let can_be_asked = outlet.carries_questions();
+        let can_be_asked = sink.carries_questions();
         let mut answer = match can_be_asked {
             true => upstream.call(&asking, notify)?,
             false => upstream.without_questions().call(&asking, notify)?,
         };
-        let wants_progress = params.at(&["_meta", "progressToken"]).is_some();
-        let is_wanted = |notification: &Notification| match notification.method.as_str() {
-            method::NOTIFICATIONS_PROGRESS => wants_progress,
-            method::NOTIFICATIONS_MESSAGE => is_loud(notification, level),
-            _ => true,
+        let is_wanted = |notification: &Notification| {
+            notification.method.as_str() != method::NOTIFICATIONS_MESSAGE
+                || has_wanted_level(notification, level)
         };
         loop {
-            let event = with_room(outlet, |cx| match answer.as_mut().poll(cx) {
+            let event = with_room(sink, |cx| match answer.as_mut().poll(cx) {
                 Poll::Ready(outcome) => Poll::Ready(Event::Answered(outcome)),
                 Poll::Pending => notifications.poll_next(cx).map(Event::Notified),
             });
             match event.await {
                 Event::Notified(notification) => {
                     if is_wanted(&notification) {
-                        tell(&notification, outlet).await;
+                        send(&notification, sink).await;
                     }
                 }
                 Event::Answered(outcome) => {
                     while let Some(notification) = notifications.try_next() {
                         if is_wanted(&notification) {
-                            tell(&notification, outlet).await;
+                            send(&notification, sink).await;
                         }
                     }
                     return match outcome {
-                        Err(error) if !can_be_asked && wants_to_ask(&error) => Err(unheard()),
+                        Err(error) if !can_be_asked && wants_to_ask(&error) => {
+                            Err(questions_not_accepted())
+                        }
                         outcome => outcome,
                     };
                 }
@@ -150,15 +143,15 @@ enum Event {
     Answered(Result<Reply, Error>),
 }
 
-/// Waits for what `poll` brings, which stands still while there is no room on `outlet`: for a
-/// client that does not read, no results pile up.
+/// Polls `poll`, but only while there is room on `sink`: for a client that does not read, no
+/// results pile up.
 async fn with_room<T>(
-    outlet: &Arc<dyn Outlet>,
+    sink: &Arc<dyn MessageSink>,
     mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
 ) -> T {
     loop {
-        outlet.room().await;
-        let looked = poll_fn(|cx| match outlet.room().now_or_never() {
+        sink.room().await;
+        let looked = poll_fn(|cx| match sink.room().now_or_never() {
             Some(()) => poll(cx).map(Some),
             None => Poll::Ready(None),
         });
@@ -168,7 +161,7 @@ async fn with_room<T>(
     }
 }
 
-/// Whether a service fails because its client cannot be asked.
+/// True if a service fails because its client accepts no questions.
 fn wants_to_ask(error: &Error) -> bool {
     let required = error
         .data()
@@ -177,7 +170,7 @@ fn wants_to_ask(error: &Error) -> bool {
         && required.is_some_and(|required| required.get("extensions").is_none())
 }
 
-/// The params without what only a server may have given the client, or only 2025-11-25 has.
+/// The params without members that only later rounds or 2025-11-25 have.
 fn original(params: &RawJson) -> Result<RawJson, Error> {
     Splice::new(&convert::decode_cursor(params))
         .remove(&["inputResponses"])
@@ -187,17 +180,8 @@ fn original(params: &RawJson) -> Result<RawJson, Error> {
         .map_err(|error| Error::invalid_params("params must be an object").with_source(error))
 }
 
-fn check_complete(method: &Method, result: &RawJson) -> Result<(), Error> {
-    match ResultType::of(result) {
-        Ok(ResultType::Complete) if result.is_object() => Ok(()),
-        _ => Err(breach(format!(
-            "`{method}` was answered with a result of a type that it must not have"
-        ))),
-    }
-}
-
-/// Says that the user is done with the pages that were opened for this request.
-pub(super) async fn pages_done(opened: &[String], outlet: &Arc<dyn Outlet>) {
+/// Notifies the client that the URLs of this request are done.
+pub(super) async fn notify_urls_done(opened: &[String], sink: &Arc<dyn MessageSink>) {
     for id in opened {
         let params = ElicitationCompleteParams {
             elicitation_id: id.clone(),
@@ -206,28 +190,159 @@ pub(super) async fn pages_done(opened: &[String], outlet: &Arc<dyn Outlet>) {
             method: Method::new(old::NOTIFICATIONS_ELICITATION_COMPLETE),
             params: RawJson::encode(&params).expect("params are always JSON"),
         };
-        tell(&notification, outlet).await;
+        send(&notification, sink).await;
     }
 }
 
-async fn tell(notification: &Notification, outlet: &Arc<dyn Outlet>) {
-    outlet.room().await;
+async fn send(notification: &Notification, sink: &Arc<dyn MessageSink>) {
+    sink.room().await;
     let Notification { method, params } = notification;
-    outlet.push(Message::notification(method, params));
+    sink.push(Message::notification(method, params));
 }
 
-/// Whether a log message is of the level that the client wants, or above.
-fn is_loud(notification: &Notification, wanted: Option<LogLevel>) -> bool {
+/// True if a log message has the level that the client wants, or a higher one.
+fn has_wanted_level(notification: &Notification, wanted: Option<LogLevel>) -> bool {
     let level = notification.params.get("level");
     let level: Option<LogLevel> = level.and_then(|level| level.decode().ok());
     match (level, wanted) {
         (Some(level), Some(wanted)) => level >= wanted,
-        // A level that we do not know is for the client to judge.
+        // Unknown levels are left to the client.
         (None, Some(_)) => true,
         (_, None) => false,
     }
 }
 
-fn breach(what: String) -> Error {
+fn protocol_error(what: String) -> Error {
     Error::new(Kind::Protocol, what)
+}
+
+/// The service, called with the identity of one old client.
+#[derive(Clone)]
+pub(super) struct SessionService {
+    pub(super) service: Arc<dyn Service>,
+    /// Origin of the handshake, for calls that belong to no request.
+    pub(super) origin: RequestOrigin,
+    pub(super) identity: Arc<ClientIdentity>,
+}
+
+/// Identity of an old client, for the metadata of each request.
+#[derive(Debug)]
+pub(super) struct ClientIdentity {
+    pub(super) capabilities: ClientCapabilities,
+    client_info: Option<RawJson>,
+    version: RawJson,
+    encoded: RawJson,
+}
+
+/// One call with the identity of an old client.
+pub(super) struct ServiceRequest<'a> {
+    pub(super) id: &'a Id,
+    pub(super) method: &'a Method,
+    pub(super) params: &'a RawJson,
+    /// Lowest level of log messages to send.
+    pub(super) level: Option<LogLevel>,
+    /// Origin of the request that the call is made for.
+    pub(super) origin: Option<&'a RequestOrigin>,
+}
+
+impl<'a> ServiceRequest<'a> {
+    /// A call that belongs to no request of the client.
+    pub(super) fn new(id: &'a Id, method: &'a Method, params: &'a RawJson) -> Self {
+        Self {
+            id,
+            method,
+            params,
+            level: None,
+            origin: None,
+        }
+    }
+}
+
+impl ClientIdentity {
+    pub(super) fn new(capabilities: ClientCapabilities, client_info: Option<RawJson>) -> Self {
+        let encoded = RawJson::encode(&capabilities).expect("capabilities are always JSON");
+        Self {
+            capabilities,
+            client_info,
+            version: RawJson::string(Version::LATEST.as_str()),
+            encoded,
+        }
+    }
+}
+
+impl SessionService {
+    /// The service, called for a client that has declared nothing.
+    #[cfg(feature = "http-server")]
+    pub(super) fn without_identity(service: Arc<dyn Service>, origin: RequestOrigin) -> Self {
+        Self {
+            service,
+            origin,
+            identity: Arc::new(ClientIdentity::new(ClientCapabilities::default(), None)),
+        }
+    }
+
+    /// The same service, called with the capability for tasks of the extension.
+    pub(super) fn with_tasks(&self) -> Self {
+        let capabilities = self.identity.capabilities.clone();
+        self.with_capabilities(capabilities.with_extension(EXTENSION, RawJson::empty_object()))
+    }
+
+    /// The same service, called without capabilities for questions.
+    pub(super) fn without_questions(&self) -> Self {
+        let mut capabilities = self.identity.capabilities.clone();
+        capabilities.elicitation = None;
+        capabilities.roots = None;
+        capabilities.sampling = None;
+        self.with_capabilities(capabilities)
+    }
+
+    fn with_capabilities(&self, capabilities: ClientCapabilities) -> Self {
+        let client_info = self.identity.client_info.clone();
+        Self {
+            identity: Arc::new(ClientIdentity::new(capabilities, client_info)),
+            ..self.clone()
+        }
+    }
+
+    /// Calls the service. Dropping the future cancels the call.
+    pub(super) fn call(
+        &self,
+        asking: &ServiceRequest<'_>,
+        notify: Notifier,
+    ) -> Result<BoxFuture<'static, Result<Reply, Error>>, Error> {
+        let params = self.stamp(asking)?;
+        let origin = asking.origin.unwrap_or(&self.origin);
+        let cx = origin.context(asking.id.clone()).with_notifier(notify);
+        let call = Call::new(asking.method.clone(), params, cx);
+        let service = self.service.clone();
+        Ok(Box::pin(async move { service.call(call).await }))
+    }
+
+    /// Calls the service without notifications, and waits for its result.
+    pub(super) async fn result(&self, asking: &ServiceRequest<'_>) -> Result<RawJson, Error> {
+        let reply = self.call(asking, Notifier::disabled())?.await?;
+        Ok(reply.into_result())
+    }
+
+    /// The params with the metadata of the session; other metadata stays.
+    fn stamp(&self, asking: &ServiceRequest<'_>) -> Result<RawJson, Error> {
+        let identity = &self.identity;
+        let mut splice = Splice::new(asking.params)
+            .set(&["_meta", meta::PROTOCOL_VERSION], &identity.version)
+            .set(&["_meta", meta::CLIENT_CAPABILITIES], &identity.encoded);
+        splice = match &identity.client_info {
+            Some(info) => splice.set(&["_meta", meta::CLIENT_INFO], info),
+            None => splice.remove(&["_meta", meta::CLIENT_INFO]),
+        };
+        splice = match asking.level {
+            Some(level) => {
+                let level = RawJson::encode(&level).expect("a level is always JSON");
+                splice.set(&["_meta", meta::LOG_LEVEL], &level)
+            }
+            None => splice.remove(&["_meta", meta::LOG_LEVEL]),
+        };
+        splice
+            .finish()
+            .map_err(|error| Error::invalid_params("`_meta` must be an object").with_source(error))
+    }
 }

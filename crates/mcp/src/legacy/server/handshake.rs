@@ -1,62 +1,67 @@
 use callgate_wire::discover::DiscoverResult;
 use callgate_wire::implementation::Implementation;
 use callgate_wire::legacy::initialize::{InitializeParams, InitializeResult};
+use callgate_wire::legacy::method as old;
 use callgate_wire::subscription::SubscriptionFilter;
 use callgate_wire::task::EXTENSION;
-use callgate_wire::{Id, Method, RawJson, Version, method};
+use callgate_wire::{Id, Method, RawJson, Request, Version, method};
 
 use super::convert;
-use super::upstream::{Asking, Identity, Upstream};
+use super::forward::{ClientIdentity, ServiceRequest, SessionService};
 use crate::error::{Error, Kind};
 
-/// What a client said to open a session.
-pub(super) struct Hello {
+/// Request of a client to open a session.
+pub(super) struct HandshakeRequest {
     pub(super) version: Version,
-    pub(super) identity: Identity,
+    pub(super) identity: ClientIdentity,
 }
 
-/// What a server offers that a session has to know of.
+/// Features of a server that a session depends on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Offers {
-    /// The changes that it tells, without single resources.
+pub(super) struct ServerFeatures {
+    /// Changes of lists that it announces.
     pub(super) changes: SubscriptionFilter,
-    /// Whether it tells of changes of single resources.
+    /// True if it announces changes of single resources.
     pub(super) subscribe: bool,
-    /// Whether it has the tasks of the extension.
+    /// True if it has the tasks of the extension.
     pub(super) tasks: bool,
 }
 
+/// True if the request opens a session.
+pub(super) fn is_handshake(request: &Request) -> bool {
+    request.method.as_str() == old::INITIALIZE
+}
+
 /// Reads the params of `initialize` and chooses the revision.
-pub(super) fn read(params: &RawJson) -> Result<Hello, Error> {
+pub(super) fn read(params: &RawJson) -> Result<HandshakeRequest, Error> {
     let hello: InitializeParams = params.decode().map_err(|error| {
         let message = format!("malformed params of the handshake: {error}");
         Error::invalid_params(message).with_source(error)
     })?;
     let version = negotiate(&hello.protocol_version);
     let capabilities = convert::client_capabilities(version, hello.capabilities);
-    Ok(Hello {
+    Ok(HandshakeRequest {
         version,
-        identity: Identity::new(capabilities, params.get("clientInfo")),
+        identity: ClientIdentity::new(capabilities, params.get("clientInfo")),
     })
 }
 
-/// Asks the service what it is and can do; also the `InitializeResult`.
+/// Asks the service for its capabilities; returns its features and the `InitializeResult`.
 pub(super) async fn discover(
-    upstream: &Upstream,
+    upstream: &SessionService,
     version: Version,
-) -> Result<(Offers, RawJson), Error> {
+) -> Result<(ServerFeatures, RawJson), Error> {
     let result = upstream
-        .result(&Asking {
-            id: &Id::text("handshake"),
-            method: &Method::new(method::SERVER_DISCOVER),
-            params: &RawJson::empty_object(),
-            level: None,
-        })
+        .result(&ServiceRequest::new(
+            &Id::text("handshake"),
+            &Method::new(method::SERVER_DISCOVER),
+            &RawJson::empty_object(),
+        ))
         .await?;
     let found: DiscoverResult = result.decode().map_err(|error| {
         Error::new(Kind::Protocol, "malformed result of `server/discover`").with_source(error)
     })?;
-    let offers = offers(&found);
+    let features = features(&found);
     let server_info = found
         .meta
         .as_ref()
@@ -70,10 +75,10 @@ pub(super) async fn discover(
         meta: None,
     };
     let result = RawJson::encode(&result).expect("a result is always JSON");
-    Ok((offers, result))
+    Ok((features, result))
 }
 
-/// The revision to speak with a client that asks for `name`.
+/// The revision for a client that asks for `name`.
 ///
 /// The newest revision has no handshake, so a client that performs one cannot get it.
 fn negotiate(name: &str) -> Version {
@@ -82,19 +87,18 @@ fn negotiate(name: &str) -> Version {
         .unwrap_or(Version::V2025_11_25)
 }
 
-fn offers(found: &DiscoverResult) -> Offers {
+fn features(found: &DiscoverResult) -> ServerFeatures {
     let capabilities = &found.capabilities;
     let told = |changes: Option<bool>| changes.filter(|changes| *changes);
     let tools = capabilities.tools.as_ref();
     let prompts = capabilities.prompts.as_ref();
     let resources = capabilities.resources.as_ref();
-    Offers {
-        changes: SubscriptionFilter {
-            tools_list_changed: told(tools.and_then(|tools| tools.list_changed)),
-            prompts_list_changed: told(prompts.and_then(|prompts| prompts.list_changed)),
-            resources_list_changed: told(resources.and_then(|resources| resources.list_changed)),
-            ..SubscriptionFilter::default()
-        },
+    let mut changes = SubscriptionFilter::default();
+    changes.tools_list_changed = told(tools.and_then(|tools| tools.list_changed));
+    changes.prompts_list_changed = told(prompts.and_then(|prompts| prompts.list_changed));
+    changes.resources_list_changed = told(resources.and_then(|resources| resources.list_changed));
+    ServerFeatures {
+        changes,
         subscribe: resources.is_some_and(|resources| resources.subscribe == Some(true)),
         tasks: capabilities.has_extension(EXTENSION),
     }

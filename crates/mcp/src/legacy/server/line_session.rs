@@ -1,230 +1,232 @@
-use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use bytes::Bytes;
 use callgate_wire::legacy::method as old;
-use callgate_wire::{Limits, Notification, RawJson, Request, Response, meta};
-use futures_util::FutureExt;
+use callgate_wire::{Frame, Limits, RawJson, Request, Response, meta};
 use tokio::task::AbortHandle;
 
 use super::batch;
-use super::config::Config;
-use super::era::{Clues, Era, Named, decide};
-use super::outlet::{Message, Outlet};
-use super::session::Session;
+use super::client_request::{ClientRequest, Message, MessageSink, RequestOrigin};
+use super::handshake::is_handshake;
+use super::session::{Session, conversation_key};
 use crate::error::{Error, Kind};
-use crate::service::{Caller, Service};
+use crate::server::{ClientMessage, SessionLimits};
+use crate::service::{BoxFuture, Caller, Service, Source, TransportKind};
+use crate::transport::line::{LineServer, LineSessions};
 
-/// The old client at the other end of lines: the connection is its session.
+/// Session of the old client at the other end of a line connection.
 pub(crate) struct LineSession {
     service: Arc<dyn Service>,
-    config: Config,
+    config: SessionLimits,
     limits: Limits,
-    state: Mutex<State>,
+    /// Key of the conversation, made for the first handshake.
+    conversation: OnceLock<Arc<str>>,
+    state: Mutex<LineSessionState>,
 }
 
-enum State {
-    /// Nobody has performed a handshake.
+enum LineSessionState {
+    /// There was no handshake yet, or it failed.
     Closed,
-    /// The service is being asked what it can do. What comes in the meantime waits.
+    /// The service is being asked for its capabilities. Messages that arrive meanwhile wait.
     Opening {
-        waiting: Waiting,
+        queue: HandshakeQueue,
         abort: AbortHandle,
     },
     Open(Arc<Session>),
 }
 
+/// Messages that arrived during the handshake.
 #[derive(Default)]
-struct Waiting {
-    messages: Vec<Waited>,
+struct HandshakeQueue {
+    messages: Vec<ClientMessage>,
     bytes: usize,
 }
 
-enum Waited {
-    Request(Request),
-    Notification(Notification),
-    Response(Response),
-    Batch(Bytes),
-}
-
 impl LineSession {
-    pub(crate) fn new(service: Arc<dyn Service>, config: Config, limits: Limits) -> Arc<Self> {
-        Arc::new(Self {
+    pub(crate) fn new(service: Arc<dyn Service>, config: SessionLimits, limits: Limits) -> Self {
+        Self {
             service,
             config,
             limits,
-            state: Mutex::new(State::Closed),
-        })
+            conversation: OnceLock::new(),
+            state: Mutex::new(LineSessionState::Closed),
+        }
     }
 
-    /// Works on a request that does not carry the metadata of the newest revision, unless it
-    /// claims to: then it is given back.
-    pub(crate) fn start(
+    fn origin(&self) -> RequestOrigin {
+        let key = self.conversation.get_or_init(conversation_key);
+        RequestOrigin {
+            caller: Caller::Local,
+            source: Source::new(TransportKind::Lines).with_conversation(key.clone()),
+            trace: None,
+        }
+    }
+
+    /// Opens the session of this connection. A session that is open already is replaced.
+    fn open(
         self: &Arc<Self>,
+        state: &mut LineSessionState,
         request: Request,
-        outlet: &Arc<dyn Outlet>,
-    ) -> Result<(), Request> {
-        let mut state = self.state();
-        match self.era(&state, &request) {
-            Era::Handshake => self.open(&mut state, request, outlet),
-            Era::Session | Era::Alone(_) => {
-                self.deliver(&mut state, Waited::Request(request), outlet);
-            }
-            Era::Modern | Era::NoSession | Era::UnknownVersion => return Err(request),
-        }
-        Ok(())
-    }
-
-    /// Takes a notification of the client.
-    pub(crate) fn notified(&self, notification: Notification, outlet: &Arc<dyn Outlet>) {
-        let waited = Waited::Notification(notification);
-        self.deliver(&mut self.state(), waited, outlet);
-    }
-
-    /// Takes the answer to a question.
-    pub(crate) fn answered(&self, response: Response, outlet: &Arc<dyn Outlet>) {
-        self.deliver(&mut self.state(), Waited::Response(response), outlet);
-    }
-
-    /// Works on several messages in one, if there is a session; says whether there is.
-    pub(crate) fn batch(&self, array: Bytes, outlet: &Arc<dyn Outlet>) -> bool {
-        let mut state = self.state();
-        let has_session = !matches!(*state, State::Closed);
-        self.deliver(&mut state, Waited::Batch(array), outlet);
-        has_session
-    }
-
-    /// Whether nothing is being worked on.
-    pub(crate) fn is_idle(&self) -> bool {
-        match &*self.state() {
-            State::Closed => true,
-            State::Opening { .. } => false,
-            State::Open(session) => session.in_flight() == 0,
-        }
-    }
-
-    /// Cancels everything.
-    pub(crate) fn close(&self) {
-        match std::mem::replace(&mut *self.state(), State::Closed) {
-            State::Closed => {}
-            State::Opening { abort, .. } => abort.abort(),
-            State::Open(session) => session.close(),
-        }
-    }
-
-    fn era(&self, state: &State, request: &Request) -> Era {
-        let names_version = request.params.at(&["_meta", meta::PROTOCOL_VERSION]);
-        decide(Clues {
-            method: Some(request.method.as_str()),
-            names_version: names_version.is_some(),
-            header: None,
-            session: match state {
-                State::Closed => Named::Nothing,
-                State::Opening { .. } | State::Open(_) => Named::Open,
-            },
-        })
-    }
-
-    /// Opens the session of this connection; another one takes its place.
-    fn open(self: &Arc<Self>, state: &mut State, request: Request, outlet: &Arc<dyn Outlet>) {
-        if let State::Opening { .. } = state {
+        sink: Arc<dyn MessageSink>,
+    ) {
+        if let LineSessionState::Opening { .. } = state {
             let error = Error::new(Kind::InvalidRequest, "the session is being opened already");
-            return outlet.push(Message::response(Some(&request.id), &Err(error)));
+            return sink.push(Message::response(Some(&request.id), &Err(error)));
         }
-        if let State::Open(session) = state {
+        if let LineSessionState::Open(session) = state {
             session.close();
         }
-        let opening = self.clone().opened(request, outlet.clone());
-        *state = State::Opening {
-            waiting: Waiting::default(),
+        let opening = self.clone().finish_handshake(request, sink);
+        *state = LineSessionState::Opening {
+            queue: HandshakeQueue::default(),
             abort: tokio::spawn(opening).abort_handle(),
         };
     }
 
-    async fn opened(self: Arc<Self>, request: Request, outlet: Arc<dyn Outlet>) {
+    async fn finish_handshake(self: Arc<Self>, request: Request, sink: Arc<dyn MessageSink>) {
         let service = self.service.clone();
-        let open = Session::open(service, Caller::Local, &request.params, self.config);
-        let opened = AssertUnwindSafe(open).catch_unwind().await;
-        let opened =
-            opened.unwrap_or_else(|_panic| Err(Error::internal("the request handler panicked")));
-        // Held until all that waited is under way, so that nobody takes the session for idle.
+        let opened = Session::open(service, self.origin(), &request.params, self.config).await;
+        // Locked until all queued messages are delivered: at the end of the input, an open session
+        // without running requests would be taken for idle, and its messages would be lost.
         let mut state = self.state();
         let (next, outcome) = match opened {
-            Ok((session, result)) => (State::Open(session), Ok(result)),
-            Err(error) => (State::Closed, Err(error)),
+            Ok((session, result)) => (LineSessionState::Open(session), Ok(result)),
+            Err(error) => (LineSessionState::Closed, Err(error)),
         };
-        outlet.push(Message::response(Some(&request.id), &outcome));
-        if let State::Open(session) = &next {
-            session.listen(Some(outlet.clone()));
+        sink.push(Message::response(Some(&request.id), &outcome));
+        if let LineSessionState::Open(session) = &next {
+            session.listen(Some(sink.clone()));
         }
-        if let State::Opening { waiting, .. } = std::mem::replace(&mut *state, next) {
-            for waited in waiting.messages {
-                self.deliver(&mut state, waited, &outlet);
+        if let LineSessionState::Opening { queue, .. } = std::mem::replace(&mut *state, next) {
+            for message in queue.messages {
+                self.deliver(&mut state, message, sink.clone());
             }
         }
     }
 
-    fn deliver(&self, state: &mut State, waited: Waited, outlet: &Arc<dyn Outlet>) {
-        match (state, waited) {
-            (State::Open(session), Waited::Request(request)) => {
-                session.start(request, outlet.clone());
-            }
-            (State::Open(session), Waited::Notification(notification)) => {
-                session.notified(notification);
-            }
-            (State::Open(session), Waited::Response(response)) => session.answered(response),
-            (State::Open(session), Waited::Batch(array)) => {
-                let received = batch::receive(session, &array, &self.limits, outlet.clone());
+    fn deliver(
+        &self,
+        state: &mut LineSessionState,
+        message: ClientMessage,
+        sink: Arc<dyn MessageSink>,
+    ) {
+        match (state, message) {
+            (LineSessionState::Open(session), ClientMessage::One(frame)) => match frame {
+                Frame::Request(request) => {
+                    session.start(ClientRequest::new(request, self.origin(), sink));
+                }
+                Frame::Notification(notification) => session.receive_notification(notification),
+                Frame::Response(response) => session.receive_answer(response),
+            },
+            (LineSessionState::Open(session), ClientMessage::Array(array, _)) => {
+                let received =
+                    batch::receive(session, &array, &self.limits, &self.origin(), sink.clone());
                 if let Err(error) = received {
-                    outlet.push(Message::response(None, &Err(error)));
+                    sink.push(Message::response(None, &Err(error)));
                 }
             }
-            (State::Opening { waiting, .. }, waited) => {
-                if let Err(Waited::Request(request)) = waiting.add(waited, &self.config) {
+            (LineSessionState::Opening { queue, .. }, message) => {
+                let refused = queue.add(message, &self.config);
+                if let Err(ClientMessage::One(Frame::Request(request))) = refused {
                     let busy = Err(Error::new(Kind::Busy, "too many requests in flight"));
-                    outlet.push(Message::response(Some(&request.id), &busy));
+                    sink.push(Message::response(Some(&request.id), &busy));
                 }
             }
-            (State::Closed, Waited::Request(request)) => {
-                let outcome = alone(&request);
-                outlet.push(Message::response(Some(&request.id), &outcome));
+            (LineSessionState::Closed, ClientMessage::One(Frame::Request(request))) => {
+                let outcome = before_handshake(&request);
+                sink.push(Message::response(Some(&request.id), &outcome));
             }
-            (State::Closed, _) => {}
+            (LineSessionState::Closed, _) => {}
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, LineSessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Waiting {
-    fn add(&mut self, waited: Waited, config: &Config) -> Result<(), Waited> {
-        let bytes = self.bytes + waited.bytes();
-        if self.messages.len() >= config.in_flight || bytes > config.in_flight_bytes {
-            return Err(waited);
+impl LineSessions for LineSession {
+    /// Decides whether a message is one of an older revision: here, for all line connections.
+    fn take(
+        self: Arc<Self>,
+        message: ClientMessage,
+        line: &Arc<LineServer>,
+    ) -> Result<(), ClientMessage> {
+        let mut state = self.state();
+        match message {
+            // A request that names a revision in `_meta` is one of the newest revision, and wrong.
+            ClientMessage::One(Frame::Request(request)) if names_version(&request) => {
+                return Err(ClientMessage::One(Frame::Request(request)));
+            }
+            ClientMessage::One(Frame::Request(request)) if is_handshake(&request) => {
+                self.open(&mut state, request, line.clone());
+            }
+            ClientMessage::Array(..) if matches!(*state, LineSessionState::Closed) => {
+                return Err(message);
+            }
+            message => self.deliver(&mut state, message, line.clone()),
+        }
+        Ok(())
+    }
+
+    fn is_idle(&self) -> bool {
+        match &*self.state() {
+            LineSessionState::Closed => true,
+            LineSessionState::Opening { .. } => false,
+            LineSessionState::Open(session) => session.in_flight() == 0,
+        }
+    }
+
+    fn close(&self) {
+        match std::mem::replace(&mut *self.state(), LineSessionState::Closed) {
+            LineSessionState::Closed => {}
+            LineSessionState::Opening { abort, .. } => abort.abort(),
+            LineSessionState::Open(session) => session.close(),
+        }
+    }
+}
+
+impl MessageSink for LineServer {
+    fn push(&self, message: Message) {
+        self.push(|out| out.extend_from_slice(&message.json));
+    }
+
+    fn room(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.room())
+    }
+}
+
+impl HandshakeQueue {
+    fn add(&mut self, message: ClientMessage, limits: &SessionLimits) -> Result<(), ClientMessage> {
+        let bytes = self.bytes + size(&message);
+        if self.messages.len() >= limits.in_flight || bytes > limits.in_flight_bytes {
+            return Err(message);
         }
         self.bytes = bytes;
-        self.messages.push(waited);
+        self.messages.push(message);
         Ok(())
     }
 }
 
-impl Waited {
-    fn bytes(&self) -> usize {
-        match self {
-            Self::Request(request) => request.params.as_bytes().len(),
-            Self::Notification(notification) => notification.params.as_bytes().len(),
-            Self::Response(Response { outcome, .. }) => match outcome {
-                Ok(value) | Err(value) => value.as_bytes().len(),
-            },
-            Self::Batch(array) => array.len(),
+fn size(message: &ClientMessage) -> usize {
+    match message {
+        ClientMessage::One(Frame::Request(request)) => request.params.as_bytes().len(),
+        ClientMessage::One(Frame::Notification(notification)) => {
+            notification.params.as_bytes().len()
         }
+        ClientMessage::One(Frame::Response(Response { outcome, .. })) => match outcome {
+            Ok(value) | Err(value) => value.as_bytes().len(),
+        },
+        ClientMessage::Array(array, _) => array.len(),
     }
 }
 
-/// Before a handshake a client may do nothing but ask whether anybody is there.
-fn alone(request: &Request) -> Result<RawJson, Error> {
+fn names_version(request: &Request) -> bool {
+    let version = request.params.at(&["_meta", meta::PROTOCOL_VERSION]);
+    version.is_some()
+}
+
+/// The answer to a request before the handshake; only a ping is allowed there.
+fn before_handshake(request: &Request) -> Result<RawJson, Error> {
     match request.method.as_str() {
         old::PING => Ok(RawJson::empty_object()),
         _ => Err(Error::invalid_params(

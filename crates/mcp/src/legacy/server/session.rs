@@ -1,180 +1,188 @@
-use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use callgate_wire::capabilities::ElicitationCapability;
 use callgate_wire::legacy::cancel::CancelledParams;
 use callgate_wire::legacy::logging::SetLevelParams;
 use callgate_wire::legacy::method as old;
 use callgate_wire::legacy::subscription::SubscribeParams;
 use callgate_wire::logging::LogLevel;
-use callgate_wire::{Notification, RawJson, Request, Response, Version, method};
-use futures_util::FutureExt;
+use callgate_wire::{Method, Notification, RawJson, Response, Version, method};
 
-use super::config::Config;
+use super::client_request::{ClientRequest, Message, MessageSink, RequestOrigin};
 use super::convert;
-use super::handshake::{self, Offers};
+use super::forward::SessionService;
+use super::handshake::{self, ServerFeatures};
 use super::listen::{Change, Subscriptions};
-use super::outlet::{Message, Outlet};
-use super::questions::Questions;
-use super::running::{Full, Running};
-use super::tasks::Tasks;
-use super::upstream::Upstream;
+use super::pending_questions::PendingQuestions;
+use super::tasks::SessionTasks;
 use crate::error::{Error, Kind};
-use crate::service::{Caller, Service};
+use crate::server::{InFlight, RunningRequest, SessionLimits};
+use crate::service::Service;
 
-/// One old client: what it said in its handshake, and everything it has going on.
+/// Session of one old client: its identity, its requests, questions, subscriptions and tasks.
 ///
-/// It knows no transport, and asks nothing but the service.
+/// It knows no transport, and calls only the service.
 pub(crate) struct Session {
     version: Version,
-    pub(super) config: Config,
-    pub(super) upstream: Upstream,
-    offers: Offers,
+    pub(super) config: SessionLimits,
+    pub(super) upstream: SessionService,
+    features: ServerFeatures,
     level: Mutex<Option<LogLevel>>,
-    running: Running,
-    pub(super) questions: Arc<Questions>,
+    in_flight: InFlight,
+    pub(super) questions: Arc<PendingQuestions>,
     subscriptions: Subscriptions,
-    /// Only where the service has tasks.
-    tasks: Option<Tasks>,
+    /// Present if the service has tasks.
+    tasks: Option<SessionTasks>,
 }
 
-/// What is logged to a client that has not said what it wants.
+/// Log level of a client that has set none.
 ///
-/// Old servers may choose, and their clients expect to hear something.
-const USUAL_LEVEL: LogLevel = LogLevel::Info;
+/// Old servers may choose, and their clients expect some messages.
+const DEFAULT_LEVEL: LogLevel = LogLevel::Info;
 
 impl Session {
-    /// Opens a session from the params of `initialize`; also the `InitializeResult`.
-    ///
-    /// Asks the service what it is and can do.
+    /// Opens a session from the params of `initialize`; returns the `InitializeResult` as well.
     ///
     /// # Errors
-    /// The params are malformed, or the service does not answer.
+    /// The params are malformed, or the service does not tell its capabilities.
     pub(crate) async fn open(
         service: Arc<dyn Service>,
-        caller: Caller,
+        origin: RequestOrigin,
         params: &RawJson,
-        config: Config,
+        config: SessionLimits,
     ) -> Result<(Arc<Self>, RawJson), Error> {
         let hello = handshake::read(params)?;
-        let upstream = Upstream {
+        let upstream = SessionService {
             service,
-            caller,
+            origin,
             identity: Arc::new(hello.identity),
         };
-        let (offers, result) = handshake::discover(&upstream, hello.version).await?;
-        let session = Self::new(hello.version, upstream, offers, config);
-        session.set_level(Some(USUAL_LEVEL));
+        let (features, result) = handshake::discover(&upstream, hello.version).await?;
+        let session = Self::new(hello.version, upstream, features, config);
+        session.set_level(Some(DEFAULT_LEVEL));
         Ok((session, result))
     }
 
-    /// A client that sent a request without any handshake: it can do nothing but ask.
+    /// Session of a single request without a handshake. Its client declares no capabilities.
     #[cfg(feature = "http-server")]
     pub(crate) fn without_handshake(
         service: Arc<dyn Service>,
-        caller: Caller,
+        origin: RequestOrigin,
         version: Version,
-        config: Config,
+        config: SessionLimits,
     ) -> Arc<Self> {
-        let upstream = Upstream::of_stranger(service, caller);
-        Self::new(version, upstream, Offers::default(), config)
+        let upstream = SessionService::without_identity(service, origin);
+        Self::new(version, upstream, ServerFeatures::default(), config)
     }
 
-    fn new(version: Version, upstream: Upstream, offers: Offers, config: Config) -> Arc<Self> {
-        let lists = offers.changes.clone();
+    fn new(
+        version: Version,
+        upstream: SessionService,
+        features: ServerFeatures,
+        config: SessionLimits,
+    ) -> Arc<Self> {
+        let lists = features.changes.clone();
         Arc::new(Self {
             version,
             config,
             subscriptions: Subscriptions::new(upstream.clone(), lists, config.subscriptions),
-            tasks: offers.tasks.then(|| Tasks::new(&upstream, &config)),
+            tasks: features
+                .tasks
+                .then(|| SessionTasks::new(&upstream, &config)),
             upstream,
-            offers,
+            features,
             level: Mutex::default(),
-            running: Running::new(config.in_flight, config.in_flight_bytes),
-            questions: Arc::new(Questions::new(config.questions)),
+            in_flight: InFlight::new(config.in_flight, config.in_flight_bytes),
+            questions: Arc::new(PendingQuestions::new(config.questions)),
         })
     }
 
-    /// Works on a request in a task of its own.
+    /// Runs a request in a task of its own.
     ///
-    /// What it says, its questions and at last its response go to `outlet`. A canceled request ends
-    /// without a response: the outlet is dropped.
-    pub(crate) fn start(self: &Arc<Self>, request: Request, outlet: Arc<dyn Outlet>) {
+    /// Its notifications, its questions and at last its response go to its sink. A canceled request
+    /// ends without a response: the sink is dropped.
+    pub(super) fn start(self: &Arc<Self>, request: ClientRequest) {
+        // A ping may come before `notifications/initialized`; any other request implies it, for
+        // the clients that never send it.
         if request.method.as_str() != old::PING {
             self.subscriptions.ready();
         }
         if let Some(outcome) = self.answer_here(&request) {
-            return outlet.push(Message::response(Some(&request.id), &outcome));
+            let response = Message::response(Some(&request.id), &outcome);
+            return request.sink.push(response);
         }
         let id = request.id.clone();
         let bytes = request.params.as_bytes().len();
-        let spare = outlet.clone();
-        let added = self.running.add(&id, bytes, |number| {
-            let work = self.clone().work(number, request, outlet);
-            tokio::spawn(work).abort_handle()
-        });
-        if added == Err(Full) {
+        if !self.in_flight.has_room(bytes) {
             let busy = Error::new(Kind::Busy, "too many requests in flight");
-            spare.push(Message::response(Some(&id), &Err(busy)));
+            return request.sink.push(Message::response(Some(&id), &Err(busy)));
         }
+        self.in_flight.add(|number| RunningRequest {
+            id,
+            bytes,
+            endless: false,
+            abort: tokio::spawn(self.clone().work(number, request)).abort_handle(),
+        });
     }
 
     /// Takes a notification of the client.
-    pub(crate) fn notified(self: &Arc<Self>, notification: Notification) {
+    pub(crate) fn receive_notification(self: &Arc<Self>, notification: Notification) {
         let Notification { method, params } = notification;
         match method.as_str() {
             old::NOTIFICATIONS_INITIALIZED => self.subscriptions.ready(),
             method::NOTIFICATIONS_CANCELLED => {
                 let params: Result<CancelledParams, _> = params.decode();
                 if let Ok(Some(id)) = params.map(|params| params.request_id) {
-                    self.running.cancel(&id);
+                    self.in_flight.cancel_unique(&id);
                 }
             }
-            // Roots are asked for when they are needed, and nobody waits for progress of questions.
+            // Roots are requested when they are needed, and progress of questions is not used.
             _ => {}
         }
     }
 
-    /// Takes the answer to one of our questions.
-    pub(crate) fn answered(&self, response: Response) {
-        self.questions.answered(response);
+    /// Takes the answer to a question.
+    pub(crate) fn receive_answer(&self, response: Response) {
+        self.questions.receive_answer(response);
     }
 
-    /// Messages that belong to no request leave by `outlet` from now on, or nowhere.
+    /// Sends messages that belong to no request to `sink` from now on, or drops them.
     ///
-    /// Nothing leaves before the client is ready for it.
-    pub(crate) fn listen(self: &Arc<Self>, outlet: Option<Arc<dyn Outlet>>) {
-        self.subscriptions.tell_on(outlet);
+    /// None is sent before the client is ready.
+    pub(crate) fn listen(self: &Arc<Self>, sink: Option<Arc<dyn MessageSink>>) {
+        self.subscriptions.set_sink(sink);
     }
 
-    /// The revision that both sides speak.
+    /// The revision of the session.
     pub(crate) fn version(&self) -> Version {
         self.version
     }
 
-    /// How many requests are being worked on.
+    /// Number of running requests.
     pub(crate) fn in_flight(&self) -> usize {
-        self.running.len()
+        self.in_flight.len()
     }
 
     /// Cancels everything.
     pub(crate) fn close(&self) {
-        self.running.cancel_all();
+        self.in_flight.cancel(|_| true);
         self.subscriptions.close();
     }
 
-    /// The tasks, where the service has them.
-    pub(super) fn tasks(&self) -> Option<&Tasks> {
+    /// The tasks, if the service has them.
+    pub(super) fn tasks(&self) -> Option<&SessionTasks> {
         self.tasks.as_ref()
     }
 
-    /// The tasks, where the revision of the client has them too.
-    pub(super) fn known_tasks(&self) -> Option<&Tasks> {
+    /// The tasks, if the revision of the client has them too.
+    pub(super) fn known_tasks(&self) -> Option<&SessionTasks> {
         let is_known = self.version == Version::V2025_11_25;
         self.tasks().filter(|_| is_known)
     }
 
-    /// The lowest level of log messages to send.
+    /// Lowest level of log messages to send.
     pub(super) fn level(&self) -> Option<LogLevel> {
         *self.level.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -183,8 +191,8 @@ impl Session {
         *self.level.lock().unwrap_or_else(PoisonError::into_inner) = level;
     }
 
-    /// Answers what the service has no part in, or knows by the same name as something else.
-    fn answer_here(&self, request: &Request) -> Option<Result<RawJson, Error>> {
+    /// Answers methods that the service does not have, or that mean something else there.
+    fn answer_here(&self, request: &ClientRequest) -> Option<Result<RawJson, Error>> {
         match request.method.as_str() {
             old::PING => Some(Ok(RawJson::empty_object())),
             old::LOGGING_SET_LEVEL => {
@@ -215,45 +223,42 @@ impl Session {
         }
     }
 
-    /// Works on a request until there is a response. Dropping the future cancels it.
-    async fn work(self: Arc<Self>, number: u64, request: Request, outlet: Arc<dyn Outlet>) {
-        let answer = AssertUnwindSafe(self.answer(&request, &outlet)).catch_unwind();
-        let outcome = answer.await.unwrap_or_else(|_panic| {
-            tracing::error!(id = %request.id, "a request handler panicked");
-            Err(Error::internal("the request handler panicked"))
-        });
-        let outcome = outcome.map_err(|error| self.translate(&request, error));
+    /// Runs a request until there is a response. Dropping the future cancels it.
+    async fn work(self: Arc<Self>, number: u64, request: ClientRequest) {
+        let outcome = self.answer(&request).await;
+        let outcome = outcome.map_err(|error| self.translate(&request.method, error));
         let message = Message::response(Some(&request.id), &outcome);
-        outlet.room().await;
-        self.running.finish(number, || outlet.push(message));
+        request.sink.room().await;
+        self.in_flight.finish(number, || request.sink.push(message));
     }
 
-    async fn answer(&self, request: &Request, outlet: &Arc<dyn Outlet>) -> Result<RawJson, Error> {
+    async fn answer(&self, request: &ClientRequest) -> Result<RawJson, Error> {
         if let Some(tasks) = self.known_tasks()
-            && let Some(answer) = self.answer_task(tasks, request, outlet).await
+            && let Some(answer) = self.answer_task(tasks, request).await
         {
             return answer;
         }
         match request.method.as_str() {
-            old::RESOURCES_SUBSCRIBE => self.subscribe(request, Change::Watch).await,
-            old::RESOURCES_UNSUBSCRIBE => self.subscribe(request, Change::Unwatch).await,
+            old::RESOURCES_SUBSCRIBE => self.subscribe(request, Change::Subscribe).await,
+            old::RESOURCES_UNSUBSCRIBE => self.subscribe(request, Change::Unsubscribe).await,
             method::TOOLS_LIST
             | method::PROMPTS_LIST
             | method::RESOURCES_LIST
             | method::RESOURCES_TEMPLATES_LIST => {
-                self.subscriptions.settle().await;
-                self.forward(request, outlet).await
+                // A list that is read before the subscription stands may change unnoticed.
+                self.subscriptions.wait_until_open().await;
+                self.forward(request).await
             }
-            _ => self.forward(request, outlet).await,
+            _ => self.forward(request).await,
         }
     }
 
     async fn subscribe(
         &self,
-        request: &Request,
+        request: &ClientRequest,
         change: fn(String) -> Change,
     ) -> Result<RawJson, Error> {
-        if !self.offers.subscribe {
+        if !self.features.subscribe {
             return Err(Error::method_not_found(&request.method));
         }
         let params: SubscribeParams = request
@@ -264,21 +269,29 @@ impl Session {
         Ok(RawJson::empty_object())
     }
 
-    fn translate(&self, request: &Request, error: Error) -> Error {
+    fn translate(&self, method: &Method, error: Error) -> Error {
         let elicitation = &self.upstream.identity.capabilities.elicitation;
         let opens_urls = elicitation
             .as_ref()
             .is_some_and(ElicitationCapability::has_url);
-        convert::error(opens_urls, &request.method, error)
+        convert::error(opens_urls, method, error)
     }
+}
+
+/// A new key of a conversation. It is random, but neither a secret nor made from one.
+pub(super) fn conversation_key() -> Arc<str> {
+    let mut key = [0; 9];
+    getrandom::fill(&mut key).expect("the system has randomness");
+    Arc::from(URL_SAFE_NO_PAD.encode(key))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::legacy::server::outlet::MessageKind;
+    use crate::legacy::server::client_request::MessageKind;
     use crate::service::{BoxFuture, Call, Reply};
-    use callgate_wire::{Id, Limits, Method};
+    use crate::service::{Caller, Source};
+    use callgate_wire::{Id, Limits};
     use tokio::sync::{Semaphore, mpsc};
 
     /// Answers with its params once it has a permit, and says when it is called and when it ends.
@@ -293,15 +306,15 @@ mod tests {
                 self.called.send("called").unwrap();
                 self.permits.acquire().await.unwrap().forget();
                 self.called.send("done").unwrap();
-                Ok(Reply::Complete(call.params.get("say").unwrap()))
+                Ok(Reply::Complete(call.params().get("say").unwrap()))
             })
         }
     }
 
-    /// Takes messages while somebody reads them.
+    /// Sink that a test reads.
     struct Reader(mpsc::UnboundedSender<Message>);
 
-    impl Outlet for Reader {
+    impl MessageSink for Reader {
         fn push(&self, message: Message) {
             drop(self.0.send(message));
         }
@@ -317,17 +330,27 @@ mod tests {
         (Arc::new(Slow { permits, called }), calls)
     }
 
-    fn session(service: Arc<dyn Service>) -> Arc<Session> {
-        let version = Version::V2025_11_25;
-        Session::without_handshake(service, Caller::Local, version, Config::default())
+    fn origin() -> RequestOrigin {
+        RequestOrigin {
+            caller: Caller::Local,
+            source: Source::default(),
+            trace: None,
+        }
     }
 
-    fn say(number: usize) -> Request {
+    fn session(service: Arc<dyn Service>) -> Arc<Session> {
+        let version = Version::V2025_11_25;
+        Session::without_handshake(service, origin(), version, SessionLimits::default())
+    }
+
+    fn say(number: usize, sink: mpsc::UnboundedSender<Message>) -> ClientRequest {
         let params = format!(r#"{{"say":{{"n":{number}}}}}"#);
-        Request {
+        ClientRequest {
             id: Id::number(1),
             method: Method::new("tools/call"),
             params: RawJson::parse(params.into(), &Limits::default()).unwrap(),
+            origin: origin(),
+            sink: Arc::new(Reader(sink)),
         }
     }
 
@@ -335,8 +358,8 @@ mod tests {
     async fn hc_11_a_client_that_disconnects_has_not_canceled_anything() {
         let (service, mut calls) = slow();
         let session = session(service.clone());
-        let (outlet, reader) = mpsc::unbounded_channel();
-        session.start(say(1), Arc::new(Reader(outlet)));
+        let (sink, reader) = mpsc::unbounded_channel();
+        session.start(say(1, sink));
         assert_eq!(calls.recv().await, Some("called"));
         drop(reader);
         service.permits.add_permits(1);
@@ -347,8 +370,8 @@ mod tests {
     async fn a_session_that_is_closed_cancels_everything() {
         let (service, mut calls) = slow();
         let session = session(service.clone());
-        let (outlet, mut reader) = mpsc::unbounded_channel();
-        session.start(say(1), Arc::new(Reader(outlet)));
+        let (sink, mut reader) = mpsc::unbounded_channel();
+        session.start(say(1, sink));
         assert_eq!(calls.recv().await, Some("called"));
         assert_eq!(session.in_flight(), 1);
         session.close();
@@ -362,8 +385,8 @@ mod tests {
         let session = session(service.clone());
         let readers: Vec<_> = (0..1000)
             .map(|number| {
-                let (outlet, reader) = mpsc::unbounded_channel();
-                session.start(say(number), Arc::new(Reader(outlet)));
+                let (sink, reader) = mpsc::unbounded_channel();
+                session.start(say(number, sink));
                 reader
             })
             .collect();

@@ -1,28 +1,61 @@
 use std::time::Duration;
 
-/// Whether calls of a tool become tasks.
+/// Task support of a tool.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TaskSupport {
-    /// Never.
+    /// Calls never become tasks.
     #[default]
     Forbidden,
-    /// For clients that know of tasks; for others the call takes as long as it takes.
+    /// Calls become tasks for clients that declare the tasks extension; other clients wait for the
+    /// result.
     Optional,
-    /// Always; clients that do not know of tasks are refused.
+    /// Calls always become tasks; clients without the tasks extension are refused.
     Required,
 }
 
-/// How tasks are kept.
+/// Limits and lifetime of tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TaskConfig {
-    /// The most tasks at once, done ones included.
+    /// Maximum number of tasks, ended ones included until they expire.
     pub max_tasks: usize,
-    /// The most tasks of one caller at once, done ones included, so that none starves the others.
+    /// Maximum number of tasks of one caller, ended ones included, so that none starves the others.
     pub max_tasks_per_caller: usize,
-    /// How long a task is kept after it was made; one that still runs then is stopped.
+    /// Lifetime of a task since its creation; one that still runs at its end is stopped.
     pub ttl: Duration,
-    /// How long clients should wait before they ask again.
+    /// Interval at which clients should poll.
     pub poll_interval: Duration,
+}
+
+impl TaskConfig {
+    /// Sets the maximum number of tasks.
+    #[must_use]
+    pub fn with_max_tasks(mut self, tasks: usize) -> Self {
+        self.max_tasks = tasks;
+        self
+    }
+
+    /// Sets the maximum number of tasks of one caller.
+    #[must_use]
+    pub fn with_max_tasks_per_caller(mut self, tasks: usize) -> Self {
+        self.max_tasks_per_caller = tasks;
+        self
+    }
+
+    /// Sets the lifetime of a task.
+    #[must_use]
+    pub fn with_ttl(mut self, ttl: Duration) -> Self {
+        self.ttl = ttl;
+        self
+    }
+
+    /// Sets the interval at which clients should poll.
+    #[must_use]
+    pub fn with_poll_interval(mut self, interval: Duration) -> Self {
+        self.poll_interval = interval;
+        self
+    }
 }
 
 impl Default for TaskConfig {

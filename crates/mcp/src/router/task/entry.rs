@@ -8,13 +8,13 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use super::questions::Questions;
+use super::input::TaskInput;
 use super::timestamp::timestamp;
 use crate::error::Error;
-use crate::router::listeners::{Change, Listeners};
 use crate::service::Caller;
+use crate::subscribers::{ServerChange, Subscribers};
 
-/// One task, from its start until it is forgotten.
+/// Task, from its start until it expires.
 pub(crate) struct TaskEntry {
     pub(super) id: String,
     pub(super) caller: Caller,
@@ -23,22 +23,22 @@ pub(crate) struct TaskEntry {
     pub(super) expires: Instant,
     pub(super) ttl_ms: u64,
     pub(super) poll_interval_ms: u64,
-    pub(super) listeners: Listeners,
-    pub(super) state: Mutex<State>,
-    /// Wakes those who wait for an answer.
+    pub(super) subscribers: Subscribers,
+    pub(super) state: Mutex<TaskState>,
+    /// Wakes the futures that wait for an answer.
     pub(super) answered: Notify,
 }
 
-pub(super) struct State {
-    phase: Phase,
+pub(super) struct TaskState {
+    phase: TaskPhase,
     updated: SystemTime,
     message: Option<String>,
-    questions: Questions,
-    /// Stops the handler.
+    input: TaskInput,
+    /// Aborts the handler.
     handler: Option<AbortHandle>,
 }
 
-enum Phase {
+enum TaskPhase {
     Running,
     Completed(RawJson),
     Failed(RpcError),
@@ -46,31 +46,27 @@ enum Phase {
 }
 
 impl TaskEntry {
-    /// The task as it is now.
+    /// Current state of the task, as the protocol writes it.
     pub(crate) fn snapshot(&self) -> DetailedTask {
         let state = self.state();
-        let open = state.questions.open();
+        let open = state.input.open();
         let (status, input_requests, result, error) = match &state.phase {
-            Phase::Running if open.is_some() => (TaskStatus::InputRequired, open, None, None),
-            Phase::Running => (TaskStatus::Working, None, None, None),
-            Phase::Completed(result) => (TaskStatus::Completed, None, Some(result.clone()), None),
-            Phase::Failed(error) => (TaskStatus::Failed, None, None, Some(error.clone())),
-            Phase::Cancelled => (TaskStatus::Cancelled, None, None, None),
+            TaskPhase::Running if open.is_some() => (TaskStatus::InputRequired, open, None, None),
+            TaskPhase::Running => (TaskStatus::Working, None, None, None),
+            TaskPhase::Completed(result) => {
+                (TaskStatus::Completed, None, Some(result.clone()), None)
+            }
+            TaskPhase::Failed(error) => (TaskStatus::Failed, None, None, Some(error.clone())),
+            TaskPhase::Cancelled => (TaskStatus::Cancelled, None, None, None),
         };
-        DetailedTask {
-            task: Task {
-                task_id: self.id.clone(),
-                status,
-                status_message: state.message.clone(),
-                created_at: timestamp(self.created),
-                last_updated_at: timestamp(state.updated),
-                ttl_ms: Some(self.ttl_ms),
-                poll_interval_ms: Some(self.poll_interval_ms),
-            },
-            input_requests,
-            result,
-            error,
-        }
+        let mut task = Task::new(&self.id, status, timestamp(self.created));
+        task.status_message.clone_from(&state.message);
+        task.last_updated_at = timestamp(state.updated);
+        task.ttl_ms = Some(self.ttl_ms);
+        task.poll_interval_ms = Some(self.poll_interval_ms);
+        let mut task = DetailedTask::from(task);
+        (task.input_requests, task.result, task.error) = (input_requests, result, error);
+        task
     }
 
     /// Asks the client and waits for the answer. Dropping the future withdraws the question.
@@ -79,19 +75,19 @@ impl TaskEntry {
         key: &str,
         request: InputRequest,
     ) -> Result<InputResponse, Error> {
-        let mut posed = Ok(());
+        let mut added = Ok(());
         self.change(|state| {
-            posed = state.questions.pose(key, request);
-            posed.is_ok()
+            added = state.input.add_waiter(key, request);
+            added.is_ok()
         });
-        posed?;
-        let _posed = Posed { entry: self, key };
+        added?;
+        let _waiter = AnswerWaiter { entry: self, key };
         loop {
             let answered = self.answered.notified();
             tokio::pin!(answered);
-            // Registered before the look at the answer, so that none is missed.
+            // Registered before the answer is looked for, so that no wake-up is missed.
             answered.as_mut().enable();
-            let answer = self.state().questions.answer_to(key);
+            let answer = self.state().input.response(key);
             if let Some(answer) = answer {
                 return Ok(answer);
             }
@@ -99,7 +95,7 @@ impl TaskEntry {
         }
     }
 
-    /// Says in words how the task is doing.
+    /// Sets the status message.
     pub(crate) fn set_message(&self, message: &str) {
         self.change(|state| {
             state.message = Some(message.to_owned());
@@ -107,11 +103,11 @@ impl TaskEntry {
         });
     }
 
-    /// Takes answers to open questions, all or none, and ignores others.
+    /// Stores the answers to open questions, all or none, and ignores others.
     pub(super) fn answer(&self, responses: &InputResponses) -> Result<(), Error> {
         let mut answered = Ok(false);
         self.change(|state| {
-            answered = state.questions.answer(responses);
+            answered = state.input.answer(responses);
             matches!(answered, Ok(true))
         });
         answered?;
@@ -120,61 +116,64 @@ impl TaskEntry {
     }
 
     pub(super) fn is_running(&self) -> bool {
-        matches!(self.state().phase, Phase::Running)
+        matches!(self.state().phase, TaskPhase::Running)
     }
 
-    /// Ends the task, unless it has ended already.
+    /// Ends the task with its result or error, unless it has ended already.
     pub(super) fn finish(&self, outcome: Result<RawJson, RpcError>) {
         self.change(|state| {
             match outcome {
-                Ok(result) => state.phase = Phase::Completed(result),
+                Ok(result) => state.phase = TaskPhase::Completed(result),
                 Err(error) => {
                     state.message = Some(error.message.clone());
-                    state.phase = Phase::Failed(error);
+                    state.phase = TaskPhase::Failed(error);
                 }
             }
             true
         });
     }
 
-    /// Drops the handler, unless it is done.
+    /// Cancels the task and drops its handler, unless it has ended already.
     pub(super) fn cancel(&self) {
         self.change(|state| {
-            state.phase = Phase::Cancelled;
+            state.phase = TaskPhase::Cancelled;
             state.stop();
             true
         });
     }
 
-    /// Remembers how to stop the handler.
+    /// Sets the handle that aborts the handler.
     pub(super) fn set_handler(&self, handler: AbortHandle) {
         self.state().handler = Some(handler);
     }
 
-    /// Changes a task that is running, and tells those who follow it if anything did change.
-    fn change(&self, change: impl FnOnce(&mut State) -> bool) {
+    /// Changes a running task, and notifies its subscribers if `change` returns true. A task that has
+    /// ended never changes again.
+    fn change(&self, change: impl FnOnce(&mut TaskState) -> bool) {
         {
+            // Released before the change is published: subscribers take a snapshot.
             let mut state = self.state();
-            if !matches!(state.phase, Phase::Running) || !change(&mut state) {
+            if !matches!(state.phase, TaskPhase::Running) || !change(&mut state) {
                 return;
             }
             state.updated = SystemTime::now();
         }
-        self.listeners.tell(&Change::Task(self.id.clone()));
+        self.subscribers
+            .publish(&ServerChange::Task(self.id.clone()));
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, TaskState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl TaskState {
     pub(super) fn new(now: SystemTime) -> Self {
         Self {
-            phase: Phase::Running,
+            phase: TaskPhase::Running,
             updated: now,
             message: None,
-            questions: Questions::default(),
+            input: TaskInput::default(),
             handler: None,
         }
     }
@@ -186,15 +185,15 @@ impl State {
     }
 }
 
-/// One who waits for the answer to a question.
-struct Posed<'a> {
+/// Future that waits for the answer to a question. Dropping it withdraws the question.
+struct AnswerWaiter<'a> {
     entry: &'a TaskEntry,
     key: &'a str,
 }
 
-impl Drop for Posed<'_> {
+impl Drop for AnswerWaiter<'_> {
     fn drop(&mut self) {
         self.entry
-            .change(|state| state.questions.withdraw(self.key));
+            .change(|state| state.input.remove_waiter(self.key));
     }
 }

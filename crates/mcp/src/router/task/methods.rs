@@ -9,23 +9,19 @@ use super::entry::TaskEntry;
 use crate::error::Error;
 use crate::router::context::missing_capability;
 use crate::router::params;
-use crate::router::service::Shared;
+use crate::router::service::RouterState;
 use crate::service::{Call, PeerInfo, Reply};
 
 /// Answers `tasks/get`.
-pub(crate) fn get(shared: &Shared, call: &Call) -> Result<Reply, Error> {
-    let [task_id] = call.params.pick(["taskId"]);
-    let entry = find(shared, call, task_id.as_ref())?;
-    let task = entry.snapshot();
-    shared
-        .results
-        .complete(&GetTaskResult { task, meta: None }, None)
+pub(crate) fn get(router: &RouterState, call: &Call) -> Result<Reply, Error> {
+    let task = find(router, call)?.snapshot();
+    router.results.complete(&GetTaskResult::new(task), None)
 }
 
 /// Answers `tasks/update`.
-pub(crate) fn update(shared: &Shared, call: &Call) -> Result<Reply, Error> {
-    let [task_id, responses] = call.params.pick(["taskId", "inputResponses"]);
-    let entry = find(shared, call, task_id.as_ref())?;
+pub(crate) fn update(router: &RouterState, call: &Call) -> Result<Reply, Error> {
+    let entry = find(router, call)?;
+    let responses = call.params().get("inputResponses");
     let responses: Option<InputResponses> = responses.and_then(|raw| raw.decode().ok());
     let responses =
         responses.ok_or_else(|| Error::invalid_params("`inputResponses` must be an object"))?;
@@ -34,13 +30,12 @@ pub(crate) fn update(shared: &Shared, call: &Call) -> Result<Reply, Error> {
 }
 
 /// Answers `tasks/cancel`.
-pub(crate) fn cancel(shared: &Shared, call: &Call) -> Result<Reply, Error> {
-    let [task_id] = call.params.pick(["taskId"]);
-    find(shared, call, task_id.as_ref())?.cancel();
+pub(crate) fn cancel(router: &RouterState, call: &Call) -> Result<Reply, Error> {
+    find(router, call)?.cancel();
     Ok(acknowledgment())
 }
 
-/// Refuses clients that did not declare the extension in this request.
+/// Refuses clients that did not declare the tasks extension in this request.
 pub(crate) fn require_extension(peer: &PeerInfo) -> Result<(), Error> {
     let path = ["extensions", EXTENSION];
     if peer.declares(&path) {
@@ -49,18 +44,20 @@ pub(crate) fn require_extension(peer: &PeerInfo) -> Result<(), Error> {
     Err(missing_capability(&path))
 }
 
-/// The empty result that an update or a cancellation is answered with.
+/// Empty result of `tasks/update` and `tasks/cancel`.
 ///
-/// It does not name the server: the extension calls it empty, and there are clients that take it by
-/// its word.
+/// It has no metadata with the name of the server: the extension calls it empty, and some clients
+/// refuse any member.
 fn acknowledgment() -> Reply {
     let empty = RawJson::encode(&EmptyResult::default()).expect("an empty result is JSON");
     Reply::Complete(empty)
 }
 
-fn find(shared: &Shared, call: &Call, task_id: Option<&RawJson>) -> Result<Arc<TaskEntry>, Error> {
-    require_extension(&call.cx.peer)?;
-    let task_id = params::text(task_id, "taskId")?;
-    let entry = shared.tasks.get(&task_id, &call.cx.caller);
+/// Finds the task that the request names.
+fn find(router: &RouterState, call: &Call) -> Result<Arc<TaskEntry>, Error> {
+    require_extension(call.cx.peer())?;
+    let task_id = call.params().get(params::target_member(&call.method));
+    let task_id = params::target(&call.method, task_id.as_ref())?;
+    let entry = router.tasks.get(&task_id, &call.cx.caller);
     entry.ok_or_else(|| Error::invalid_params("there is no such task, or it has expired"))
 }

@@ -1,16 +1,16 @@
-//! Tools that go on in the background: the tasks extension.
+//! Tasks extension: tools that run in the background.
 //!
 //! # Layout
-//! - [`TaskSupport`], [`TaskConfig`]: what a server decides.
-//! - `entry`: one task and its states; `questions`: what it asks its client.
-//! - `store`: all tasks, within limits.
-//! - `run`: how a call becomes a task.
+//! - [`TaskSupport`], [`TaskConfig`]: settings.
+//! - `run`: turns a call into a task.
+//! - `entry`: one task and its states; `input`: its input requests and their answers.
+//! - `store`: all tasks of a router, within limits.
 //! - `methods`: `tasks/get`, `tasks/update` and `tasks/cancel`.
 
 mod config;
 mod entry;
+mod input;
 mod methods;
-mod questions;
 mod run;
 mod store;
 mod timestamp;
@@ -20,4 +20,5 @@ pub(crate) use entry::TaskEntry;
 pub(crate) use methods::{cancel, get, require_extension, update};
 pub(crate) use run::start;
 pub(crate) use store::TaskStore;
+#[cfg(feature = "legacy")]
 pub(crate) use timestamp::timestamp;

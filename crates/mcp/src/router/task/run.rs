@@ -6,65 +6,67 @@ use tokio::time::timeout_at;
 use super::entry::TaskEntry;
 use crate::error::Error;
 use crate::router::context::RequestCx;
-use crate::router::round::{Ran, Round, drive, panicked};
-use crate::router::service::Shared;
+use crate::router::handler_call::{HandlerCall, panic_error, run_handler};
+use crate::router::input_exchange::HandlerStop;
+use crate::router::service::RouterState;
 use crate::router::tool::{self, ToolEntry, ToolOutcome};
 use crate::server::reply::to_rpc;
 use crate::service::{BoxFuture, Reply};
 
-/// Lets `handler` go on in the background and answers with the task that it is from now on.
+/// Turns a request into a task: replies with the task and runs `handler` in the background.
 pub(crate) fn start(
-    shared: &Arc<Shared>,
+    router: &Arc<RouterState>,
     tool: Arc<ToolEntry>,
-    round: &Round,
+    request: &HandlerCall,
     handler: BoxFuture<'static, ToolOutcome>,
 ) -> Result<Reply, Error> {
-    let cx = &round.cx;
-    let config = shared.catalog().tasks;
-    let entry = shared.tasks.create(
+    let cx = &request.cx;
+    let config = router.catalog().tasks;
+    let entry = router.tasks.create(
         cx.caller(),
-        round.request_bytes(),
+        request.request_bytes(),
         &config,
-        &shared.listeners,
+        &router.subscribers,
     )?;
     let task = entry.snapshot().task;
     cx.become_task(entry.clone());
-    let work = Work {
-        shared: Arc::downgrade(shared),
+    let run = TaskRun {
+        router: Arc::downgrade(router),
         tool,
         entry: entry.clone(),
         cx: cx.clone(),
         handler,
     };
-    entry.set_handler(tokio::spawn(work.run()).abort_handle());
-    shared
-        .results
-        .complete(&CreateTaskResult { task, meta: None }, None)
+    entry.set_handler(tokio::spawn(run.run()).abort_handle());
+    let created = CreateTaskResult::new(task);
+    router.results.write(&created, None).map(Reply::Task)
 }
 
-/// A handler that goes on as a task.
-struct Work {
-    shared: Weak<Shared>,
+/// Background run of a handler.
+///
+/// It does not keep the router alive: dropping the router cancels its tasks.
+struct TaskRun {
+    router: Weak<RouterState>,
     tool: Arc<ToolEntry>,
     entry: Arc<TaskEntry>,
     cx: RequestCx,
     handler: BoxFuture<'static, ToolOutcome>,
 }
 
-impl Work {
-    /// Runs the handler until it answers or the task expires.
+impl TaskRun {
+    /// Runs the handler until it returns or the task expires.
     async fn run(mut self) {
-        let ran = timeout_at(self.entry.expires, drive(&self.cx, &mut self.handler)).await;
+        let ran = timeout_at(self.entry.expires, run_handler(&self.cx, &mut self.handler)).await;
         drop(self.handler);
-        let Some(shared) = self.shared.upgrade() else {
+        let Some(router) = self.router.upgrade() else {
             return;
         };
         let outcome = match ran {
-            Ok(Ran::Done(outcome)) => tool::result(&shared, &self.tool, outcome),
-            Ok(Ran::Panicked) => Err(panicked()),
-            Ok(Ran::Asked(_) | Ran::Detached) => {
-                Err(Error::internal("a task asks while it goes on, not before"))
-            }
+            Ok(Ok(outcome)) => tool::result(&router, &self.tool, outcome),
+            Ok(Err(HandlerStop::Panicked)) => Err(panic_error()),
+            Ok(Err(_)) => Err(Error::internal(
+                "the handler of a task asked for input outside of the task",
+            )),
             Err(_) => Err(Error::internal("the task has expired")),
         };
         self.entry.finish(outcome.map_err(|error| to_rpc(&error)));

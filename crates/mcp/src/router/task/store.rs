@@ -8,31 +8,34 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::config::TaskConfig;
-use super::entry::{State, TaskEntry};
+use super::entry::{TaskEntry, TaskState};
 use crate::error::{Error, Kind};
-use crate::router::listeners::Listeners;
 use crate::seal::random;
 use crate::service::Caller;
+use crate::subscribers::Subscribers;
 
-/// The most bytes that the requests of running tasks have together: they are kept as long.
+/// Maximum bytes of the requests of all running tasks, which are kept in memory while they run.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
-/// The most bytes that the requests of the running tasks of one caller have together.
+/// Maximum bytes of the requests of the running tasks of one caller.
 const MAX_BYTES_PER_CALLER: usize = 4 * 1024 * 1024;
 
-/// The tasks of a router. They stop when it is dropped.
+/// Task store of a router. Dropping it cancels the tasks.
 #[derive(Default)]
 pub(crate) struct TaskStore {
     tasks: Mutex<HashMap<String, Arc<TaskEntry>>>,
 }
 
 impl TaskStore {
-    /// Makes a task for `caller` of a request with so many bytes, unless there are too many.
+    /// Creates a task for a request of `caller`.
+    ///
+    /// # Errors
+    /// The caller, or all callers together, have too many tasks or too many bytes in them.
     pub(super) fn create(
         &self,
         caller: &Caller,
         request_bytes: usize,
         config: &TaskConfig,
-        listeners: &Listeners,
+        subscribers: &Subscribers,
     ) -> Result<Arc<TaskEntry>, Error> {
         let now = SystemTime::now();
         let entry = Arc::new(TaskEntry {
@@ -43,19 +46,21 @@ impl TaskStore {
             expires: Instant::now() + config.ttl,
             ttl_ms: millis(config.ttl),
             poll_interval_ms: millis(config.poll_interval),
-            listeners: listeners.clone(),
-            state: Mutex::new(State::new(now)),
+            subscribers: subscribers.clone(),
+            state: Mutex::new(TaskState::new(now)),
             answered: Notify::new(),
         });
         let mut tasks = self.tasks();
         forget_expired(&mut tasks);
+        // The limit of the caller comes first, so that it learns of its own tasks and not of others'.
         let of_caller = || tasks.values().filter(|entry| entry.caller == *caller);
         if of_caller().count() >= config.max_tasks_per_caller
-            || is_too_much(of_caller(), request_bytes, MAX_BYTES_PER_CALLER)
+            || exceeds_bytes(of_caller(), request_bytes, MAX_BYTES_PER_CALLER)
         {
             return Err(Error::new(Kind::Busy, "too many tasks of one caller").retry_safe());
         }
-        if tasks.len() >= config.max_tasks || is_too_much(tasks.values(), request_bytes, MAX_BYTES)
+        if tasks.len() >= config.max_tasks
+            || exceeds_bytes(tasks.values(), request_bytes, MAX_BYTES)
         {
             return Err(Error::new(Kind::Busy, "too many tasks").retry_safe());
         }
@@ -63,7 +68,8 @@ impl TaskStore {
         Ok(entry)
     }
 
-    /// The task with this id, if it is `caller`'s.
+    /// Task with this id, if it belongs to `caller`. The task of another caller looks like an unknown
+    /// one, so that ids cannot be probed.
     pub(crate) fn get(&self, id: &str, caller: &Caller) -> Option<Arc<TaskEntry>> {
         let mut tasks = self.tasks();
         forget_expired(&mut tasks);
@@ -86,15 +92,16 @@ impl Drop for TaskStore {
     }
 }
 
-/// Whether a request of so many bytes is one too many beside those of the tasks that still run.
-fn is_too_much<'a>(
+/// True if a request of so many bytes exceeds the limit together with those of the running tasks. A
+/// single request always fits: the limit of the transport bounds it.
+fn exceeds_bytes<'a>(
     tasks: impl Iterator<Item = &'a Arc<TaskEntry>>,
     request_bytes: usize,
-    most: usize,
+    limit: usize,
 ) -> bool {
     let running = tasks.filter(|entry| entry.is_running());
     let held: usize = running.map(|entry| entry.request_bytes).sum();
-    held > 0 && held + request_bytes > most
+    held > 0 && held + request_bytes > limit
 }
 
 fn forget_expired(tasks: &mut HashMap<String, Arc<TaskEntry>>) {

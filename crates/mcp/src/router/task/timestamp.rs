@@ -1,6 +1,6 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The time as ISO 8601 in UTC, with milliseconds; before 1970 as 1970.
+/// Timestamp in ISO 8601 and UTC, with milliseconds; a time before 1970 is written as 1970.
 pub(crate) fn timestamp(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let seconds = since.as_secs();
@@ -10,7 +10,7 @@ pub(crate) fn timestamp(time: SystemTime) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
 }
 
-/// The date so many days after 1970-01-01.
+/// Date so many days after 1970-01-01, as year, month and day.
 ///
 /// Years are counted from March, so that the leap day is the last of its year; 400 of them always
 /// have the same number of days.

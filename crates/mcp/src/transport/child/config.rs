@@ -6,62 +6,69 @@ use std::time::Duration;
 use super::environment::Environment;
 use crate::transport::line;
 
-/// What to run as a server, and how.
+/// Command line, environment and limits of a server that runs as a child process.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ChildConfig {
-    /// What the server is called in errors.
+    /// Name of the server in errors and logs.
     pub name: Arc<str>,
-    /// The program: a path, or a name to look up in `PATH`. No shell is involved.
+    /// Path of the program, or a name to look up in `PATH`. No shell is involved.
     pub program: OsString,
-    /// The arguments of the program.
+    /// Arguments of the program.
     pub args: Vec<OsString>,
-    /// Variables for the program, on top of what it inherits.
+    /// Variables of the program, in addition to the inherited ones.
     pub env: Vec<(OsString, OsString)>,
-    /// The environment that the program may inherit from.
+    /// Environment that the program inherits from.
     pub environment: Environment,
-    /// How much of that environment it inherits.
+    /// Part of that environment that it inherits.
     pub inherit_env: InheritEnv,
-    /// The working directory; that of this process where there is none.
+    /// Working directory; the one of this process where there is none.
     pub cwd: Option<PathBuf>,
-    /// How much the connection may hold.
+    /// Limits of the connection.
     pub line: line::Config,
-    /// The program that ends the whole process tree; see [`supervisor`](super::supervisor).
+    /// Program that ends the whole process tree; see [`supervisor`](super::supervisor).
     pub supervisor: Option<Supervisor>,
-    /// How long a server may take to go.
-    pub patience: Patience,
+    /// Timeouts of the exit of the process.
+    pub exit_timeouts: ExitTimeouts,
 }
 
-/// How much of an environment a child inherits.
+/// Part of an environment that a child inherits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum InheritEnv {
-    /// What programs need to find their way: `HOME`, `PATH`, `LANG`, `LC_*`, `TMPDIR`, `XDG_*`,
-    /// `USER`, `SHELL` and `TERM`, or what corresponds to them.
+    /// Variables that most programs need: `HOME`, `PATH`, `LANG`, `LC_*`, `TMPDIR`, `XDG_*`,
+    /// `USER`, `SHELL` and `TERM`, or their counterparts on other systems.
     #[default]
     AllowList,
-    /// All of it, secrets included.
+    /// All variables, secrets included.
     All,
 }
 
-/// A program that calls [`run_if_requested`](super::supervisor::run_if_requested) first.
+/// Program that calls [`run_if_requested`](super::supervisor::run_if_requested) first.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Supervisor {
-    /// The path of the program, usually that of this process.
+    /// Path of the program, usually the one of this process.
     pub program: PathBuf,
-    /// Arguments before those that ask for supervision; usually none.
+    /// Arguments before those that request supervision; usually none.
     pub args: Vec<OsString>,
 }
 
-/// How long a server may take to go, step by step.
+/// Timeouts of the exit of a server, step by step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Patience {
-    /// From the end of its input to a request to terminate.
+#[non_exhaustive]
+pub struct ExitTimeouts {
+    /// Time between the end of its input and SIGTERM.
     pub exit: Duration,
-    /// From that request until it is killed.
+    /// Time between SIGTERM and SIGKILL.
     pub terminate: Duration,
+    /// Time to wait for the exit status of a server that closed its output, before its calls fail
+    /// without it.
+    pub status: Duration,
 }
 
 impl ChildConfig {
-    /// Runs `program` without arguments, with nothing inherited and the usual limits.
+    /// Runs `program` without arguments and without inherited variables, with the usual limits.
     pub fn new(name: impl Into<Arc<str>>, program: impl Into<OsString>) -> Self {
         Self {
             name: name.into(),
@@ -73,16 +80,50 @@ impl ChildConfig {
             cwd: None,
             line: line::Config::default(),
             supervisor: None,
-            patience: Patience::default(),
+            exit_timeouts: ExitTimeouts::default(),
         }
     }
 }
 
-impl Default for Patience {
+impl Supervisor {
+    /// The supervisor at this path, without further arguments.
+    pub fn new(program: impl Into<PathBuf>) -> Self {
+        Self {
+            program: program.into(),
+            args: Vec::new(),
+        }
+    }
+}
+
+impl ExitTimeouts {
+    /// Sets the time between the end of the input and SIGTERM.
+    #[must_use]
+    pub fn with_exit(mut self, exit: Duration) -> Self {
+        self.exit = exit;
+        self
+    }
+
+    /// Sets the time between SIGTERM and SIGKILL.
+    #[must_use]
+    pub fn with_terminate(mut self, terminate: Duration) -> Self {
+        self.terminate = terminate;
+        self
+    }
+
+    /// Sets the time to wait for the exit status after the end of the output.
+    #[must_use]
+    pub fn with_status(mut self, status: Duration) -> Self {
+        self.status = status;
+        self
+    }
+}
+
+impl Default for ExitTimeouts {
     fn default() -> Self {
         Self {
             exit: Duration::from_secs(2),
             terminate: Duration::from_secs(2),
+            status: Duration::from_millis(500),
         }
     }
 }

@@ -2,14 +2,14 @@ use std::ffi::{OsStr, OsString};
 
 use super::config::InheritEnv;
 
-/// The environment of a process as a value.
+/// Environment of a process, as a value.
 ///
-/// This crate does not read the environment; a program passes in its own, for example with
+/// This crate does not read the environment. A program passes its own, for example with
 /// `Environment::from_pairs(std::env::vars_os())`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Environment(Vec<(OsString, OsString)>);
 
-/// What a child inherits by default; a name that ends in `*` stands for all that start like it.
+/// Variables that a child inherits by default; a name that ends in `*` is a prefix.
 const ALLOWED: &[&str] = if cfg!(windows) {
     &[
         "APPDATA",
@@ -48,14 +48,14 @@ impl Environment {
         )
     }
 
-    /// What a child inherits of it, with `own` on top.
+    /// The part that a child inherits, followed by its `own` variables.
     pub(super) fn inherited(&self, how: InheritEnv, own: &[(OsString, OsString)]) -> Self {
         let passes = |key: &OsStr| how == InheritEnv::All || is_allowed(key);
         let inherited = self.0.iter().filter(|(key, _)| passes(key));
         Self(inherited.chain(own).cloned().collect())
     }
 
-    /// The value of a variable; the last one counts.
+    /// Value of a variable; the last one of the same name counts.
     pub(super) fn get(&self, key: &str) -> Option<&OsStr> {
         let mut pairs = self.0.iter().rev();
         let (_, value) = pairs.find(|(name, _)| same_name(name, key))?;

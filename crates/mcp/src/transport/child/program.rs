@@ -1,7 +1,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Why there is nothing to run.
+/// Reason why the program was not found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[cfg_attr(
     not(unix),
@@ -16,7 +16,7 @@ pub(super) enum NotFound {
     NotInPath { program: String, path: String },
 }
 
-/// Finds the file to run, as a shell would but without one.
+/// Finds the file of the program as a shell does: by its path, or by its name in `PATH`.
 #[cfg(unix)]
 pub(super) fn find(
     program: &OsStr,
@@ -37,7 +37,7 @@ pub(super) fn find(
     let path = path.unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
     path.as_bytes()
         .split(|byte| *byte == b':')
-        // An empty entry would mean the working directory, which nobody wants searched.
+        // An empty entry means the working directory, which could hold a planted program.
         .filter(|directory| !directory.is_empty())
         .map(|directory| base.join(OsStr::from_bytes(directory)).join(program))
         .find(|file| is_executable(file))
@@ -47,7 +47,7 @@ pub(super) fn find(
         })
 }
 
-/// Leaves it to the system to find the file to run.
+/// Leaves the lookup to the system.
 #[cfg(not(unix))]
 pub(super) fn find(
     program: &OsStr,

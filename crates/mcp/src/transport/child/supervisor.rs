@@ -1,11 +1,11 @@
-//! The small process between us and a child that ends its whole tree.
+//! Supervisor: the small process between this one and a server that ends its whole tree.
 //!
 //! A program that starts servers can be its own supervisor: it calls [`run_if_requested`] first
 //! thing in `main`, and names itself in [`ChildConfig::supervisor`](super::ChildConfig).
 //!
-//! The supervisor starts the server with its own standard streams and then only waits. Whatever
-//! loses its parent below it becomes its child, so it can end everything, however it was forked:
-//! when the program exits, when it is told to, and when its own parent is gone.
+//! The supervisor starts the server with its own standard streams and then only waits. A process that
+//! loses its parent below it becomes its child, so it can end every process, however it was forked:
+//! when the program exits, on request, and when its own parent has exited.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -14,10 +14,11 @@ use std::process::ExitCode;
 #[cfg(target_os = "linux")]
 mod linux;
 
-/// The argument by which a process knows that it is a supervisor.
+/// Argument that makes a process a supervisor.
 const MARKER: &str = "--callgate-supervise";
 
-/// Tells a supervisor to end everything. It is a signal that nobody inherits as ignored.
+/// Signal that tells a supervisor to kill the tree. Shells and `nohup` do not set it to ignored,
+/// so it is never inherited as such.
 #[cfg(unix)]
 pub(super) const KILL: rustix::process::Signal = rustix::process::Signal::USR1;
 
@@ -45,7 +46,7 @@ pub fn run_if_requested(args: impl IntoIterator<Item = OsString>) -> Option<Exit
     Some(run(args))
 }
 
-/// The arguments that ask for supervision of `program`; its own follow.
+/// Arguments that request supervision of `program`; its own follow.
 pub(super) fn request(program: &Path) -> [OsString; 3] {
     let parent = std::process::id().to_string();
     [MARKER.into(), parent.into(), program.into()]
@@ -56,7 +57,7 @@ fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
     use std::io::Write;
 
     linux::run(args).unwrap_or_else(|error| {
-        // Standard error is the child's; its reader shows it as the reason.
+        // The parent reads this stream and shows its end as the reason.
         let _ = writeln!(std::io::stderr(), "cannot supervise: {error}");
         ExitCode::from(127)
     })

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "http-client")]
 pub mod client;
+#[cfg(feature = "http-client")]
+pub mod connect;
 #[cfg(feature = "http-server")]
 pub mod server;
 #[cfg(feature = "http-client")]

@@ -1,4 +1,4 @@
-//! The one TLS set-up of everything that connects to other machines.
+//! TLS configuration of everything that connects to other machines.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use rustls::crypto::ring;
 use rustls::pki_types::CertificateDer;
 use rustls_platform_verifier::Verifier;
 
-/// How a client proves servers: by the certificates that the platform trusts, and by `extra_roots`
-/// in DER form.
+/// TLS configuration of a client: it trusts the certificates of the platform, and `extra_roots` in
+/// DER form.
 ///
 /// # Errors
-/// One of `extra_roots` is no certificate, or those of the platform cannot be had.
+/// One of `extra_roots` is not a certificate, or those of the platform cannot be read.
 pub fn client_config(extra_roots: &[Bytes]) -> Result<ClientConfig, rustls::Error> {
     let provider = Arc::new(ring::default_provider());
     let roots = extra_roots

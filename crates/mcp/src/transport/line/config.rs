@@ -2,25 +2,26 @@ use std::time::Duration;
 
 use callgate_wire::Limits;
 
-use crate::legacy::server as legacy;
+use crate::server::SessionLimits;
 
-/// How much one side of a line connection may hold.
+/// Limits of one side of a line connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Config {
-    /// How large and how deep a message from the peer may be.
+    /// Limits of one message from the peer.
     pub limits: Limits,
-    /// The most requests that may be in flight; more are refused as busy.
+    /// Maximum number of requests in flight; more are refused as busy.
     pub in_flight: usize,
-    /// The most bytes that requests in flight may have together; a server refuses more as busy.
+    /// Maximum bytes of the requests in flight together; a server refuses more as busy.
     pub in_flight_bytes: usize,
-    /// The unsent bytes from which on a server stops working and a client makes calls wait.
+    /// Unsent bytes from which on a server stops working and a client makes calls wait.
     pub unsent_bytes: usize,
-    /// The most notifications of one request that may wait to be sent.
+    /// Maximum number of notifications of one request that wait to be sent.
     pub notifications: usize,
-    /// How long a server goes on with requests in flight once its peer sends no more.
+    /// Time that a server gives to requests in flight after the end of its input.
     pub grace: Duration,
-    /// How much a client of an older revision may hold; without it a server knows none of them.
-    pub legacy: Option<legacy::Config>,
+    /// Limits for a client of an older revision; without them, or without the feature `legacy`, a
+    /// server serves none.
+    pub sessions: Option<SessionLimits>,
 }
 
 impl Default for Config {
@@ -32,7 +33,7 @@ impl Default for Config {
             unsent_bytes: 1024 * 1024,
             notifications: 64,
             grace: Duration::from_secs(1),
-            legacy: Some(legacy::Config::default()),
+            sessions: Some(SessionLimits::default()),
         }
     }
 }

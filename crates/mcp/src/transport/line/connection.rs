@@ -6,34 +6,38 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::config::Config;
-use super::link::{EndOnDrop, Link};
+use super::link::{CloseOnDrop, Link};
 use crate::error::Error;
 use crate::service::{BoxFuture, Call, Reply, Service};
+use crate::transport::{CloseReason, ConnectionState};
 
-/// A server at the other end of a pair of byte streams.
+/// A server of the newest revision at the other end of a pair of byte streams.
 ///
-/// Calls share the connection; each has an id of its own there, which is also its progress token.
-/// Progress reaches the caller under its own token, or under the id of the call where it has none.
+/// A server of an older revision is not recognised here; see
+/// [`StreamPair`](crate::upstream::StreamPair).
+///
+/// Calls share the connection; each has an id of its own on it, which is also its progress token.
+/// Progress reaches the caller under the token that it gave, or else under the id of its call.
 /// Dropping an unanswered call sends exactly one `notifications/cancelled`.
 /// Dropping the connection closes both streams.
 #[derive(Debug)]
-pub struct Connection {
+pub struct ModernConnection {
     link: Arc<Link>,
     driver: JoinHandle<()>,
 }
 
-impl Connection {
-    /// Talks to the server `name` by these streams. Needs a tokio runtime.
+impl ModernConnection {
+    /// Connects to the server `name` by these streams. Needs a tokio runtime.
     pub fn new<R, W>(name: impl Into<Arc<str>>, reader: R, writer: W, config: Config) -> Self
     where
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
         let link = Arc::new(Link::new(name.into(), config));
-        let guard = EndOnDrop(link.clone());
+        let guard = CloseOnDrop(link.clone());
         let driver = tokio::spawn(async move {
-            let end = guard.0.drive(reader, writer).await;
-            guard.0.end(&end);
+            let reason = guard.0.drive(reader, writer).await;
+            guard.0.close(&reason);
         });
         Self { link, driver }
     }
@@ -43,27 +47,38 @@ impl Connection {
         &self.link
     }
 
-    /// How many lines from the server were not messages.
+    /// State of the connection, which is never `NotConnected`.
+    #[must_use]
+    pub fn state(&self) -> ConnectionState {
+        self.link.state()
+    }
+
+    /// Waits until the connection is closed, and returns the reason. Dropping the future is safe.
+    pub async fn closed(&self) -> CloseReason {
+        self.link.closed().await
+    }
+
+    /// Number of lines from the server that were not messages.
     #[must_use]
     pub fn malformed_lines(&self) -> u64 {
         self.link.malformed_lines()
     }
 
-    /// Sends no more, and waits up to `patience` for the server to finish.
-    pub async fn close(mut self, patience: Duration) {
+    /// Sends no more, and waits up to `limit` for the server to close its side.
+    pub async fn close(mut self, limit: Duration) {
         self.link.finish();
-        // Where the server has not finished by then, dropping the connection ends it.
-        let _ = timeout(patience, &mut self.driver).await;
+        // If the server has not closed its side by then, the drop of `self` closes the connection.
+        let _ = timeout(limit, &mut self.driver).await;
     }
 }
 
-impl Service for Connection {
+impl Service for ModernConnection {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
         Box::pin(self.link.call(call))
     }
 }
 
-impl Drop for Connection {
+impl Drop for ModernConnection {
     fn drop(&mut self) {
         self.driver.abort();
     }

@@ -1,27 +1,27 @@
 use bytes::Bytes;
 use callgate_wire::{Id, Limits, RawJson};
 
-/// Finds the id of a message that is too long to keep, while its bytes pass by.
+/// Finds the id of a message over the size limit while its bytes are skipped.
 ///
-/// Best-effort: it reads nesting and strings and takes the rest on trust.
+/// Best-effort: it follows nesting and strings, and checks nothing else.
 #[derive(Debug, Default)]
 pub(super) struct IdFinder {
     depth: usize,
-    text: Text,
-    /// What stands at the top level since the last separator.
+    text: StringState,
+    /// Token at the top level since the last separator.
     token: Vec<u8>,
     after_id_key: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Text {
+enum StringState {
     #[default]
     Outside,
     Inside,
     Escaped,
 }
 
-/// A token longer than this is not an id that we would have sent.
+/// Longest token that is recorded; no id of ours is longer.
 const LONGEST_TOKEN: usize = 256;
 
 impl IdFinder {
@@ -33,13 +33,13 @@ impl IdFinder {
     fn step(&mut self, byte: u8) -> Option<Id> {
         let before = self.text;
         self.text = match (self.text, byte) {
-            (Text::Outside, b'"') => Text::Inside,
-            (Text::Inside, b'"') => Text::Outside,
-            (Text::Inside, b'\\') => Text::Escaped,
-            (Text::Escaped, _) => Text::Inside,
+            (StringState::Outside, b'"') => StringState::Inside,
+            (StringState::Inside, b'"') => StringState::Outside,
+            (StringState::Inside, b'\\') => StringState::Escaped,
+            (StringState::Escaped, _) => StringState::Inside,
             (state, _) => state,
         };
-        if before != Text::Outside || self.text != Text::Outside {
+        if before != StringState::Outside || self.text != StringState::Outside {
             self.record(byte);
             return None;
         }

@@ -14,14 +14,14 @@ use super::id_finder::IdFinder;
 pub(super) struct Lines<R> {
     source: R,
     buffer: BytesMut,
-    /// How much memory the buffer shares with the lines taken from it.
+    /// Bytes of memory that the buffer shares with the lines taken from it.
     allocated: usize,
-    /// How long the lines were of late.
+    /// Length of recent lines.
     usual: usize,
-    /// How much of the buffer is known to have no line break.
+    /// Bytes at the start of the buffer that are known to have no line break.
     searched: usize,
     longest: usize,
-    /// What is known of a line that is too long to keep, while its rest passes by.
+    /// Set while the rest of a line over the limit is skipped.
     discarding: Option<TooLong>,
     ended: bool,
 }
@@ -43,7 +43,7 @@ enum TooLong {
     Reported,
 }
 
-/// How much room a buffer has at least: messages in flight share it, and so keep it alive.
+/// Minimum capacity of a buffer. Messages in flight share it, and so keep it alive.
 const CHUNK: usize = 16 * 1024;
 
 /// With less room than this a read is not worth its system call.
@@ -86,7 +86,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         line
     }
 
-    /// Whether the stream has ended, so that nothing follows what is buffered.
+    /// True if the stream has ended, so that nothing follows the buffered lines.
     pub(super) fn has_ended(&self) -> bool {
         self.ended
     }
@@ -120,7 +120,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// What stands before the end of the stream without a line break.
+    /// The last line of the stream, if it has no line break.
     fn take_rest(&mut self) -> Option<Line> {
         self.searched = 0;
         let rest = self.buffer.split();
@@ -147,7 +147,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         (!text.is_empty()).then_some(Line::Message(text))
     }
 
-    /// Forgets the beginning of a line that is too long, and reports the line once its id is known.
+    /// Drops the beginning of a line over the limit, and reports the line once its id is known.
     fn discard_if_too_long(&mut self) -> Option<Line> {
         if self.discarding.is_none() && self.buffer.len() <= self.longest {
             return None;
@@ -185,7 +185,7 @@ impl Default for TooLong {
     }
 }
 
-/// Whether a line is the header that some other protocols frame their messages with.
+/// True for the header by which other protocols, such as LSP, frame their messages.
 pub(super) fn is_header(line: &[u8]) -> bool {
     let header = b"content-length:";
     line.get(..header.len())

@@ -4,39 +4,42 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
-use callgate_wire::{Frame, Id, Method, Notification, RawJson, RpcError, Splice};
+use callgate_wire::{Frame, Id, Method, Notification, RawJson, RpcError, Splice, Version};
 use callgate_wire::{encode, meta, method};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::watch;
 
 use super::config::Config;
 use super::lines::Lines;
 use super::outbox::{Outbox, Sender};
-use super::pending::{Answer, Caller, End, Pending};
-use super::route::Reader;
+use super::pending::{Answer, CallerContext, PendingCalls};
+use super::route::MessageRouter;
 use crate::error::{Error, Kind};
 use crate::service::{Call, Reply};
+use crate::transport::{CloseReason, ConnectionState};
 
-/// What the calls of a connection share with its driver.
+/// Client side of a line connection: shared by its calls and by the task that drives its streams.
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(super) name: Arc<str>,
     pub(super) config: Config,
     pub(super) outbox: Outbox,
-    pub(super) pending: Pending,
+    pub(super) pending: PendingCalls,
     pub(super) malformed: AtomicU64,
-    attendant: Mutex<Option<Attendant>>,
+    sink: Mutex<Option<MessageSink>>,
+    closed: watch::Sender<Option<CloseReason>>,
 }
 
-/// Somebody who takes every message of the server that is not an answer.
+/// Receiver of every message of the server that is not an answer.
 #[derive(Clone)]
-pub(crate) struct Attendant(Arc<Attend>);
+pub(crate) struct MessageSink(Arc<SinkFunction>);
 
-type Attend = dyn Fn(&Link, Frame) + Send + Sync;
+type SinkFunction = dyn Fn(&Link, Frame) + Send + Sync;
 
-/// What becomes of a request that is not waited for any longer.
+/// Consequence of dropping a request before its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unwanted {
-    /// The server is told.
+pub(crate) enum OnDrop {
+    /// The server gets `notifications/cancelled`.
     Cancel,
     /// A late answer is ignored.
     Ignore,
@@ -48,17 +51,18 @@ impl Link {
             name,
             config,
             outbox: Outbox::new(config.unsent_bytes),
-            pending: Pending::new(config.in_flight),
+            pending: PendingCalls::new(config.in_flight),
             malformed: AtomicU64::new(0),
-            attendant: Mutex::default(),
+            sink: Mutex::default(),
+            closed: watch::Sender::new(None),
         }
     }
 
     /// Makes one call. Dropping the future cancels it.
     pub(crate) async fn call(&self, call: Call) -> Result<Reply, Error> {
-        let ticket = self.admit(Caller::new(&call), Unwanted::Cancel)?;
-        let params = outgoing(&call, ticket.number)?;
-        let answer = self.ask(&ticket, &call.method, &params).await?;
+        let pending_call = self.admit(CallerContext::new(&call), OnDrop::Cancel)?;
+        let params = outgoing(&call, pending_call.number)?;
+        let answer = self.ask(&pending_call, &call.method, &params).await?;
         self.reply(&call, answer)
     }
 
@@ -67,10 +71,10 @@ impl Link {
         &self,
         method: &Method,
         params: &RawJson,
-        unwanted: Unwanted,
+        on_drop: OnDrop,
     ) -> Result<RawJson, Error> {
-        let ticket = self.admit(Caller::nobody(), unwanted)?;
-        match self.ask(&ticket, method, params).await? {
+        let pending_call = self.admit(CallerContext::silent(), on_drop)?;
+        match self.ask(&pending_call, method, params).await? {
             Answer::Result(result) => Ok(result),
             Answer::Error(error) => Err(Error::rpc(&self.name, error)),
             Answer::Failed(error) => Err(error),
@@ -78,7 +82,11 @@ impl Link {
         }
     }
 
-    /// Sends a notification, once there is room for it.
+    /// Sends a notification, waiting while the outbox is full.
+    #[cfg_attr(
+        not(feature = "legacy"),
+        expect(dead_code, reason = "only servers of older revisions need it")
+    )]
     pub(crate) async fn notify(&self, notification: &Notification) -> Result<(), Error> {
         let Notification { method, params } = notification;
         self.outbox.room().await;
@@ -89,6 +97,10 @@ impl Link {
     }
 
     /// Answers a request of the server. Never waits.
+    #[cfg_attr(
+        not(feature = "legacy"),
+        expect(dead_code, reason = "only servers of older revisions need it")
+    )]
     pub(crate) fn respond(
         &self,
         id: &Id,
@@ -101,49 +113,81 @@ impl Link {
         pushed.map(drop).map_err(|_closed| self.is_closing())
     }
 
-    /// Gives every message that is not an answer to `attend`, until the connection is over.
-    pub(crate) fn divert(&self, attend: impl Fn(&Link, Frame) + Send + Sync + 'static) {
-        // On a connection that is over nobody would ever be called, or let go.
-        if !self.is_over() {
-            *self.attendant() = Some(Attendant(Arc::new(attend)));
+    /// Gives every message that is not an answer to `sink` instead of to the call that it names.
+    ///
+    /// Older revisions need this: their messages name no call.
+    #[cfg_attr(
+        not(feature = "legacy"),
+        expect(dead_code, reason = "only servers of older revisions need it")
+    )]
+    pub(crate) fn set_message_sink(&self, sink: impl Fn(&Link, Frame) + Send + Sync + 'static) {
+        // Closing takes the sink out. One that came later would never be dropped.
+        if !self.is_closed() {
+            *self.sink() = Some(MessageSink(Arc::new(sink)));
         }
     }
 
-    /// Whether the connection is over.
-    pub(crate) fn is_over(&self) -> bool {
-        self.pending.has_ended()
+    /// Gives messages to the calls that they name again.
+    pub(crate) fn clear_message_sink(&self) {
+        *self.sink() = None;
     }
 
-    /// Who takes the messages that are not answers, if they are diverted.
-    pub(super) fn diverted(&self) -> Option<Attendant> {
-        self.attendant().clone()
+    /// True if the connection is closed.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.pending.is_closed()
     }
 
-    fn attendant(&self) -> std::sync::MutexGuard<'_, Option<Attendant>> {
-        self.attendant
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    /// State of the connection of a server of the newest revision.
+    pub(crate) fn state(&self) -> ConnectionState {
+        match self.close_reason() {
+            Some(reason) => ConnectionState::Closed(reason),
+            None => ConnectionState::Connected {
+                version: Version::LATEST,
+            },
+        }
     }
 
-    fn admit(&self, caller: Caller, unwanted: Unwanted) -> Result<Ticket<'_>, Error> {
-        Ok(Ticket {
+    /// The reason of a closed connection.
+    pub(crate) fn close_reason(&self) -> Option<CloseReason> {
+        self.closed.borrow().clone()
+    }
+
+    /// Waits until the connection is closed. Dropping the future is safe.
+    pub(crate) async fn closed(&self) -> CloseReason {
+        let mut closed = self.closed.subscribe();
+        let reason = closed.wait_for(Option::is_some).await;
+        let reason = reason.ok().and_then(|reason| reason.clone());
+        reason.expect("the sender lives as long as this link")
+    }
+
+    /// Receiver of the messages that are not answers, if there is one.
+    pub(super) fn message_sink(&self) -> Option<MessageSink> {
+        self.sink().clone()
+    }
+
+    fn sink(&self) -> std::sync::MutexGuard<'_, Option<MessageSink>> {
+        self.sink.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn admit(&self, caller: CallerContext, on_drop: OnDrop) -> Result<PendingCall<'_>, Error> {
+        Ok(PendingCall {
             link: self,
             number: self.pending.admit(caller, &self.name)?,
-            unwanted,
+            on_drop,
         })
     }
 
     async fn ask(
         &self,
-        ticket: &Ticket<'_>,
+        pending_call: &PendingCall<'_>,
         method: &Method,
         params: &RawJson,
     ) -> Result<Answer, Error> {
         self.outbox.room().await;
         self.pending
-            .send(ticket.number, &self.outbox, (method, params))
+            .send(pending_call.number, &self.outbox, (method, params))
             .map_err(|_closed| self.is_closing().retry_safe())?;
-        Ok(poll_fn(|cx| self.pending.poll_answer(ticket.number, cx)).await)
+        Ok(poll_fn(|cx| self.pending.poll_answer(pending_call.number, cx)).await)
     }
 
     fn is_closing(&self) -> Error {
@@ -151,14 +195,14 @@ impl Link {
         Error::new(Kind::Closed, text).from_upstream(&self.name)
     }
 
-    /// Carries lines both ways until the connection is over.
-    pub(crate) async fn drive<R, W>(&self, reader: R, writer: W) -> End
+    /// Carries lines both ways until the connection ends, and returns why it did.
+    pub(crate) async fn drive<R, W>(&self, reader: R, writer: W) -> CloseReason
     where
         R: AsyncRead + Unpin,
         W: AsyncWrite + Unpin,
     {
         let mut lines = Lines::new(reader, self.config.limits.bytes);
-        let mut reader = Reader::new(self);
+        let mut reader = MessageRouter::new(self);
         let mut sender = Sender::new(writer);
         let mut broken = false;
         poll_fn(|cx| {
@@ -169,9 +213,9 @@ impl Link {
                         return Poll::Ready(end);
                     }
                 }
-                // What the server said before it stopped listening has been read by now.
+                // Checked after reading: answers that came before the server stopped reading count.
                 if broken {
-                    return Poll::Ready(self.closed("stopped reading"));
+                    return Poll::Ready(self.closed_by("stopped reading"));
                 }
                 match sender.poll_flush(&self.outbox, cx) {
                     Poll::Ready(Err(_)) => broken = true,
@@ -182,19 +226,26 @@ impl Link {
         .await
     }
 
-    /// Fails all calls, now and from now on.
-    pub(crate) fn end(&self, end: &End) {
-        self.pending.end(end, &self.outbox, &self.name);
+    /// Closes the connection: fails all calls, now and from now on. The first reason counts.
+    pub(crate) fn close(&self, reason: &CloseReason) {
+        self.pending.close(reason, &self.outbox);
         self.outbox.close();
-        *self.attendant() = None;
+        *self.sink() = None;
+        self.closed.send_if_modified(|closed| {
+            let is_first = closed.is_none();
+            if is_first {
+                *closed = Some(reason.clone());
+            }
+            is_first
+        });
     }
 
-    /// Sends no more, and ends the stream after what is waiting.
+    /// Takes no more lines, and ends the stream after those in the outbox.
     pub(crate) fn finish(&self) {
         self.outbox.finish();
     }
 
-    pub(crate) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &Arc<str> {
         &self.name
     }
 
@@ -202,9 +253,13 @@ impl Link {
         self.malformed.load(Ordering::Relaxed)
     }
 
-    /// The end of the connection because the server did something.
-    pub(crate) fn closed(&self, did: &str) -> End {
-        End::new(Kind::Closed, format!("server `{}` {did}", self.name))
+    /// The reason of a connection that closed because the server `did` something.
+    pub(crate) fn closed_by(&self, did: &str) -> CloseReason {
+        CloseReason::new(
+            &self.name,
+            Kind::Closed,
+            format!("server `{}` {did}", self.name),
+        )
     }
 
     fn reply(&self, call: &Call, answer: Answer) -> Result<Reply, Error> {
@@ -221,71 +276,65 @@ impl Link {
             Answer::Unsubscribed => return Ok(Reply::subscription_end(&call.cx.id)),
             Answer::Failed(error) => return Err(error),
         };
-        let kind = result.get("resultType");
-        if kind.is_some_and(|kind| kind.text().as_deref() == Some("input_required")) {
-            return Ok(Reply::InputRequired(result));
-        }
-        if call.method.as_str() == method::SUBSCRIPTIONS_LISTEN {
-            return Ok(Reply::Complete(rename(
-                &result,
-                &["_meta", meta::SUBSCRIPTION_ID],
-                &call.cx.id,
-            )));
-        }
-        Ok(Reply::Complete(result))
+        let result = match call.method.is_subscription() {
+            true => rename(&result, &["_meta", meta::SUBSCRIPTION_ID], &call.cx.id),
+            false => result,
+        };
+        Ok(Reply::of_result(result))
     }
 
     fn cancel(&self, number: u64) {
         let params = RawJson::encode(&serde_json::json!({ "requestId": number }))
             .expect("a number is always JSON");
         let method = Method::new(method::NOTIFICATIONS_CANCELLED);
-        // On a connection that is over there is nobody to tell.
+        // On a closed connection the server cannot be told.
         let _ = self
             .outbox
             .push(|out| encode::notification(out, &method, &params));
     }
 }
 
-/// The place of one call on the connection.
-struct Ticket<'a> {
+/// One call on the connection. Dropping it before the answer cancels the call.
+struct PendingCall<'a> {
     link: &'a Link,
     number: u64,
-    unwanted: Unwanted,
+    on_drop: OnDrop,
 }
 
-impl Drop for Ticket<'_> {
+impl Drop for PendingCall<'_> {
     fn drop(&mut self) {
         let is_waiting = self.link.pending.forget(self.number);
-        if is_waiting && self.unwanted == Unwanted::Cancel {
+        if is_waiting && self.on_drop == OnDrop::Cancel {
             self.link.cancel(self.number);
         }
     }
 }
 
-impl Attendant {
+impl MessageSink {
     pub(super) fn take(&self, link: &Link, frame: Frame) {
         (self.0)(link, frame);
     }
 }
 
-impl fmt::Debug for Attendant {
+impl fmt::Debug for MessageSink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Attendant(..)")
+        f.write_str("MessageSink(..)")
     }
 }
 
-/// Fails what is left when the driver is stopped.
+/// Closes the link when the task that drives it is stopped.
 #[derive(Debug)]
-pub(crate) struct EndOnDrop(pub(crate) Arc<Link>);
+pub(crate) struct CloseOnDrop(pub(crate) Arc<Link>);
 
-impl Drop for EndOnDrop {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
-        let text = format!("the connection to `{}` was closed", self.0.name);
-        self.0.end(&End::new(Kind::Closed, text));
+        let name = &self.0.name;
+        let text = format!("the connection to `{name}` was closed");
+        self.0.close(&CloseReason::new(name, Kind::Closed, text));
     }
 }
 
-/// Replaces the id at `path` by `id`, where there is one.
+/// Replaces the id at `path` by `id`, if there is one.
 pub(super) fn rename(value: &RawJson, path: &[&str], id: &Id) -> RawJson {
     if value.at(path).is_none() {
         return value.clone();
@@ -296,13 +345,13 @@ pub(super) fn rename(value: &RawJson, path: &[&str], id: &Id) -> RawJson {
         .unwrap_or_else(|_| value.clone())
 }
 
-/// The params as this connection sends them: with a progress token of its own.
+/// Params with a progress token of this connection.
 fn outgoing(call: &Call, number: u64) -> Result<RawJson, Error> {
-    if call.method.as_str() == method::SUBSCRIPTIONS_LISTEN {
-        // Progress must not be reported on a subscription.
-        return Ok(call.params.clone());
+    if call.method.is_subscription() {
+        // The specification forbids progress on a subscription.
+        return Ok(call.params().clone());
     }
-    Splice::new(&call.params)
+    Splice::new(call.params())
         .set(
             &["_meta", meta::PROGRESS_TOKEN],
             Id::number(number).as_raw(),

@@ -2,11 +2,12 @@
 //!
 //! # Layout
 //! - [`serve`]: answers the requests of a peer from a service.
-//! - [`Connection`]: the other side, a service that asks a peer.
-//! - [`Config`]: how much either side may hold.
+//! - [`ModernConnection`]: the client side, a service.
+//! - [`Config`]: limits of either side.
 //! - `lines`, `outbox`: bounded lines in, coalesced lines out.
-//! - `exchange`, `in_flight`: one request at the server, and all of them.
-//! - `link`, `pending`, `route`: what the calls of a client share, and how answers find them.
+//! - `server_call`: one request at the server.
+//! - `link`: the client side, shared by its calls; `pending`: the calls that wait for answers;
+//!   `route`: from a message to the call it is for.
 //!
 //! # Invariants
 //! - Whatever a peer sends costs at most the message it is in.
@@ -15,19 +16,20 @@
 
 mod config;
 mod connection;
-mod exchange;
 mod id_finder;
-mod in_flight;
 mod lines;
 mod link;
 mod outbox;
 mod pending;
 mod route;
 mod server;
+mod server_call;
 
-pub(crate) use link::{EndOnDrop, Link, Unwanted};
-pub(crate) use pending::End;
+pub(crate) use link::{CloseOnDrop, Link, OnDrop};
+#[cfg(feature = "legacy")]
+pub(crate) use server::LineServer;
+pub(crate) use server::LineSessions;
 
 pub use config::Config;
-pub use connection::Connection;
+pub use connection::ModernConnection;
 pub use server::serve;

@@ -7,29 +7,29 @@ use bytes::{BufMut, BytesMut};
 use tokio::io::AsyncWrite;
 use tokio::sync::Notify;
 
-/// The lines on their way to a peer: many append whole lines, one [`Sender`] writes them.
+/// Queue of outgoing lines: many tasks append whole lines, one [`Sender`] writes them.
 #[derive(Debug)]
 pub(super) struct Outbox {
     room_for: usize,
-    state: Mutex<State>,
+    state: Mutex<OutboxState>,
     room: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct OutboxState {
     lines: BytesMut,
-    /// How much of what was taken is not yet written.
+    /// Bytes that the sender has taken and not written yet.
     sending: usize,
     written: u64,
     sender: Option<Waker>,
-    phase: Phase,
+    phase: OutboxPhase,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Phase {
+enum OutboxPhase {
     #[default]
     Open,
-    /// Nothing more is taken in, and the stream ends after what is left.
+    /// No more lines are taken, and the stream ends after the queued ones.
     Finishing,
     Closed,
 }
@@ -38,7 +38,7 @@ enum Phase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Closed;
 
-/// The end of an [`Outbox`] that writes.
+/// Writing end of an [`Outbox`].
 #[derive(Debug)]
 pub(super) struct Sender<W> {
     sink: Option<W>,
@@ -46,7 +46,7 @@ pub(super) struct Sender<W> {
     sent: usize,
 }
 
-/// A buffer that long lines made larger than this is given back.
+/// Largest buffer that is kept for the next lines; long lines make it larger.
 const LARGEST_KEPT: usize = 256 * 1024;
 
 impl Outbox {
@@ -59,12 +59,12 @@ impl Outbox {
         }
     }
 
-    /// Appends the line that `write` writes, whether or not there is room.
+    /// Appends the line that `write` writes, even if there is no room.
     ///
-    /// Returns how many bytes will have been written when the whole line has been.
+    /// Returns the number of written bytes at which the whole line has been written.
     pub(super) fn push(&self, write: impl FnOnce(&mut BytesMut)) -> Result<u64, Closed> {
         let mut state = self.state();
-        if state.phase != Phase::Open {
+        if state.phase != OutboxPhase::Open {
             return Err(Closed);
         }
         write(&mut state.lines);
@@ -78,23 +78,23 @@ impl Outbox {
         Ok(end)
     }
 
-    /// Says that the sender is about to look, so that a push need not wake it.
+    /// Says that the sender is about to check the queue, so that a push need not wake it.
     pub(super) fn sender_is_awake(&self) {
         self.state().sender = None;
     }
 
-    /// Whether another line should be appended now.
+    /// True if another line should be appended now.
     pub(super) fn has_room(&self) -> bool {
         let state = self.state();
-        state.phase != Phase::Open || state.unsent() < self.room_for
+        state.phase != OutboxPhase::Open || state.unsent() < self.room_for
     }
 
-    /// Waits until there is room, or no use in waiting. Dropping the future changes nothing.
+    /// Waits until there is room or the outbox is closed. Dropping the future is safe.
     pub(super) async fn room(&self) {
         loop {
             let room = self.room.notified();
             tokio::pin!(room);
-            // Registered before the look at the state, so that no wake-up is missed.
+            // Registered before the state is checked, so that no wake-up is missed.
             room.as_mut().enable();
             if self.has_room() {
                 return;
@@ -103,27 +103,27 @@ impl Outbox {
         }
     }
 
-    /// Takes no more lines; the sender ends the stream after those that are left.
+    /// Takes no more lines; the sender ends the stream after the queued ones.
     pub(super) fn finish(&self) {
-        self.enter(Phase::Finishing);
+        self.enter(OutboxPhase::Finishing);
     }
 
-    /// Takes no more lines and forgets those that are left.
+    /// Takes no more lines and drops the queued ones.
     pub(super) fn close(&self) {
-        self.enter(Phase::Closed);
+        self.enter(OutboxPhase::Closed);
     }
 
-    /// How many bytes have been written.
+    /// Number of bytes that have been written.
     pub(super) fn written(&self) -> u64 {
         self.state().written
     }
 
-    fn enter(&self, phase: Phase) {
+    fn enter(&self, phase: OutboxPhase) {
         let mut state = self.state();
-        if state.phase != Phase::Closed {
+        if state.phase != OutboxPhase::Closed {
             state.phase = phase;
         }
-        if phase == Phase::Closed {
+        if phase == OutboxPhase::Closed {
             state.lines = BytesMut::new();
         }
         let sender = state.sender.take();
@@ -147,8 +147,8 @@ impl Outbox {
             none => *none = Some(cx.waker().clone()),
         }
         match state.phase {
-            Phase::Open => Taken::Nothing,
-            Phase::Finishing | Phase::Closed => Taken::End,
+            OutboxPhase::Open => Taken::Nothing,
+            OutboxPhase::Finishing | OutboxPhase::Closed => Taken::End,
         }
     }
 
@@ -164,12 +164,12 @@ impl Outbox {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, OutboxState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl OutboxState {
     fn unsent(&self) -> usize {
         self.lines.len() + self.sending
     }
@@ -190,7 +190,7 @@ impl<W: AsyncWrite + Unpin> Sender<W> {
         }
     }
 
-    /// Writes until nothing is left, all waiting lines at a time, and then flushes.
+    /// Writes all queued lines, as many as possible in one write, and then flushes.
     pub(super) fn poll_flush(
         &mut self,
         outbox: &Outbox,
@@ -224,7 +224,7 @@ impl<W: AsyncWrite + Unpin> Sender<W> {
     }
 }
 
-/// Empties a buffer and keeps its memory, unless that is a lot.
+/// Empties a buffer and keeps its memory, up to a limit.
 fn recycle(lines: &mut BytesMut) {
     if lines.capacity() > LARGEST_KEPT {
         *lines = BytesMut::new();

@@ -2,58 +2,60 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use callgate_wire::{Id, Method, RawJson, meta, method};
+use callgate_wire::logging::LogLevel;
+use callgate_wire::{Id, Method, RawJson};
 
 use super::outbox::{Closed, Outbox};
 use crate::error::{Error, Kind};
 use crate::notifier::Notifier;
 use crate::service::Call;
+use crate::transport::CloseReason;
 
-/// The calls of a client that wait for their answers, by the number each has on the wire.
+/// Table of the calls that wait for their answers, by their ids on this connection.
 #[derive(Debug)]
-pub(super) struct Pending {
-    most: usize,
-    state: Mutex<State>,
+pub(super) struct PendingCalls {
+    max: usize,
+    state: Mutex<PendingState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct PendingState {
     calls: HashMap<u64, Entry>,
     last: u64,
-    ended: Option<End>,
+    closed: Option<CloseReason>,
 }
 
 #[derive(Debug)]
 struct Entry {
-    caller: Caller,
-    stage: Stage,
+    caller: CallerContext,
+    stage: CallStage,
     waker: Option<Waker>,
 }
 
-/// What a call's caller calls things, and where it wants to hear about them.
+/// Ids by which the caller of a call knows it, and the sink for its notifications.
 #[derive(Debug, Clone)]
-pub(super) struct Caller {
-    /// The id of the request; subscriptions are named after it.
+pub(super) struct CallerContext {
+    /// Id of the request; subscriptions are named after it.
     pub(super) id: Id,
-    /// The name that progress has for the caller: its token, or the id where it has none.
+    /// Progress token of the caller, or else the id of its request.
     pub(super) progress_token: Id,
-    /// The lowest level of log messages that the caller wants.
-    pub(super) log_level: Option<RawJson>,
-    /// Whether the call is a subscription.
-    pub(super) listens: bool,
-    /// Where notifications go.
+    /// Lowest level of the log messages that the caller wants.
+    pub(super) log_level: Option<LogLevel>,
+    /// True if the call is a subscription.
+    pub(super) is_subscription: bool,
+    /// Sink for the notifications of the call.
     pub(super) notify: Notifier,
 }
 
 #[derive(Debug)]
-enum Stage {
+enum CallStage {
     Unsent,
-    /// The outbox has the request, and it is gone once this many bytes are written.
+    /// The outbox has the request, and has sent it once this many bytes are written.
     Sent(u64),
     Answered(Answer),
 }
 
-/// How the wait for an answer ended.
+/// Outcome of the wait for an answer.
 #[derive(Debug)]
 pub(super) enum Answer {
     /// The server answered with a result.
@@ -66,67 +68,45 @@ pub(super) enum Answer {
     Failed(Error),
 }
 
-/// Why a connection is over.
-#[derive(Debug, Clone)]
-pub(crate) struct End {
-    pub(crate) kind: Kind,
-    pub(crate) message: String,
-}
-
-impl Caller {
+impl CallerContext {
     pub(super) fn new(call: &Call) -> Self {
-        let of_meta = |key| call.params.at(&["_meta", key]);
+        let peer = call.cx.peer();
         Self {
             id: call.cx.id.clone(),
-            progress_token: of_meta(meta::PROGRESS_TOKEN)
-                .and_then(|token| Id::try_from(token).ok())
-                .unwrap_or_else(|| call.cx.id.clone()),
-            log_level: of_meta(meta::LOG_LEVEL),
-            listens: call.method.as_str() == method::SUBSCRIPTIONS_LISTEN,
+            progress_token: peer.progress_token().unwrap_or_else(|| call.cx.id.clone()),
+            log_level: peer.log_level(),
+            is_subscription: call.method.is_subscription(),
             notify: call.cx.notify.clone(),
         }
     }
 
-    /// Nobody who wants to hear anything but the answer.
-    pub(super) fn nobody() -> Self {
+    /// The context of a request that receives its answer only.
+    pub(super) fn silent() -> Self {
         Self {
             id: Id::number(0),
             progress_token: Id::number(0),
             log_level: None,
-            listens: false,
+            is_subscription: false,
             notify: Notifier::disabled(),
         }
     }
 }
 
-impl End {
-    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+impl PendingCalls {
+    pub(super) fn new(max: usize) -> Self {
         Self {
-            kind,
-            message: message.into(),
-        }
-    }
-
-    pub(super) fn to_error(&self, name: &Arc<str>) -> Error {
-        Error::new(self.kind, self.message.clone()).from_upstream(name)
-    }
-}
-
-impl Pending {
-    pub(super) fn new(most: usize) -> Self {
-        Self {
-            most,
+            max,
             state: Mutex::default(),
         }
     }
 
-    /// Gives a call its number.
-    pub(super) fn admit(&self, caller: Caller, name: &Arc<str>) -> Result<u64, Error> {
+    /// Adds a call and gives it its number, or refuses it as closed or busy.
+    pub(super) fn admit(&self, caller: CallerContext, name: &Arc<str>) -> Result<u64, Error> {
         let mut state = self.state();
-        if let Some(end) = &state.ended {
-            return Err(end.to_error(name).retry_safe());
+        if let Some(reason) = &state.closed {
+            return Err(reason.to_error().retry_safe());
         }
-        if state.calls.len() >= self.most {
+        if state.calls.len() >= self.max {
             let text = format!("too many calls of `{name}` in flight");
             return Err(Error::new(Kind::Busy, text).retry_safe());
         }
@@ -134,7 +114,7 @@ impl Pending {
         let number = state.last;
         let entry = Entry {
             caller,
-            stage: Stage::Unsent,
+            stage: CallStage::Unsent,
             waker: None,
         };
         state.calls.insert(number, entry);
@@ -148,10 +128,11 @@ impl Pending {
         outbox: &Outbox,
         (method, params): (&Method, &RawJson),
     ) -> Result<(), Closed> {
-        // Held while it is pushed: should the connection end, the call knows whether it was sent.
+        // The lock is held during the push: if the connection closes at the same time, the stage
+        // says reliably if the request was sent, and so if a retry is safe.
         let mut state = self.state();
         let Some(Entry {
-            stage: stage @ Stage::Unsent,
+            stage: stage @ CallStage::Unsent,
             ..
         }) = state.calls.get_mut(&number)
         else {
@@ -159,18 +140,18 @@ impl Pending {
         };
         let id = Id::number(number);
         let end = outbox.push(|out| callgate_wire::encode::request(out, &id, method, params))?;
-        *stage = Stage::Sent(end);
+        *stage = CallStage::Sent(end);
         Ok(())
     }
 
-    /// The answer to a call, once.
+    /// The answer to a call. It is taken out.
     pub(super) fn poll_answer(&self, number: u64, cx: &mut Context<'_>) -> Poll<Answer> {
         let mut state = self.state();
         let entry = state
             .calls
             .get_mut(&number)
             .expect("a call is pending until it is answered or dropped");
-        if !matches!(entry.stage, Stage::Answered(_)) {
+        if !matches!(entry.stage, CallStage::Answered(_)) {
             match &mut entry.waker {
                 Some(waker) => waker.clone_from(cx.waker()),
                 none => *none = Some(cx.waker().clone()),
@@ -178,18 +159,18 @@ impl Pending {
             return Poll::Pending;
         }
         match state.calls.remove(&number).map(|entry| entry.stage) {
-            Some(Stage::Answered(answer)) => Poll::Ready(answer),
+            Some(CallStage::Answered(answer)) => Poll::Ready(answer),
             _ => Poll::Pending,
         }
     }
 
-    /// Forgets a call, and says whether the server should be told.
+    /// Removes a call. True if it was sent and not answered, so that the server is to be told.
     pub(super) fn forget(&self, number: u64) -> bool {
         let entry = self.state().calls.remove(&number);
-        entry.is_some_and(|entry| matches!(entry.stage, Stage::Sent(_)))
+        entry.is_some_and(|entry| matches!(entry.stage, CallStage::Sent(_)))
     }
 
-    /// Answers a call; the first answer counts.
+    /// Answers a call; the first answer counts. False if no call waits for it.
     pub(super) fn answer(&self, number: u64, answer: Answer) -> bool {
         let mut state = self.state();
         match state.calls.get_mut(&number) {
@@ -198,52 +179,52 @@ impl Pending {
         }
     }
 
-    /// Fails all calls, now and from now on.
-    pub(super) fn end(&self, end: &End, outbox: &Outbox, name: &Arc<str>) {
+    /// Fails all calls, now and from now on. Those that were not sent are safe to retry.
+    pub(super) fn close(&self, reason: &CloseReason, outbox: &Outbox) {
         let mut state = self.state();
-        if state.ended.is_some() {
+        if state.closed.is_some() {
             return;
         }
         let written = outbox.written();
         for entry in state.calls.values_mut() {
-            let error = end.to_error(name);
+            let error = reason.to_error();
             let error = match entry.stage {
-                Stage::Sent(end) if end <= written => error,
+                CallStage::Sent(end) if end <= written => error,
                 _ => error.retry_safe(),
             };
             entry.answer(Answer::Failed(error));
         }
-        state.ended = Some(end.clone());
+        state.closed = Some(reason.clone());
     }
 
-    /// Whether all calls have been failed.
-    pub(super) fn has_ended(&self) -> bool {
-        self.state().ended.is_some()
+    /// True if the connection is closed.
+    pub(super) fn is_closed(&self) -> bool {
+        self.state().closed.is_some()
     }
 
-    /// Who made the call `number`, while it waits.
-    pub(super) fn caller(&self, number: u64) -> Option<Caller> {
+    /// The caller of the call `number`, while it waits.
+    pub(super) fn caller(&self, number: u64) -> Option<CallerContext> {
         Some(self.state().calls.get(&number)?.caller.clone())
     }
 
-    /// Everybody who waits and is `wanted`.
-    pub(super) fn callers(&self, wanted: impl Fn(&Caller) -> bool) -> Vec<Caller> {
+    /// The callers of all waiting calls that match.
+    pub(super) fn callers(&self, matches: impl Fn(&CallerContext) -> bool) -> Vec<CallerContext> {
         let state = self.state();
         let callers = state.calls.values().map(|entry| &entry.caller);
-        callers.filter(|caller| wanted(caller)).cloned().collect()
+        callers.filter(|caller| matches(caller)).cloned().collect()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PendingState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Entry {
     fn answer(&mut self, answer: Answer) -> bool {
-        if matches!(self.stage, Stage::Answered(_)) {
+        if matches!(self.stage, CallStage::Answered(_)) {
             return false;
         }
-        self.stage = Stage::Answered(answer);
+        self.stage = CallStage::Answered(answer);
         if let Some(waker) = self.waker.take() {
             waker.wake();
         }

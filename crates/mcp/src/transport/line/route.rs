@@ -2,26 +2,28 @@ use std::io;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
+use callgate_wire::logging::LogLevel;
 use callgate_wire::{Frame, FrameError, Id, Notification, RawJson, Response, meta, method};
 
 use super::lines::{Line, is_header};
 use super::link::{Link, rename};
-use super::pending::{Answer, End};
+use super::pending::Answer;
 use crate::error::{Error, Kind};
+use crate::transport::CloseReason;
 
-/// Brings what a server sends to the calls it is for. It never waits for them.
-pub(super) struct Reader<'a> {
+/// Routes the messages of a server to the calls they are for. It never waits for a call.
+pub(super) struct MessageRouter<'a> {
     link: &'a Link,
-    /// Whether nothing has come yet.
+    /// True until the first line has come.
     first: bool,
-    /// How many lines in a row were not messages.
+    /// Number of lines in a row that were not messages.
     malformed: u32,
 }
 
-/// With this many lines in a row that are not messages, the server does not speak the protocol.
+/// Number of malformed lines in a row after which the program is not an MCP server.
 const MOST_MALFORMED: u32 = 20;
 
-impl<'a> Reader<'a> {
+impl<'a> MessageRouter<'a> {
     pub(super) fn new(link: &'a Link) -> Self {
         Self {
             link,
@@ -30,16 +32,16 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes what was read, or says why the connection is over.
-    pub(super) fn receive(&mut self, line: io::Result<Option<Line>>) -> Result<(), End> {
+    /// Takes one read line, or returns why the connection ends.
+    pub(super) fn receive(&mut self, line: io::Result<Option<Line>>) -> Result<(), CloseReason> {
         let line = match line {
             Ok(Some(Line::Message(line))) => line,
             Ok(Some(Line::TooLong(id))) => {
                 self.too_long(id.as_ref());
                 return Ok(());
             }
-            Ok(None) => return Err(self.link.closed("closed the connection")),
-            Err(error) => return Err(self.link.closed(&format!("cannot be read: {error}"))),
+            Ok(None) => return Err(self.link.closed_by("closed the connection")),
+            Err(error) => return Err(self.link.closed_by(&format!("cannot be read: {error}"))),
         };
         let is_first = std::mem::replace(&mut self.first, false);
         match Frame::parse(&line, &self.link.config.limits) {
@@ -62,9 +64,9 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The messages of a line that has several, which only servers with an attendant send.
+    /// The messages of a batch, which only servers of older revisions send.
     fn batch(&self, line: &Bytes) -> Option<Vec<Frame>> {
-        self.link.diverted()?;
+        self.link.message_sink()?;
         let limits = &self.link.config.limits;
         let batch = RawJson::parse(line.clone(), limits).ok()?;
         let frame = |raw: RawJson| Frame::parse(&raw.into_bytes(), limits);
@@ -75,12 +77,12 @@ impl<'a> Reader<'a> {
     fn route(&self, frame: Frame) {
         match frame {
             Frame::Response(response) => self.respond(response),
-            frame if let Some(attendant) = self.link.diverted() => {
-                attendant.take(self.link, frame);
+            frame if let Some(sink) = self.link.message_sink() => {
+                sink.take(self.link, frame);
             }
             Frame::Notification(notification) => self.notify(&notification),
             Frame::Request(request) => {
-                // A client must not answer on this transport.
+                // A client of this revision must not answer requests.
                 tracing::debug!(method = %request.method, "ignored a request from a server");
             }
         }
@@ -119,26 +121,29 @@ impl<'a> Reader<'a> {
         });
     }
 
-    /// Log messages name no request: they go to every call that wants logs of their level.
+    /// Log messages name no request: they go to every call that asked for logs of their level.
     fn log(&self, notification: &Notification) {
-        let level = notification.params.get("level");
-        let severity = level.as_ref().and_then(severity);
+        let Some(level) = notification.params.get("level") else {
+            return;
+        };
+        // An unknown level may be severe, so it is not filtered out.
+        let level = level.decode().unwrap_or(LogLevel::Emergency);
         let callers = self.link.pending.callers(|caller| {
-            let wanted = caller.log_level.as_ref();
-            wanted.is_some_and(|wanted| self::severity(wanted) <= severity)
+            let wanted = caller.log_level;
+            wanted.is_some_and(|wanted| wanted <= level)
         });
         for caller in callers {
             caller.notify.offer(notification.clone());
         }
     }
 
-    /// A server may end a subscription this way, before or after its result.
+    /// A server may end a subscription by `notifications/cancelled`, before or after its result.
     fn cancelled(&self, params: &RawJson) {
         let Some(number) = params.get("requestId").and_then(number_in) else {
             return;
         };
         let caller = self.link.pending.caller(number);
-        if caller.is_some_and(|caller| caller.listens) {
+        if caller.is_some_and(|caller| caller.is_subscription) {
             self.link.pending.answer(number, Answer::Unsubscribed);
         }
     }
@@ -156,7 +161,7 @@ impl<'a> Reader<'a> {
         });
     }
 
-    fn malformed(&mut self, error: &FrameError) -> Result<(), End> {
+    fn malformed(&mut self, error: &FrameError) -> Result<(), CloseReason> {
         tracing::debug!(server = %self.link.name, %error, "skipped a malformed line");
         self.link.malformed.fetch_add(1, Ordering::Relaxed);
         self.malformed += 1;
@@ -189,33 +194,17 @@ impl<'a> Reader<'a> {
         self.link.pending.answer(number, Answer::Failed(error));
     }
 
-    fn breach(&self, did: &str) -> End {
-        End::new(Kind::Protocol, format!("server `{}` {did}", self.link.name))
+    fn breach(&self, did: &str) -> CloseReason {
+        let name = &self.link.name;
+        CloseReason::new(name, Kind::Protocol, format!("server `{name}` {did}"))
     }
 }
 
-/// The number of one of our calls. Some servers turn numbers into strings.
+/// Number of one of our calls. Some servers turn the numbers of requests into strings.
 fn number(id: &Id) -> Option<u64> {
     id.as_number().or_else(|| id.as_raw().text()?.parse().ok())
 }
 
 fn number_in(raw: RawJson) -> Option<u64> {
     number(&Id::try_from(raw).ok()?)
-}
-
-/// How grave a log level is; a level that we do not know is graver than all others.
-fn severity(level: &RawJson) -> Option<usize> {
-    const LEVELS: [&str; 8] = [
-        "debug",
-        "info",
-        "notice",
-        "warning",
-        "error",
-        "critical",
-        "alert",
-        "emergency",
-    ];
-    let level = level.text()?;
-    let known = LEVELS.iter().position(|name| *name == level);
-    Some(known.unwrap_or(LEVELS.len()))
 }

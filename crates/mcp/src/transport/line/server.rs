@@ -4,35 +4,31 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
-use callgate_wire::{
-    Frame, FrameError, Id, Notification, Request, Response, RpcError, code, encode, method,
-};
+use callgate_wire::{Frame, FrameError, Id, Request, RpcError, code, encode, method};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
 use super::config::Config;
-use super::exchange::Exchange;
-use super::in_flight::{InFlight, Running};
 use super::lines::{Line, Lines, is_header};
 use super::outbox::{Outbox, Sender};
+use super::server_call::ServerCall;
 use crate::error::{Error, Kind};
-use crate::legacy::server::{LineSession, Message, Outlet, is_batch, is_handshake};
 use crate::notifier::Notifier;
 use crate::server::accept::{self, RequestMeta};
-use crate::server::reply;
-use crate::service::{BoxFuture, Caller, Service};
+use crate::server::{ClientMessage, InFlight, RunningRequest, reply, revisions};
+use crate::service::{Service, Source, TransportKind};
 
-/// Answers the requests that come in by `reader` until it ends.
+/// Serves the requests that arrive on `reader` until it ends.
 ///
-/// A request that needs no waiting is answered on the spot; others are worked on side by side.
-/// Requests with the same id are all answered, and all cancelled by one cancellation.
-/// A client of an older revision is served as well, unless [`Config::legacy`] says otherwise.
-/// When the peer reads too slowly, nothing more is read from it, and requests in flight stand still.
-/// At the end of the stream, requests in flight have [`Config::grace`] to finish. Dropping the
+/// A request that needs no waiting is answered at once; others run concurrently.
+/// Requests with the same id are all answered, and all canceled by one cancellation.
+/// Clients of older revisions are served as well if [`Config::sessions`] has limits for them.
+/// If the peer reads too slowly, nothing more is read from it, and requests in flight are paused.
+/// At the end of the input, requests in flight have [`Config::grace`] to finish. Dropping the
 /// future cancels them at once.
 ///
 /// # Errors
-/// Reading or writing failed, other than by the peer going away.
+/// Reading or writing failed, other than because the peer closed the connection.
 pub async fn serve<R, W>(
     service: Arc<dyn Service>,
     reader: R,
@@ -43,23 +39,21 @@ where
     R: AsyncRead + Send + Unpin,
     W: AsyncWrite + Send + Unpin,
 {
-    let legacy = config
-        .legacy
-        .map(|legacy| LineSession::new(service.clone(), legacy, config.limits));
-    let session = Arc::new(Session {
+    let server = Arc::new(LineServer {
+        sessions: revisions::line_sessions(&service, &config),
         service,
-        legacy,
         config,
         outbox: Outbox::new(config.unsent_bytes),
-        in_flight: InFlight::new(&config),
+        in_flight: InFlight::new(config.in_flight, config.in_flight_bytes),
     });
-    let _cancel = CancelOnDrop(session.clone());
+    let _cancel = CancelOnDrop(server.clone());
     let mut lines = Lines::new(reader, config.limits.bytes);
     let mut sender = Sender::new(writer);
-    let mut ended = poll_fn(|cx| session.poll_requests(cx, &mut lines, &mut sender)).await;
+    let mut ended = poll_fn(|cx| server.poll_requests(cx, &mut lines, &mut sender)).await;
     if ended.is_ok() {
-        session.in_flight.cancel(|running| running.endless);
-        let rest = poll_fn(|cx| session.poll_rest(cx, &mut sender));
+        // A subscription would use up the whole grace period: nothing ends it but the client.
+        server.in_flight.cancel(|request| request.endless);
+        let rest = poll_fn(|cx| server.poll_finish(cx, &mut sender));
         ended = timeout(config.grace, rest).await.unwrap_or(Ok(()));
     }
     match ended {
@@ -70,17 +64,33 @@ where
     }
 }
 
-/// What the requests of one peer share.
-pub(super) struct Session {
+/// Revisions with sessions that share a line connection with the newest one.
+pub(crate) trait LineSessions: Send + Sync {
+    /// Handles a message, unless it belongs to none of these revisions; then it is handed back.
+    /// Responses go to `line`.
+    fn take(
+        self: Arc<Self>,
+        message: ClientMessage,
+        line: &Arc<LineServer>,
+    ) -> Result<(), ClientMessage>;
+
+    /// True if no request runs.
+    fn is_idle(&self) -> bool;
+
+    /// Cancels everything.
+    fn close(&self);
+}
+
+/// State that the requests of one line connection share.
+pub(crate) struct LineServer {
     service: Arc<dyn Service>,
-    /// The same service for a client of an older revision.
-    legacy: Option<Arc<LineSession>>,
+    sessions: Option<Arc<dyn LineSessions>>,
     config: Config,
     outbox: Outbox,
     in_flight: InFlight,
 }
 
-impl Session {
+impl LineServer {
     /// Reads and answers while there are requests and room for their answers.
     ///
     /// The answers to lines that arrived together leave together, before more is read.
@@ -114,16 +124,16 @@ impl Session {
     }
 
     /// Waits for the requests in flight and for their answers to be written.
-    fn poll_rest<W: AsyncWrite + Unpin>(
+    fn poll_finish<W: AsyncWrite + Unpin>(
         &self,
         cx: &mut Context<'_>,
         sender: &mut Sender<W>,
     ) -> Poll<io::Result<()>> {
-        let legacy = self.legacy.as_ref();
-        let nothing_follows =
-            self.in_flight.is_empty() && legacy.is_none_or(|legacy| legacy.is_idle());
+        let sessions = self.sessions.as_ref();
+        let is_idle =
+            self.in_flight.len() == 0 && sessions.is_none_or(|sessions| sessions.is_idle());
         match sender.poll_flush(&self.outbox, cx)? {
-            Poll::Ready(()) if nothing_follows => Poll::Ready(Ok(())),
+            Poll::Ready(()) if is_idle => Poll::Ready(Ok(())),
             _ => Poll::Pending,
         }
     }
@@ -139,79 +149,81 @@ impl Session {
         };
         match Frame::parse(&line, &self.config.limits) {
             Ok(Frame::Request(request)) => self.start(request, line.len()),
-            Ok(Frame::Notification(notification)) => self.notified(notification),
-            Ok(Frame::Response(response)) => self.answered(response),
-            Err(error) => {
-                let legacy = self.legacy.as_ref().filter(|_| is_batch(&line));
-                if !legacy.is_some_and(|legacy| legacy.batch(line.clone(), &self.outlet())) {
-                    self.refuse(error.id.as_ref(), &explain(&error, &line));
+            Ok(frame) => {
+                if let Frame::Notification(notification) = &frame
+                    && notification.method.as_str() == method::NOTIFICATIONS_CANCELLED
+                {
+                    let unwanted = notification.params.get("requestId");
+                    self.in_flight
+                        .cancel(|request| Some(request.id.as_raw()) == unwanted.as_ref());
                 }
+                self.hand_over(ClientMessage::One(frame), None);
             }
+            Err(error) => match ClientMessage::from_malformed(&line, error) {
+                Ok(array) => self.hand_over(array, None),
+                Err(error) => self.refuse(error.id.as_ref(), &explain(&error, &line)),
+            },
         }
     }
 
+    /// Starts a request of the newest revision, which is known by its complete metadata.
     fn start(self: &Arc<Self>, request: Request, bytes: usize) {
         let meta = match RequestMeta::read(&request.params) {
-            Ok(meta) if !is_handshake(request.method.as_str()) => meta,
-            other => return self.start_legacy(request, other.err()),
+            Ok(meta) => meta,
+            Err(error) => {
+                let message = ClientMessage::One(Frame::Request(request));
+                return self.hand_over(message, Some(error));
+            }
         };
         let id = request.id.clone();
         if !self.in_flight.has_room(bytes) {
             let busy = Error::new(Kind::Busy, "too many requests in flight");
             return self.push(|out| reply::error_response(out, Some(&id), &busy));
         }
-        let endless = request.method.as_str() == method::SUBSCRIPTIONS_LISTEN;
+        let endless = request.method.is_subscription();
         let (notifier, notifications) = Notifier::channel(self.config.notifications);
         let call = match meta.into_peer() {
-            Ok(peer) => accept::call(request, peer, Caller::Local, notifier),
+            Ok(peer) => accept::call(request, peer, notifier, |cx| {
+                cx.with_source(Source::new(TransportKind::Lines))
+            }),
             Err(error) => {
                 return self.push(|out| reply::error_response(out, Some(&id), &error));
             }
         };
-        let mut exchange = Exchange::new(self.service.clone(), call, notifications);
-        if exchange.try_answer(self) {
+        let mut call = ServerCall::new(self.service.clone(), call, notifications);
+        // A quick call is answered here: a task for each would cost more than most tools do.
+        if call.try_answer(self) {
             return;
         }
-        self.in_flight.add(|number| Running {
+        self.in_flight.add(|number| RunningRequest {
             id,
             bytes,
             endless,
-            abort: tokio::spawn(exchange.run(self.clone(), number)).abort_handle(),
+            abort: tokio::spawn(call.run(self.clone(), number)).abort_handle(),
         });
     }
 
-    /// A request without the metadata it needs is one of an older revision, or a mistake.
-    fn start_legacy(self: &Arc<Self>, request: Request, missing: Option<Error>) {
-        let refused = match &self.legacy {
-            Some(legacy) => legacy.start(request, &self.outlet()).err(),
-            None => Some(request),
+    /// Hands a message to the older revisions. If none takes it, a request is refused with `error`.
+    fn hand_over(self: &Arc<Self>, message: ClientMessage, error: Option<Error>) {
+        let message = match &self.sessions {
+            Some(sessions) => sessions.clone().take(message, self),
+            None => Err(message),
         };
-        if let Some(Request { id, method, .. }) = refused {
-            let error = missing.unwrap_or_else(|| Error::method_not_found(&method));
-            self.push(|out| reply::error_response(out, Some(&id), &error));
+        match message {
+            Ok(()) | Err(ClientMessage::One(Frame::Notification(_))) => {}
+            Err(ClientMessage::One(Frame::Response(_))) => {
+                tracing::debug!("ignored a response from a client");
+            }
+            Err(ClientMessage::One(Frame::Request(request))) => {
+                let error = error.unwrap_or_else(|| Error::method_not_found(&request.method));
+                let error = revisions::explain(&request, error);
+                self.push(|out| reply::error_response(out, Some(&request.id), &error));
+            }
+            Err(ClientMessage::Array(array, error)) => {
+                tracing::debug!(bytes = array.len(), "no session takes this batch");
+                self.refuse(error.id.as_ref(), &error.to_rpc());
+            }
         }
-    }
-
-    fn notified(self: &Arc<Self>, notification: Notification) {
-        if notification.method.as_str() == method::NOTIFICATIONS_CANCELLED {
-            let unwanted = notification.params.get("requestId");
-            self.in_flight
-                .cancel(|running| Some(running.id.as_raw()) == unwanted.as_ref());
-        }
-        if let Some(legacy) = &self.legacy {
-            legacy.notified(notification, &self.outlet());
-        }
-    }
-
-    fn answered(self: &Arc<Self>, response: Response) {
-        match &self.legacy {
-            Some(legacy) => legacy.answered(response, &self.outlet()),
-            None => tracing::debug!("ignored a response from a client"),
-        }
-    }
-
-    fn outlet(self: &Arc<Self>) -> Arc<dyn Outlet> {
-        self.clone()
     }
 
     fn refuse(&self, id: Option<&Id>, error: &RpcError) {
@@ -220,19 +232,19 @@ impl Session {
     }
 
     /// Appends one line for the peer.
-    pub(super) fn push(&self, write: impl FnOnce(&mut BytesMut)) {
+    pub(crate) fn push(&self, write: impl FnOnce(&mut BytesMut)) {
         self.outbox
             .push(write)
-            .expect("the outbox of a session is not closed while it lasts");
+            .expect("the outbox of a server is not closed while it runs");
     }
 
-    /// Whether another line should be appended now.
+    /// True if another line should be appended now.
     pub(super) fn has_room(&self) -> bool {
         self.outbox.has_room()
     }
 
     /// Waits until another line should be appended.
-    pub(super) async fn room(&self) {
+    pub(crate) async fn room(&self) {
         self.outbox.room().await;
     }
 
@@ -241,29 +253,21 @@ impl Session {
     }
 }
 
-impl Outlet for Session {
-    fn push(&self, message: Message) {
-        self.push(|out| out.extend_from_slice(&message.json));
-    }
-
-    fn room(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.outbox.room())
-    }
-}
-
-/// Cancels what is in flight when the server stops for any reason.
-struct CancelOnDrop(Arc<Session>);
+/// Cancels all requests in flight when the server ends, for any reason.
+struct CancelOnDrop(Arc<LineServer>);
 
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.in_flight.cancel(|_| true);
-        if let Some(legacy) = &self.0.legacy {
-            legacy.close();
+        if let Some(sessions) = &self.0.sessions {
+            sessions.close();
         }
     }
 }
 
+/// The error for a line that is no message.
 fn explain(error: &FrameError, line: &Bytes) -> RpcError {
+    // Clients that were written for the language server protocol send its headers.
     if is_header(line) {
         return RpcError::new(
             code::PARSE_ERROR,

@@ -13,14 +13,14 @@ use crate::transport::line::{self, Config};
 /// Serves the process that started this one, until it closes our standard input.
 ///
 /// Standard input and output are taken over first: afterwards the process reads nothing from
-/// standard input, and what it prints goes to standard error. So a stray `println!` cannot corrupt
-/// the stream, and a child process cannot eat a message. Call this once, before anything is read
-/// or printed.
+/// standard input, and its prints go to standard error. So a stray `println!` cannot corrupt the
+/// stream, and a child process cannot read a message. Call this once, before anything is read or
+/// printed.
 ///
 /// A message may have 4 MiB, as over HTTP.
 ///
 /// # Errors
-/// Standard input or output cannot be used, or fails for another reason than a peer that left.
+/// Standard input or output cannot be used, or fails other than because the peer closed it.
 pub async fn serve(service: Arc<dyn Service>) -> Result<(), Error> {
     let limits = Limits {
         bytes: MAX_MESSAGE,
@@ -33,7 +33,7 @@ pub async fn serve(service: Arc<dyn Service>) -> Result<(), Error> {
     serve_with(service, config).await
 }
 
-/// The longest message, in bytes.
+/// Maximum bytes of a message.
 const MAX_MESSAGE: usize = 4 * 1024 * 1024;
 
 /// Like [`serve`], with limits.

@@ -9,7 +9,8 @@ use tokio::net::UnixStream;
 type Reader = Box<dyn AsyncRead + Send + Unpin>;
 type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// The real standard input and output. What is left in their places is empty and standard error.
+/// Takes over standard input and output. Afterwards the process reads an empty file as its standard
+/// input, and its standard output is its standard error.
 pub(super) fn take() -> io::Result<(Reader, Writer)> {
     let input = io::stdin().as_fd().try_clone_to_owned()?;
     let output = io::stdout().as_fd().try_clone_to_owned()?;
@@ -44,20 +45,20 @@ fn kind(fd: BorrowedFd<'_>) -> io::Result<FileType> {
     Ok(FileType::from_raw_mode(fstat(fd)?.st_mode))
 }
 
-/// Some programs give their children sockets instead of pipes.
+/// A socket: some programs, Node.js among them, give their children sockets instead of pipes.
 fn socket(fd: OwnedFd) -> io::Result<UnixStream> {
     let socket = std::os::unix::net::UnixStream::from(fd);
     socket.set_nonblocking(true)?;
     UnixStream::from_std(socket)
 }
 
-/// Files and terminals are read and written by threads of the runtime.
+/// A file or a terminal, read and written by threads of the runtime: neither can be polled.
 fn blocking(fd: OwnedFd) -> tokio::fs::File {
     tokio::fs::File::from_std(File::from(fd))
 }
 
-/// A pipe is opened anew where that is possible: to make it non-blocking in place would make it so
-/// for every process that shares it, such as the shell that we were started by.
+/// Opens a pipe anew where that is possible: to make it non-blocking in place would make it so for
+/// every process that shares it, such as the shell that started this one.
 mod reopen {
     use std::os::fd::{AsRawFd, OwnedFd};
 

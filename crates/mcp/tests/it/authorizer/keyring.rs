@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use callgate_mcp::transport::http::client::{
-    Authorizer, Config, Credentials, HttpClient, Outgoing, Refused, Verdict,
+    Authorizer, Config, Credentials, ModernHttpClient, Outgoing, Refused, Verdict,
 };
 use callgate_mcp::upstream::Remote;
 use callgate_mcp::{BoxFuture, Error};
@@ -80,7 +80,7 @@ impl Keyring {
         config
     }
 
-    pub(crate) fn client(self: &Arc<Self>, peer: &Peer) -> HttpClient {
+    pub(crate) fn client(self: &Arc<Self>, peer: &Peer) -> ModernHttpClient {
         peer.client_with(self.config())
     }
 

@@ -80,6 +80,6 @@ async fn name(cx: &RequestCx, key: &str, question: &str) -> Result<String, Error
     match cx.elicit_form::<Name>(key, question).await? {
         Elicited::Accepted(Name { name }) => Ok(name),
         Elicited::Declined => Ok("declined".to_owned()),
-        Elicited::Cancelled => Err(Error::new(Kind::Internal, "nobody answered")),
+        _ => Err(Error::new(Kind::Internal, "nobody answered")),
     }
 }

@@ -195,10 +195,7 @@ pub(crate) async fn complete(pair: Pair) -> Result<Value, Error> {
         Reference::prompt("greet"),
         Reference::resource_template("test://item/{name}"),
     ] {
-        let argument = CompleteArgument {
-            name: "name".to_owned(),
-            value: "A".to_owned(),
-        };
+        let argument = CompleteArgument::new("name", "A");
         let params = CompleteParams::new(reference, argument);
         completed.push(pair.client.complete(&params).await?.completion.values);
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use callgate_mcp::Service;
 use callgate_mcp::transport::http::{client, server};
 use callgate_mcp::transport::line;
-use callgate_mcp::upstream::{Config, Era, Remote, Stream};
+use callgate_mcp::upstream::{Config, Era, Remote, StreamPair};
 use callgate_mcp::wire::Version;
 use tokio::io::{duplex, split};
 use tokio::task::AbortHandle;
@@ -79,7 +79,8 @@ impl Edge {
         let (reader, writer) = split(theirs);
         let serving = line::serve(service, reader, writer, line::Config::default());
         let (reader, writer) = split(ours);
-        let stream = Stream::new("hop", reader, writer, line::Config::default(), hurried());
+        let stream =
+            StreamPair::new("hop", reader, writer, line::Config::default()).with_config(hurried());
         Hop {
             service: Arc::new(stream.assume(self.era)),
             serving: tokio::spawn(serving).abort_handle(),
@@ -88,16 +89,16 @@ impl Edge {
 
     async fn reach_by_url(self, service: Arc<dyn Service>) -> Hop {
         let loopback = ([127, 0, 0, 1], 0).into();
-        let server = server::Server::bind(loopback, service, server::Config::default());
+        let server = server::Listener::bind(loopback, service, server::Config::default());
         let server = server.await.unwrap();
-        let url = format!("http://{}/mcp", server.local_addr());
+        let url = format!("http://{}/mcp", server.local_addr().unwrap());
         let remote = Remote::new(&url, client::Config::new("hop")).unwrap();
         let remote = match self.over {
             Over::Sse => remote.assume_sse(),
             Over::Http | Over::Stdio => remote.assume(self.era),
         };
         Hop {
-            service: Arc::new(remote.holding(hurried())),
+            service: Arc::new(remote.with_config(hurried())),
             serving: tokio::spawn(server.run()).abort_handle(),
         }
     }
@@ -128,8 +129,7 @@ impl Drop for Hop {
 
 /// Nobody here takes time to read a page.
 fn hurried() -> Config {
-    Config {
-        page: Duration::ZERO,
-        ..Config::default()
-    }
+    let mut config = Config::default();
+    config.url_timeout = Duration::ZERO;
+    config
 }

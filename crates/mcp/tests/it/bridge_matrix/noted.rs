@@ -36,7 +36,7 @@ impl Noted {
 impl Service for Noted {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
         Box::pin(async move {
-            let (method, params) = (call.method.as_str().to_owned(), call.params.clone());
+            let (method, params) = (call.method.as_str().to_owned(), call.params().clone());
             let reply = self.service.call(call).await?;
             let result = reply.clone().into_result();
             self.exchanges.lock().unwrap().push(Exchange {

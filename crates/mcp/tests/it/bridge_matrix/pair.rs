@@ -2,7 +2,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_mcp::client::{Builder, Client};
+use callgate_mcp::client::{Client, ClientBuilder};
 use callgate_mcp::{Error, Service};
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -44,7 +44,7 @@ impl Pair {
     }
 
     /// Another client of the same user, yet to be built.
-    pub(crate) fn client_builder(&self) -> Builder {
+    pub(crate) fn client_builder(&self) -> ClientBuilder {
         self.user.client(self.near.service.clone())
     }
 }

@@ -42,10 +42,7 @@ impl Server {
         let router = Router::new(Implementation::new("far", "1.0"))
             .instructions("Be kind.")
             .page_size(5)
-            .tasks(TaskConfig {
-                poll_interval: std::time::Duration::from_millis(1),
-                ..TaskConfig::default()
-            });
+            .tasks(TaskConfig::default().with_poll_interval(std::time::Duration::from_millis(1)));
         let router = with_tools(router, &waiting);
         let router = asking::with_questions(with_documents(router));
         let router = Arc::new(router);
@@ -112,10 +109,8 @@ fn with_tools(router: Router, waiting: &Arc<watch::Sender<Waiting>>) -> Router {
 }
 
 fn with_documents(router: Router) -> Router {
-    let prompt = Prompt {
-        arguments: Some(vec![PromptArgument::required("name", "Whom to greet")]),
-        ..Prompt::new("greet", "Greets")
-    };
+    let name = PromptArgument::required("name", "Whom to greet");
+    let prompt = Prompt::new("greet", "Greets").with_arguments(vec![name]);
     router
         .prompt(prompt, |Named { name }: Named| async move {
             format!("Hello, {name}")
@@ -139,11 +134,7 @@ struct Named {
 /// May be shared by everybody for a minute.
 async fn public() -> ReadResourceResult {
     let contents = ResourceContents::text("test://public", "for everybody");
-    ReadResourceResult {
-        ttl_ms: Some(60_000),
-        cache_scope: Some(CacheScope::Public),
-        ..ReadResourceResult::new(vec![contents])
-    }
+    ReadResourceResult::new(vec![contents]).with_cache(60_000, CacheScope::Public)
 }
 
 async fn count(cx: RequestCx) -> &'static str {

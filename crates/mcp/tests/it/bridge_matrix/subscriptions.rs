@@ -1,24 +1,22 @@
 //! Changed lists and watched resources.
 
 use callgate_mcp::Error;
-use callgate_mcp::client::{Event, Subscription};
+use callgate_mcp::client::{Subscription, SubscriptionEvent};
 use callgate_mcp::router::ToolRoute;
 use callgate_mcp::wire::subscription::SubscriptionFilter;
 use serde_json::{Value, json};
 
 use super::pair::{Pair, check};
 
-async fn next(subscription: &mut Subscription) -> Result<Event, Error> {
+async fn next(subscription: &mut Subscription) -> Result<SubscriptionEvent, Error> {
     subscription.next().await.expect("the server goes on")
 }
 
 pub(crate) async fn lists(pair: Pair) -> Result<Value, Error> {
-    let filter = SubscriptionFilter {
-        tools_list_changed: Some(true),
-        prompts_list_changed: Some(true),
-        resources_list_changed: Some(true),
-        ..SubscriptionFilter::default()
-    };
+    let filter = SubscriptionFilter::new()
+        .with_tools()
+        .with_prompts()
+        .with_resources();
     let mut subscription = pair.client.listen(&filter).await?;
     let accepted = subscription.accepted().clone();
     // Old revisions do not acknowledge that they tell of changes; whoever has read a list hears
@@ -52,10 +50,7 @@ async fn changed_lists_are_told() {
 }
 
 pub(crate) async fn resource(pair: Pair) -> Result<Value, Error> {
-    let filter = SubscriptionFilter {
-        resource_subscriptions: Some(vec!["test://note".to_owned()]),
-        ..SubscriptionFilter::default()
-    };
+    let filter = SubscriptionFilter::new().with_resource("test://note");
     let mut subscription = pair.client.listen(&filter).await?;
     let accepted = subscription.accepted().clone();
     pair.server.router.resource_updated("test://other");

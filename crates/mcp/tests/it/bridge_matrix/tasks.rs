@@ -1,7 +1,7 @@
 //! Calls that go on as tasks.
 
 use callgate_mcp::Error;
-use callgate_mcp::client::{Client, Started};
+use callgate_mcp::client::{Client, ToolCallOutcome};
 use callgate_mcp::wire::task::TaskStatus;
 use serde_json::{Value, json};
 
@@ -11,8 +11,8 @@ use super::pair::{Pair, check, failure};
 /// Starts a tool, which must become a task.
 async fn start(client: &Client, tool: &str) -> Result<String, Error> {
     match client.start_tool(tool, &json!({})).await? {
-        Started::Task(created) => Ok(created.task.task_id),
-        Started::Done(result) => panic!("no task: {result:?}"),
+        ToolCallOutcome::Task(created) => Ok(created.task.task_id),
+        outcome => panic!("no task: {outcome:?}"),
     }
 }
 
@@ -20,11 +20,12 @@ async fn start(client: &Client, tool: &str) -> Result<String, Error> {
 pub(crate) async fn work(pair: Pair) -> Result<Value, Error> {
     let client = pair.client_builder().tasks().build();
     Ok(match client.start_tool("work", &json!({})).await? {
-        Started::Done(result) => json!(["done", shown(&result)[0]]),
-        Started::Task(created) => {
+        ToolCallOutcome::Complete(result) => json!(["done", shown(&result)[0]]),
+        ToolCallOutcome::Task(created) => {
             let result = client.await_task(&created.task.task_id).await?;
             json!(["task", shown(&result)[0]])
         }
+        outcome => panic!("neither result nor task: {outcome:?}"),
     })
 }
 

@@ -2,7 +2,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use callgate_mcp::Service;
-use callgate_mcp::client::{Builder, CallOptions, Client};
+use callgate_mcp::client::{CallOptions, Client, ClientBuilder};
 use callgate_mcp::wire::RawJson;
 use callgate_mcp::wire::content::Content;
 use callgate_mcp::wire::elicitation::{ElicitFormParams, ElicitResult};
@@ -18,7 +18,7 @@ pub(crate) struct User {
 
 impl User {
     /// Her client, which can answer everything and knows of no tasks.
-    pub(crate) fn client(&self, server: Arc<dyn Service>) -> Builder {
+    pub(crate) fn client(&self, server: Arc<dyn Service>) -> ClientBuilder {
         let (form, url, model, roots) = (self.clone(), self.clone(), self.clone(), self.clone());
         Client::builder(server)
             // Hundreds of pairs at once may take their time.

@@ -24,9 +24,9 @@ async fn sm_c3_the_version_header_is_that_of_the_metadata() {
     let client = peer.client();
     for version in ["2026-07-28", "2099-01-01"] {
         let mut call = call("tools/list", "");
-        call.params = raw(&format!(
+        call.set_params(raw(&format!(
             r#"{{"_meta":{{"io.modelcontextprotocol/protocolVersion":"{version}"}}}}"#
-        ));
+        )));
         result(&client, call).await;
         let request = peer.request().await;
         assert_eq!(request.header("mcp-protocol-version"), Some(version));

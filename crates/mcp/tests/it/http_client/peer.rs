@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use callgate_mcp::transport::http::client::{Config, HttpClient};
-use callgate_mcp::wire::{Frame, Id, Limits, Method, RawJson, Version};
-use callgate_mcp::{Call, Caller, Cx, Error, Notifications, Notifier, PeerInfo, Reply, Service};
+use callgate_mcp::transport::http::client::{Config, ModernHttpClient};
+use callgate_mcp::wire::{Frame, Id, Limits, Method, RawJson};
+use callgate_mcp::{Call, Cx, Error, Notifications, Notifier, Reply, Service};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -86,12 +86,12 @@ impl Peer {
         (peer, log)
     }
 
-    pub(crate) fn client(&self) -> HttpClient {
+    pub(crate) fn client(&self) -> ModernHttpClient {
         self.client_with(Config::new("peer"))
     }
 
-    pub(crate) fn client_with(&self, config: Config) -> HttpClient {
-        HttpClient::new(&self.url, config).unwrap()
+    pub(crate) fn client_with(&self, config: Config) -> ModernHttpClient {
+        ModernHttpClient::new(&self.url, config).unwrap()
     }
 
     /// How many connections were made so far.
@@ -285,18 +285,8 @@ pub(crate) fn raw(text: &str) -> RawJson {
 
 /// A call whose notifications nobody reads; `members` stand before `_meta` in its params.
 pub(crate) fn call(method: &str, members: &str) -> Call {
-    let peer = PeerInfo::new(Version::LATEST, RawJson::empty_object());
-    Call {
-        method: Method::new(method),
-        params: raw(&format!("{{{members}{META}}}")),
-        cx: Cx {
-            id: Id::text("caller-1"),
-            caller: Caller::Local,
-            peer: Arc::new(peer),
-            notify: Notifier::disabled(),
-            deadline: None,
-        },
-    }
+    let params = raw(&format!("{{{members}{META}}}"));
+    Call::new(Method::new(method), params, Cx::new(Id::text("caller-1")))
 }
 
 /// The same call with a reader for its notifications.

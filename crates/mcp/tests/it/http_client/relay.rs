@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use callgate_mcp::transport::http::client::{Config, Headers, HttpClient};
-use callgate_mcp::transport::http::server::{self, Auth, BearerToken, Server};
+use callgate_mcp::transport::http::client::{Config, Headers, ModernHttpClient};
+use callgate_mcp::transport::http::server::{self, Auth, BearerToken, Listener};
 use callgate_mcp::wire::{Method, Notification};
 use callgate_mcp::{BoxFuture, Call, Error, HeaderParam, Kind, Reply, Service};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -36,20 +36,20 @@ fn answering(
 }
 
 async fn serve(service: Arc<dyn Service>, config: server::Config) -> SocketAddr {
-    let server = Server::bind(([127, 0, 0, 1], 0).into(), service, config)
+    let server = Listener::bind(([127, 0, 0, 1], 0).into(), service, config)
         .await
         .unwrap();
-    let address = server.local_addr();
+    let address = server.local_addr().unwrap();
     tokio::spawn(server.run());
     address
 }
 
-fn client(address: SocketAddr) -> HttpClient {
-    HttpClient::new(&format!("http://{address}/mcp"), Config::new("server")).unwrap()
+fn client(address: SocketAddr) -> ModernHttpClient {
+    ModernHttpClient::new(&format!("http://{address}/mcp"), Config::new("server")).unwrap()
 }
 
 /// A client of a relay in front of a server of `leaf`.
-async fn relayed(leaf: Arc<dyn Service>) -> HttpClient {
+async fn relayed(leaf: Arc<dyn Service>) -> ModernHttpClient {
     let upstream = client(serve(leaf, server::Config::default()).await);
     client(serve(Arc::new(upstream), server::Config::default()).await)
 }
@@ -60,12 +60,12 @@ const ODD: &str = r#"{"z":12345678901234567890123,"content":[{"type":"future","\
 async fn params_and_results_pass_byte_for_byte() {
     let (seen_in, mut seen) = mpsc::unbounded_channel();
     let leaf = answering(move |call| {
-        seen_in.send(call.params.clone()).unwrap();
+        seen_in.send(call.params().clone()).unwrap();
         Ok(Reply::Complete(raw(ODD)))
     });
     let client = relayed(leaf).await;
     let call = call("tools/call", &format!(r#""name":"t", "arguments":{ODD} ,"#));
-    let params = call.params.clone();
+    let params = call.params().clone();
     assert_eq!(result(&client, call).await, ODD);
     assert_eq!(seen.recv().await.unwrap(), params);
 }
@@ -114,7 +114,7 @@ fn progress(token: &str) -> Notification {
 fn progressing() -> Arc<dyn Service> {
     Arc::new(Leaf(|call: Call| {
         Box::pin(async move {
-            let token = call.params.at(&["_meta", "progressToken"]).unwrap();
+            let token = call.params().at(&["_meta", "progressToken"]).unwrap();
             call.cx.notify.send(progress(token.as_str())).await;
             Ok(Reply::Complete(raw("{}")))
         }) as BoxFuture<'static, _>
@@ -230,7 +230,7 @@ async fn the_headers_are_those_that_the_server_wants() {
     };
     let url = format!("http://{}/mcp", serve(leaf, config).await);
 
-    let stranger = HttpClient::new(&url, Config::new("server")).unwrap();
+    let stranger = ModernHttpClient::new(&url, Config::new("server")).unwrap();
     let error = failure(&stranger, call("tools/list", "")).await;
     assert_eq!(error.kind(), Kind::Unauthorized);
 
@@ -238,7 +238,7 @@ async fn the_headers_are_those_that_the_server_wants() {
     config.headers = Headers::default()
         .with("authorization", "Bearer top-secret")
         .unwrap();
-    let client = HttpClient::new(&url, config).unwrap();
+    let client = ModernHttpClient::new(&url, config).unwrap();
     // The server refuses the first attempt, and the schema says what is missing.
     for region in [r#""eu""#, r#"" größe\n""#, r#""""#, "null"] {
         let members = format!(r#""name":"t","arguments":{{"region":{region}}},"#);

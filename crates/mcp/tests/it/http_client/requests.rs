@@ -31,7 +31,7 @@ async fn the_params_are_sent_byte_for_byte() {
     let mut peer = Peer::start(|request| json(&request.result("{}"))).await;
     let odd = r#""z":12345678901234567890123, "name":"\u0065cho","arguments":{"n":49E-31,"a":-0},"#;
     let call = call("tools/call", odd);
-    let params = call.params.clone();
+    let params = call.params().clone();
     result(&peer.client(), call).await;
     assert_eq!(
         peer.request().await.text(),
@@ -43,9 +43,9 @@ async fn the_params_are_sent_byte_for_byte() {
 async fn a_request_without_a_progress_token_gets_one() {
     let mut peer = Peer::start(|request| json(&request.result("{}"))).await;
     let mut call = call("tools/list", "");
-    call.params = super::peer::raw(
+    call.set_params(super::peer::raw(
         r#"{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"},"x":1e2}"#,
-    );
+    ));
     result(&peer.client(), call).await;
     assert_eq!(
         peer.request().await.message().params.as_str(),
@@ -57,7 +57,7 @@ async fn a_request_without_a_progress_token_gets_one() {
 async fn a_request_that_cannot_be_framed_is_the_fault_of_the_caller() {
     let mut peer = Peer::start(|request| json(&request.result("{}"))).await;
     let mut call = call("tools/list", "");
-    call.params = super::peer::raw("{}");
+    call.set_params(super::peer::raw("{}"));
     let error = failure(&peer.client(), call).await;
     assert_eq!(
         (error.kind(), error.origin()),

@@ -114,6 +114,6 @@ fn the_token_is_not_shown() {
     let auth = Auth::Bearer(BearerToken::new("s3cret-token", "operator"));
     assert_eq!(
         format!("{auth:?}"),
-        r#"Bearer(BearerToken { principal: "operator", .. })"#
+        r#"Bearer(BearerToken { principal: Some("operator"), .. })"#
     );
 }

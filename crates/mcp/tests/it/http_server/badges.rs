@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use callgate_mcp::transport::http::server::{Auth, Config, Document, TokenVerifier, Unproven};
+use callgate_mcp::transport::http::server::{
+    Auth, Config, CredentialError, Document, TokenVerifier,
+};
 use callgate_mcp::{BoxFuture, Caller};
 use http::HeaderValue;
 
@@ -46,17 +48,19 @@ impl TokenVerifier for Badges {
     fn verify<'a>(
         &'a self,
         presented: Option<&'a [u8]>,
-    ) -> BoxFuture<'a, Result<Caller, Unproven>> {
+    ) -> BoxFuture<'a, Result<Caller, CredentialError>> {
         Box::pin(async move {
             // Verifying may take a while.
             tokio::task::yield_now().await;
-            let unauthorized = |text| Unproven::Unauthorized(HeaderValue::from_static(text));
+            let unauthorized = |text| CredentialError::Unauthorized(HeaderValue::from_static(text));
             let token = presented.ok_or_else(|| unauthorized(WHERE))?;
             let token = std::str::from_utf8(token).unwrap_or_default();
             match token.split_once('-') {
-                Some((_, "narrow")) => Err(Unproven::Forbidden(HeaderValue::from_static(NARROW))),
-                Some((_, "unknown")) => Err(Unproven::Unavailable),
-                Some((name @ ("ann" | "bob"), _)) => Ok(Caller::Principal(name.into())),
+                Some((_, "narrow")) => {
+                    Err(CredentialError::Forbidden(HeaderValue::from_static(NARROW)))
+                }
+                Some((_, "unknown")) => Err(CredentialError::Unavailable),
+                Some((name @ ("ann" | "bob"), _)) => Ok(Caller::named(name)),
                 _ => Err(unauthorized(INVALID)),
             }
         })

@@ -3,13 +3,13 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 /// A connection to the server.
 pub(crate) struct Peer {
-    stream: TcpStream,
+    stream: Box<dyn Duplex>,
     unread: Vec<u8>,
 }
 
@@ -21,6 +21,11 @@ pub(crate) struct Answer {
     pub(crate) body: String,
 }
 
+/// Both directions of a connection.
+pub(crate) trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Duplex for S {}
+
 /// Longer than anything takes that is not broken.
 const PATIENCE: Duration = Duration::from_secs(100);
 
@@ -28,8 +33,13 @@ impl Peer {
     pub(crate) async fn connect(address: SocketAddr) -> Self {
         let stream = TcpStream::connect(address).await.unwrap();
         stream.set_nodelay(true).unwrap();
+        Self::over(stream)
+    }
+
+    /// The client at this end of any stream.
+    pub(crate) fn over(stream: impl Duplex + 'static) -> Self {
         Self {
-            stream,
+            stream: Box::new(stream),
             unread: Vec::new(),
         }
     }

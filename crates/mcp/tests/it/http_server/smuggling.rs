@@ -25,7 +25,13 @@ async fn each_case_gets_its_answer_and_no_call_too_many() {
         };
         count += 1;
         let seen = outcome(bytes).await;
-        if seen != (statuses.to_owned(), calls.parse().unwrap()) {
+        // Without old clients, their methods are refused before a session is looked for.
+        let is_old = bytes.starts_with("{delete}") || bytes.starts_with("{get}");
+        let statuses = match cfg!(feature = "legacy") {
+            false if is_old => statuses.replace("404", "405"),
+            _ => statuses.to_owned(),
+        };
+        if seen != (statuses, calls.parse().unwrap()) {
             surprises.push((name, seen));
         }
     }

@@ -166,7 +166,7 @@ async fn a_panic_costs_one_request() {
         (answer.status, answer.body.as_str()),
         (
             200,
-            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"the server failed"}}"#
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"the request handler panicked"}}"#
         )
     );
     peer.send(Post::tool("echo").bytes(subject.address)).await;

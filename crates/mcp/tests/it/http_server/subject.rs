@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use callgate_mcp::transport::http::server::{Config, Server, ShutdownHandle};
+use callgate_mcp::transport::http::server::{Config, Listener, ShutdownHandle};
 use callgate_mcp::wire::{Limits, Method, Notification, RawJson};
-use callgate_mcp::{BoxFuture, Call, Error, Kind, Reply, Service};
+use callgate_mcp::{BoxFuture, Call, Caller, Error, Reply, Service};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -16,7 +16,7 @@ use super::peer::{Answer, Peer};
 use super::post::Post;
 
 /// A running server and what its service has seen.
-pub(super) struct Subject {
+pub(crate) struct Subject {
     pub(super) address: SocketAddr,
     pub(super) seen: Arc<Seen>,
     pub(super) shutdown: ShutdownHandle,
@@ -32,7 +32,7 @@ pub(super) struct Seen {
 }
 
 impl Subject {
-    pub(super) async fn start(config: Config) -> Self {
+    pub(crate) async fn start(config: Config) -> Self {
         let seen = Arc::new(Seen {
             calls: watch::Sender::new(0),
             cancelled: watch::Sender::new(0),
@@ -40,11 +40,11 @@ impl Subject {
             release: Notify::new(),
         });
         let service = Arc::new(Probe(seen.clone()));
-        let server = Server::bind(([127, 0, 0, 1], 0).into(), service, config)
+        let server = Listener::bind(([127, 0, 0, 1], 0).into(), service, config)
             .await
             .unwrap();
         Self {
-            address: server.local_addr(),
+            address: server.local_addr().unwrap(),
             seen,
             shutdown: server.shutdown_handle(),
             running: tokio::spawn(server.run()),
@@ -66,7 +66,7 @@ impl Subject {
     }
 
     /// Sends one request on a connection of its own.
-    pub(super) async fn ask(&self, request: &Post) -> Answer {
+    pub(crate) async fn ask(&self, request: &Post) -> Answer {
         let mut peer = self.connect().await;
         peer.send(request.bytes(self.address)).await;
         peer.answer().await
@@ -115,7 +115,7 @@ impl Service for Probe {
 impl Seen {
     async fn tool(&self, call: &Call) -> Result<Reply, Error> {
         let notify = &call.cx.notify;
-        let name = call.params.get("name");
+        let name = call.params().get("name");
         match name.as_ref().and_then(RawJson::text).as_deref() {
             Some("panic") => panic!("on demand"),
             Some("notify") => {
@@ -137,14 +137,11 @@ impl Seen {
             }
             Some("large") => return complete(&format!("{:?}", "x".repeat(LARGE))),
             Some("lines") => return complete("{\n\"a\":\r\n1}"),
-            Some("caller") => return complete(&format!("{:?}", format!("{:?}", call.cx.caller))),
+            Some("caller") => return complete(&format!("{:?}", shown(&call.cx.caller))),
             Some("input") => return Ok(Reply::InputRequired(raw("{\"input\":1}"))),
             Some("unknown") => return Err(Error::invalid_params("unknown tool")),
             Some("capability") => return Err(Error::missing_capability(&raw("{\"roots\":{}}"))),
-            Some("busy") => {
-                let data = raw("{\"retryAfterMs\":1500}");
-                return Err(Error::new(Kind::Busy, "too much").with_data(data));
-            }
+            Some("busy") => return Err(Error::rate_limited(Duration::from_millis(1500))),
             _ => {}
         }
         complete(RESULT)
@@ -197,5 +194,13 @@ fn progress(number: u32) -> Notification {
     Notification {
         method: Method::new("notifications/progress"),
         params: raw(&format!(r#"{{"progress":{number}}}"#)),
+    }
+}
+
+/// The caller as the tests expect it: the name of a principal, or the kind of another caller.
+pub(crate) fn shown(caller: &Caller) -> String {
+    match caller.principal() {
+        Some(principal) => format!("Principal({:?})", principal.name()),
+        None => format!("{caller:?}"),
     }
 }

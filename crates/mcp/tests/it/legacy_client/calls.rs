@@ -168,10 +168,8 @@ async fn the_server_may_ask_whether_we_are_there_and_nothing_unknown() {
 
 #[tokio::test]
 async fn what_the_server_asks_faster_than_it_is_dealt_with_is_refused() {
-    let config = Config {
-        heard: 1,
-        ..Config::default()
-    };
+    let mut config = Config::default();
+    config.queued_messages = 1;
     let (_stream, mut peer) = connect(ALL, config).await;
     // Both come at once, before anybody can deal with the first.
     let both = [asks("7", "ping", "{}"), asks("8", "ping", "{}")];
@@ -179,7 +177,7 @@ async fn what_the_server_asks_faster_than_it_is_dealt_with_is_refused() {
     assert_eq!(
         peer.lines(2).await,
         [
-            error("8", -32603, "too many messages wait"),
+            error("8", -32603, "too many messages wait to be handled"),
             result("7", "{}")
         ]
     );

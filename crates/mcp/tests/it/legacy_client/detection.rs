@@ -1,6 +1,7 @@
+use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_mcp::upstream::Config;
+use callgate_mcp::upstream::{Config, StreamPair};
 use callgate_mcp::wire::Version;
 use callgate_mcp::{Kind, Retry};
 use serde_json::json;
@@ -9,7 +10,7 @@ use super::fixture::{
     TAIL, asks, complete, connect_as, error, heard, initialized, outcome, request, start,
     start_told, stream, told,
 };
-use crate::stdio_fixture::{json as raw, notification, result};
+use crate::stdio_fixture::{RawPeer, json as raw, notification, result};
 
 #[tokio::test]
 async fn a_modern_server_is_called_as_it_is() {
@@ -84,18 +85,48 @@ async fn an_old_server_gets_one_handshake_however_many_call_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn silence_means_old_and_a_late_answer_changes_nothing() {
-    let config = Config {
-        probe: Duration::from_secs(1),
-        ..Config::default()
-    };
-    let (stream, mut peer) = stream(config);
+async fn silence_means_old_and_an_answer_after_the_handshake_changes_nothing() {
+    let (stream, mut peer) = silent_until_initialize().await;
     let call = start(&stream, request("tools/call", "{}"));
-    assert_eq!(heard(&mut peer).await["method"], "server/discover");
-    assert_eq!(heard(&mut peer).await["method"], "initialize");
+    peer.send(&initialized("2", "2024-11-05", r#"{"tools":{}}"#))
+        .await;
+    assert_eq!(
+        heard(&mut peer).await["method"],
+        "notifications/initialized"
+    );
     peer.send(&result("1", r#"{"supportedVersions":["2026-07-28"]}"#))
         .await;
+    assert_eq!(heard(&mut peer).await["method"], "tools/call");
+    peer.send(&result("3", r#"{"content":[]}"#)).await;
+    complete(call).await;
+    assert_eq!(stream.version(), Some(Version::V2024_11_05));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_answer_to_the_probe_counts_while_the_handshake_waits() {
+    let (stream, mut peer) = silent_until_initialize().await;
+    let call = start(&stream, request("tools/call", "{}"));
+    peer.send(&result("1", r#"{"supportedVersions":["2026-07-28"]}"#))
+        .await;
+    assert_eq!(heard(&mut peer).await["method"], "tools/call");
     peer.send(&initialized("2", "2024-11-05", r#"{"tools":{}}"#))
+        .await;
+    peer.send(&result("3", r#"{"resultType":"complete","content":[]}"#))
+        .await;
+    assert_eq!(
+        complete(call).await,
+        r#"{"resultType":"complete","content":[]}"#
+    );
+    assert_eq!(stream.version(), Some(Version::V2026_07_28));
+    assert_modern_notifications_arrive(&stream, &mut peer, 4).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_refusal_of_the_probe_leaves_the_handshake_alone() {
+    let (stream, mut peer) = silent_until_initialize().await;
+    let call = start(&stream, request("tools/call", "{}"));
+    peer.send(&error("1", -32601, "what?")).await;
+    peer.send(&initialized("2", "2025-06-18", r#"{"tools":{}}"#))
         .await;
     assert_eq!(
         heard(&mut peer).await["method"],
@@ -104,17 +135,13 @@ async fn silence_means_old_and_a_late_answer_changes_nothing() {
     assert_eq!(heard(&mut peer).await["method"], "tools/call");
     peer.send(&result("3", r#"{"content":[]}"#)).await;
     complete(call).await;
-    assert_eq!(stream.version(), Some(Version::V2024_11_05));
+    assert_eq!(stream.version(), Some(Version::V2025_06_18));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_modern_server_that_was_slow_to_say_so_is_called_as_it_is() {
-    let (stream, mut peer) = stream(Config::default());
+async fn a_modern_server_that_refuses_the_handshake_is_called_as_it_is() {
+    let (stream, mut peer) = silent_until_initialize().await;
     let call = start(&stream, request("tools/call", "{}"));
-    assert_eq!(heard(&mut peer).await["method"], "server/discover");
-    assert_eq!(heard(&mut peer).await["method"], "initialize");
-    peer.send(&result("1", r#"{"supportedVersions":["2026-07-28"]}"#))
-        .await;
     peer.send(r#"{"jsonrpc":"2.0","id":2,"error":{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}}}"#)
         .await;
     assert_eq!(heard(&mut peer).await["method"], "tools/call");
@@ -122,6 +149,57 @@ async fn a_modern_server_that_was_slow_to_say_so_is_called_as_it_is() {
         .await;
     complete(call).await;
     assert_eq!(stream.version(), Some(Version::V2026_07_28));
+    assert_modern_notifications_arrive(&stream, &mut peer, 4).await;
+}
+
+/// A server that starts so slowly that the handshake begins before it has answered the probe.
+async fn silent_until_initialize() -> (Arc<StreamPair>, RawPeer) {
+    let (stream, mut peer) = stream(Config::default());
+    let discover = start(&stream, request("server/discover", "{}"));
+    assert_eq!(heard(&mut peer).await["method"], "server/discover");
+    assert_eq!(heard(&mut peer).await["method"], "initialize");
+    discover.abort();
+    (stream, peer)
+}
+
+/// Checks that progress, logs and subscriptions reach the calls that the server knows by `id` and
+/// the number after it.
+async fn assert_modern_notifications_arrive(stream: &Arc<StreamPair>, peer: &mut RawPeer, id: u64) {
+    let logging = r#"{"_meta":{"progressToken":"mine","io.modelcontextprotocol/logLevel":"info"}}"#;
+    let (call, mut of_call) = start_told(stream, request("tools/call", logging));
+    assert_eq!(heard(peer).await["id"], id);
+    let (listen, mut of_listen) = start_told(stream, request("subscriptions/listen", "{}"));
+    assert_eq!(heard(peer).await["id"], id + 1);
+    let progress = format!(r#"{{"progressToken":{id},"progress":1}}"#);
+    let message = r#"{"level":"error","data":"full"}"#;
+    let change = format!(
+        r#"{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{}}}}}"#,
+        id + 1
+    );
+    for (method, params) in [
+        ("notifications/progress", &*progress),
+        ("notifications/message", message),
+        ("notifications/tools/list_changed", &*change),
+    ] {
+        peer.send(&notification(method, params)).await;
+    }
+    for (method, params) in [
+        (
+            "notifications/progress",
+            r#"{"progressToken":"mine","progress":1}"#,
+        ),
+        ("notifications/message", message),
+    ] {
+        assert_eq!(told(&mut of_call).await, (method.to_owned(), raw(params)));
+    }
+    assert_eq!(
+        told(&mut of_listen).await,
+        (
+            "notifications/tools/list_changed".to_owned(),
+            raw(r#"{"_meta":{"io.modelcontextprotocol/subscriptionId":"caller"}}"#)
+        )
+    );
+    drop((call, listen));
 }
 
 #[tokio::test]
@@ -183,10 +261,8 @@ async fn a_refused_handshake_shows_the_versions_that_the_server_names() {
 
 #[tokio::test(start_paused = true)]
 async fn a_handshake_that_is_not_answered_is_given_up_and_never_canceled() {
-    let config = Config {
-        handshake: Duration::from_secs(1),
-        ..Config::default()
-    };
+    let mut config = Config::default();
+    config.handshake_timeout = Duration::from_secs(1);
     let (stream, mut peer) = stream(config);
     let call = start(&stream, request("tools/call", "{}"));
     heard(&mut peer).await;

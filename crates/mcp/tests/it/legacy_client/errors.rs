@@ -1,11 +1,13 @@
 use std::time::Duration;
 
-use callgate_mcp::upstream::Config;
+use callgate_mcp::upstream::{Config, StateKey};
 use callgate_mcp::wire::RawJson;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::fixture::{asked, connect, error, heard, outcome, request, start, tool_call};
+use super::fixture::{
+    EVERYTHING, FORM, asked, asks, connect, error, heard, outcome, request, start, tool_call,
+};
 use crate::stdio_fixture::{notification, result};
 
 const ALL: &str = r#"{"tools":{},"resources":{}}"#;
@@ -79,10 +81,8 @@ async fn hc_21_a_url_to_open_first_is_asked_for_and_the_call_made_again() {
 
 #[tokio::test(start_paused = true)]
 async fn hc_21_a_server_that_does_not_say_when_the_user_is_done_is_asked_after_a_while() {
-    let config = Config {
-        page: Duration::from_secs(7),
-        ..Config::default()
-    };
+    let mut config = Config::default();
+    config.url_timeout = Duration::from_secs(7);
     let (stream, mut peer) = connect(ALL, config).await;
     let first = start(&stream, tool_call(OPENS_URLS));
     heard(&mut peer).await;
@@ -122,6 +122,61 @@ async fn hc_21_a_url_that_is_not_opened_ends_the_call() {
         data,
         json!({"requiredCapabilities":{"elicitation":{"url":{}}}})
     );
+}
+
+#[tokio::test]
+async fn connections_with_the_same_key_open_each_others_states() {
+    let with_key = |key: u8| {
+        let mut config = Config::default();
+        config.state_key = Some(StateKey::new([key; 32]));
+        config.url_timeout = Duration::ZERO;
+        config
+    };
+    let (first, mut peer) = connect(ALL, with_key(1)).await;
+    let call = start(&first, tool_call(OPENS_URLS));
+    heard(&mut peer).await;
+    peer.send(URL_REQUIRED).await;
+    let asked = asked(call).await;
+    let retry = || tool_call(OPENS_URLS).retry(&asked, &json!({"1":{"action":"accept"}}));
+
+    let (other, _peer) = connect(ALL, with_key(2)).await;
+    let refused = outcome(start(&other, retry())).await;
+    assert_eq!(refused.expect_err("another key").code(), -32602);
+
+    let (same, mut peer) = connect(ALL, with_key(1)).await;
+    let call = start(&same, retry());
+    assert_eq!(heard(&mut peer).await["method"], "tools/call");
+    peer.send(&result("3", r#"{"content":[]}"#)).await;
+    outcome(call).await.expect("the user has logged in");
+}
+
+#[tokio::test]
+async fn a_suspended_call_is_resumed_in_its_own_session_only() {
+    let shared_key = || {
+        let mut config = Config::default();
+        config.state_key = Some(StateKey::new([1; 32]));
+        config
+    };
+    let mut states = Vec::new();
+    let mut sessions = Vec::new();
+    for _ in 0..2 {
+        let (stream, mut peer) = connect(ALL, shared_key()).await;
+        let call = start(&stream, tool_call(EVERYTHING));
+        heard(&mut peer).await;
+        peer.send(&asks("9", "elicitation/create", FORM)).await;
+        states.push(asked(call).await);
+        sessions.push((stream, peer));
+    }
+    let answers = json!({"1":{"action":"accept","content":{}}});
+    let retry = tool_call(EVERYTHING).retry(&states[0], &answers);
+    let refused = outcome(start(&sessions[1].0, retry)).await;
+    assert_eq!(refused.expect_err("another session").code(), -32602);
+
+    let (stream, peer) = &mut sessions[1];
+    let call = start(stream, tool_call(EVERYTHING).retry(&states[1], &answers));
+    assert_eq!(heard(peer).await["id"], 9);
+    peer.send(&result("3", r#"{"content":[]}"#)).await;
+    outcome(call).await.expect("its own state resumes it");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgate_mcp::transport::line;
-use callgate_mcp::upstream::{Config, Stream};
+use callgate_mcp::upstream::{Config, StreamPair};
 use callgate_mcp::wire::{Id, RawJson};
 use callgate_mcp::{Call, Caller, Error, Notifications, Reply, Service};
 use serde_json::{Value, json};
@@ -24,15 +24,16 @@ pub(crate) const FORM: &str =
 pub(crate) const TAIL: &str = r#""resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"old","version":"1"}}"#;
 
 /// A connection to a server that nobody has spoken to.
-pub(crate) fn stream(config: Config) -> (Arc<Stream>, RawPeer) {
+pub(crate) fn stream(config: Config) -> (Arc<StreamPair>, RawPeer) {
     let (ours, theirs) = duplex(1024 * 1024);
     let (reader, writer) = split(ours);
-    let stream = Stream::new("old", reader, writer, line::Config::default(), config);
+    let stream =
+        StreamPair::new("old", reader, writer, line::Config::default()).with_config(config);
     (Arc::new(stream), RawPeer::new(theirs))
 }
 
 /// A connection after the handshake with a server of these capabilities.
-pub(crate) async fn connect(capabilities: &str, config: Config) -> (Arc<Stream>, RawPeer) {
+pub(crate) async fn connect(capabilities: &str, config: Config) -> (Arc<StreamPair>, RawPeer) {
     connect_as("2025-11-25", capabilities, config).await
 }
 
@@ -41,7 +42,7 @@ pub(crate) async fn connect_as(
     version: &str,
     capabilities: &str,
     config: Config,
-) -> (Arc<Stream>, RawPeer) {
+) -> (Arc<StreamPair>, RawPeer) {
     let (stream, mut peer) = stream(config);
     let discover = start(&stream, request("server/discover", "{}"));
     peer.line().await.expect("a probe");
@@ -100,7 +101,7 @@ pub(crate) fn tool_call(capabilities: &str) -> Request {
 impl Request {
     /// The same request by somebody else.
     pub(crate) fn by(mut self, name: &str) -> Self {
-        self.call.cx.caller = Caller::Principal(name.into());
+        self.call.cx.caller = Caller::named(name);
         self
     }
 
@@ -118,7 +119,7 @@ impl Request {
 
     /// The next round of the same request, with these answers.
     pub(crate) fn retry(self, asked: &Value, answers: &Value) -> Self {
-        let mut params: Value = self.call.params.decode().expect("params are JSON");
+        let mut params: Value = self.call.params().decode().expect("params are JSON");
         params["requestState"] = asked["requestState"].clone();
         params["inputResponses"] = answers.clone();
         let again = request(self.call.method.as_str(), &params.to_string());
@@ -154,8 +155,8 @@ pub(crate) async fn outcome(call: JoinHandle<Result<Reply, Error>>) -> Result<Re
 /// The result of a call that is done.
 pub(crate) async fn complete(call: JoinHandle<Result<Reply, Error>>) -> String {
     match outcome(call).await.expect("the call succeeds") {
-        Reply::Complete(result) => result.as_str().to_owned(),
-        Reply::InputRequired(result) => panic!("asked for {}", result.as_str()),
+        Reply::Complete(result) | Reply::Task(result) => result.as_str().to_owned(),
+        other => panic!("not complete: {other:?}"),
     }
 }
 
@@ -163,7 +164,7 @@ pub(crate) async fn complete(call: JoinHandle<Result<Reply, Error>>) -> String {
 pub(crate) async fn asked(call: JoinHandle<Result<Reply, Error>>) -> Value {
     match outcome(call).await.expect("the call succeeds") {
         Reply::InputRequired(result) => result.decode().expect("a result is JSON"),
-        Reply::Complete(result) => panic!("completed with {}", result.as_str()),
+        other => panic!("no input is required: {other:?}"),
     }
 }
 

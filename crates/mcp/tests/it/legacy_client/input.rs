@@ -99,10 +99,8 @@ async fn a_call_may_ask_several_times_and_several_things_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn questions_of_one_call_are_gathered_for_so_long() {
-    let config = Config {
-        gather: Duration::from_secs(5),
-        ..Config::default()
-    };
+    let mut config = Config::default();
+    config.input_gathering = Duration::from_secs(5);
     let (stream, mut peer) = connect(TOOLS, config).await;
     let call = start(&stream, tool_call(EVERYTHING));
     heard(&mut peer).await;
@@ -169,10 +167,8 @@ async fn hc_2_a_waiting_call_is_taken_out_once_by_its_caller_for_its_request() {
 
 #[tokio::test(start_paused = true)]
 async fn hc_2_a_call_that_nobody_comes_back_for_is_canceled_once() {
-    let config = Config {
-        patience: Duration::from_secs(5),
-        ..Config::default()
-    };
+    let mut config = Config::default();
+    config.input_timeout = Duration::from_secs(5);
     let (stream, mut peer) = connect(TOOLS, config).await;
     let first = start(&stream, tool_call(EVERYTHING));
     heard(&mut peer).await;
@@ -190,7 +186,7 @@ async fn hc_2_a_call_that_nobody_comes_back_for_is_canceled_once() {
     );
     assert_eq!(
         heard(&mut peer).await,
-        json!({"jsonrpc":"2.0","id":10,"error":{"code":-1,"message":"nobody answered the question"}})
+        json!({"jsonrpc":"2.0","id":10,"error":{"code":-1,"message":"no client answered the question"}})
     );
     assert_eq!(peer.line().await, Some(cancelled("3")));
     let late = tool_call(EVERYTHING).retry(&asked, &json!({"1":accepted("Ada")}));
@@ -202,10 +198,8 @@ async fn hc_2_a_call_that_nobody_comes_back_for_is_canceled_once() {
 
 #[tokio::test]
 async fn hc_2_calls_that_wait_are_bounded() {
-    let config = Config {
-        parked: 1,
-        ..Config::default()
-    };
+    let mut config = Config::default();
+    config.suspended_calls = 1;
     let (stream, mut peer) = connect(TOOLS, config).await;
     let first = start(&stream, tool_call(EVERYTHING));
     heard(&mut peer).await;
@@ -242,10 +236,8 @@ async fn hc_2_the_end_of_the_upstream_cancels_what_waits() {
 
 #[tokio::test(start_paused = true)]
 async fn hc_22_the_time_a_user_takes_is_bounded_by_us_and_not_by_the_call() {
-    let config = Config {
-        patience: Duration::from_secs(600),
-        ..Config::default()
-    };
+    let mut config = Config::default();
+    config.input_timeout = Duration::from_secs(600);
     let (stream, mut peer) = connect(TOOLS, config).await;
     let first = start(&stream, tool_call(EVERYTHING));
     heard(&mut peer).await;
@@ -330,7 +322,7 @@ async fn hc_3_with_calls_of_several_callers_nobody_is_asked() {
         assert_eq!(
             heard(&mut peer).await,
             json!({"jsonrpc":"2.0","id":9,"error":{"code":-32602,
-                "message":"calls of several callers are in flight: nobody knows whose question it is"}})
+                "message":"the request names no call, and calls of several callers are running"}})
         );
         for id in ids {
             peer.send(&result(&id["id"].to_string(), r#"{"content":[]}"#))

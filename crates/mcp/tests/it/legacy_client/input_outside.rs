@@ -39,16 +39,14 @@ async fn hc_4_a_question_outside_of_any_call_waits_for_one_that_can_carry_it() {
 
 #[tokio::test(start_paused = true)]
 async fn hc_4_a_question_that_no_call_carries_is_answered_by_nobody() {
-    let config = Config {
-        unclaimed: Duration::from_secs(5),
-        most_unclaimed: 2,
-        ..Config::default()
-    };
+    let mut config = Config::default();
+    config.unassigned_timeout = Duration::from_secs(5);
+    config.unassigned_questions = 2;
     let (_stream, mut peer) = connect(ALL, config).await;
     peer.send(&asks("1", "roots/list", "{}")).await;
     peer.send(&asks("2", "elicitation/create", FORM)).await;
     peer.send(&asks("3", "roots/list", "{}")).await;
-    let nobody = |id: u32| json!({"jsonrpc":"2.0","id":id,"error":{"code":-32603,"message":"nobody answered the question"}});
+    let nobody = |id: u32| json!({"jsonrpc":"2.0","id":id,"error":{"code":-32603,"message":"no client answered the question"}});
     assert_eq!(
         heard(&mut peer).await,
         json!({"jsonrpc":"2.0","id":3,"error":{"code":-32603,"message":"too many questions wait for answers"}})

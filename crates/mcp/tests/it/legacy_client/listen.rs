@@ -142,10 +142,8 @@ async fn a_subscription_ends_with_the_connection() {
 
 #[tokio::test]
 async fn subscriptions_are_bounded() {
-    let config = Config {
-        listeners: 1,
-        ..Config::default()
-    };
+    let mut config = Config::default();
+    config.subscriptions = 1;
     let (stream, _peer) = connect(CHANGES, config).await;
     let (_first, mut notifications) = start_told(&stream, listen(Id::number(1), "{}"));
     assert_eq!(told(&mut notifications).await, acknowledged("1", "{}"));

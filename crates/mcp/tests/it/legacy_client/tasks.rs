@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use callgate_mcp::upstream::{Config, Stream};
+use callgate_mcp::upstream::{Config, StreamPair};
 use callgate_mcp::{Kind, Reply};
 use serde_json::{Value, json};
 
@@ -62,7 +62,7 @@ async fn tell_tools(peer: &mut RawPeer) {
 }
 
 /// A server that works on the task `t1`, whose result is waited for under id 5.
-async fn working() -> (Arc<Stream>, RawPeer) {
+async fn working() -> (Arc<StreamPair>, RawPeer) {
     let (stream, mut peer) = connect(TASKS, Config::default()).await;
     let call = start(&stream, knowing("tools/call", r#""name":"may""#));
     tell_tools(&mut peer).await;
@@ -82,7 +82,7 @@ async fn working() -> (Arc<Stream>, RawPeer) {
 }
 
 /// What `tasks/get` answers while the server says that the task has this status.
-async fn get(stream: &Arc<Stream>, peer: &mut RawPeer, status: &str) -> Value {
+async fn get(stream: &Arc<StreamPair>, peer: &mut RawPeer, status: &str) -> Value {
     let get = start(stream, knowing("tasks/get", r#""taskId":"t1""#));
     let asked = heard(peer).await;
     assert_eq!(
@@ -206,10 +206,11 @@ async fn a_task_is_its_callers_and_for_those_who_know_tasks() {
 
 #[tokio::test]
 async fn tasks_are_bounded_in_all_and_for_each_caller() {
-    let limits = |tasks, tasks_per_caller| Config {
-        tasks,
-        tasks_per_caller,
-        ..Config::default()
+    let limits = |tasks, tasks_per_caller| {
+        let mut config = Config::default();
+        config.tasks = tasks;
+        config.tasks_per_caller = tasks_per_caller;
+        config
     };
     for (config, caller) in [(limits(1, 9), "bob"), (limits(9, 1), "ann")] {
         let (stream, mut peer) = connect(TASKS, config).await;

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 
-use callgate_mcp::legacy::server::Config as LegacyConfig;
+use callgate_mcp::SessionLimits;
 
 use super::subject::{NEWEST, initialize};
 use crate::http_server::peer::Peer;
@@ -26,7 +26,7 @@ async fn a_hundred_thousand_handshakes_cost_little_memory() {
     let before = process.resident_bytes();
     let (opened, refused) = flood(process.address, HANDSHAKES).await;
     let growth = process.resident_bytes().saturating_sub(before);
-    let most = LegacyConfig::default().sessions_per_caller;
+    let most = SessionLimits::default().sessions_per_caller;
     assert_eq!((opened, refused), (most, HANDSHAKES - most));
     assert!(growth < 32 * 1024 * 1024, "{growth} bytes");
 }

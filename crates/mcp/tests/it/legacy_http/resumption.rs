@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use callgate_mcp::legacy::server::Config as LegacyConfig;
+use callgate_mcp::SessionLimits;
 use tokio::time::Instant;
 
 use super::subject::{FLOOD, NEWEST, Subject, event, logged, primed, response};
@@ -106,9 +106,9 @@ async fn another_session_has_none_of_the_events() {
 
 #[tokio::test]
 async fn so_many_bytes_are_kept_and_no_more() {
-    let subject = Subject::with_legacy(LegacyConfig {
+    let subject = Subject::with_legacy(SessionLimits {
         replay_bytes: 200,
-        ..LegacyConfig::default()
+        ..SessionLimits::default()
     })
     .await;
     let client = subject.open(NEWEST).await;
@@ -126,9 +126,9 @@ async fn so_many_bytes_are_kept_and_no_more() {
 
 #[tokio::test]
 async fn a_stream_begins_with_how_long_to_wait_before_coming_back() {
-    let subject = Subject::with_legacy(LegacyConfig {
+    let subject = Subject::with_legacy(SessionLimits {
         retry: Duration::from_millis(2500),
-        ..LegacyConfig::default()
+        ..SessionLimits::default()
     })
     .await;
     let client = subject.open(NEWEST).await;

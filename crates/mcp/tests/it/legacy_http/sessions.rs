@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use callgate_mcp::legacy::server::Config as LegacyConfig;
+use callgate_mcp::SessionLimits;
 use callgate_mcp::transport::http::server::{Auth, BearerToken, Config};
 use tokio::time::sleep;
 
@@ -33,9 +33,9 @@ async fn a_handshake_opens_a_session_with_a_secret_visible_name() {
 
 #[tokio::test]
 async fn a_handshake_that_fails_opens_nothing() {
-    let subject = Subject::with_legacy(LegacyConfig {
+    let subject = Subject::with_legacy(SessionLimits {
         sessions: 1,
-        ..LegacyConfig::default()
+        ..SessionLimits::default()
     })
     .await;
     let broken = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#;
@@ -71,7 +71,7 @@ async fn a_session_that_was_deleted_is_gone() {
 #[tokio::test(start_paused = true)]
 async fn a_session_ends_when_it_rests_for_too_long() {
     let subject = Subject::start().await;
-    let idle = LegacyConfig::default().idle;
+    let idle = SessionLimits::default().idle;
     let client = subject.open(NEWEST).await;
     for _ in 0..3 {
         sleep(idle - Duration::from_secs(5)).await;
@@ -87,7 +87,7 @@ async fn a_session_that_nobody_uses_ends_sooner() {
     let subject = Subject::start().await;
     let answer = subject.ask(&initialize(NEWEST)).await;
     let id = answer.header("mcp-session-id").unwrap();
-    sleep(LegacyConfig::default().unused + Duration::from_secs(5)).await;
+    sleep(SessionLimits::default().unused + Duration::from_secs(5)).await;
     let late = subject
         .open(NEWEST)
         .await
@@ -99,7 +99,7 @@ async fn a_session_that_nobody_uses_ends_sooner() {
 #[tokio::test(start_paused = true)]
 async fn a_session_with_a_call_or_a_stream_does_not_rest() {
     let subject = Subject::start().await;
-    let idle = LegacyConfig::default().idle;
+    let idle = SessionLimits::default().idle;
     let (calling, listening) = (subject.open(NEWEST).await, subject.open(NEWEST).await);
     let call = subject.send(&calling.call("wait")).await;
     subject.begun(1).await;
@@ -163,10 +163,10 @@ async fn a_session_stays_with_its_caller_whatever_the_token() {
 
 #[tokio::test]
 async fn there_are_so_many_sessions_and_no_more() {
-    let limits = |sessions, sessions_per_caller| LegacyConfig {
+    let limits = |sessions, sessions_per_caller| SessionLimits {
         sessions,
         sessions_per_caller,
-        ..LegacyConfig::default()
+        ..SessionLimits::default()
     };
     let of_caller = r#"{"jsonrpc":"2.0","id":0,"error":{"code":42900,"message":"you have too many sessions open: end some with DELETE, or let them expire","data":{"retryAfterMs":30000}}}"#;
     let of_all = r#"{"jsonrpc":"2.0","id":0,"error":{"code":42900,"message":"the server has too many sessions open: try again later","data":{"retryAfterMs":30000}}}"#;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_mcp::Error;
-use callgate_mcp::legacy::server::Config as LegacyConfig;
+use callgate_mcp::SessionLimits;
 use callgate_mcp::router::{Elicited, RequestCx, Router};
-use callgate_mcp::transport::http::server::{Config, Server, ShutdownHandle};
+use callgate_mcp::transport::http::server::{Config, Listener, ShutdownHandle};
 use callgate_mcp::wire::implementation::Implementation;
 use callgate_mcp::wire::logging::LogLevel;
 use callgate_mcp::wire::resource::Resource;
@@ -55,9 +55,9 @@ impl Subject {
         Self::with(Config::default()).await
     }
 
-    pub(super) async fn with_legacy(legacy: LegacyConfig) -> Self {
+    pub(super) async fn with_legacy(legacy: SessionLimits) -> Self {
         Self::with(Config {
-            legacy: Some(legacy),
+            sessions: Some(legacy),
             ..Config::default()
         })
         .await
@@ -66,11 +66,11 @@ impl Subject {
     pub(super) async fn with(config: Config) -> Self {
         let seen = Arc::<Seen>::default();
         let router = Arc::new(router(&seen));
-        let server = Server::bind(([127, 0, 0, 1], 0).into(), router.clone(), config)
+        let server = Listener::bind(([127, 0, 0, 1], 0).into(), router.clone(), config)
             .await
             .unwrap();
         Self {
-            address: server.local_addr(),
+            address: server.local_addr().unwrap(),
             router,
             seen,
             shutdown: server.shutdown_handle(),
@@ -204,7 +204,7 @@ fn router(seen: &Arc<Seen>) -> Router {
         })
         .tool("large", "", async |_: RequestCx| "x".repeat(100_000))
         .tool("caller", "", async |cx: RequestCx| {
-            format!("{:?}", cx.caller()).replace('"', "'")
+            crate::http_server::subject::shown(cx.caller()).replace('"', "'")
         })
         .tool("hello", "", hello)
         .tool("roots", "", async |cx: RequestCx| {
@@ -257,7 +257,7 @@ async fn hello(cx: RequestCx) -> Result<String, Error> {
     Ok(match cx.elicit_form::<Name>("name", "Who?").await? {
         Elicited::Accepted(form) => format!("Hello, {}!", form.name),
         Elicited::Declined => "declined".to_owned(),
-        Elicited::Cancelled => "cancelled".to_owned(),
+        _ => "cancelled".to_owned(),
     })
 }
 

@@ -82,10 +82,10 @@ pub(crate) fn tool_call() -> Call {
 /// The same call on behalf of somebody with these capabilities.
 pub(crate) fn from(caller: &str, capabilities: &str) -> Call {
     let mut call = tool_call();
-    call.cx.caller = Caller::Principal(caller.into());
-    call.params = raw(&format!(
+    call.cx.caller = Caller::named(caller);
+    call.set_params(raw(&format!(
         r#"{{"name":"t","_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{capabilities}}}}}"#
-    ));
+    )));
     call
 }
 

@@ -1,6 +1,5 @@
 //! Which sessions there are, and what becomes of calls when one is gone.
 
-use callgate_mcp::wire::Splice;
 use callgate_mcp::{Kind, Reply, Service};
 use futures_util::future::join_all;
 use tokio::sync::mpsc;
@@ -185,11 +184,9 @@ async fn hc_2_a_session_does_not_make_way_while_a_call_waits_for_input_in_it() {
     }
     let mut again = from("ann", roots);
     let state = asked.get("requestState").unwrap();
-    again.params = Splice::new(&again.params)
-        .set(&["requestState"], &state)
-        .set(&["inputResponses", "1"], &raw(r#"{"roots":[]}"#))
-        .finish()
-        .unwrap();
+    again.set(&["requestState"], &state).unwrap();
+    let roots = raw(r#"{"roots":[]}"#);
+    again.set(&["inputResponses", "1"], &roots).unwrap();
     assert_eq!(result(&server, again).await, COMPLETE);
 }
 

@@ -1,5 +1,6 @@
 //! HTTP+SSE, the transport of 2024-11-05.
 
+use callgate_mcp::upstream::ConnectionState;
 use callgate_mcp::{Kind, Retry, Service};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -194,4 +195,24 @@ async fn a_dropped_call_is_canceled_by_a_notification() {
         .text()
         .contains(&format!(r#""requestId":{}"#, call.message().id));
     assert!(request, "{}", cancelled.text());
+}
+
+#[tokio::test]
+async fn the_end_of_the_last_session_is_noticed_and_the_next_call_opens_another() {
+    let peer = start("/messages", |_| false).await;
+    let server = remote(&peer);
+    for _ in 0..2 {
+        assert_eq!(result(&server, tool_call()).await, COMPLETE);
+        let version = match server.state() {
+            ConnectionState::Connected { version } => version.as_str(),
+            other => panic!("not connected: {other:?}"),
+        };
+        assert_eq!(version, "2024-11-05");
+        failure(&server, call("tools/call", r#""name":"hang-up","#)).await;
+        let reason = soon(server.closed()).await;
+        assert_eq!(
+            reason.to_string(),
+            "server `peer` ended the stream of the session"
+        );
+    }
 }

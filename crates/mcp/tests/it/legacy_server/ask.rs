@@ -16,7 +16,7 @@ fn asks(requests: &str) -> Arc<dyn Service> {
     discoverable(move |call| {
         let requests = requests.clone();
         async move {
-            let [responses, state] = call.params.pick(["inputResponses", "requestState"]);
+            let [responses, state] = call.params().pick(["inputResponses", "requestState"]);
             let Some(state) = state else {
                 return Ok(Reply::InputRequired(json(&format!(
                     r#"{{"resultType":"input_required","inputRequests":{requests},"requestState":"s\u002f1"}}"#
@@ -26,7 +26,7 @@ fn asks(requests: &str) -> Arc<dyn Service> {
             let responses = responses.unwrap_or_else(RawJson::null);
             complete(&format!(
                 r#"{{"resultType":"complete","got":{responses:?},"name":{:?}}}"#,
-                call.params.get("name").unwrap_or_else(RawJson::null)
+                call.params().get("name").unwrap_or_else(RawJson::null)
             ))
         }
     })
@@ -174,7 +174,7 @@ async fn hc_4_only_three_methods_may_ask() {
         peer.line().await,
         Some(error(
             "5",
-            r#"{"code":-32603,"message":"`tools/list` must not ask for input"}"#
+            r#"{"code":-32603,"message":"`tools/list` was answered with the result type \"input_required\", which it must not have"}"#
         ))
     );
 }
@@ -229,7 +229,7 @@ async fn hc_22_a_user_may_think_for_long_but_not_for_ever() {
 async fn a_service_that_only_wants_another_try_gets_some() {
     let service = discoverable(|call| async move {
         match call
-            .params
+            .params()
             .get("requestState")
             .as_ref()
             .map(RawJson::as_str)

@@ -11,8 +11,8 @@ use crate::stdio_fixture::{cancelled, complete, json, notification, result};
 /// Asks for the roots and answers with them and the name of the tool.
 fn roots() -> Arc<dyn Service> {
     discoverable(|call| async move {
-        let name = call.params.get("name").unwrap_or_else(|| json("0"));
-        match call.params.at(&["inputResponses", "r", "roots"]) {
+        let name = call.params().get("name").unwrap_or_else(|| json("0"));
+        match call.params().at(&["inputResponses", "r", "roots"]) {
             Some(roots) => complete(&format!(
                 r#"{{"resultType":"complete","name":{name:?},"roots":{roots:?}}}"#
             )),

@@ -80,11 +80,11 @@ pub(super) async fn old_client_with(
 }
 
 /// The limits of old clients, with some changed.
-pub(super) fn limited(change: impl FnOnce(&mut callgate_mcp::legacy::server::Config)) -> Config {
-    let mut legacy = callgate_mcp::legacy::server::Config::default();
+pub(super) fn limited(change: impl FnOnce(&mut callgate_mcp::SessionLimits)) -> Config {
+    let mut legacy = callgate_mcp::SessionLimits::default();
     change(&mut legacy);
     Config {
-        legacy: Some(legacy),
+        sessions: Some(legacy),
         ..Config::default()
     }
 }

@@ -9,7 +9,7 @@ use crate::stdio_fixture::{self, META, RawPeer, complete, json, result, service,
 fn mirror() -> std::sync::Arc<dyn callgate_mcp::Service> {
     discoverable(|call| async move {
         Ok(Reply::Complete(
-            call.params.get("_meta").unwrap_or_else(RawJson::null),
+            call.params().get("_meta").unwrap_or_else(RawJson::null),
         ))
     })
 }
@@ -152,7 +152,7 @@ async fn a_handshake_that_fails_opens_nothing() {
 #[tokio::test]
 async fn old_revisions_can_be_turned_off() {
     let config = Config {
-        legacy: None,
+        sessions: None,
         ..Config::default()
     };
     let (mut peer, _server) = RawPeer::of_server(mirror(), config);

@@ -16,7 +16,7 @@ struct Subscription {
 
 impl Subscription {
     fn filter(&self) -> RawJson {
-        self.call.params.get("notifications").unwrap()
+        self.call.params().get("notifications").unwrap()
     }
 
     async fn say(&self, method: &str, member: &str) {

@@ -17,7 +17,7 @@ fn talkative() -> Arc<dyn Service> {
             call.cx.notify.send(message).await;
         }
         let level = call
-            .params
+            .params()
             .at(&["_meta", "io.modelcontextprotocol/logLevel"])
             .unwrap();
         complete(&format!(r#"{{"resultType":"complete","asked":{level:?}}}"#))

@@ -8,14 +8,14 @@ use super::fixture::{
     DISCOVERED, discoverable, error, limited, old_client, old_client_with, request,
 };
 use crate::stdio_fixture::{
-    SendOnDrop, cancelled, complete, json, notification, result, service, soon,
+    self, SendOnDrop, cancelled, complete, json, notification, result, service, soon,
 };
 
 /// Answers what it is told to, in a complete result.
 fn echo() -> Arc<dyn Service> {
     discoverable(|call| async move {
         Ok(Reply::Complete(
-            call.params.get("say").unwrap_or_else(|| json("{}")),
+            call.params().get("say").unwrap_or_else(|| json("{}")),
         ))
     })
 }
@@ -50,7 +50,7 @@ async fn results_have_nothing_that_only_the_newest_revision_has() {
 #[tokio::test]
 async fn an_empty_cursor_comes_back_to_the_service_as_it_was() {
     let service = discoverable(|call| async move {
-        let cursor = call.params.get("cursor").unwrap();
+        let cursor = call.params().get("cursor").unwrap();
         complete(&format!(r#"{{"resultType":"complete","was":{cursor:?}}}"#))
     });
     let (mut peer, _server) = old_client(service, "2025-03-26", "{}").await;
@@ -62,7 +62,7 @@ async fn an_empty_cursor_comes_back_to_the_service_as_it_was() {
 #[tokio::test]
 async fn hc_1_errors_are_answers_that_an_old_client_understands() {
     let service = discoverable(|call| async move {
-        let code = call.params.get("code").unwrap();
+        let code = call.params().get("code").unwrap();
         let raw = format!(r#"{{"code":{code:?},"message":"m","data":{{"uri":"a:b"}}}}"#);
         Err(Error::rpc(&Arc::from("files"), json(&raw)))
     });
@@ -114,7 +114,7 @@ async fn methods_that_the_clients_revision_does_not_have_are_unknown() {
 #[tokio::test]
 async fn progress_goes_to_whoever_asked_for_it() {
     let service = discoverable(|call| async move {
-        let token = call.params.at(&["_meta", "progressToken"]);
+        let token = call.params().at(&["_meta", "progressToken"]);
         let token = token.unwrap_or_else(|| json("0"));
         let progress = Notification {
             method: Method::new("notifications/progress"),
@@ -157,7 +157,7 @@ async fn hc_17_a_thousand_requests_with_one_id_are_all_answered() {
                 released.as_mut().enable();
                 started.send(()).await.unwrap();
                 released.await;
-                Ok(Reply::Complete(call.params.get("say").unwrap()))
+                Ok(Reply::Complete(call.params().get("say").unwrap()))
             }
         }
     });
@@ -245,7 +245,7 @@ async fn requests_that_wait_for_the_handshake_are_limited_as_well() {
         }
     });
     let config = limited(|legacy| legacy.in_flight = 1);
-    let (mut peer, _server) = crate::stdio_fixture::RawPeer::of_server(service, config);
+    let (mut peer, _server) = stdio_fixture::RawPeer::of_server(service, config);
     peer.send(&super::fixture::initialize("2025-11-25", "{}"))
         .await;
     peer.send(&request("1", "ping", "{}")).await;
@@ -289,4 +289,29 @@ async fn at_the_end_of_the_stream_requests_may_finish_and_the_rest_is_cancelled(
     assert_eq!(peer.rest().await, [result("1", "{}")]);
     soon(server).await.unwrap().unwrap();
     soon(drops.recv()).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_requests_of_an_old_client_on_stdio_share_a_conversation() {
+    let told = discoverable(|call| async move {
+        let key = call.cx.source.conversation.as_deref().unwrap_or("none");
+        complete(&format!(
+            r#"{{"transport":"{:?}","key":"{key}"}}"#,
+            call.cx.source.transport
+        ))
+    });
+    let (mut peer, _server) = old_client(told, "2025-11-25", "{}").await;
+    for id in ["1", "1"] {
+        peer.send(&request(id, "tools/call", "{}")).await;
+    }
+    let answers = peer.lines(2).await;
+    assert_eq!(answers[0], answers[1]);
+    assert!(
+        answers[0].contains(r#""transport":"Lines","key":""#),
+        "{answers:?}"
+    );
+    assert!(!answers[0].contains("none"), "{answers:?}");
+    peer.send(&stdio_fixture::request("2", "x")).await;
+    let modern = result("2", r#"{"transport":"Lines","key":"none"}"#);
+    assert_eq!(peer.line().await, Some(modern));
 }

@@ -33,7 +33,7 @@ fn with_tasks(looks: &[String]) -> (Arc<dyn Service>, Arc<Mutex<Vec<String>>>) {
             async move {
                 let method = call.method.as_str();
                 let extension = ["extensions", "io.modelcontextprotocol/tasks"];
-                let declared = call.cx.peer.declares(&extension);
+                let declared = call.cx.peer().declares(&extension);
                 match method {
                     "server/discover" => complete(&DISCOVERED.replace(
                         r#""logging":{}"#,
@@ -41,7 +41,7 @@ fn with_tasks(looks: &[String]) -> (Arc<dyn Service>, Arc<Mutex<Vec<String>>>) {
                     )),
                     "tools/list" => complete(r#"{"resultType":"complete","tools":[{"name":"a"}]}"#),
                     "tools/call"
-                        if !declared && call.params.get("name") == Some(json(r#""must""#)) =>
+                        if !declared && call.params().get("name") == Some(json(r#""must""#)) =>
                     {
                         let extensions = r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
                         Err(Error::missing_capability(&json(extensions)))
@@ -49,11 +49,11 @@ fn with_tasks(looks: &[String]) -> (Arc<dyn Service>, Arc<Mutex<Vec<String>>>) {
                     "tools/call" if !declared => complete(
                         r#"{"resultType":"complete","content":[{"type":"text","text":"now"}]}"#,
                     ),
-                    "tools/call" if call.params.get("name") == Some(json(r#""quick""#)) => {
+                    "tools/call" if call.params().get("name") == Some(json(r#""quick""#)) => {
                         complete(r#"{"resultType":"complete","content":[],"isError":true}"#)
                     }
                     "tools/call" => {
-                        assert_eq!(call.params.get("task"), None);
+                        assert_eq!(call.params().get("task"), None);
                         complete(&remote("working", "").replace("complete", "task"))
                     }
                     "tasks/get" => {
@@ -68,7 +68,7 @@ fn with_tasks(looks: &[String]) -> (Arc<dyn Service>, Arc<Mutex<Vec<String>>>) {
                     "subscriptions/listen" => std::future::pending().await,
                     _ => {
                         assert!(declared);
-                        let responses = call.params.get("inputResponses");
+                        let responses = call.params().get("inputResponses");
                         let responses = responses.unwrap_or_else(RawJson::null);
                         heard
                             .lock()

@@ -1,9 +1,7 @@
-//! Asks a service and shows the answer as plain JSON.
+//! Requests to a service, and their answers as plain JSON.
 
-use std::sync::Arc;
-
-use callgate_mcp::wire::{Id, Limits, Method, Notification, RawJson, Version};
-use callgate_mcp::{Call, Caller, Cx, Error, Notifications, Notifier, PeerInfo, Reply, Service};
+use callgate_mcp::wire::{Id, Limits, Method, Notification, RawJson};
+use callgate_mcp::{Call, Caller, Cx, Error, Notifications, Notifier, Reply, Service};
 use serde_json::{Value, json};
 
 /// One request to a service.
@@ -46,11 +44,11 @@ impl Ask {
     }
 
     pub(super) fn caller(mut self, name: &str) -> Self {
-        self.caller = Caller::Principal(name.into());
+        self.caller = Caller::named(name);
         self
     }
 
-    /// The same request of a client that knows of tasks.
+    /// The same request of a client that declares the tasks extension.
     pub(super) fn with_tasks(self) -> Self {
         let tasks = json!({"io.modelcontextprotocol/tasks": {}});
         self.capabilities(json!({"elicitation": {}, "roots": {}, "extensions": tasks}))
@@ -66,21 +64,14 @@ impl Ask {
         self
     }
 
-    /// The call, and where its notifications arrive.
+    /// Call of the request, and the receiver of its notifications.
     pub(super) fn into_call(mut self, id: &Id) -> (Call, Notifications) {
         let (notify, notifications) = Notifier::channel(64);
         self.params["_meta"] = self.meta.clone();
-        let call = Call {
-            method: Method::new(self.method),
-            params: raw(&self.params),
-            cx: Cx {
-                id: id.clone(),
-                caller: self.caller,
-                peer: Arc::new(PeerInfo::new(Version::V2026_07_28, raw(&self.meta))),
-                notify,
-                deadline: None,
-            },
-        };
+        let cx = Cx::new(id.clone())
+            .with_caller(self.caller)
+            .with_notifier(notify);
+        let call = Call::new(Method::new(self.method), raw(&self.params), cx);
         (call, notifications)
     }
 
@@ -105,18 +96,9 @@ impl Ask {
 /// An answer as plain JSON.
 pub(super) fn show(outcome: Result<Reply, Error>) -> Result<Value, Value> {
     match outcome {
-        Ok(Reply::Complete(result)) => {
-            assert_ne!(
-                result.get("resultType"),
-                Some(RawJson::string("input_required"))
-            );
-            Ok(result.decode().unwrap())
-        }
-        Ok(Reply::InputRequired(result)) => {
-            assert_eq!(
-                result.get("resultType"),
-                Some(RawJson::string("input_required"))
-            );
+        Ok(reply) => {
+            let result = reply.result().clone();
+            assert_eq!(reply, Reply::of_result(result.clone()));
             Ok(result.decode().unwrap())
         }
         Err(error) => {

@@ -42,7 +42,7 @@ async fn capabilities_are_what_is_registered() {
         capabilities(&router).await,
         json!({"logging": {}, "tools": list})
     );
-    // A client that knows of the list keeps asking for it, empty as it may be.
+    // A client that has seen the capability keeps asking for the list, even if it is empty.
     router.remove_tool("t");
     assert_eq!(
         capabilities(&router).await,

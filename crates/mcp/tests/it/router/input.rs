@@ -1,4 +1,4 @@
-//! Requests that ask their client before they answer.
+//! Input rounds: requests that ask their client before they answer.
 
 use callgate_mcp::Error;
 use callgate_mcp::router::{Elicited, RequestCx, Router};
@@ -26,7 +26,7 @@ async fn name(cx: &RequestCx, key: &str) -> Result<String, Error> {
         match cx.elicit_form::<Name>(key, "What is your name?").await? {
             Elicited::Accepted(form) => form.name,
             Elicited::Declined => "stranger".to_owned(),
-            Elicited::Cancelled => "nobody".to_owned(),
+            _ => "nobody".to_owned(),
         },
     )
 }
@@ -78,10 +78,8 @@ fn demo() -> Router {
             Ok::<_, Error>(format!("{:?}", result.action))
         })
         .tool("sample_with_tools", "", |cx: RequestCx| async move {
-            let params = CreateMessageParams {
-                tool_choice: Some(ToolChoice::default()),
-                ..question()
-            };
+            let mut params = question();
+            params.tool_choice = Some(ToolChoice::default());
             cx.sample("capital", params).await.map(drop)
         })
         .tool("own", "", |cx: RequestCx| async move {
@@ -139,7 +137,7 @@ fn asks_name(key: &str) -> Value {
     json!({"resultType": "input_required", "inputRequests": {key: request}, "_meta": demo_meta()})
 }
 
-/// What is asked, without its sealed state, which must be there.
+/// Input requests of a result, without its sealed state, which must be there.
 fn without_state(asked: &Value) -> Value {
     let mut asked = asked.clone();
     let state = asked.as_object_mut().unwrap().remove("requestState");

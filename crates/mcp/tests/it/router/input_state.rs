@@ -130,7 +130,7 @@ async fn keys_can_be_shared_and_changed() {
     assert_eq!(stranger.unwrap_err()["code"], -32602);
 }
 
-/// A tool that asks two questions, one after the other, and how to call it.
+/// Tool that asks two questions, one after the other, and a call of it.
 fn asking_twice() -> (Router, impl Fn() -> Ask) {
     let router =
         Router::new(Implementation::new("demo", "1.0")).tool("t", "", |cx: RequestCx| async move {

@@ -117,9 +117,9 @@ async fn every_change_of_a_list_is_told() {
         let expect = told(&format!("{list}/list_changed"), &json!(7), json!({}));
         assert_eq!(listening.next().await, expect);
     }
-    // Nothing was there, so nothing changed.
+    // There was nothing to remove, so no change is published.
     assert!(!router.remove_tool("u"));
-    router.close_listeners();
+    router.close_subscriptions();
     listening.answer.await.unwrap().unwrap();
     assert_eq!(listening.notifications.try_next(), None);
 }
@@ -165,7 +165,7 @@ async fn a_slow_listener_is_told_once_of_what_happened_often() {
     }
     let change = told("tools/list_changed", &json!(1), json!({}));
     assert_eq!(listening.next().await, change);
-    router.close_listeners();
+    router.close_subscriptions();
     listening.answer.await.unwrap().unwrap();
     assert_eq!(listening.notifications.try_next(), None);
 }
@@ -175,7 +175,7 @@ async fn closing_ends_every_subscription_with_a_result() {
     let router = demo();
     let (one, _) = listen(&router, &Id::number(1), json!({"toolsListChanged": true})).await;
     let (two, _) = listen(&router, &Id::text("two"), json!({})).await;
-    router.close_listeners();
+    router.close_subscriptions();
     for (listening, id) in [(one, json!(1)), (two, json!("two"))] {
         let mut meta = demo_meta();
         meta["io.modelcontextprotocol/subscriptionId"] = id;
@@ -188,7 +188,7 @@ async fn closing_ends_every_subscription_with_a_result() {
 
 #[tokio::test]
 async fn subscriptions_are_limited_and_end_when_they_are_dropped() {
-    let router = demo().max_listeners(1);
+    let router = demo().max_subscriptions(1);
     let (first, _) = listen(&router, &Id::number(1), json!({})).await;
     let ask = || Ask::new("subscriptions/listen", json!({"notifications": {}}));
     assert_eq!(

@@ -11,5 +11,6 @@ mod prompts;
 mod resources;
 mod task_input;
 mod tasks;
+#[cfg(feature = "schema")]
 mod tool_output;
 mod tools;

@@ -17,13 +17,10 @@ struct Greeting {
 }
 
 fn demo() -> Router {
-    let greet = Prompt {
-        arguments: Some(vec![
-            PromptArgument::required("name", "Whom"),
-            PromptArgument::optional("tone", "How"),
-        ]),
-        ..Prompt::new("greet", "Greets somebody")
-    };
+    let greet = Prompt::new("greet", "Greets somebody").with_arguments(vec![
+        PromptArgument::required("name", "Whom"),
+        PromptArgument::optional("tone", "How"),
+    ]);
     Router::new(Implementation::new("demo", "1.0"))
         .prompt(greet, |args: Greeting| async move {
             format!("Greet {} {}.", args.name, args.tone.unwrap_or_default())
@@ -158,10 +155,9 @@ async fn more_values_than_a_result_may_carry_are_left_off() {
     let router = demo().completion(move |_: CompleteParams| {
         let values = values.clone();
         async move {
-            Completion {
-                values,
-                ..Completion::default()
-            }
+            let mut completion = Completion::default();
+            completion.values = values;
+            completion
         }
     });
     let result = complete(&json!({"type": "ref/prompt", "name": "greet"}), "")

@@ -2,6 +2,7 @@ use std::collections::HashMap;
 
 use callgate_mcp::Error;
 use callgate_mcp::router::{RequestCx, RouteError, Router, UriTemplateError};
+use callgate_mcp::wire::cache::CacheScope;
 use callgate_mcp::wire::implementation::Implementation;
 use callgate_mcp::wire::resource::{
     ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
@@ -17,10 +18,7 @@ struct Data {
 }
 
 fn demo() -> Router {
-    let typed = |uri: &str, mime_type: &str| Resource {
-        mime_type: Some(mime_type.to_owned()),
-        ..Resource::new(uri, "name")
-    };
+    let typed = |uri: &str, mime_type: &str| Resource::new(uri, "name").with_mime_type(mime_type);
     Router::new(Implementation::new("demo", "1.0"))
         .resource(typed("test://text", "text/plain"), || async { "hello" })
         .resource(typed("test://bytes", "image/png"), || async {
@@ -39,19 +37,14 @@ fn demo() -> Router {
             None::<String>
         })
         .resource(Resource::new("test://own", "own"), || async {
-            ReadResourceResult {
-                ttl_ms: Some(5),
-                ..ReadResourceResult::new(vec![])
-            }
+            ReadResourceResult::new(vec![]).with_cache(5, CacheScope::Private)
         })
         .resource(Resource::new("test://broken", "broken"), || async {
             Err::<String, _>(Error::internal("no disk"))
         })
         .resource_template(
-            ResourceTemplate {
-                mime_type: Some("application/json".to_owned()),
-                ..ResourceTemplate::new("test://template/{id}/data", "template")
-            },
+            ResourceTemplate::new("test://template/{id}/data", "template")
+                .with_mime_type("application/json"),
             |data: Data| async move { (data.id != "0").then(|| format!("{{\"id\":{}}}", data.id)) },
         )
         .resource_template(

@@ -76,7 +76,7 @@ async fn update(router: &Router, task: &Value, responses: Value) -> Result<Value
         .await
 }
 
-/// The task once it has another status than `working`, and what it asks.
+/// Task once it has another status than `working`, with its input requests.
 async fn settled(router: &Router, task: &Value) -> (Value, Vec<String>) {
     loop {
         let task = get(task).of(router).await.unwrap();

@@ -1,4 +1,4 @@
-//! Calls that go on in the background.
+//! Tasks: calls that go on in the background.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -202,6 +202,7 @@ async fn a_failed_tool_completes_and_a_failed_request_fails() {
     assert_eq!(task["status"], "failed");
 }
 
+#[cfg(feature = "schema")]
 #[tokio::test]
 async fn invalid_arguments_never_make_a_task() {
     let (router, _gate) = gated(TaskSupport::Required);
@@ -280,10 +281,8 @@ async fn a_task_belongs_to_its_caller() {
 #[tokio::test(start_paused = true)]
 async fn a_task_expires_and_its_handler_with_it() {
     let (dropped, is_dropped) = oneshot::channel::<()>();
-    let router = router(holding(dropped)).tasks(TaskConfig {
-        ttl: Duration::from_secs(60),
-        ..TaskConfig::default()
-    });
+    let router =
+        router(holding(dropped)).tasks(TaskConfig::default().with_ttl(Duration::from_secs(60)));
     let task = work().of(&router).await.unwrap();
     assert_eq!(task["ttlMs"], 60_000);
     tokio::time::advance(Duration::from_secs(59)).await;
@@ -297,11 +296,8 @@ async fn a_task_expires_and_its_handler_with_it() {
 #[tokio::test(start_paused = true)]
 async fn tasks_are_limited_and_expired_ones_make_room() {
     let (router, _gate) = gated(TaskSupport::Optional);
-    let router = router.tasks(TaskConfig {
-        max_tasks: 2,
-        ttl: Duration::from_secs(60),
-        ..TaskConfig::default()
-    });
+    let config = TaskConfig::default().with_max_tasks(2);
+    let router = router.tasks(config.with_ttl(Duration::from_secs(60)));
     for _ in 0..2 {
         assert!(work().of(&router).await.is_ok());
     }
@@ -316,12 +312,11 @@ async fn tasks_are_limited_and_expired_ones_make_room() {
 #[tokio::test(start_paused = true)]
 async fn a_caller_with_too_many_tasks_leaves_room_for_others() {
     let (router, _gate) = gated(TaskSupport::Optional);
-    let router = router.tasks(TaskConfig {
-        max_tasks: 3,
-        max_tasks_per_caller: 2,
-        ttl: Duration::from_secs(60),
-        ..TaskConfig::default()
-    });
+    let config = TaskConfig::default()
+        .with_max_tasks(3)
+        .with_max_tasks_per_caller(2)
+        .with_ttl(Duration::from_secs(60));
+    let router = router.tasks(config);
     for _ in 0..2 {
         assert!(work().caller("ada").of(&router).await.is_ok());
     }

@@ -1,4 +1,4 @@
-//! Tools keep what their output schemas promise.
+//! Results of tools, checked against their output schemas.
 
 use callgate_mcp::router::{Json, RouteError, Router, SchemaError, TaskSupport, ToolRoute};
 use callgate_mcp::wire::implementation::Implementation;
@@ -14,7 +14,7 @@ struct Ratio {
     ratio: f64,
 }
 
-/// A router with the tool `t`, which promises a `sum` and answers with `result`.
+/// Router with the tool `t`, whose output schema has a `sum` and whose result is `result`.
 fn promising(result: CallToolResult) -> ToolRoute {
     let sum =
         json!({"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]});

@@ -1,12 +1,12 @@
-//! A person's consent on another device.
+//! Device code grant.
 
 use super::world::{
     AS, ASM, MCP, PRM, World, check_refused, config, configured, login, server, world,
 };
 use crate::authorize::Nonces;
-use crate::exchange::Response;
 use crate::flow::{Config, Flow, Goal, Step};
-use crate::registration::Client;
+use crate::http_message::Response;
+use crate::registration::ClientInfo;
 
 const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 const ENDPOINT: &str = r#","device_authorization_endpoint":"https://as.example/device""#;
@@ -31,7 +31,7 @@ fn device_world(answers: &[(u16, &str)]) -> World {
     world
 }
 
-/// What is done between the discovery and the first question.
+/// Steps between the discovery and the first poll.
 fn shown(id: &str) -> Vec<String> {
     vec![
         format!("POST {AS}/device resource={MCP} client_id={id}"),
@@ -66,7 +66,7 @@ fn a_person_consents_in_their_own_time() {
 #[test]
 fn a_client_that_is_known_does_not_register() {
     let config = Config {
-        options: configured(Client::public("configured"), None),
+        options: configured(ClientInfo::public("configured"), None),
         ..device()
     };
     let (trace, end) = device_world(&[]).run(config);
@@ -74,7 +74,7 @@ fn a_client_that_is_known_does_not_register() {
     expected.extend(shown("configured"));
     expected.extend(["WAIT 5".to_owned(), question("configured")]);
     assert_eq!(trace, expected);
-    assert_eq!(end.unwrap().client, Client::public("configured"));
+    assert_eq!(end.unwrap().client, ClientInfo::public("configured"));
 }
 
 #[test]
@@ -82,12 +82,15 @@ fn a_clear_no_ends_the_login() {
     let cases = [
         (
             "access_denied",
-            "the authorization server gave no token: access_denied",
+            "the authorization server refused the token request: access_denied",
         ),
-        ("expired_token", "nobody consented before the code ended"),
+        (
+            "expired_token",
+            "the user did not consent before the code expired",
+        ),
         (
             "invalid_grant",
-            "the authorization server gave no token: invalid_grant",
+            "the authorization server refused the token request: invalid_grant",
         ),
     ];
     for (error, expected) in cases {
@@ -103,7 +106,10 @@ fn nobody_is_asked_about_a_code_that_has_ended() {
     let (trace, end) = device_world(&pending).run(device());
     let questions = trace.iter().filter(|line| line.starts_with("TOKEN"));
     assert_eq!(questions.count(), 23);
-    assert_eq!(end.unwrap_err(), "nobody consented before the code ended");
+    assert_eq!(
+        end.unwrap_err(),
+        "the user did not consent before the code expired"
+    );
 }
 
 #[test]
@@ -123,7 +129,10 @@ fn nobody_waits_longer_than_the_code_lasts() {
         let (trace, end) = world.run(device());
         let waited: Vec<&String> = trace.iter().filter(|it| it.starts_with("WAIT")).collect();
         assert_eq!(waited, waits);
-        assert_eq!(end.unwrap_err(), "nobody consented before the code ended");
+        assert_eq!(
+            end.unwrap_err(),
+            "the user did not consent before the code expired"
+        );
     }
 }
 
@@ -147,7 +156,7 @@ fn a_lost_answer_does_not_end_a_login_that_a_person_is_about_to_consent_to() {
         step = flow.response(&world.answer(&request.url), 0).unwrap();
     }
     assert!(matches!(step, Step::ShowCode(_)));
-    assert_eq!(flow.unanswered(), None);
+    assert_eq!(flow.retry_unanswered(), None);
     let seconds = |step: &Step| match step {
         Step::Wait(time) => time.as_secs(),
         other => panic!("{other:?} is no wait"),
@@ -155,7 +164,7 @@ fn a_lost_answer_does_not_end_a_login_that_a_person_is_about_to_consent_to() {
     assert_eq!(seconds(&flow.resume(0).unwrap()), 5);
     assert!(flow.response(&Response::new(200, ""), 5).is_err());
     assert!(matches!(flow.resume(5), Ok(Step::Fetch(_))));
-    assert_eq!(flow.unanswered().as_ref().map(seconds), Some(10));
+    assert_eq!(flow.retry_unanswered().as_ref().map(seconds), Some(10));
     assert!(matches!(flow.resume(15), Ok(Step::Fetch(_))));
     let answer = world.answer(&format!("{AS}/token").parse().unwrap());
     assert_eq!(seconds(&flow.response(&answer, 15).unwrap()), 10);
@@ -164,6 +173,6 @@ fn a_lost_answer_does_not_end_a_login_that_a_person_is_about_to_consent_to() {
 #[test]
 fn other_logins_end_with_a_lost_answer() {
     let (mut flow, _) = Flow::start(config(), Nonces::new([1; 32], [2; 32])).unwrap();
-    assert_eq!(flow.unanswered(), None);
+    assert_eq!(flow.retry_unanswered(), None);
     assert!(flow.resume(0).is_err());
 }

@@ -116,14 +116,14 @@ fn what_a_challenge_names_must_be_there() {
         &World::new(&[]),
         named(PRM),
         &format!("GET {ROOT}"),
-        "http://localhost:1/mcp has no metadata that a login could begin with",
+        "http://localhost:1/mcp has no OAuth metadata, so no login can begin",
     );
     let world = World::new(&[(PRM, resource(MCP, AS, ""))]);
     check_refused(
         &world,
         config(),
         "GET https://as.example/.well-known/openid-configuration",
-        "https://as.example has no metadata that a login could begin with",
+        "https://as.example has no OAuth metadata, so no login can begin",
     );
 }
 
@@ -133,7 +133,7 @@ fn a_bad_moment_is_no_absence() {
         for url in [PRM, ASM] {
             let mut world = world("");
             world.put(url, status, "");
-            let error = format!("{url} is not available now (HTTP {status})");
+            let error = format!("{url} is unavailable (HTTP {status})");
             check_refused(&world, config(), &format!("GET {url}"), &error);
         }
     }

@@ -7,10 +7,10 @@ use super::world::{
 };
 use crate::authorize::Nonces;
 use crate::dpop::Key;
-use crate::exchange::{Request, Response};
-use crate::flow::{Config, Flow, FlowError, Goal, Login, Step};
+use crate::flow::{Config, Flow, FlowError, Goal, GrantedTokens, Step};
+use crate::http_message::{Request, Response};
 use crate::jwt::test_tokens::read;
-use crate::token::TokenType;
+use crate::token_endpoint::TokenType;
 use crate::{Challenge, Secret};
 
 const LISTED: &str = r#","dpop_signing_alg_values_supported":["ES384","ES256"]"#;
@@ -41,11 +41,11 @@ fn answering(rest: &str, answers: impl IntoIterator<Item = Response>) -> World {
     world
 }
 
-/// The claims of the proofs that the token endpoint saw, where the browser was sent, and the end.
+/// Claims of the proofs that the token endpoint saw, the authorization page, and the result.
 struct Story {
     proofs: Vec<Option<Value>>,
     opened: String,
-    end: Result<Login, FlowError>,
+    end: Result<GrantedTokens, FlowError>,
 }
 
 fn run(world: &World, config: Config) -> Story {
@@ -125,7 +125,7 @@ fn dpop_nonce() {
 
 #[test]
 fn a_server_that_always_wants_another_nonce_is_left() {
-    let text = "the authorization server gave no token: use_dpop_nonce";
+    let text = "the authorization server refused the token request: use_dpop_nonce";
     let cases = [
         (wants_nonce(Some("n")), 3),
         (wants_nonce(None), 1),
@@ -136,7 +136,7 @@ fn a_server_that_always_wants_another_nonce_is_left() {
         assert_eq!(story.proofs.len(), requests);
         assert_eq!(story.end.unwrap_err().to_string(), text);
     }
-    // Whoever sees no proof has no nonce to ask for.
+    // Without a proof there is no nonce to ask for.
     let story = run(&answering(LISTED, [wants_nonce(Some("n"))]), config());
     assert_eq!(story.proofs, [None]);
     assert_eq!(story.end.unwrap_err().to_string(), text);
@@ -174,7 +174,7 @@ fn a_token_is_bound_if_the_server_asks_for_it_and_the_issuer_can() {
             config()
         };
         let Some(expected) = expected else {
-            let text = "the server takes no token that is not bound to a key, and https://as.example does not say that it binds tokens with ES256";
+            let text = "the server requires DPoP-bound tokens, but https://as.example does not support DPoP with ES256";
             check_refused(&world, config, &format!("GET {ASM}"), text);
             continue;
         };
@@ -189,7 +189,7 @@ fn a_token_is_bound_if_the_server_asks_for_it_and_the_issuer_can() {
 #[test]
 fn a_token_for_another_key_or_for_none_is_not_kept() {
     let story = run(&answering("", [Response::new(200, BOUND)]), config());
-    let text = "the authorization server gave a token for a key that is not ours";
+    let text = "the authorization server bound the token to a key of another client";
     assert_eq!(story.end.unwrap_err().to_string(), text);
 
     let mut world = answering(LISTED, [Response::new(200, UNBOUND)]);
@@ -221,7 +221,7 @@ fn a_bound_login_is_refreshed_with_its_key() {
     assert_eq!(login.dpop_key.as_ref(), Some(&key));
     assert_eq!(login.tokens.refresh_token, Some(Secret::new("rt")));
 
-    // A new login needs no proof that nobody asks for, and takes the same key if somebody does.
+    // A new login sends no proof unless the server asks for one, and uses the same key then.
     let story = run(
         &answering("", [Response::new(200, UNBOUND)]),
         bound(Goal::Login),

@@ -4,7 +4,7 @@ use super::world::{
 };
 use crate::authorize::Nonces;
 use crate::flow::{Config, Flow, Goal, Step};
-use crate::registration::{Client, ClientIdUrl, Options};
+use crate::registration::{ClientIdUrl, ClientInfo, ClientOptions};
 use crate::{Challenge, Scopes, Secret};
 
 #[test]
@@ -84,19 +84,19 @@ fn scopes_are_asked_for_by_who_knows_best() {
 #[test]
 fn whoever_is_known_does_not_register() {
     let documents = r#","client_id_metadata_document_supported":true"#;
-    let mut registered = Options::default();
+    let mut registered = ClientOptions::default();
     registered
         .registrations
-        .insert(AS, Client::public("earlier"));
-    let cimd = || Options {
+        .insert(AS, ClientInfo::public("earlier"));
+    let cimd = || ClientOptions {
         metadata_document: Some(ClientIdUrl::parse(DOCUMENT).unwrap()),
-        ..Options::default()
+        ..ClientOptions::default()
     };
     let cases = [
         (
             "pre-registration",
             "",
-            configured(Client::public("configured"), Some(AS)),
+            configured(ClientInfo::public("configured"), Some(AS)),
             "configured",
         ),
         ("basic-cimd", documents, cimd(), DOCUMENT),
@@ -127,14 +127,14 @@ fn whoever_is_known_does_not_register() {
 
 #[test]
 fn whoever_is_registered_for_less_registers_again() {
-    let mut options = Options::default();
-    let earlier = Client {
+    let mut options = ClientOptions::default();
+    let earlier = ClientInfo {
         scopes: Some(Scopes::parse("a")),
-        ..Client::public("earlier")
+        ..ClientInfo::public("earlier")
     };
     options.registrations.insert(AS, earlier);
     let register = format!("{AS}/register");
-    // The goal, the answer to the registration, who asks, what they may ask for from then on.
+    // The goal, the answer to the registration, the client, its scopes from then on.
     let cases = [
         ("a", "", "earlier", Some("a")),
         ("a b", r#","scope":"b c""#, "registered", Some("b c a")),
@@ -162,8 +162,10 @@ fn authorization_server_migration() {
     let mut world = world("");
     world.put(PRM, 200, &resource(MCP, new, ""));
     world.put(metadata, 200, &server(new, ""));
-    let mut options = Options::default();
-    options.registrations.insert(AS, Client::public("earlier"));
+    let mut options = ClientOptions::default();
+    options
+        .registrations
+        .insert(AS, ClientInfo::public("earlier"));
     let moved = Config {
         options,
         ..config()
@@ -189,7 +191,7 @@ fn authorization_server_migration() {
         &world,
         refreshing,
         &format!("GET {PRM}"),
-        "the login is from https://as.example, which the server does not name any more",
+        "the login belongs to https://as.example, but the server names another authorization server now",
     );
 }
 
@@ -199,14 +201,14 @@ fn of_several_authorization_servers_the_one_that_knows_us_is_asked() {
     let both =
         format!(r#"{{"resource":"{MCP}","authorization_servers":["https://new.example","{AS}"]}}"#);
     world.put(PRM, 200, &both);
-    let mut registered = Options::default();
+    let mut registered = ClientOptions::default();
     registered
         .registrations
-        .insert(AS, Client::public("earlier"));
+        .insert(AS, ClientInfo::public("earlier"));
     let cases = [
         (registered, Goal::Login),
         (configured(confidential(), Some(AS)), Goal::Login),
-        (Options::default(), refresh(AS)),
+        (ClientOptions::default(), refresh(AS)),
     ];
     for (options, goal) in cases {
         let (_, end) = world.run(Config {
@@ -253,7 +255,7 @@ fn what_the_server_repeats_of_our_secrets_is_not_shown() {
     let (_, end) = world.run(Config { goal, ..config() });
     assert_eq!(
         end.unwrap_err(),
-        "the authorization server gave no token: invalid_grant (*** *** ***)"
+        "the authorization server refused the token request: invalid_grant (*** *** ***)"
     );
 }
 
@@ -290,10 +292,7 @@ fn a_stranger_does_not_end_a_login_and_a_code_is_used_once() {
         "error=access_denied&state=x",
     ] {
         let error = flow.redirect(redirect, 0).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "the redirect answers no request of this login"
-        );
+        assert_eq!(error.to_string(), "the redirect belongs to another login");
     }
     let state = Nonces::new([1; 32], [2; 32]).state;
     let good = format!("code=canary-code&state={}", state.expose());
@@ -304,9 +303,12 @@ fn a_stranger_does_not_end_a_login_and_a_code_is_used_once() {
         "{shown}"
     );
     let again = flow.redirect(&good, 0).unwrap_err();
-    assert_eq!(again.to_string(), "the login expected something else");
+    assert_eq!(
+        again.to_string(),
+        "the login received an unexpected message"
+    );
     let token = world.answer(&format!("{AS}/token").parse().unwrap());
     assert!(matches!(flow.response(&token, 0), Ok(Step::Done(_))));
     let over = flow.response(&token, 0).unwrap_err();
-    assert_eq!(over.to_string(), "the login expected something else");
+    assert_eq!(over.to_string(), "the login received an unexpected message");
 }

@@ -1,15 +1,15 @@
-//! Logins that no person takes part in, and the end of a login.
+//! Grants without a user, and revocation.
 
 use super::world::{
     AS, ASM, MCP, PRM, World, check_refused, confidential, config, configured, resource, world,
 };
 use crate::authorize::Nonces;
-use crate::exchange::Response;
 use crate::flow::{Config, Flow, Goal, Step};
+use crate::http_message::Response;
 use crate::id_jag::IdentityProvider;
 use crate::jwt::SigningKey;
 use crate::jwt::test_tokens::{p256, read};
-use crate::registration::{Client, Options};
+use crate::registration::{ClientInfo, ClientOptions};
 use crate::{Challenge, Scopes, Secret};
 
 const IDP: &str = "https://idp.example/token";
@@ -40,8 +40,8 @@ fn client_credentials_need_no_person() {
 
     let error = "client credentials need a configured client with a secret or a private key";
     for options in [
-        Options::default(),
-        configured(Client::public("configured"), None),
+        ClientOptions::default(),
+        configured(ClientInfo::public("configured"), None),
     ] {
         check_refused(&world(""), of(options), &format!("GET {ASM}"), error);
     }
@@ -49,9 +49,9 @@ fn client_credentials_need_no_person() {
 
 #[test]
 fn client_credentials_jwt() {
-    let client = Client {
+    let client = ClientInfo {
         key: Some(SigningKey::from_pem(&p256(), None).unwrap()),
-        ..Client::public("configured")
+        ..ClientInfo::public("configured")
     };
     let config = Config {
         options: configured(client, None),
@@ -80,26 +80,26 @@ fn wif_jwt_bearer() {
         goal: Goal::JwtBearer(Secret::new("workload")),
         ..config()
     };
-    let known = || configured(Client::public("configured"), None);
+    let known = || configured(ClientInfo::public("configured"), None);
     let request = format!(
         "TOKEN {AS}/token grant_type={JWT_BEARER} assertion=workload resource={MCP} client_id=configured"
     );
     let expected = [discovery(), vec![request]].concat();
     let (trace, end) = world("").run(of(known()));
     assert_eq!(trace, expected);
-    assert_eq!(end.unwrap().client, Client::public("configured"));
+    assert_eq!(end.unwrap().client, ClientInfo::public("configured"));
 
     for error in ["invalid_grant", "invalid_scope", "unauthorized_client"] {
         let mut world = world("");
         world.put(&format!("{AS}/token"), 400, &refusal(error));
-        let text = format!("the authorization server gave no token: {error}");
+        let text = format!("the authorization server refused the token request: {error}");
         assert_eq!(world.run(of(known())), (expected.clone(), Err(text)));
     }
 
-    let nobody = "https://as.example does not know us, and a login without a person needs a configured client";
+    let nobody = "https://as.example does not know this client, and a login without a user needs a configured one";
     check_refused(
         &world(""),
-        of(Options::default()),
+        of(ClientOptions::default()),
         &format!("GET {ASM}"),
         nobody,
     );
@@ -121,7 +121,7 @@ fn scopes_are_asked_for_without_a_person_too() {
             goal,
             ..config()
         };
-        // Nobody goes offline where nobody is.
+        // No `offline_access` where no user is involved.
         let world = world(r#","scopes_supported":["offline_access"]"#);
         let (trace, end) = world.run(config);
         let end_of_request = " scope=a b client_id=configured";
@@ -137,7 +137,7 @@ fn enterprise() -> Config {
             Box::new(IdentityProvider {
                 issuer: "https://idp.example".into(),
                 token_endpoint: IDP.parse().unwrap(),
-                client: Client::public("employee"),
+                client: ClientInfo::public("employee"),
             }),
             Secret::new("id"),
         ),
@@ -176,14 +176,14 @@ fn enterprise_managed_authorization() {
     assert_eq!(trace, [discovery(), vec![exchange.clone()]].concat());
     assert_eq!(
         end.unwrap_err(),
-        "the identity provider did not vouch for us: access_denied"
+        "the identity provider refused the identity token: access_denied"
     );
 
     let mut refusing = enterprise_world();
     refusing.put(&format!("{AS}/token"), 400, &refusal("invalid_grant"));
     let (trace, end) = refusing.run(enterprise());
     assert_eq!(trace, [discovery(), vec![exchange, token]].concat());
-    let text = "the authorization server gave no token: invalid_grant";
+    let text = "the authorization server refused the token request: invalid_grant";
     assert_eq!(end.unwrap_err(), text);
 }
 
@@ -209,7 +209,7 @@ fn a_login_ends_at_whoever_issued_it() {
     let revoke = |issuer: &str| Config {
         goal: Goal::Revoke {
             issuer: Some(issuer.to_owned()),
-            client: Client::public("earlier"),
+            client: ClientInfo::public("earlier"),
             token: Secret::new("canary-refresh"),
         },
         ..config()
@@ -218,10 +218,7 @@ fn a_login_ends_at_whoever_issued_it() {
     let request = format!("POST {AS}/revoke token=canary-refresh client_id=earlier");
     let cases = [
         (200, "revoked"),
-        (
-            503,
-            "https://as.example/revoke is not available now (HTTP 503)",
-        ),
+        (503, "https://as.example/revoke is unavailable (HTTP 503)"),
         (
             400,
             "the authorization server did not revoke the token (HTTP 400)",
@@ -236,9 +233,12 @@ fn a_login_ends_at_whoever_issued_it() {
     }
 
     let (_, end) = world("").run(revoke(AS));
-    assert_eq!(end.unwrap_err(), "https://as.example revokes no tokens");
+    assert_eq!(
+        end.unwrap_err(),
+        "https://as.example has no revocation endpoint"
+    );
     let (trace, end) = world(endpoint).run(revoke("https://old.example"));
     assert_eq!(trace, [format!("GET {PRM}")]);
-    let text = "the login is from https://old.example, which the server does not name any more";
+    let text = "the login belongs to https://old.example, but the server names another authorization server now";
     assert_eq!(end.unwrap_err(), text);
 }

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use url::{Url, form_urlencoded};
 
 use crate::authorize::Nonces;
-use crate::device::Prompt;
-use crate::exchange::{Request, Response};
-use crate::flow::{Config, Flow, Goal, Login, Step};
-use crate::registration::{Client, ConfiguredClient, Options};
-use crate::token::{TokenType, Tokens};
+use crate::device::DevicePrompt;
+use crate::flow::{Config, Flow, Goal, GrantedTokens, Step};
+use crate::http_message::{Request, Response};
+use crate::registration::{ClientInfo, ClientOptions, ConfiguredClient};
+use crate::token_endpoint::{TokenResponse, TokenType};
 use crate::{Challenge, Scopes, Secret};
 
 pub(super) const MCP: &str = "http://localhost:1/mcp";
@@ -16,16 +16,16 @@ pub(super) const AS: &str = "https://as.example";
 pub(super) const REDIRECT: &str = "http://127.0.0.1:19876/mcp/oauth/callback";
 pub(super) const DOCUMENT: &str = "https://conformance-test.local/client-metadata.json";
 
-/// Servers that answer from a table and people who agree to everything.
+/// Servers that answer from a table, and users who consent to everything.
 pub(super) struct World {
-    /// What each address answers: one after the other, and the last for ever.
+    /// Answers of each URL: one after the other, and the last one for ever.
     answers: RefCell<BTreeMap<String, VecDeque<Response>>>,
-    /// What the authorization server adds to the redirect.
+    /// Query that the authorization server adds to the redirect.
     pub(super) redirect: String,
 }
 
-/// What a login did, one line for each step, and how it ended.
-pub(super) type Outcome = (Vec<String>, Result<Login, String>);
+/// Steps of a flow, one line each, and its result.
+pub(super) type Outcome = (Vec<String>, Result<GrantedTokens, String>);
 
 impl World {
     pub(super) fn new(documents: &[(&str, String)]) -> Self {
@@ -72,7 +72,11 @@ impl World {
         (trace, end)
     }
 
-    pub(super) fn drive(&self, config: Config, trace: &mut Vec<String>) -> Result<Login, String> {
+    pub(super) fn drive(
+        &self,
+        config: Config,
+        trace: &mut Vec<String>,
+    ) -> Result<GrantedTokens, String> {
         let mut now = config.now;
         let started = Flow::start(config, Nonces::new([1; 32], [2; 32]));
         let (mut flow, mut step) = started.map_err(|error| error.to_string())?;
@@ -92,7 +96,7 @@ impl World {
                     flow.redirect(&redirect, now)
                 }
                 Step::ShowCode(prompt) => {
-                    let Prompt {
+                    let DevicePrompt {
                         user_code,
                         verification_uri,
                         ..
@@ -123,7 +127,7 @@ pub(super) fn line(request: &Request) -> String {
     format!("{kind} {} {}", request.url, shown_query(body.expose()))
 }
 
-/// The parts that differ between the cases.
+/// Fields that differ between the cases.
 pub(super) fn shown_query(query: &str) -> String {
     let shown = [
         "grant_type",
@@ -163,7 +167,7 @@ pub(super) fn server(issuer: &str, rest: &str) -> String {
 pub(super) const PRM: &str = "http://localhost:1/.well-known/oauth-protected-resource/mcp";
 pub(super) const ASM: &str = "https://as.example/.well-known/oauth-authorization-server";
 
-/// A server that describes itself, and an authorization server with `rest` in its metadata.
+/// Server with metadata, and an authorization server with `rest` in its metadata.
 pub(super) fn world(rest: &str) -> World {
     World::new(&[(PRM, resource(MCP, AS, "")), (ASM, server(AS, rest))])
 }
@@ -175,7 +179,7 @@ pub(super) fn config() -> Config {
         challenge: None,
         client_name: "Callgate".into(),
         redirect_uri: REDIRECT.into(),
-        options: Options::default(),
+        options: ClientOptions::default(),
         scopes: None,
         goal: Goal::Login,
         dpop_key: None,
@@ -194,39 +198,39 @@ pub(super) fn named(url: &str) -> Config {
     }
 }
 
-pub(super) fn configured(client: Client, issuer: Option<&str>) -> Options {
-    Options {
+pub(super) fn configured(client: ClientInfo, issuer: Option<&str>) -> ClientOptions {
+    ClientOptions {
         configured: Some(ConfiguredClient {
             client,
             issuer: issuer.map(str::to_owned),
         }),
-        ..Options::default()
+        ..ClientOptions::default()
     }
 }
 
-pub(super) fn confidential() -> Client {
-    Client {
+pub(super) fn confidential() -> ClientInfo {
+    ClientInfo {
         secret: Some(Secret::new("canary-secret")),
-        ..Client::public("configured")
+        ..ClientInfo::public("configured")
     }
 }
 
 pub(super) fn refresh(issuer: &str) -> Goal {
     Goal::Refresh {
         issuer: Some(issuer.to_owned()),
-        client: Client::public("earlier"),
+        client: ClientInfo::public("earlier"),
         refresh_token: Secret::new("canary-refresh"),
     }
 }
 
-pub(super) fn login() -> Login {
-    Login {
+pub(super) fn login() -> GrantedTokens {
+    GrantedTokens {
         issuer: AS.into(),
         resource: MCP.into(),
-        client: Client::public("registered"),
+        client: ClientInfo::public("registered"),
         is_new_client: true,
         requested: Scopes::default(),
-        tokens: Tokens {
+        tokens: TokenResponse {
             access_token: Secret::new("at"),
             token_type: TokenType::Bearer,
             expires_in: None,
@@ -251,14 +255,14 @@ pub(super) fn check_discovery(world: &World, config: Config, fetched: &[&str], i
     let origin = Url::parse(issuer).unwrap().origin().ascii_serialization();
     let mut expected: Vec<String> = fetched.iter().map(|url| format!("GET {url}")).collect();
     expected.extend(registered_at(&origin));
-    let login = Login {
+    let login = GrantedTokens {
         issuer: issuer.to_owned(),
         ..login()
     };
     assert_eq!(world.run(config), (expected, Ok(login)));
 }
 
-/// Asserts that a login ends with `error` after `fetched`, and that no token is asked for.
+/// Asserts that a flow ends with `error` after `fetched`, before a token is requested.
 pub(super) fn check_refused(world: &World, config: Config, last: &str, error: &str) {
     let (trace, end) = world.run(config);
     assert_eq!(end, Err(error.to_owned()));

@@ -31,7 +31,7 @@ pub(crate) fn read(token: &str) -> (Value, Value) {
     (json(header), json(claims))
 }
 
-/// Whether `public` signed the token.
+/// Returns true if `public` signed the token.
 pub(crate) fn is_signed(
     token: &str,
     algorithm: &'static dyn VerificationAlgorithm,

@@ -19,7 +19,7 @@ fn prove(keys: &str, token: &str) -> Result<(), Flaw> {
     keys.prove(&Token::parse(token.as_bytes())?)
 }
 
-/// The key with more members.
+/// Key with more members.
 fn with(key: &str, members: &str) -> String {
     format!("{{{members},{}", key.strip_prefix('{').unwrap())
 }
@@ -87,7 +87,7 @@ fn the_key_is_the_only_one_that_fits() {
     let (a, b) = (named("a"), named("b"));
     let of = |id: &str| token(&format!(r#"{{"alg":"ES256","kid":"{id}"}}"#), signature);
     let anybody = unnamed(algorithm, signature);
-    // The id is signed too, so a token that got another one is only good for finding the key.
+    // The key id is signed too, so a token with another one only finds another key.
     let cases = [
         (format!("{a},{b}"), of("a"), Err(Flaw::Signature)),
         (format!("{a},{b}"), of("b"), Err(Flaw::Signature)),

@@ -1,6 +1,6 @@
 //! Keys and signatures that another implementation made: the `crypto` module of Node.js.
 
-/// The claims that all signatures are of.
+/// Claims of all signatures.
 pub(super) const CLAIMS: &str = "\
      eyJpc3MiOiJodHRwczovL2FzLmV4YW1wbGUiLCJhdWQiOiJodHRwczovL2dhdGUuZXhhbXBsZS9tY3AiLCJleHAiOjQxMDI0NDQ4\
      MDAsInN1YiI6ImFsaWNlIn0";
@@ -38,7 +38,7 @@ pub(super) const ED25519: &str = r#"{"crv":"Ed25519",
     "x":"fflWIeAv_1F7K5moQDFf_weKahKMou3oqHQgaXrFqbI",
     "kty":"OKP"}"#;
 
-/// Good signatures: the algorithm, the key, the signature.
+/// Valid signatures: the algorithm, the key, the signature.
 pub(super) const SIGNATURES: [(&str, &str, &str); 9] = [
     (
         "RS256",

@@ -1,4 +1,4 @@
-//! Which addresses are connected to.
+//! Addresses that are connected to.
 
 use std::collections::VecDeque;
 use std::io;
@@ -6,9 +6,9 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
 use callgate_mcp::BoxFuture;
-use callgate_oauth::exchange::Response;
 use callgate_oauth::fetch::{FetchError, Resolve};
-use callgate_oauth::guard::{Guard, Network, Refusal};
+use callgate_oauth::guard::{Guard, GuardRefusal, Network};
+use callgate_oauth::http_message::Response;
 
 use super::peer::Peer;
 use super::{LOOPBACK, fetcher, fetcher_with, get};
@@ -51,7 +51,7 @@ impl Resolve for Names {
 
 fn refused(network: Network) -> impl Fn(&FetchError) -> bool {
     move |error| {
-        let FetchError::Refused(Refusal::Network { network: found, .. }) = error else {
+        let FetchError::Refused(GuardRefusal::Network { network: found, .. }) = error else {
             return false;
         };
         *found == network && !error.is_transient()

@@ -1,4 +1,4 @@
-//! Servers on this machine that do as they are told.
+//! Scripted servers on this machine.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ pub(super) struct Peer {
     task: JoinHandle<()>,
 }
 
-/// What came in.
+/// Requests that arrived.
 #[derive(Clone, Default)]
 pub(super) struct Log(Arc<Mutex<Received>>);
 
@@ -44,7 +44,8 @@ impl Peer {
         Self { address, log, task }
     }
 
-    /// Answers every request with the same head, after `HTTP/1.1`, and body, and hangs up.
+    /// Answers every request with the same head, after `HTTP/1.1`, and body, and closes the
+    /// connection.
     pub(super) async fn answering(head: &str, body: &str) -> Self {
         let response = format!("HTTP/1.1 {head}\r\n\r\n{body}");
         Self::new(move |stream, log| answer(stream, log, response.clone())).await
@@ -83,7 +84,7 @@ impl Log {
     }
 }
 
-/// Reads a request, answers it with the bytes of `response`, and hangs up.
+/// Reads a request, sends the bytes of `response`, and closes the connection.
 pub(super) async fn answer<S>(mut stream: S, log: Log, response: String)
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -93,14 +94,14 @@ where
     }
 }
 
-/// Writes a response and hangs up.
+/// Writes a response and closes the connection.
 pub(super) async fn write(stream: &mut (impl AsyncWrite + Unpin), response: &str) {
-    // A client may have seen enough before everything is written.
+    // The client may close the connection before everything is written.
     let _ = stream.write_all(response.as_bytes()).await;
     let _ = stream.shutdown().await;
 }
 
-/// Reads a request into the log; false if the peer hangs up before it is whole.
+/// Reads a request into the log; false if the peer closes the connection too early.
 pub(super) async fn read_request(stream: &mut (impl AsyncRead + Unpin), log: &Log) -> bool {
     let mut text = String::new();
     while !is_whole(&text) {

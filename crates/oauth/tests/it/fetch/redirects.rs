@@ -1,9 +1,9 @@
-//! Which redirects are followed, and with what.
+//! Redirects that are followed, and their headers.
 
 use callgate_oauth::Secret;
-use callgate_oauth::exchange::Response;
 use callgate_oauth::fetch::FetchError;
-use callgate_oauth::guard::{Network, Refusal};
+use callgate_oauth::guard::{GuardRefusal, Network};
+use callgate_oauth::http_message::Response;
 
 use super::peer::{Log, Peer, answer, read_request, write};
 use super::{LOOPBACK, fetcher, get, post};
@@ -102,7 +102,7 @@ async fn a_redirect_is_guarded_like_the_first_url() {
         let peer = Peer::answering(&format!("302 Found\r\nlocation: {location}"), "").await;
         let fetched = fetcher().fetch(LOOPBACK, &get(&peer.url("/"))).await;
         let error = fetched.expect_err("it is refused");
-        let FetchError::Refused(Refusal::Network { network, .. }) = error else {
+        let FetchError::Refused(GuardRefusal::Network { network, .. }) = error else {
             panic!("{location}: {error:?}");
         };
         assert_eq!(network, expect, "{location}");

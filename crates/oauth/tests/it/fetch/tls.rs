@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use callgate_oauth::exchange::Response;
 use callgate_oauth::fetch::{Config, FetchError, Fetcher};
+use callgate_oauth::http_message::Response;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
@@ -29,7 +29,7 @@ impl Authority {
         Self { root, issuer }
     }
 
-    /// What a server proves itself with as `name`.
+    /// Certificate and key of a server called `name`.
     fn acceptor(&self, name: &str) -> TlsAcceptor {
         let key = KeyPair::generate().expect("a key");
         let certificate = CertificateParams::new([name.to_owned()])
@@ -50,10 +50,11 @@ impl Authority {
 
     /// Trusts this authority, and finds every name on this machine.
     fn fetcher(&self) -> Fetcher {
-        Fetcher::new(Config {
-            extra_roots: vec![self.root.clone()],
-            resolver: Names::new(&["127.0.0.1", "127.0.0.1"]),
-            ..Config::default()
+        Fetcher::new({
+            let mut config = Config::default();
+            config.extra_roots = vec![self.root.clone()];
+            config.resolver = Names::new(&["127.0.0.1", "127.0.0.1"]);
+            config
         })
         .expect("TLS works")
     }
@@ -156,9 +157,10 @@ async fn https_is_not_left_by_a_redirect() {
 
 #[test]
 fn a_root_that_is_no_certificate_is_refused() {
-    let fetcher = Fetcher::new(Config {
-        extra_roots: vec![Bytes::from_static(b"no certificate")],
-        ..Config::default()
+    let fetcher = Fetcher::new({
+        let mut config = Config::default();
+        config.extra_roots = vec![Bytes::from_static(b"no certificate")];
+        config
     });
     assert!(matches!(fetcher, Err(FetchError::Tls(_))), "{fetcher:?}");
 }

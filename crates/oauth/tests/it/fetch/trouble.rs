@@ -1,11 +1,11 @@
-//! Servers that are slow, or say too much or too little.
+//! Servers that are slow, or send too much or too little.
 
 use std::error::Error;
 use std::time::Duration;
 
 use callgate_oauth::Secret;
-use callgate_oauth::exchange::{MAX_BODY, Response};
 use callgate_oauth::fetch::FetchError;
+use callgate_oauth::http_message::{MAX_BODY, Response};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 use super::peer::{Log, Peer, answer, read_request, write};
 use super::{LOOPBACK, fetcher, get};
 
-/// Asks a server that `serve`s its only connection.
+/// Fetches from a server that `serve`s its only connection.
 async fn fetch_from(peer: &Peer) -> Result<Response, FetchError> {
     fetcher().fetch(LOOPBACK, &get(&peer.url("/"))).await
 }

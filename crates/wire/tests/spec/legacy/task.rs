@@ -12,7 +12,7 @@ use callgate_wire::method as modern;
 use callgate_wire::task::TaskStatus;
 
 use super::{object, plain_meta, request_meta};
-use crate::sample::{Sample, notification, request, value};
+use crate::sample::{Sample, notification, request, value, with};
 
 pub(super) fn samples() -> Vec<Sample> {
     let metadata = TaskMetadata { ttl: Some(60_000) };
@@ -80,10 +80,10 @@ fn messages() -> Vec<Sample> {
         meta: Some(request_meta()),
         ..GetTaskParams::new("t-1")
     };
-    let page = ListTasksParams {
-        meta: Some(request_meta()),
-        cursor: Some("next".to_owned()),
-    };
+    let page = with(ListTasksParams::default(), |it| {
+        it.meta = Some(request_meta());
+        it.cursor = Some("next".to_owned());
+    });
     let created = CreateTaskResult {
         task: Task {
             meta: None,

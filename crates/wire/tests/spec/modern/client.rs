@@ -11,7 +11,7 @@ use callgate_wire::{Number, RawJson, tag};
 use serde_json::json;
 
 use super::{content, form, plain_meta, result_meta, tool};
-use crate::sample::{Sample, json, value};
+use crate::sample::{Sample, json, value, with};
 
 pub(super) fn samples() -> Vec<Sample> {
     let mut samples = vec![
@@ -43,7 +43,12 @@ pub(super) fn samples() -> Vec<Sample> {
         ToolChoiceMode::Required,
         ToolChoiceMode::None,
     ] {
-        samples.push(value("ToolChoice", &ToolChoice { mode: Some(mode) }));
+        samples.push(value(
+            "ToolChoice",
+            &with(ToolChoice::default(), |it| {
+                it.mode = Some(mode);
+            }),
+        ));
     }
     for (_, request) in input_requests().iter() {
         samples.push(value("InputRequest", request));
@@ -57,27 +62,29 @@ pub(super) fn samples() -> Vec<Sample> {
 
 pub(super) fn capabilities() -> ClientCapabilities {
     let object = || Some(RawJson::empty_object());
-    ClientCapabilities {
-        experimental: Some([("x", json(&json!({ "y": 1 })))].into_iter().collect()),
-        roots: object(),
-        sampling: Some(SamplingCapability {
-            context: object(),
-            tools: object(),
-        }),
-        elicitation: Some(ElicitationCapability {
-            form: object(),
-            url: object(),
-        }),
-        extensions: None,
-    }
+    with(ClientCapabilities::default(), |it| {
+        it.experimental = Some([("x", json(&json!({ "y": 1 })))].into_iter().collect());
+        it.roots = object();
+        it.sampling = Some(with(SamplingCapability::default(), |it| {
+            it.context = object();
+            it.tools = object();
+        }));
+        it.elicitation = Some(with(ElicitationCapability::default(), |it| {
+            it.form = object();
+            it.url = object();
+        }));
+        it.extensions = None;
+    })
     .with_extension("com.example/x", RawJson::empty_object())
 }
 
 pub(super) fn input_required() -> InputRequiredResult {
-    InputRequiredResult {
-        meta: Some(result_meta()),
-        ..InputRequiredResult::new(input_requests(), Some("state".to_owned()))
-    }
+    with(
+        InputRequiredResult::new(input_requests(), Some("state".to_owned())),
+        |it| {
+            it.meta = Some(result_meta());
+        },
+    )
 }
 
 pub(super) fn input_requests() -> InputRequests {
@@ -107,64 +114,64 @@ pub(super) fn input_responses() -> InputResponses {
 }
 
 fn root() -> Root {
-    Root {
-        name: Some("Home".to_owned()),
-        meta: Some(plain_meta()),
-        ..Root::new("file:///home")
-    }
+    with(Root::new("file:///home"), |it| {
+        it.name = Some("Home".to_owned());
+        it.meta = Some(plain_meta());
+    })
 }
 
 fn list_roots() -> ListRootsRequest {
     ListRootsRequest {
-        params: Some(ListRootsParams {
-            meta: Some(plain_meta()),
-        }),
+        params: Some(with(ListRootsParams::default(), |it| {
+            it.meta = Some(plain_meta());
+        })),
         ..ListRootsRequest::default()
     }
 }
 
 fn roots() -> ListRootsResult {
-    ListRootsResult {
-        roots: vec![root()],
-    }
+    with(ListRootsResult::default(), |it| {
+        it.roots = vec![root()];
+    })
 }
 
 fn hint() -> ModelHint {
-    ModelHint {
-        name: Some("claude".to_owned()),
-    }
+    with(ModelHint::default(), |it| {
+        it.name = Some("claude".to_owned());
+    })
 }
 
 fn preferences() -> ModelPreferences {
-    ModelPreferences {
-        hints: Some(vec![hint()]),
-        cost_priority: Some(0.into()),
-        speed_priority: Some(1.into()),
-        intelligence_priority: Number::from_f64(0.25),
-    }
+    with(ModelPreferences::default(), |it| {
+        it.hints = Some(vec![hint()]);
+        it.cost_priority = Some(0.into());
+        it.speed_priority = Some(1.into());
+        it.intelligence_priority = Number::from_f64(0.25);
+    })
 }
 
 fn message() -> SamplingMessage {
-    SamplingMessage {
-        meta: Some(plain_meta()),
-        ..SamplingMessage::assistant(content::sampling_blocks())
-    }
+    with(
+        SamplingMessage::assistant(content::sampling_blocks()),
+        |it| {
+            it.meta = Some(plain_meta());
+        },
+    )
 }
 
 fn create_params() -> CreateMessageParams {
-    CreateMessageParams {
-        model_preferences: Some(preferences()),
-        system_prompt: Some("Be brief".to_owned()),
-        include_context: Some(IncludeContext::ThisServer),
-        temperature: Number::from_f64(0.7),
-        stop_sequences: Some(vec!["END".to_owned()]),
-        metadata: Some(json(&json!({ "a": "b" }))),
-        tools: Some(vec![tool::tool()]),
-        tool_choice: Some(ToolChoice {
-            mode: Some(ToolChoiceMode::Auto),
-        }),
-        ..CreateMessageParams::new(vec![message()], 100)
-    }
+    with(CreateMessageParams::new(vec![message()], 100), |it| {
+        it.model_preferences = Some(preferences());
+        it.system_prompt = Some("Be brief".to_owned());
+        it.include_context = Some(IncludeContext::ThisServer);
+        it.temperature = Number::from_f64(0.7);
+        it.stop_sequences = Some(vec!["END".to_owned()]);
+        it.metadata = Some(json(&json!({ "a": "b" })));
+        it.tools = Some(vec![tool::tool()]);
+        it.tool_choice = Some(with(ToolChoice::default(), |it| {
+            it.mode = Some(ToolChoiceMode::Auto);
+        }));
+    })
 }
 
 fn create_request() -> CreateMessageRequest {
@@ -175,11 +182,13 @@ fn create_request() -> CreateMessageRequest {
 }
 
 fn create_result() -> CreateMessageResult {
-    CreateMessageResult {
-        stop_reason: Some("endTurn".to_owned()),
-        meta: Some(plain_meta()),
-        ..CreateMessageResult::new("claude", Content::text("Paris"))
-    }
+    with(
+        CreateMessageResult::new("claude", Content::text("Paris")),
+        |it| {
+            it.stop_reason = Some("endTurn".to_owned());
+            it.meta = Some(plain_meta());
+        },
+    )
 }
 
 fn accepted() -> ElicitResult {

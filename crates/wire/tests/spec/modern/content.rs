@@ -7,7 +7,7 @@ use callgate_wire::{Number, RawJson};
 use serde_json::json;
 
 use super::{plain_meta, resource};
-use crate::sample::{Sample, json, value};
+use crate::sample::{Sample, json, value, with};
 
 pub(super) fn samples() -> Vec<Sample> {
     let mut samples = vec![
@@ -37,11 +37,11 @@ pub(super) fn samples() -> Vec<Sample> {
 }
 
 pub(super) fn annotations() -> Annotations {
-    Annotations {
-        audience: Some(vec![Role::User, Role::Assistant]),
-        priority: Number::from_f64(0.5),
-        last_modified: Some("2026-07-28T12:00:00Z".to_owned()),
-    }
+    with(Annotations::default(), |it| {
+        it.audience = Some(vec![Role::User, Role::Assistant]);
+        it.priority = Number::from_f64(0.5);
+        it.last_modified = Some("2026-07-28T12:00:00Z".to_owned());
+    })
 }
 
 /// One block of each type that tools and prompts use.
@@ -67,35 +67,34 @@ pub(super) fn sampling_blocks() -> Vec<Content> {
 }
 
 fn text() -> TextContent {
-    TextContent {
-        annotations: Some(annotations()),
-        meta: Some(plain_meta()),
-        ..TextContent::new("line\n\"two\"")
-    }
+    with(TextContent::new("line\n\"two\""), |it| {
+        it.annotations = Some(annotations());
+        it.meta = Some(plain_meta());
+    })
 }
 
 fn image() -> ImageContent {
-    ImageContent {
-        annotations: Some(annotations()),
-        meta: Some(plain_meta()),
-        ..ImageContent::new(&[0xff; 5], "image/png")
-    }
+    with(ImageContent::new(&[0xff; 5], "image/png"), |it| {
+        it.annotations = Some(annotations());
+        it.meta = Some(plain_meta());
+    })
 }
 
 fn audio() -> AudioContent {
-    AudioContent {
-        annotations: Some(annotations()),
-        meta: Some(plain_meta()),
-        ..AudioContent::new(&[0xff; 4], "audio/wav")
-    }
+    with(AudioContent::new(&[0xff; 4], "audio/wav"), |it| {
+        it.annotations = Some(annotations());
+        it.meta = Some(plain_meta());
+    })
 }
 
 fn embedded() -> EmbeddedResource {
-    EmbeddedResource {
-        annotations: Some(annotations()),
-        meta: Some(plain_meta()),
-        ..EmbeddedResource::new(ResourceContents::text("file:///a", "text"))
-    }
+    with(
+        EmbeddedResource::new(ResourceContents::text("file:///a", "text")),
+        |it| {
+            it.annotations = Some(annotations());
+            it.meta = Some(plain_meta());
+        },
+    )
 }
 
 fn link() -> ResourceLink {
@@ -103,17 +102,21 @@ fn link() -> ResourceLink {
 }
 
 fn tool_use() -> ToolUseContent {
-    ToolUseContent {
-        meta: Some(plain_meta()),
-        ..ToolUseContent::new("call-1", "get_weather", json(&json!({ "city": "Paris" })))
-    }
+    with(
+        ToolUseContent::new("call-1", "get_weather", json(&json!({ "city": "Paris" }))),
+        |it| {
+            it.meta = Some(plain_meta());
+        },
+    )
 }
 
 fn tool_result() -> ToolResultContent {
-    ToolResultContent {
-        structured_content: Some(RawJson::null()),
-        is_error: Some(true),
-        meta: Some(plain_meta()),
-        ..ToolResultContent::new("call-1", vec![Content::text("sunny")])
-    }
+    with(
+        ToolResultContent::new("call-1", vec![Content::text("sunny")]),
+        |it| {
+            it.structured_content = Some(RawJson::null());
+            it.is_error = Some(true);
+            it.meta = Some(plain_meta());
+        },
+    )
 }

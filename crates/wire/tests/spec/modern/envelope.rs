@@ -10,7 +10,7 @@ use super::{
     client, icon, implementation, notification_meta, plain_meta, request_meta, result_meta, server,
     tool,
 };
-use crate::sample::{Sample, error_response, json, notification, request, response, value};
+use crate::sample::{Sample, error_response, json, notification, request, response, value, with};
 
 pub(super) fn samples() -> Vec<Sample> {
     [parts(), messages(), errors()]
@@ -20,10 +20,9 @@ pub(super) fn samples() -> Vec<Sample> {
 }
 
 fn parts() -> Vec<Sample> {
-    let empty = EmptyResult {
-        meta: Some(result_meta()),
-        ..EmptyResult::default()
-    };
+    let empty = with(EmptyResult::default(), |it| {
+        it.meta = Some(result_meta());
+    });
     let any = json(&serde_json::json!({ "a": [1, "x", true] }));
     vec![
         value("Implementation", &implementation()),
@@ -54,14 +53,13 @@ fn parts() -> Vec<Sample> {
 }
 
 fn messages() -> Vec<Sample> {
-    let page = PaginatedParams {
-        meta: Some(request_meta()),
-        cursor: None,
-    };
-    let result = CallToolResult {
-        meta: Some(result_meta()),
-        ..CallToolResult::text("hi")
-    };
+    let page = with(PaginatedParams::default(), |it| {
+        it.meta = Some(request_meta());
+        it.cursor = None;
+    });
+    let result = with(CallToolResult::text("hi"), |it| {
+        it.meta = Some(result_meta());
+    });
     let mut samples = Vec::new();
     for name in ["JSONRPCRequest", "JSONRPCMessage", "ClientRequest"] {
         samples.push(request(name, method::TOOLS_LIST, &page));
@@ -95,13 +93,13 @@ fn errors() -> Vec<Sample> {
         value(name, &error)
     })
     .collect();
-    let missing = MissingRequiredClientCapabilityData {
-        required_capabilities: client::capabilities(),
-    };
-    let unsupported = UnsupportedProtocolVersionData {
-        supported: vec!["2026-07-28".to_owned()],
-        requested: "1900-01-01".to_owned(),
-    };
+    let missing = with(MissingRequiredClientCapabilityData::default(), |it| {
+        it.required_capabilities = client::capabilities();
+    });
+    let unsupported = with(UnsupportedProtocolVersionData::default(), |it| {
+        it.supported = vec!["2026-07-28".to_owned()];
+        it.requested = "1900-01-01".to_owned();
+    });
     samples.extend([
         error_response(
             "HeaderMismatchError",

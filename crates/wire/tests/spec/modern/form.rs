@@ -1,9 +1,8 @@
 use callgate_wire::elicitation::{
-    BooleanSchema, ChoiceOption, ElicitFormParams, ElicitParams, ElicitRequest,
-    LegacyTitledEnumSchema, NumberSchema, NumberType, PrimitiveSchema, RequestedSchema,
-    StringFormat, StringSchema, TitledItems, TitledMultiSelectEnumSchema,
-    TitledSingleSelectEnumSchema, UntitledItems, UntitledMultiSelectEnumSchema,
-    UntitledSingleSelectEnumSchema,
+    BooleanSchema, ChoiceOption, ElicitParams, ElicitRequest, LegacyTitledEnumSchema, NumberSchema,
+    NumberType, PrimitiveSchema, RequestedSchema, StringFormat, StringSchema, TitledItems,
+    TitledMultiSelectEnumSchema, TitledSingleSelectEnumSchema, UntitledItems,
+    UntitledMultiSelectEnumSchema, UntitledSingleSelectEnumSchema,
 };
 use callgate_wire::{Number, tag};
 
@@ -59,14 +58,11 @@ pub(super) fn form() -> ElicitParams {
         RequestedSchema::new().with_required(first.0, first.1),
         |schema, (name, field)| schema.with_optional(name, field),
     );
-    ElicitParams::Form(ElicitFormParams {
-        mode: Some(tag::Form::Value),
-        message: "Who are you?".to_owned(),
-        requested_schema: RequestedSchema {
-            schema: Some("https://json-schema.org/draft/2020-12/schema".to_owned()),
-            ..schema
-        },
-    })
+    let schema = RequestedSchema {
+        schema: Some("https://json-schema.org/draft/2020-12/schema".to_owned()),
+        ..schema
+    };
+    ElicitParams::form("Who are you?", schema)
 }
 
 pub(super) fn url() -> ElicitParams {

@@ -9,13 +9,13 @@ use callgate_wire::prompt::{
 };
 
 use super::{client, content, icon, plain_meta, request_meta, result_meta};
-use crate::sample::{Sample, request, response, value};
+use crate::sample::{Sample, request, response, value, with};
 
 pub(super) fn samples() -> Vec<Sample> {
-    let page = PaginatedParams {
-        meta: Some(request_meta()),
-        cursor: None,
-    };
+    let page = with(PaginatedParams::default(), |it| {
+        it.meta = Some(request_meta());
+        it.cursor = None;
+    });
     let template = Reference::resource_template("file:///{path}");
     vec![
         value("Prompt", &prompt()),
@@ -48,38 +48,34 @@ pub(super) fn samples() -> Vec<Sample> {
 }
 
 fn prompt() -> Prompt {
-    Prompt {
-        title: Some("Review".to_owned()),
-        arguments: Some(vec![argument()]),
-        icons: Some(vec![icon()]),
-        meta: Some(plain_meta()),
-        ..Prompt::new("review", "Reviews code")
-    }
+    with(Prompt::new("review", "Reviews code"), |it| {
+        it.title = Some("Review".to_owned());
+        it.arguments = Some(vec![argument()]);
+        it.icons = Some(vec![icon()]);
+        it.meta = Some(plain_meta());
+    })
 }
 
 fn argument() -> PromptArgument {
-    PromptArgument {
-        title: Some("Code".to_owned()),
-        ..PromptArgument::required("code", "The code")
-    }
+    with(PromptArgument::required("code", "The code"), |it| {
+        it.title = Some("Code".to_owned());
+    })
 }
 
 fn prompts() -> ListPromptsResult {
-    ListPromptsResult {
-        next_cursor: Some("next".to_owned()),
-        meta: Some(result_meta()),
-        ..ListPromptsResult::new(vec![prompt()])
-    }
+    with(ListPromptsResult::new(vec![prompt()]), |it| {
+        it.next_cursor = Some("next".to_owned());
+        it.meta = Some(result_meta());
+    })
 }
 
 fn get_params() -> GetPromptParams {
-    GetPromptParams {
-        meta: Some(request_meta()),
-        arguments: Some([("code", "fn main() {}".to_owned())].into_iter().collect()),
-        input_responses: Some(InputResponses::new()),
-        request_state: Some("state".to_owned()),
-        ..GetPromptParams::new("review")
-    }
+    with(GetPromptParams::new("review"), |it| {
+        it.meta = Some(request_meta());
+        it.arguments = Some([("code", "fn main() {}".to_owned())].into_iter().collect());
+        it.input_responses = Some(InputResponses::new());
+        it.request_state = Some("state".to_owned());
+    })
 }
 
 fn message() -> PromptMessage {
@@ -87,16 +83,18 @@ fn message() -> PromptMessage {
 }
 
 fn get_result() -> GetPromptResult {
-    GetPromptResult {
-        description: Some("Reviews code".to_owned()),
-        meta: Some(result_meta()),
-        ..GetPromptResult::new(
+    with(
+        GetPromptResult::new(
             content::blocks()
                 .into_iter()
                 .map(PromptMessage::user)
                 .collect(),
-        )
-    }
+        ),
+        |it| {
+            it.description = Some("Reviews code".to_owned());
+            it.meta = Some(result_meta());
+        },
+    )
 }
 
 fn titled_reference() -> Reference {
@@ -108,22 +106,20 @@ fn titled_reference() -> Reference {
 }
 
 fn complete_params(reference: Reference) -> CompleteParams {
-    let argument = CompleteArgument {
-        name: "language".to_owned(),
-        value: "py".to_owned(),
-    };
-    CompleteParams {
-        meta: Some(request_meta()),
-        context: Some(CompleteContext {
-            arguments: Some([("code", "x".to_owned())].into_iter().collect()),
-        }),
-        ..CompleteParams::new(reference, argument)
-    }
+    let argument = CompleteArgument::new("language", "py");
+    with(CompleteParams::new(reference, argument), |it| {
+        it.meta = Some(request_meta());
+        it.context = Some(with(CompleteContext::default(), |it| {
+            it.arguments = Some([("code", "x".to_owned())].into_iter().collect());
+        }));
+    })
 }
 
 fn complete_result() -> CompleteResult {
-    CompleteResult {
-        meta: Some(result_meta()),
-        ..CompleteResult::new(Completion::of(vec!["python".to_owned()]))
-    }
+    with(
+        CompleteResult::new(Completion::of(vec!["python".to_owned()])),
+        |it| {
+            it.meta = Some(result_meta());
+        },
+    )
 }

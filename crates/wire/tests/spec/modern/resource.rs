@@ -10,13 +10,13 @@ use callgate_wire::resource::{
 
 use super::content::annotations;
 use super::{client, icon, notification_meta, plain_meta, request_meta, result_meta};
-use crate::sample::{Sample, notification, request, response, value};
+use crate::sample::{Sample, notification, request, response, value, with};
 
 pub(super) fn samples() -> Vec<Sample> {
-    let page = PaginatedParams {
-        meta: Some(request_meta()),
-        cursor: Some(String::new()),
-    };
+    let page = with(PaginatedParams::default(), |it| {
+        it.meta = Some(request_meta());
+        it.cursor = Some(String::new());
+    });
     let contents = [
         ResourceContents::Text(text()),
         ResourceContents::Blob(blob()),
@@ -60,88 +60,80 @@ pub(super) fn samples() -> Vec<Sample> {
 }
 
 pub(super) fn resource() -> Resource {
-    Resource {
-        title: Some("A".to_owned()),
-        description: Some("The letter".to_owned()),
-        mime_type: Some("text/plain".to_owned()),
-        size: Some(1),
-        icons: Some(vec![icon()]),
-        annotations: Some(annotations()),
-        meta: Some(plain_meta()),
-        ..Resource::new("file:///a", "a")
-    }
+    with(Resource::new("file:///a", "a"), |it| {
+        it.title = Some("A".to_owned());
+        it.description = Some("The letter".to_owned());
+        it.mime_type = Some("text/plain".to_owned());
+        it.size = Some(1);
+        it.icons = Some(vec![icon()]);
+        it.annotations = Some(annotations());
+        it.meta = Some(plain_meta());
+    })
 }
 
 pub(super) fn resources() -> ListResourcesResult {
-    ListResourcesResult {
-        next_cursor: Some("next".to_owned()),
-        ttl_ms: Some(60_000),
-        cache_scope: Some(CacheScope::Public),
-        meta: Some(result_meta()),
-        ..ListResourcesResult::new(vec![resource()])
-    }
+    with(ListResourcesResult::new(vec![resource()]), |it| {
+        it.next_cursor = Some("next".to_owned());
+        it.ttl_ms = Some(60_000);
+        it.cache_scope = Some(CacheScope::Public);
+        it.meta = Some(result_meta());
+    })
 }
 
 fn template() -> ResourceTemplate {
-    ResourceTemplate {
-        title: Some("Files".to_owned()),
-        description: Some("All files".to_owned()),
-        mime_type: Some("text/plain".to_owned()),
-        icons: Some(vec![icon()]),
-        annotations: Some(annotations()),
-        meta: Some(plain_meta()),
-        ..ResourceTemplate::new("file:///{path}", "files")
-    }
+    with(ResourceTemplate::new("file:///{path}", "files"), |it| {
+        it.title = Some("Files".to_owned());
+        it.description = Some("All files".to_owned());
+        it.mime_type = Some("text/plain".to_owned());
+        it.icons = Some(vec![icon()]);
+        it.annotations = Some(annotations());
+        it.meta = Some(plain_meta());
+    })
 }
 
 fn templates() -> ListResourceTemplatesResult {
-    ListResourceTemplatesResult {
-        next_cursor: Some("next".to_owned()),
-        meta: Some(result_meta()),
-        ..ListResourceTemplatesResult::new(vec![template()])
-    }
+    with(ListResourceTemplatesResult::new(vec![template()]), |it| {
+        it.next_cursor = Some("next".to_owned());
+        it.meta = Some(result_meta());
+    })
 }
 
 fn text() -> TextResourceContents {
-    TextResourceContents {
-        uri: "file:///a".to_owned(),
-        mime_type: Some("text/plain".to_owned()),
-        text: "a".to_owned(),
-        meta: Some(plain_meta()),
-    }
+    with(TextResourceContents::new("file:///a", "a"), |it| {
+        it.mime_type = Some("text/plain".to_owned());
+        it.meta = Some(plain_meta());
+    })
 }
 
 fn blob() -> BlobResourceContents {
-    BlobResourceContents {
-        uri: "file:///b".to_owned(),
-        mime_type: Some("application/octet-stream".to_owned()),
-        blob: "AQI=".to_owned(),
-        meta: Some(plain_meta()),
-    }
+    with(BlobResourceContents::new("file:///b", &[1, 2]), |it| {
+        it.mime_type = Some("application/octet-stream".to_owned());
+        it.meta = Some(plain_meta());
+    })
 }
 
 fn read_params() -> ReadResourceParams {
-    ReadResourceParams {
-        meta: Some(request_meta()),
-        input_responses: Some(InputResponses::new()),
-        request_state: Some("state".to_owned()),
-        ..ReadResourceParams::new("file:///a")
-    }
+    with(ReadResourceParams::new("file:///a"), |it| {
+        it.meta = Some(request_meta());
+        it.input_responses = Some(InputResponses::new());
+        it.request_state = Some("state".to_owned());
+    })
 }
 
 fn read_result() -> ReadResourceResult {
-    ReadResourceResult {
-        meta: Some(result_meta()),
-        ..ReadResourceResult::new(vec![
+    with(
+        ReadResourceResult::new(vec![
             ResourceContents::Text(text()),
             ResourceContents::blob("file:///b", &[1]).with_mime_type("image/png"),
-        ])
-    }
+        ]),
+        |it| {
+            it.meta = Some(result_meta());
+        },
+    )
 }
 
 fn updated() -> ResourceUpdatedParams {
-    ResourceUpdatedParams {
-        meta: Some(notification_meta()),
-        ..ResourceUpdatedParams::new("file:///a")
-    }
+    with(ResourceUpdatedParams::new("file:///a"), |it| {
+        it.meta = Some(notification_meta());
+    })
 }

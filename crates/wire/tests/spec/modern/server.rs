@@ -13,7 +13,7 @@ use callgate_wire::{Id, Number, RawJson, meta, method};
 use serde_json::json;
 
 use super::{implementation, notification_meta, request_meta, result_meta};
-use crate::sample::{Sample, json, notification, request, response, value};
+use crate::sample::{Sample, json, notification, request, response, value, with};
 
 pub(super) fn samples() -> Vec<Sample> {
     [discover(), subscriptions(), notifications()]
@@ -23,27 +23,28 @@ pub(super) fn samples() -> Vec<Sample> {
 }
 
 pub(super) fn discover_result() -> DiscoverResult {
-    DiscoverResult {
-        instructions: Some("Be nice".to_owned()),
-        ttl_ms: Some(3_600_000),
-        cache_scope: Some(CacheScope::Public),
-        meta: Some(result_meta()),
-        ..DiscoverResult::new(vec!["2026-07-28".to_owned()], capabilities())
-    }
+    with(
+        DiscoverResult::new(vec!["2026-07-28".to_owned()], capabilities()),
+        |it| {
+            it.instructions = Some("Be nice".to_owned());
+            it.ttl_ms = Some(3_600_000);
+            it.cache_scope = Some(CacheScope::Public);
+            it.meta = Some(result_meta());
+        },
+    )
 }
 
 pub(super) fn cancelled() -> CancelledParams {
-    CancelledParams {
-        meta: Some(notification_meta()),
-        reason: Some("No longer needed".to_owned()),
-        ..CancelledParams::new(Id::number(3))
-    }
+    with(CancelledParams::new(Id::number(3)), |it| {
+        it.meta = Some(notification_meta());
+        it.reason = Some("No longer needed".to_owned());
+    })
 }
 
 fn discover() -> Vec<Sample> {
-    let params = DiscoverParams {
-        meta: Some(request_meta()),
-    };
+    let params = with(DiscoverParams::default(), |it| {
+        it.meta = Some(request_meta());
+    });
     vec![
         value("ServerCapabilities", &capabilities()),
         value("RequestParams", &params),
@@ -60,44 +61,41 @@ fn discover() -> Vec<Sample> {
 fn capabilities() -> ServerCapabilities {
     let object = || Some(RawJson::empty_object());
     let list = || {
-        Some(ListCapability {
-            list_changed: Some(true),
-        })
+        Some(with(ListCapability::default(), |it| {
+            it.list_changed = Some(true);
+        }))
     };
-    ServerCapabilities {
-        experimental: Some([("x", json(&json!({ "y": 1 })))].into_iter().collect()),
-        logging: object(),
-        completions: object(),
-        prompts: list(),
-        resources: Some(ResourcesCapability {
-            subscribe: Some(true),
-            list_changed: Some(false),
-        }),
-        tools: list(),
-        extensions: None,
-    }
+    with(ServerCapabilities::default(), |it| {
+        it.experimental = Some([("x", json(&json!({ "y": 1 })))].into_iter().collect());
+        it.logging = object();
+        it.completions = object();
+        it.prompts = list();
+        it.resources = Some(with(ResourcesCapability::default(), |it| {
+            it.subscribe = Some(true);
+            it.list_changed = Some(false);
+        }));
+        it.tools = list();
+        it.extensions = None;
+    })
     .with_extension(callgate_wire::task::EXTENSION, RawJson::empty_object())
 }
 
 fn subscriptions() -> Vec<Sample> {
-    let filter = SubscriptionFilter {
-        tools_list_changed: Some(true),
-        prompts_list_changed: Some(true),
-        resources_list_changed: Some(false),
-        resource_subscriptions: Some(vec!["file:///a".to_owned()]),
-        task_ids: Some(vec!["task-1".to_owned()]),
-    };
-    let params = SubscriptionsListenParams {
-        meta: Some(request_meta()),
-        notifications: filter.clone(),
-    };
+    let filter = with(SubscriptionFilter::default(), |it| {
+        it.tools_list_changed = Some(true);
+        it.prompts_list_changed = Some(true);
+        it.resources_list_changed = Some(false);
+        it.resource_subscriptions = Some(vec!["file:///a".to_owned()]);
+        it.task_ids = Some(vec!["task-1".to_owned()]);
+    });
+    let params = with(SubscriptionsListenParams::default(), |it| {
+        it.meta = Some(request_meta());
+        it.notifications = filter.clone();
+    });
     let id = Id::text("listen-1");
     let acknowledged = SubscriptionsAcknowledgedParams::new(&id, filter.clone());
-    let ended = SubscriptionsListenResult::new(&id);
-    let ended = SubscriptionsListenResult {
-        meta: ended.meta.with(meta::SERVER_INFO, &implementation()),
-        ..ended
-    };
+    let mut ended = SubscriptionsListenResult::new(&id);
+    ended.meta = ended.meta.with(meta::SERVER_INFO, &implementation());
     vec![
         value("SubscriptionFilter", &filter),
         value("SubscriptionsListenRequestParams", &params),
@@ -119,20 +117,24 @@ fn subscriptions() -> Vec<Sample> {
 }
 
 fn notifications() -> Vec<Sample> {
-    let changed = NotificationParams {
-        meta: Some(notification_meta()),
-    };
-    let progress = ProgressParams {
-        meta: Some(notification_meta()),
-        total: Number::from_f64(1.5),
-        message: Some("Halfway".to_owned()),
-        ..ProgressParams::new(Id::number(7), Number::from_f64(0.75).unwrap())
-    };
-    let log = LoggingMessageParams {
-        meta: Some(notification_meta()),
-        logger: Some("db".to_owned()),
-        ..LoggingMessageParams::new(LogLevel::Error, RawJson::null())
-    };
+    let changed = with(NotificationParams::default(), |it| {
+        it.meta = Some(notification_meta());
+    });
+    let progress = with(
+        ProgressParams::new(Id::number(7), Number::from_f64(0.75).unwrap()),
+        |it| {
+            it.meta = Some(notification_meta());
+            it.total = Number::from_f64(1.5);
+            it.message = Some("Halfway".to_owned());
+        },
+    );
+    let log = with(
+        LoggingMessageParams::new(LogLevel::Error, RawJson::null()),
+        |it| {
+            it.meta = Some(notification_meta());
+            it.logger = Some("db".to_owned());
+        },
+    );
     let mut samples = vec![
         value("NotificationParams", &changed),
         value("CancelledNotificationParams", &cancelled()),

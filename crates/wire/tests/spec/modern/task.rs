@@ -9,22 +9,21 @@ use callgate_wire::tool::CallToolResult;
 use callgate_wire::{RawJson, RpcError, code, method};
 
 use super::{client, notification_meta, request_meta, result_meta};
-use crate::sample::{Sample, notification, request, value};
+use crate::sample::{Sample, notification, request, value, with};
 
 pub(super) fn samples() -> Vec<Sample> {
-    let get = GetTaskParams {
-        meta: Some(request_meta()),
-        ..GetTaskParams::new("task-1")
-    };
-    let update = UpdateTaskParams {
-        meta: Some(request_meta()),
-        task_id: "task-1".to_owned(),
-        input_responses: client::input_responses(),
-    };
-    let created = CreateTaskResult {
-        task: task(TaskStatus::Working),
-        meta: Some(result_meta()),
-    };
+    let get = with(GetTaskParams::new("task-1"), |it| {
+        it.meta = Some(request_meta());
+    });
+    let update = with(
+        UpdateTaskParams::new("task-1", client::input_responses()),
+        |it| {
+            it.meta = Some(request_meta());
+        },
+    );
+    let created = with(CreateTaskResult::new(task(TaskStatus::Working)), |it| {
+        it.meta = Some(result_meta());
+    });
     let mut samples = vec![
         value("RequestParams", &get),
         value("RequestParams", &update),
@@ -35,14 +34,10 @@ pub(super) fn samples() -> Vec<Sample> {
         value("Result", &Outcome::<EmptyResult>::Task(created)),
     ];
     for task in detailed() {
-        let told = TaskNotificationParams {
-            task: task.clone(),
-            meta: Some(notification_meta()),
-        };
-        let result = GetTaskResult {
-            task,
-            meta: Some(result_meta()),
-        };
+        let told = TaskNotificationParams::new(task.clone(), notification_meta());
+        let result = with(GetTaskResult::new(task), |it| {
+            it.meta = Some(result_meta());
+        });
         samples.push(value("Result", &result));
         samples.push(value("NotificationParams", &told));
         samples.push(notification(
@@ -58,30 +53,24 @@ pub(super) fn samples() -> Vec<Sample> {
 fn detailed() -> Vec<DetailedTask> {
     vec![
         task(TaskStatus::Working).into(),
-        DetailedTask {
-            input_requests: Some(client::input_requests()),
-            ..task(TaskStatus::InputRequired).into()
-        },
-        DetailedTask {
-            result: Some(RawJson::encode(&CallToolResult::error("no")).unwrap()),
-            ..task(TaskStatus::Completed).into()
-        },
-        DetailedTask {
-            error: Some(RpcError::new(code::INTERNAL_ERROR, "broken")),
-            ..task(TaskStatus::Failed).into()
-        },
+        with(task(TaskStatus::InputRequired).into(), |it| {
+            it.input_requests = Some(client::input_requests());
+        }),
+        with(task(TaskStatus::Completed).into(), |it| {
+            it.result = Some(RawJson::encode(&CallToolResult::error("no")).unwrap());
+        }),
+        with(task(TaskStatus::Failed).into(), |it| {
+            it.error = Some(RpcError::new(code::INTERNAL_ERROR, "broken"));
+        }),
         task(TaskStatus::Cancelled).into(),
     ]
 }
 
 fn task(status: TaskStatus) -> Task {
-    Task {
-        task_id: "task-1".to_owned(),
-        status,
-        status_message: Some("Working hard".to_owned()),
-        created_at: "2026-07-28T12:00:00Z".to_owned(),
-        last_updated_at: "2026-07-28T12:00:01Z".to_owned(),
-        ttl_ms: Some(60_000),
-        poll_interval_ms: Some(1000),
-    }
+    with(Task::new("task-1", status, "2026-07-28T12:00:00Z"), |it| {
+        it.status_message = Some("Working hard".to_owned());
+        it.last_updated_at = "2026-07-28T12:00:01Z".to_owned();
+        it.ttl_ms = Some(60_000);
+        it.poll_interval_ms = Some(1000);
+    })
 }

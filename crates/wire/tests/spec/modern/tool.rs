@@ -6,13 +6,13 @@ use callgate_wire::{RawJson, method};
 use serde_json::json;
 
 use super::{client, content, icon, plain_meta, request_meta, result_meta};
-use crate::sample::{Sample, json, request, response, value};
+use crate::sample::{Sample, json, request, response, value, with};
 
 pub(super) fn samples() -> Vec<Sample> {
-    let page = PaginatedParams {
-        meta: Some(request_meta()),
-        cursor: Some("next".to_owned()),
-    };
+    let page = with(PaginatedParams::default(), |it| {
+        it.meta = Some(request_meta());
+        it.cursor = Some("next".to_owned());
+    });
     vec![
         value("Tool", &tool()),
         value("Tool", &Tool::new("now", "Says the time", object_schema())),
@@ -39,26 +39,27 @@ pub(super) fn samples() -> Vec<Sample> {
 }
 
 pub(super) fn tool() -> Tool {
-    Tool {
-        title: Some("Weather".to_owned()),
-        icons: Some(vec![icon()]),
-        output_schema: Some(json(&json!({
-            "$schema": "https://json-schema.org/draft/2020-12/schema",
-            "type": "array",
-        }))),
-        annotations: Some(annotations()),
-        meta: Some(plain_meta()),
-        ..Tool::new("get_weather", "Says the weather", object_schema())
-    }
+    with(
+        Tool::new("get_weather", "Says the weather", object_schema()),
+        |it| {
+            it.title = Some("Weather".to_owned());
+            it.icons = Some(vec![icon()]);
+            it.output_schema = Some(json(&json!({
+                "$schema": "https://json-schema.org/draft/2020-12/schema",
+                "type": "array",
+            })));
+            it.annotations = Some(annotations());
+            it.meta = Some(plain_meta());
+        },
+    )
 }
 
 pub(super) fn result() -> CallToolResult {
-    CallToolResult {
-        structured_content: Some(json(&json!([1.5, null, "x"]))),
-        is_error: Some(false),
-        meta: Some(result_meta()),
-        ..CallToolResult::new(content::blocks())
-    }
+    with(CallToolResult::new(content::blocks()), |it| {
+        it.structured_content = Some(json(&json!([1.5, null, "x"])));
+        it.is_error = Some(false);
+        it.meta = Some(result_meta());
+    })
 }
 
 fn object_schema() -> RawJson {
@@ -70,29 +71,30 @@ fn object_schema() -> RawJson {
 }
 
 fn annotations() -> ToolAnnotations {
-    ToolAnnotations {
-        title: Some("Weather".to_owned()),
-        read_only_hint: Some(true),
-        destructive_hint: Some(false),
-        idempotent_hint: Some(true),
-        open_world_hint: Some(true),
-    }
+    with(ToolAnnotations::default(), |it| {
+        it.title = Some("Weather".to_owned());
+        it.read_only_hint = Some(true);
+        it.destructive_hint = Some(false);
+        it.idempotent_hint = Some(true);
+        it.open_world_hint = Some(true);
+    })
 }
 
 fn tools() -> ListToolsResult {
-    ListToolsResult {
-        next_cursor: Some("next".to_owned()),
-        meta: Some(result_meta()),
-        ..ListToolsResult::new(vec![tool()])
-    }
+    with(ListToolsResult::new(vec![tool()]), |it| {
+        it.next_cursor = Some("next".to_owned());
+        it.meta = Some(result_meta());
+    })
 }
 
 fn params() -> CallToolParams {
     let answers = [("sure", (&ElicitResult::consent()).into())];
-    CallToolParams {
-        meta: Some(request_meta()),
-        input_responses: Some(answers.into_iter().collect::<InputResponses>()),
-        request_state: Some("state".to_owned()),
-        ..CallToolParams::new("get_weather", json(&json!({ "city": "Paris" })))
-    }
+    with(
+        CallToolParams::new("get_weather", json(&json!({ "city": "Paris" }))),
+        |it| {
+            it.meta = Some(request_meta());
+            it.input_responses = Some(answers.into_iter().collect::<InputResponses>());
+            it.request_state = Some("state".to_owned());
+        },
+    )
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::error::Error;
 
-/// What the error of an old server means.
+/// Meaning of an error of an old server.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The call failed.
@@ -17,10 +17,10 @@ pub(crate) enum Failure {
     Urls(UrlElicitationRequiredData),
 }
 
-/// Codes that belong to the specification since 2026-07-28, and to nobody before.
+/// Codes that the specification reserves since 2026-07-28; before, servers used them freely.
 const RESERVED: RangeInclusive<i64> = -32099..=-32020;
 
-/// Reads an error in the terms of this revision.
+/// Translates an error into the terms of this revision.
 pub(crate) fn read_failure(
     name: &Arc<str>,
     method: &str,
@@ -58,7 +58,7 @@ pub(crate) fn read_failure(
     Failure::Error(Error::rpc(name, raw))
 }
 
-/// Whether an error says in its data what the client would have to declare, as relays do.
+/// True if the data of an error name the capabilities that the client lacks, as our relays do.
 fn requires_capabilities(error: &RpcError) -> bool {
     let required = error
         .data
@@ -86,7 +86,7 @@ fn not_found(params: &RawJson, error: RpcError) -> RpcError {
     }
 }
 
-/// An error whose code would be taken for one of the specification, with the original beside it.
+/// Replaces a code that has a meaning today, and keeps the original error as data.
 fn private(error: RpcError) -> RpcError {
     let original = RawJson::encode(&error).expect("an error is always JSON");
     RpcError::new(code::INTERNAL_ERROR, error.message).with_data(original)

@@ -2,10 +2,9 @@ use callgate_wire::{Id, RawJson, Splice, meta};
 
 use crate::error::Error;
 
-/// The params of a request as an old server reads them: without what only this revision has.
-///
-/// Progress is reported under `token`, if at all.
-pub(crate) fn outgoing(params: &RawJson, token: Option<&Id>) -> Result<RawJson, Error> {
+/// Params of a request for an old server: without the members that only this revision has, and with
+/// `token` as the progress token, if there is one.
+pub(crate) fn old_params(params: &RawJson, token: Option<&Id>) -> Result<RawJson, Error> {
     let splice = Splice::new(params)
         .remove(&["inputResponses"])
         .remove(&["requestState"])
@@ -41,7 +40,7 @@ mod tests {
     fn an_old_server_sees_nothing_of_the_new_revision() {
         let check = |params: &str, token: Option<&Id>, expect: &str| {
             let params = serde_json::from_str(params).unwrap();
-            assert_eq!(outgoing(&params, token).unwrap().as_str(), expect);
+            assert_eq!(old_params(&params, token).unwrap().as_str(), expect);
         };
         let token = Id::number(7);
         check("{}", None, "{}");

@@ -1,10 +1,10 @@
 use callgate_wire::content::Content;
-use callgate_wire::{RawJson, Splice, meta, method};
+use callgate_wire::{Method, RawJson, Splice, meta, method};
 
-/// A result of an old server as this revision has it.
+/// Translates a result of an old server into one of this revision.
 ///
-/// Old servers leave out what was never checked; whatever is missing is added.
-pub(crate) fn complete(method: &str, result: &RawJson, server_info: &RawJson) -> RawJson {
+/// Real servers leave out members that no client ever checked; those are added.
+pub(crate) fn complete(method: &Method, result: &RawJson, server_info: &RawJson) -> RawJson {
     let result = with_object_meta(result);
     let complete = RawJson::string("complete");
     let private = RawJson::string("private");
@@ -13,7 +13,7 @@ pub(crate) fn complete(method: &str, result: &RawJson, server_info: &RawJson) ->
     let mut splice = Splice::new(&result)
         .set(&["resultType"], &complete)
         .set(&["_meta", meta::SERVER_INFO], server_info);
-    if is_cacheable(method) {
+    if method.is_cacheable() {
         splice = splice.set(&["ttlMs"], &zero).set(&["cacheScope"], &private);
     }
     if result
@@ -22,14 +22,15 @@ pub(crate) fn complete(method: &str, result: &RawJson, server_info: &RawJson) ->
     {
         splice = splice.remove(&["nextCursor"]);
     }
-    if let Some(path) = list_of(method)
-        && !path.first().is_some_and(|key| is_array(&result, key))
+    let list = required_list(method).map(|key| [key]);
+    if let Some(path) = &list
+        && !is_array(&result, path[0])
     {
         splice = match result
             .get("toolResult")
-            .filter(|_| method == method::TOOLS_CALL)
+            .filter(|_| method.as_str() == method::TOOLS_CALL)
         {
-            // The first revision had results before it had content.
+            // Servers of the first drafts answered with `toolResult` instead of `content`.
             Some(earliest) => splice.set(path, &as_text(&earliest)),
             None => splice.set(path, &none),
         };
@@ -37,30 +38,13 @@ pub(crate) fn complete(method: &str, result: &RawJson, server_info: &RawJson) ->
     splice.finish().unwrap_or(result)
 }
 
-/// Whether results of `method` say how long they may be kept.
-fn is_cacheable(method: &str) -> bool {
-    matches!(
-        method,
-        method::TOOLS_LIST
-            | method::PROMPTS_LIST
-            | method::RESOURCES_LIST
-            | method::RESOURCES_TEMPLATES_LIST
-            | method::RESOURCES_READ
-            | method::SERVER_DISCOVER
-    )
-}
-
-/// Where the list is that results of `method` must have.
-fn list_of(method: &str) -> Option<&'static [&'static str]> {
-    Some(match method {
-        method::TOOLS_LIST => &["tools"],
-        method::TOOLS_CALL => &["content"],
-        method::PROMPTS_LIST => &["prompts"],
-        method::PROMPTS_GET => &["messages"],
-        method::RESOURCES_LIST => &["resources"],
-        method::RESOURCES_TEMPLATES_LIST => &["resourceTemplates"],
-        method::RESOURCES_READ => &["contents"],
-        _ => return None,
+/// Member with the list that results of `method` must have.
+fn required_list(method: &Method) -> Option<&'static str> {
+    method.list_member().or(match method.as_str() {
+        method::TOOLS_CALL => Some("content"),
+        method::PROMPTS_GET => Some("messages"),
+        method::RESOURCES_READ => Some("contents"),
+        _ => None,
     })
 }
 
@@ -77,7 +61,7 @@ fn as_text(value: &RawJson) -> RawJson {
     RawJson::encode(&[Content::text(text)]).expect("content is always JSON")
 }
 
-/// The same result, where `_meta` is something else without it.
+/// The same result, without a `_meta` that is not an object.
 fn with_object_meta(result: &RawJson) -> RawJson {
     let is_broken = result.get("_meta").is_some_and(|meta| !meta.is_object());
     let repaired = is_broken.then(|| Splice::new(result).remove(&["_meta"]).finish());
@@ -93,7 +77,8 @@ mod tests {
     fn check(method: &str, result: &str, expect: &str) {
         let info = RawJson::string("i");
         let result = serde_json::from_str(result).unwrap();
-        assert_eq!(complete(method, &result, &info).as_str(), expect);
+        let method = Method::new(method);
+        assert_eq!(complete(&method, &result, &info).as_str(), expect);
     }
 
     #[test]

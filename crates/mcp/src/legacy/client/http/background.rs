@@ -4,42 +4,42 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
-/// Small things to send that nobody waits for: cancellations, and the ends of sessions.
+/// Sends small messages in the background: cancellations, and the ends of sessions.
 ///
-/// Only so many are under way at once, and each only for so long.
+/// Their number is limited, and each has a timeout.
 #[derive(Debug, Clone)]
-pub(in crate::legacy::client) struct Background(Arc<Semaphore>);
+pub(crate) struct BackgroundSender(Arc<Semaphore>);
 
-/// As many calls may be dropped at once.
-const MOST: u32 = 1024;
+/// Maximum number of messages on their way: as many calls may be dropped at once.
+const MAX_TASKS: u32 = 1024;
 
-/// How long one of them may take.
-const TIME: Duration = Duration::from_secs(5);
+/// Timeout of one message.
+const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 
-impl Background {
-    pub(in crate::legacy::client) fn new() -> Self {
-        Self(Arc::new(Semaphore::new(MOST as usize)))
+impl BackgroundSender {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Semaphore::new(MAX_TASKS as usize)))
     }
 
-    /// Does `task` some time soon. Where there is no runtime any more, or too much to do, it is left.
-    pub(super) fn run(&self, task: impl Future<Output = ()> + Send + 'static) {
+    /// Runs `task` in the background. It is dropped if the runtime has ended or too many are running.
+    pub(crate) fn run(&self, task: impl Future<Output = ()> + Send + 'static) {
         let permit = self.0.clone().try_acquire_owned();
         let (Ok(permit), Ok(runtime)) = (permit, Handle::try_current()) else {
-            tracing::debug!("could not tell an old server that something is over");
+            tracing::debug!("dropped a message to an old server: too many are on their way");
             return;
         };
         runtime.spawn(async move {
-            if tokio::time::timeout(TIME, task).await.is_err() {
-                tracing::debug!("an old server did not take a message in time");
+            if tokio::time::timeout(SEND_TIMEOUT, task).await.is_err() {
+                tracing::debug!("sending a message to an old server timed out");
             }
             drop(permit);
         });
     }
 
-    /// Waits until everything so far is done.
-    pub(in crate::legacy::client) async fn idle(&self) {
+    /// Waits until all tasks so far have ended.
+    pub(crate) async fn idle(&self) {
         // It cannot fail: the semaphore is never closed.
-        let _all = self.0.acquire_many(MOST).await;
+        let _all = self.0.acquire_many(MAX_TASKS).await;
     }
 }
 
@@ -50,9 +50,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn only_so_much_is_done_at_once_and_not_for_long() {
-        let background = Background::new();
+        let background = BackgroundSender::new();
         let begun = Arc::new(AtomicU32::new(0));
-        for _ in 0..=MOST {
+        for _ in 0..=MAX_TASKS {
             let begun = begun.clone();
             background.run(async move {
                 begun.fetch_add(1, Ordering::Relaxed);
@@ -60,6 +60,6 @@ mod tests {
             });
         }
         background.idle().await;
-        assert_eq!(begun.load(Ordering::Relaxed), MOST);
+        assert_eq!(begun.load(Ordering::Relaxed), MAX_TASKS);
     }
 }

@@ -1,29 +1,27 @@
-//! Old servers over HTTP.
+//! Transports of old servers over HTTP.
 //!
 //! # Layout
-//! - `streamable`: Streamable HTTP with a session; read it first.
-//! - `exchange`: one request of it, from the POST to the response, over however many streams.
-//! - `listener`: its stream of messages that belong to no request.
-//! - `two_endpoints`: HTTP+SSE, the transport before it; `waiting` are its requests.
-//! - `link`: what both send, and what they make of a refusal (`refusal`).
-//! - `events`, `frames`, `position`: what comes back, and where to resume it.
-//! - `resolve`: the URL that the server of HTTP+SSE names.
-//! - `background`: small things to send that nobody waits for.
+//! - `streamable_http`: Streamable HTTP with a session; read it first.
+//! - `streamable_request`: one request of it, from the POST to the response, with resumption.
+//! - `get_stream`: its stream of messages that belong to no request.
+//! - `http_sse`: HTTP+SSE, the older transport; `pending_responses`: its requests; `resolve`: the
+//!   URL that its server names.
+//! - `session_link`: requests and errors of both; `lost_session`: the answers that end a session.
+//! - `events`, `stream_position`: streams of events, and where to resume them.
+//! - `background`: messages that no call waits for.
 
 mod background;
 mod events;
-mod exchange;
-mod frames;
-mod link;
-mod listener;
-mod position;
-mod refusal;
+mod get_stream;
+mod http_sse;
+mod lost_session;
+mod pending_responses;
 mod resolve;
-mod streamable;
-mod two_endpoints;
-mod waiting;
+mod session_link;
+mod stream_position;
+mod streamable_http;
+mod streamable_request;
 
-pub(super) use background::Background;
-pub(super) use events::Events;
-pub(super) use streamable::Streamable;
-pub(super) use two_endpoints::TwoEndpoints;
+pub(crate) use background::BackgroundSender;
+pub(crate) use http_sse::HttpSse;
+pub(crate) use streamable_http::StreamableHttp;

@@ -1,7 +1,7 @@
 use http::Uri;
 
-/// The URL that `reference` names for somebody who reads it at `base`, by RFC 3986.
-pub(super) fn resolve(base: &Uri, reference: &str) -> Option<Uri> {
+/// Resolves a URL reference against `base`, by RFC 3986.
+pub(crate) fn resolve(base: &Uri, reference: &str) -> Option<Uri> {
     let reference = reference.split('#').next().unwrap_or_default();
     let (scheme, authority) = (base.scheme_str()?, base.authority()?.as_str());
     let has_scheme = reference.split(['/', '?']).next()?.contains(':');
@@ -28,8 +28,8 @@ pub(super) fn resolve(base: &Uri, reference: &str) -> Option<Uri> {
     whole.parse().ok()
 }
 
-/// Whether two URLs have the same scheme, host and port.
-pub(super) fn same_origin(a: &Uri, b: &Uri) -> bool {
+/// True if two URLs have the same scheme, host and port.
+pub(crate) fn same_origin(a: &Uri, b: &Uri) -> bool {
     fn port(uri: &Uri) -> Option<u16> {
         uri.port_u16().or(match uri.scheme_str()? {
             "http" => Some(80),
@@ -43,7 +43,7 @@ pub(super) fn same_origin(a: &Uri, b: &Uri) -> bool {
         && port(a) == port(b)
 }
 
-/// An absolute path with `.` and `..` carried out.
+/// Removes the `.` and `..` segments of an absolute path.
 fn without_dots(path: &str) -> String {
     let mut kept: Vec<&str> = Vec::new();
     let segments: Vec<&str> = path.split('/').skip(1).collect();

@@ -8,38 +8,38 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use crate::legacy::client::flight::Flight;
+use crate::legacy::client::call_table::OldCall;
 use crate::service::Caller;
 
-/// A task of an old server, and who may ask for it.
+/// Task at an old server, and the caller that it belongs to.
 pub(super) struct TaskEntry {
     pub(super) id: String,
     pub(super) caller: Caller,
-    /// What the server asks on behalf of the task.
-    pub(super) flight: Arc<Flight>,
+    /// Questions of the server for the task.
+    pub(super) old_call: Arc<OldCall>,
     expires: Option<Instant>,
-    state: Mutex<State>,
+    state: Mutex<TaskState>,
     ended: Notify,
 }
 
-struct State {
+struct TaskState {
     task: old::Task,
     outcome: Option<Outcome>,
     runner: Option<AbortHandle>,
 }
 
-/// How a task ended: with a result of this revision, or with an error.
+/// Outcome of a task: a result of this revision, or an error.
 pub(super) type Outcome = Result<RawJson, RpcError>;
 
 impl TaskEntry {
-    pub(super) fn new(caller: Caller, flight: Arc<Flight>, task: old::Task) -> Self {
+    pub(super) fn new(caller: Caller, old_call: Arc<OldCall>, task: old::Task) -> Self {
         let ttl = task.ttl.map(Duration::from_millis);
         Self {
             id: task.task_id.clone(),
             caller,
-            flight,
+            old_call,
             expires: ttl.and_then(|ttl| Instant::now().checked_add(ttl)),
-            state: Mutex::new(State {
+            state: Mutex::new(TaskState {
                 task,
                 outcome: None,
                 runner: None,
@@ -48,39 +48,39 @@ impl TaskEntry {
         }
     }
 
-    /// Ends `runner` with the entry.
+    /// Sets the background task that ends with this entry.
     pub(super) fn runs_by(&self, runner: AbortHandle) {
         self.state().runner = Some(runner);
     }
 
-    /// Takes what the server says about the task.
+    /// Updates the task as the server describes it.
     pub(super) fn update(&self, task: old::Task) {
         self.state().task = task;
     }
 
-    /// Keeps how the task ended.
+    /// Sets the outcome.
     pub(super) fn end(&self, outcome: Outcome) {
         self.state().outcome = Some(outcome);
         self.ended.notify_waiters();
     }
 
-    /// Whether it is known how the task ended.
+    /// True if the outcome is known.
     pub(super) fn has_ended(&self) -> bool {
         self.state().outcome.is_some()
     }
 
-    /// Whether the server has forgotten the task by now.
+    /// True if the time to live has passed, after which the server forgets the task.
     pub(super) fn has_expired(&self) -> bool {
         self.expires
             .is_some_and(|expires| expires <= Instant::now())
     }
 
-    /// Waits until it is known how the task ended, where the server says that it has.
+    /// Waits for the outcome of a task that has ended by its status.
     pub(super) async fn settled(&self) {
         loop {
             let ended = self.ended.notified();
             tokio::pin!(ended);
-            // Registered before the look at the state, so that no wake-up is missed.
+            // Registered before the check of the state, so that no wake-up is missed.
             ended.as_mut().enable();
             {
                 let state = self.state();
@@ -98,10 +98,11 @@ impl TaskEntry {
 
     /// The task as this revision has it.
     pub(super) fn snapshot(&self) -> DetailedTask {
-        let questions = self.flight.questions();
+        let questions = self.old_call.questions();
         let state = self.state();
         let mut detailed = DetailedTask::from(modern(&state.task));
-        // Where tools fail, old tasks fail and new ones complete.
+        // An error of a tool makes an old task `failed`; a task of today is `completed` with
+        // `isError`. So the outcome decides, not the status.
         detailed.task.status = match (&state.outcome, state.task.status) {
             (_, TaskStatus::Cancelled) => TaskStatus::Cancelled,
             (Some(Ok(result)), _) => {
@@ -124,7 +125,7 @@ impl TaskEntry {
         detailed
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, TaskState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -139,13 +140,9 @@ impl Drop for TaskEntry {
 
 /// A task in the terms of the extension.
 pub(super) fn modern(task: &old::Task) -> Task {
-    Task {
-        task_id: task.task_id.clone(),
-        status: task.status,
-        status_message: task.status_message.clone(),
-        created_at: task.created_at.clone(),
-        last_updated_at: task.last_updated_at.clone(),
-        ttl_ms: task.ttl,
-        poll_interval_ms: task.poll_interval,
-    }
+    let mut modern = Task::new(&task.task_id, task.status, &task.created_at);
+    modern.status_message.clone_from(&task.status_message);
+    modern.last_updated_at.clone_from(&task.last_updated_at);
+    (modern.ttl_ms, modern.poll_interval_ms) = (task.ttl, task.poll_interval);
+    modern
 }

@@ -5,31 +5,31 @@ use callgate_wire::legacy::method as old;
 use callgate_wire::legacy::task::{CreateTaskResult as OldCreateTaskResult, Task as OldTask};
 use callgate_wire::result::EmptyResult;
 use callgate_wire::task::{CreateTaskResult, EXTENSION, GetTaskResult};
-use callgate_wire::{Meta, RawJson, RpcError, code, meta, method};
+use callgate_wire::{Meta, Method, RawJson, RpcError, code, meta, method};
 use serde_json::json;
 use tokio::time::timeout;
 
+use super::await_task::{about, without_task};
 use super::entry::{Outcome, TaskEntry, modern};
-use super::hold::{about, without_task};
 use crate::error::{Error, Kind};
+use crate::legacy::client::call_table::{OldCall, Requester};
 use crate::legacy::client::convert;
-use crate::legacy::client::flight::{Client, Flight};
 use crate::legacy::client::forward::answers;
-use crate::legacy::client::session::Shared;
-use crate::legacy::client::transport::Heard;
+use crate::legacy::client::session::SessionShared;
+use crate::legacy::client::transport::MessageSender;
 use crate::service::{Call, Reply};
 
-/// How long the result of a task may take when the task is over.
-const RESULT: Duration = Duration::from_secs(5);
+/// Time to wait for the result of a task that has ended.
+const RESULT_TIMEOUT: Duration = Duration::from_secs(5);
 
-impl Shared {
-    /// The reply to a call that goes on as a task, if it does.
+impl SessionShared {
+    /// The reply to a call that continues as a task; `None` if it does not.
     pub(crate) fn created_task(
         self: &Arc<Self>,
         call: &Call,
         result: &RawJson,
     ) -> Option<Result<Reply, Error>> {
-        let client = Client::of(call);
+        let client = Requester::of(call);
         let is_known = client.knows_tasks() && call.method.as_str() == method::TOOLS_CALL;
         let created = result.get("task").filter(|_| is_known)?;
         created.get("taskId")?;
@@ -39,7 +39,7 @@ impl Shared {
     fn keep_task(
         self: &Arc<Self>,
         call: &Call,
-        client: Client,
+        client: Requester,
         result: &RawJson,
     ) -> Result<Reply, Error> {
         let created: OldCreateTaskResult = result.decode().map_err(|error| {
@@ -48,28 +48,23 @@ impl Shared {
                 .from_upstream(&self.name)
                 .with_source(error)
         })?;
-        let reply = CreateTaskResult {
-            task: modern(&created.task),
-            meta: Some(
-                created
-                    .meta
-                    .unwrap_or_default()
-                    .with(meta::SERVER_INFO, &self.server.info),
-            ),
-        };
-        let flight = Arc::new(Flight::of_task(call, client));
-        let entry = TaskEntry::new(call.cx.caller.clone(), flight, created.task);
+        let mut reply = CreateTaskResult::new(modern(&created.task));
+        let created_meta = created.meta.unwrap_or_default();
+        reply.meta = Some(created_meta.with(meta::SERVER_INFO, &self.server.info));
+        let old_call = Arc::new(OldCall::of_task(call, client));
+        let entry = TaskEntry::new(call.cx.caller.clone(), old_call, created.task);
         let entry = Arc::new(entry);
         if let Err(error) = self.tasks.insert(entry.clone(), &self.config) {
-            let (heard, _hearing) = Heard::channel(1);
+            let (messages, _incoming) = MessageSender::channel(1);
             let cancel = about(method::TASKS_CANCEL, &entry.id);
-            tokio::spawn(self.transport.request(cancel, heard));
+            tokio::spawn(self.transport.request(cancel, messages));
             return Err(error);
         }
-        // The runner must not keep the entry: when the entry goes, so does the runner.
+        // A weak reference: the drop of the entry ends the background task.
         let runner = tokio::spawn(run(self.clone(), Arc::downgrade(&entry)));
         entry.runs_by(runner.abort_handle());
-        encode(&reply)
+        let reply = RawJson::encode(&reply).expect("a task is always JSON");
+        Ok(Reply::Task(reply))
     }
 
     /// Answers a request about a task.
@@ -92,22 +87,21 @@ impl Shared {
                 }
             }
             Err(error) if !entry.has_ended() => return Err(error),
-            // It is known how the task ended, even if the server has forgotten it.
+            // The outcome is known here, even if the server has forgotten the task.
             Err(_) => {}
         }
-        // What is not known by then is told the next time.
-        let _ = timeout(RESULT, entry.settled()).await;
-        encode(&GetTaskResult {
-            task: entry.snapshot(),
-            meta: Some(Meta::new().with(meta::SERVER_INFO, &self.server.info)),
-        })
+        // After the timeout the client gets the status only, and asks again.
+        let _ = timeout(RESULT_TIMEOUT, entry.settled()).await;
+        let mut result = GetTaskResult::new(entry.snapshot());
+        result.meta = Some(Meta::new().with(meta::SERVER_INFO, &self.server.info));
+        encode(&result)
     }
 
     /// Answers `tasks/update`.
     async fn update_task(&self, entry: &TaskEntry, call: &Call) -> Result<Reply, Error> {
-        for (question, answer) in entry.flight.answered(&answers(&call.params)?) {
+        for (question, answer) in entry.old_call.answered(&answers(call.params())?) {
             let answer = question.answer(&answer, self.server.version);
-            self.replies.send(question.id, Ok(answer)).await;
+            self.reply_sender.send(question.id, Ok(answer)).await;
         }
         acknowledge()
     }
@@ -120,7 +114,7 @@ impl Shared {
                     entry.update(task);
                 }
             }
-            // A task that is over or cannot be cancelled goes on as it would.
+            // The server refused: the task has ended, or cannot be cancelled.
             Err(error) if error.kind() == Kind::Rpc => {}
             Err(error) => return Err(error),
         }
@@ -128,15 +122,15 @@ impl Shared {
     }
 
     async fn about_task(&self, method: &str, entry: &TaskEntry) -> Result<RawJson, Error> {
-        let (heard, _hearing) = Heard::channel(1);
+        let (messages, _incoming) = MessageSender::channel(1);
         self.transport
-            .request(about(method, &entry.id), heard)
+            .request(about(method, &entry.id), messages)
             .await
     }
 
     fn find_task(&self, call: &Call) -> Result<Arc<TaskEntry>, Error> {
-        require_extension(&Client::of(call))?;
-        let id = call.params.get("taskId");
+        require_extension(&Requester::of(call))?;
+        let id = call.params().get("taskId");
         let id = id.as_ref().and_then(RawJson::text);
         let id = id.ok_or_else(|| Error::invalid_params("`taskId` must be a string"))?;
         let entry = self.tasks.get(&id, &call.cx.caller);
@@ -145,7 +139,7 @@ impl Shared {
 }
 
 /// Refuses clients that did not declare the extension in this request.
-pub(crate) fn require_extension(client: &Client) -> Result<(), Error> {
+pub(crate) fn require_extension(client: &Requester) -> Result<(), Error> {
     if client.knows_tasks() {
         return Ok(());
     }
@@ -154,39 +148,39 @@ pub(crate) fn require_extension(client: &Client) -> Result<(), Error> {
     Err(Error::missing_capability(&required))
 }
 
-/// Waits for the result of a task: only somebody who does is asked what the task wants to know.
-async fn run(shared: Arc<Shared>, entry: std::sync::Weak<TaskEntry>) {
-    let Some((id, flight)) = entry
+/// Waits for the result of a task. Old servers send the questions of a task only on such a request.
+async fn run(shared: Arc<SessionShared>, entry: std::sync::Weak<TaskEntry>) {
+    let Some((id, old_call)) = entry
         .upgrade()
-        .map(|entry| (entry.id.clone(), entry.flight.clone()))
+        .map(|entry| (entry.id.clone(), entry.old_call.clone()))
     else {
         return;
     };
-    let (heard, mut hearing) = Heard::channel(shared.config.heard);
+    let (messages, mut incoming) = MessageSender::channel(shared.config.queued_messages);
     let result = about(old::TASKS_RESULT, &id);
-    let mut answer = shared.transport.request(result, heard);
+    let mut answer = shared.transport.request(result, messages);
     let answer = loop {
         tokio::select! {
             biased;
-            Some(message) = hearing.recv() => shared.hear(message, Some(&flight)),
+            Some(message) = incoming.recv() => shared.handle_message(message, Some(&old_call)),
             answer = &mut answer => break answer,
         }
     };
-    for question in flight.close() {
+    for question in old_call.close() {
         let outcome = question.unanswered();
-        shared.replies.post(question.id, outcome);
+        shared.reply_sender.post(question.id, outcome);
     }
     if let Some(entry) = entry.upgrade() {
         entry.end(outcome(&shared, answer));
     }
 }
 
-fn outcome(shared: &Shared, answer: Result<RawJson, Error>) -> Outcome {
+fn outcome(shared: &SessionShared, answer: Result<RawJson, Error>) -> Outcome {
     match answer {
         Ok(result) => {
             let result = without_task(&result);
             Ok(convert::complete(
-                method::TOOLS_CALL,
+                &Method::new(method::TOOLS_CALL),
                 &result,
                 &shared.server.info,
             ))

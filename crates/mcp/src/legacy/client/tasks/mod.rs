@@ -1,18 +1,18 @@
-//! Tasks of 2025-11-25 for clients of the extension, and for those who know no tasks.
+//! Tasks of 2025-11-25, for clients of the tasks extension and for clients without tasks.
 //!
 //! # Layout
-//! - `manner`: how a tool is called, by what it and its client say about tasks.
-//! - `store`, `entry`: the tasks of clients that know the extension.
+//! - `call_mode`: the way to call a tool, by the task support of the tool and of the client.
+//! - `task_table`, `entry`: the tasks of clients with the extension.
 //! - `methods`: `tasks/get`, `tasks/update` and `tasks/cancel`.
-//! - `hold`: a call that waits for its task, for clients that know none.
+//! - `await_task`: a call that waits for its task, for clients without the extension.
 
+mod await_task;
+mod call_mode;
 mod entry;
-mod hold;
-mod manner;
 mod methods;
-mod store;
+mod task_table;
 
-pub(super) use hold::hold;
-pub(super) use manner::{Manner, Tools};
+pub(super) use await_task::await_task;
+pub(super) use call_mode::{CallMode, TaskSupportCache};
 pub(super) use methods::require_extension;
-pub(super) use store::Tasks;
+pub(super) use task_table::TaskTable;

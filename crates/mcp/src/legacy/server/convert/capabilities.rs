@@ -5,34 +5,35 @@ use callgate_wire::legacy::capabilities as old;
 use callgate_wire::task::EXTENSION;
 use callgate_wire::{Map, RawJson, Version};
 
-/// What an old client can do, as it has to be said with each request.
+/// Capabilities of an old client, for the metadata of each request.
 ///
-/// Only what its revision has counts, and tasks are never passed on: those of 2025-11-25 are not
+/// Only those of its revision count, and tasks are never passed on: those of 2025-11-25 are not
 /// those of the extension.
 pub(in crate::legacy::server) fn client_capabilities(
     version: Version,
     declared: old::ClientCapabilities,
 ) -> ClientCapabilities {
-    ClientCapabilities {
-        experimental: declared.experimental,
-        roots: declared.roots.map(|_| RawJson::empty_object()),
-        sampling: declared.sampling.map(|sampling| match version {
-            Version::V2025_11_25 => sampling,
-            _ => SamplingCapability::default(),
-        }),
-        elicitation: declared
-            .elicitation
-            .filter(|_| version >= Version::V2025_06_18)
-            .map(|elicitation| ElicitationCapability {
-                form: elicitation.has_form().then(RawJson::empty_object),
-                url: elicitation.url.filter(|_| has_urls(version)),
-            })
-            .filter(|elicitation| *elicitation != ElicitationCapability::default()),
-        extensions: declared.extensions.map(without_tasks),
-    }
+    let mut capabilities = ClientCapabilities::default();
+    capabilities.experimental = declared.experimental;
+    capabilities.roots = declared.roots.map(|_| RawJson::empty_object());
+    capabilities.sampling = declared.sampling.map(|sampling| match version {
+        Version::V2025_11_25 => sampling,
+        _ => SamplingCapability::default(),
+    });
+    capabilities.elicitation = declared
+        .elicitation
+        .filter(|_| version >= Version::V2025_06_18)
+        .map(|mut elicitation| {
+            elicitation.form = elicitation.has_form().then(RawJson::empty_object);
+            elicitation.url = elicitation.url.filter(|_| has_urls(version));
+            elicitation
+        })
+        .filter(|elicitation| *elicitation != ElicitationCapability::default());
+    capabilities.extensions = declared.extensions.map(without_tasks);
+    capabilities
 }
 
-/// What a server can do, as an old client understands it.
+/// Capabilities of a server, for an old client.
 pub(in crate::legacy::server) fn server_capabilities(
     version: Version,
     offered: ServerCapabilities,
@@ -63,12 +64,12 @@ pub(in crate::legacy::server) fn server_capabilities(
     }
 }
 
-/// Whether clients of this revision open URLs for their user.
+/// True if clients of this revision open URLs for their user.
 fn has_urls(version: Version) -> bool {
     version == Version::V2025_11_25
 }
 
-/// Whether this revision has tasks of its own.
+/// True if this revision has tasks of its own.
 fn has_tasks(version: Version) -> bool {
     version == Version::V2025_11_25
 }

@@ -1,12 +1,12 @@
 use callgate_wire::{RawJson, Splice, Version};
 use serde::Serialize;
 
-/// The blocks of content as a client of `version` knows them, if any has to change.
+/// Content blocks for a client of `version`, if any has to change.
 pub(super) fn blocks(version: Version, content: &RawJson) -> Option<RawJson> {
     edit_each(content, |content| block(version, content))
 }
 
-/// Messages with the content that a client of `version` knows, if any has to change.
+/// Messages with content for a client of `version`, if any has to change.
 pub(super) fn messages(version: Version, messages: &RawJson) -> Option<RawJson> {
     edit_each(messages, |message| {
         let content = message.get("content")?;
@@ -43,7 +43,7 @@ fn block(version: Version, content: &RawJson) -> Option<RawJson> {
     }
 }
 
-/// A link as text, which a model reads as well.
+/// A link as text, which a model can read as well.
 fn link(content: &RawJson) -> RawJson {
     #[derive(Serialize)]
     struct Text<'a> {
@@ -70,7 +70,7 @@ fn link(content: &RawJson) -> RawJson {
     })
 }
 
-/// Sound as the contents of a resource, which clients that cannot play it can still keep.
+/// Audio as an embedded resource, which clients that cannot play it can still save.
 fn audio(content: &RawJson) -> RawJson {
     #[derive(Serialize)]
     struct Embedded<'a> {

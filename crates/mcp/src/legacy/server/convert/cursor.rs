@@ -7,14 +7,14 @@ use callgate_wire::{RawJson, Splice};
 
 const MARK: &str = "~";
 
-/// The cursor for an old client, if it has to be another one.
+/// Cursor for an old client, if it has to differ from that of the server.
 pub(super) fn encode(cursor: &RawJson) -> Option<RawJson> {
     let text = cursor.text()?;
     let ambiguous = text.is_empty() || text.starts_with(MARK);
     ambiguous.then(|| RawJson::string(&format!("{MARK}{text}")))
 }
 
-/// The params of an old client with the cursor that the server gave.
+/// Params of an old client with the cursor of the server.
 pub(in crate::legacy::server) fn decode_in(params: &RawJson) -> RawJson {
     let cursor = params.get("cursor");
     let text = cursor.as_ref().and_then(RawJson::text);

@@ -1,44 +1,44 @@
-use std::sync::Arc;
-
 use callgate_wire::legacy::code as old;
 use callgate_wire::legacy::elicitation::UrlElicitationRequiredData;
-use callgate_wire::{Method, RawJson, RpcError, code, method};
+use callgate_wire::{Method, RawJson, code, method};
 
-use crate::error::{Error, Origin};
+use crate::error::{Error, Kind};
 
-/// An error as an old client knows it.
+/// Error for an old client.
 ///
-/// The codes that 2026-07-28 defines would mean nothing to it; all others, those of servers
-/// included, pass as they are. `opens_urls` says whether it can be told to open a URL first.
+/// It does not know the codes that 2026-07-28 defines; all others pass unchanged, those of servers
+/// included. `opens_urls` is true if it can be told to open a URL first.
 pub(in crate::legacy::server) fn error(opens_urls: bool, method: &Method, error: Error) -> Error {
-    let data = || error.data().cloned();
+    let (message, data) = (error.to_string(), error.data().cloned());
     match error.code() {
-        // Best-effort: nothing but the URI tells a missing resource from other bad params.
+        // Best-effort: only the URI distinguishes a missing resource from other invalid params.
         code::INVALID_PARAMS
             if method.as_str() == method::RESOURCES_READ && names_uri(error.data()) =>
         {
-            replace(&error, old::RESOURCE_NOT_FOUND, error.to_string(), data())
+            error.recoded(old::RESOURCE_NOT_FOUND, message, data)
         }
         code::MISSING_REQUIRED_CLIENT_CAPABILITY => {
             let required = error
                 .data()
                 .and_then(|data| data.get("requiredCapabilities"));
             let required = required.as_ref().map_or("unknown", RawJson::as_str);
-            let mut message = error.to_string();
-            // A relay before us may have said it already.
+            let mut message = message;
+            // A relay before this server may have set it already.
             if !message.ends_with(required) {
                 message = format!("{message}: {required}");
             }
-            replace(&error, code::INVALID_PARAMS, message, data())
+            error.recoded(code::INVALID_PARAMS, message, data)
         }
         code::HEADER_MISMATCH | code::UNSUPPORTED_PROTOCOL_VERSION => {
             let message = format!("the server cannot be spoken to: {error}");
-            replace(&error, code::INTERNAL_ERROR, message, None)
+            error.recoded(code::INTERNAL_ERROR, message, None)
         }
         old::URL_ELICITATION_REQUIRED if !opens_urls => {
             let message = format!("{error}{}", urls(error.data()));
-            replace(&error, code::INTERNAL_ERROR, message, None)
+            error.recoded(code::INTERNAL_ERROR, message, None)
         }
+        // Old revisions have no code for it but that of any server error.
+        _ if error.kind() == Kind::RateLimited => error.recoded(old::SERVER_ERROR, message, data),
         _ => error,
     }
 }
@@ -47,7 +47,7 @@ fn names_uri(data: Option<&RawJson>) -> bool {
     data.is_some_and(|data| data.get("uri").is_some())
 }
 
-/// The URLs that the user would have to open, for people.
+/// URLs that the user would have to open, as text.
 fn urls(data: Option<&RawJson>) -> String {
     let data: Option<UrlElicitationRequiredData> = data.and_then(|data| data.decode().ok());
     let elicitations = data.unwrap_or_default().elicitations;
@@ -57,26 +57,12 @@ fn urls(data: Option<&RawJson>) -> String {
     urls.collect()
 }
 
-fn replace(error: &Error, code: i64, message: String, data: Option<RawJson>) -> Error {
-    let name = match error.origin() {
-        Origin::Upstream(name) => name.clone(),
-        Origin::Caller | Origin::Here => Arc::from(""),
-    };
-    let rpc = RpcError {
-        code,
-        message,
-        data,
-    };
-    Error::rpc(
-        &name,
-        RawJson::encode(&rpc).expect("an error is always JSON"),
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Kind;
+    use std::sync::Arc;
+    use std::time::Duration;
+
     use crate::server::reply;
     use callgate_wire::Limits;
 
@@ -130,6 +116,12 @@ mod tests {
             "tools/call",
             Error::new(Kind::Busy, "too much"),
             r#"{"code":42900,"message":"too much"}"#,
+        );
+        check(
+            true,
+            "tools/call",
+            Error::rate_limited(Duration::from_secs(2)),
+            r#"{"code":-32000,"message":"Rate limit exceeded. Please try again later.","data":{"reason":"rate_limited","retryAfterMs":2000}}"#,
         );
     }
 

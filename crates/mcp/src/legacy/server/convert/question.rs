@@ -7,27 +7,27 @@ use serde_json::Value;
 use super::content::messages;
 use crate::error::{self, Error};
 
-/// A question of a server as a request to an old client.
+/// Question of a server, as a request to an old client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::legacy::server) struct Asked {
-    pub(in crate::legacy::server) kind: Kind,
+pub(in crate::legacy::server) struct Question {
+    pub(in crate::legacy::server) kind: QuestionKind,
     pub(in crate::legacy::server) params: RawJson,
 }
 
-/// What is asked for.
+/// Kind of question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::legacy::server) enum Kind {
-    /// A form that the user fills in.
+pub(in crate::legacy::server) enum QuestionKind {
+    /// A form for the user to fill in.
     Form,
-    /// A page that the user opens, by the id that only 2025-11-25 has.
+    /// A URL for the user to open, with the id that only 2025-11-25 has.
     Url(String),
-    /// A message of the model.
+    /// A message from a model.
     Message,
     /// The roots.
     Roots,
 }
 
-impl Kind {
+impl QuestionKind {
     pub(in crate::legacy::server) fn method(&self) -> &'static str {
         match self {
             Self::Form | Self::Url(_) => method::ELICITATION_CREATE,
@@ -37,30 +37,32 @@ impl Kind {
     }
 }
 
-/// Turns one input request of a server into a request to a client of `version`.
+/// Turns an input request of a server into a request to a client of `version`.
 ///
 /// # Errors
-/// It is no question, or none that this client said it can answer.
+/// It is not a known input request, or the client did not declare the capability for it.
 pub(in crate::legacy::server) fn question(
     version: Version,
     can: &ClientCapabilities,
     request: &RawJson,
-) -> Result<Asked, Error> {
+) -> Result<Question, Error> {
     let [name, params] = request.pick(["method", "params"]);
     let name = name.as_ref().and_then(RawJson::text).unwrap_or_default();
     let params = params.unwrap_or_else(RawJson::empty_object);
     if !params.is_object() {
-        return Err(breach("asks a question without an object as params"));
+        return Err(protocol_error(
+            "asks a question without an object as params",
+        ));
     }
     let kind = kind(&name, &params)?;
     if !can_answer(can, &kind, &params) {
         let what = format!("asks for `{name}` in a way that the client did not say it can answer");
-        return Err(breach(&what));
+        return Err(protocol_error(&what));
     }
     let params = match &kind {
-        Kind::Form if version < Version::V2025_11_25 => plain_form(&params),
-        Kind::Url(id) => set(&params, "elicitationId", &RawJson::string(id)),
-        Kind::Message => match params
+        QuestionKind::Form if version < Version::V2025_11_25 => plain_form(&params),
+        QuestionKind::Url(id) => set(&params, "elicitationId", &RawJson::string(id)),
+        QuestionKind::Message => match params
             .get("messages")
             .and_then(|old| messages(version, &old))
         {
@@ -69,38 +71,40 @@ pub(in crate::legacy::server) fn question(
         },
         _ => params,
     };
-    Ok(Asked { kind, params })
+    Ok(Question { kind, params })
 }
 
-fn kind(name: &str, params: &RawJson) -> Result<Kind, Error> {
+fn kind(name: &str, params: &RawJson) -> Result<QuestionKind, Error> {
     let mode = params.get("mode");
     let mode = mode.as_ref().and_then(RawJson::text);
     match (name, mode.as_deref()) {
-        (method::ELICITATION_CREATE, None | Some("form")) => Ok(Kind::Form),
-        (method::ELICITATION_CREATE, Some("url")) => Ok(Kind::Url(elicitation_id())),
-        (method::SAMPLING_CREATE_MESSAGE, _) => Ok(Kind::Message),
-        (method::ROOTS_LIST, _) => Ok(Kind::Roots),
-        _ => Err(breach(&format!("asks for `{name}`, which is no question"))),
+        (method::ELICITATION_CREATE, None | Some("form")) => Ok(QuestionKind::Form),
+        (method::ELICITATION_CREATE, Some("url")) => Ok(QuestionKind::Url(elicitation_id())),
+        (method::SAMPLING_CREATE_MESSAGE, _) => Ok(QuestionKind::Message),
+        (method::ROOTS_LIST, _) => Ok(QuestionKind::Roots),
+        _ => Err(protocol_error(&format!(
+            "asks for `{name}`, which is no question"
+        ))),
     }
 }
 
-fn can_answer(can: &ClientCapabilities, kind: &Kind, params: &RawJson) -> bool {
+fn can_answer(can: &ClientCapabilities, kind: &QuestionKind, params: &RawJson) -> bool {
     let elicitation = can.elicitation.as_ref();
     match kind {
-        Kind::Form => elicitation.is_some_and(ElicitationCapability::has_form),
-        Kind::Url(_) => elicitation.is_some_and(ElicitationCapability::has_url),
-        Kind::Message => can.sampling.as_ref().is_some_and(|sampling| {
+        QuestionKind::Form => elicitation.is_some_and(ElicitationCapability::has_form),
+        QuestionKind::Url(_) => elicitation.is_some_and(ElicitationCapability::has_url),
+        QuestionKind::Message => can.sampling.as_ref().is_some_and(|sampling| {
             sampling.tools.is_some()
                 || params.get("tools").is_none() && params.get("toolChoice").is_none()
         }),
-        Kind::Roots => can.roots.is_some(),
+        QuestionKind::Roots => can.roots.is_some(),
     }
 }
 
-/// A form of 2025-06-18: there is one mode, and choices have their titles in `enumNames`.
+/// A form of 2025-06-18: it has one mode, and the titles of choices are in `enumNames`.
 ///
-/// That revision has no fields for several choices; they pass as they are, and a client that
-/// cannot show them says so.
+/// That revision has no fields for several choices; they pass unchanged, and a client that cannot
+/// show them refuses.
 fn plain_form(params: &RawJson) -> RawJson {
     let params = Splice::new(params)
         .remove(&["mode"])
@@ -154,7 +158,7 @@ fn elicitation_id() -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-fn breach(what: &str) -> Error {
+fn protocol_error(what: &str) -> Error {
     Error::new(error::Kind::Protocol, format!("the server {what}"))
 }
 
@@ -167,7 +171,7 @@ mod tests {
         RawJson::parse(text.to_owned().into(), &Limits::default()).unwrap()
     }
 
-    fn ask(version: Version, can: &str, request: &str) -> Result<Asked, String> {
+    fn ask(version: Version, can: &str, request: &str) -> Result<Question, String> {
         let can = raw(can).decode().unwrap();
         question(version, &can, &raw(request)).map_err(|error| error.to_string())
     }
@@ -192,7 +196,7 @@ mod tests {
         let ids: Vec<String> = (0..2)
             .map(|_| {
                 let seen = ask(Version::V2025_11_25, can, url).unwrap();
-                let Kind::Url(id) = seen.kind else {
+                let QuestionKind::Url(id) = seen.kind else {
                     unreachable!("a URL was asked for")
                 };
                 assert_eq!(

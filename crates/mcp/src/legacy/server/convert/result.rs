@@ -2,7 +2,7 @@ use callgate_wire::{Method, RawJson, Splice, Version, meta, method};
 
 use super::{content, cursor, tool};
 
-/// A complete result as a client of `version` knows it. Whatever it would not mind stays.
+/// Complete result for a client of `version`. Members that it ignores stay.
 pub(in crate::legacy::server) fn result(
     version: Version,
     method: &Method,
@@ -13,7 +13,7 @@ pub(in crate::legacy::server) fn result(
         Some(meta) if names_only_the_server(&meta) => splice.remove(&["_meta"]),
         _ => splice.remove(&["_meta", meta::SERVER_INFO]),
     };
-    if is_cacheable(method) {
+    if method.is_cacheable() {
         splice = splice.remove(&["ttlMs"]).remove(&["cacheScope"]);
     }
     if let Some(cursor) = result
@@ -65,18 +65,6 @@ fn names_only_the_server(meta: &RawJson) -> bool {
     let mut members = meta.members();
     let first = members.next();
     first.is_some_and(|member| member.is(meta::SERVER_INFO)) && members.next().is_none()
-}
-
-/// Whether results of `method` say how long they may be kept.
-fn is_cacheable(method: &Method) -> bool {
-    matches!(
-        method.as_str(),
-        method::TOOLS_LIST
-            | method::PROMPTS_LIST
-            | method::RESOURCES_LIST
-            | method::RESOURCES_TEMPLATES_LIST
-            | method::RESOURCES_READ
-    )
 }
 
 #[cfg(test)]

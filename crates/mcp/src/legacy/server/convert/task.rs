@@ -9,10 +9,10 @@ use callgate_wire::{RawJson, Splice};
 use super::content::edit_each;
 use crate::router::timestamp;
 
-/// How long a task of ours is kept if its client does not say, in milliseconds.
-const USUAL_TTL: u64 = 60 * 60 * 1000;
+/// Default time to live of a task that ended at once, in milliseconds.
+const DEFAULT_TTL: u64 = 60 * 60 * 1000;
 
-/// A task of the extension as 2025-11-25 has it: there a call that fails makes its task fail.
+/// Task of the extension for 2025-11-25, where a failed call makes its task fail.
 pub(in crate::legacy::server) fn task(task: Task, failed: bool) -> old::Task {
     old::Task {
         task_id: task.task_id,
@@ -29,7 +29,7 @@ pub(in crate::legacy::server) fn task(task: Task, failed: bool) -> old::Task {
     }
 }
 
-/// A task for a call that has ended already.
+/// Task for a call that ended at once.
 pub(in crate::legacy::server) fn finished_task(ttl: Option<u64>, failed: bool) -> old::Task {
     let now = timestamp(SystemTime::now());
     let mut id = [0; 24];
@@ -43,19 +43,19 @@ pub(in crate::legacy::server) fn finished_task(ttl: Option<u64>, failed: bool) -
         status_message: None,
         created_at: now.clone(),
         last_updated_at: now,
-        ttl: Some(ttl.map_or(USUAL_TTL, |ttl| ttl.min(USUAL_TTL))),
+        ttl: Some(ttl.map_or(DEFAULT_TTL, |ttl| ttl.min(DEFAULT_TTL))),
         poll_interval: None,
         meta: None,
     }
 }
 
-/// Whether a result of a tool says that it failed.
+/// True if the result of a tool is an error.
 pub(in crate::legacy::server) fn is_error(result: &RawJson) -> bool {
     let is_error = result.get("isError");
     is_error.is_some_and(|is_error| is_error.as_str() == "true")
 }
 
-/// A list of tools that says of each that its calls may become tasks.
+/// List of tools, each of which supports tasks.
 pub(in crate::legacy::server) fn with_task_support(result: &RawJson) -> RawJson {
     let optional = RawJson::string("optional");
     let tools = result.get("tools").and_then(|tools| {

@@ -4,15 +4,15 @@ use serde_json::Value;
 
 use super::content::edit_each;
 
-/// The member that structured content stands in when it is not an object.
+/// Member that wraps structured content that is not an object.
 const WRAPPER: &str = "result";
 
-/// Structured content as an old client knows it: always an object. `None` if it is one.
+/// Structured content for an old client, which is always an object. `None` if it is one.
 pub(super) fn structured(value: &RawJson) -> Option<RawJson> {
     (!value.is_object()).then(|| object(WRAPPER, value.clone()))
 }
 
-/// The content of a result that has structured content, with that as text if there is no text.
+/// Content of a result with structured content, which is added as text if there is no text.
 pub(super) fn with_text(content: Option<&RawJson>, structured: &RawJson) -> Option<RawJson> {
     let mut blocks = content.map(RawJson::elements).unwrap_or_default();
     let is_text = |block: &RawJson| block.get("type").is_some_and(|tag| is(&tag, "text"));
@@ -24,10 +24,10 @@ pub(super) fn with_text(content: Option<&RawJson>, structured: &RawJson) -> Opti
     Some(RawJson::encode(&blocks).expect("an array of JSON is JSON"))
 }
 
-/// Tools whose output schemas an old client can read, if any has to change.
+/// Tools with output schemas for an old client, if any has to change.
 ///
-/// Their schemas describe objects. One that describes something else describes the object it will
-/// be wrapped in; one that may describe either, or that cannot be moved, is left out.
+/// Old schemas describe objects. A schema of another type is wrapped like the content; one that
+/// allows both, or that cannot be moved, is removed.
 pub(super) fn tools(tools: &RawJson) -> Option<RawJson> {
     edit_each(tools, |tool| {
         let schema = tool.get("outputSchema")?;
@@ -81,8 +81,8 @@ fn output_schema(schema: &RawJson) -> Output {
     Output::Wrapped(RawJson::encode(&outer).expect("an object of JSON is JSON"))
 }
 
-/// Whether a schema means the same in another place: it refers to nothing but the definitions,
-/// which stay where they are.
+/// True if a schema can be nested in another one: it refers only to its definitions, which stay at
+/// the root.
 fn can_move(schema: &Value) -> bool {
     match schema {
         Value::Object(members) => members.iter().all(|(key, value)| match key.as_str() {

@@ -1,136 +1,265 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_wire::{Limits, Version};
+use callgate_wire::{Frame, Limits, Version, meta};
 use http::request::Parts;
-use tokio::time::Instant;
+use http::{Method, Response};
 
-use super::entry::{Door, Entry};
-use super::headers::{self, Said};
-use super::store::Store;
-use crate::legacy::server::Config;
-use crate::legacy::server::era::{Clues, Era, Named, decide};
+use super::headers::{self, HeaderField};
+use super::session_table::{SessionEntry, SessionTable, SessionTransport};
+use crate::legacy::server::client_request::RequestOrigin;
+use crate::legacy::server::handshake::is_handshake;
+use crate::server::{ClientMessage, SessionLimits};
 use crate::service::{BoxFuture, Caller, Service};
-use crate::transport::http::server::Posted;
+use crate::transport::http::server::{Admission, Config, Draining, HttpSessions, ResponseBody};
 
-/// The part of an HTTP server that old clients see. Dropping it ends their sessions.
-pub(crate) struct Endpoint {
+/// The part of an HTTP endpoint that serves old clients. Dropping it closes their sessions.
+pub(crate) struct SessionEndpoint {
     pub(super) service: Arc<dyn Service>,
-    pub(super) settings: Settings,
-    pub(super) store: Arc<Store>,
+    pub(super) limits: SessionLimits,
+    /// Path of the endpoint.
+    pub(super) path: String,
+    /// Limits of one message.
+    pub(super) json: Limits,
+    /// Interval of keep-alive comments on a silent event stream.
+    pub(super) keep_alive: Duration,
+    pub(super) draining: Draining,
+    pub(super) sessions: Arc<SessionTable>,
 }
 
-/// What the server has decided.
-pub(crate) struct Settings {
-    pub(crate) config: Config,
-    /// The path of the endpoint.
-    pub(crate) path: String,
-    /// The limits of a message.
-    pub(crate) json: Limits,
-    /// How long an event stream is silent before a comment is sent.
-    pub(crate) keep_alive: Duration,
-    /// Resolves when the server shuts down.
-    pub(crate) shutdown: Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>,
+/// Part of the old protocols that a message belongs to.
+pub(super) enum Claim {
+    /// The message opens a session.
+    Handshake,
+    /// It belongs to a session of Streamable HTTP.
+    Session(Arc<SessionEntry>),
+    /// It belongs to a session of HTTP+SSE, whose stream is open.
+    EventStream(Arc<SessionEntry>),
+    /// It names a session that does not exist, or no longer.
+    NoSession,
+    /// It stands alone, without a session, and is of this revision.
+    Stateless(Version),
+    /// It belongs to a session, but names an unknown revision.
+    UnknownVersion,
 }
 
-/// Who sent a request, and which forms of response they take.
-#[derive(Debug, Clone)]
-pub(crate) struct Visitor {
-    pub(crate) caller: Caller,
-    pub(crate) json: bool,
-    pub(crate) events: bool,
-}
-
-/// What a message of an old client belongs to.
-pub(crate) struct Claim(pub(super) Belongs);
-
-/// What a message of an old client belongs to.
-pub(super) enum Belongs {
-    /// It opens a session.
-    ToHandshake,
-    /// It belongs to a session.
-    ToSession(Arc<Entry>),
-    /// It belongs to the session of a stream that is open.
-    ToStream(Arc<Entry>),
-    /// It belongs to a session that is not there.
-    ToNoSession,
-    /// It stands alone and is of this revision.
-    Alone(Version),
-    /// It is in a session, but names a revision that nobody knows.
-    ToUnknownVersion,
-}
-
-impl Endpoint {
-    pub(crate) fn new(service: Arc<dyn Service>, settings: Settings) -> Self {
-        Self {
+impl SessionEndpoint {
+    /// The endpoint of `service`, if `config` has limits for old clients.
+    pub(crate) fn new(
+        service: Arc<dyn Service>,
+        config: &Config,
+        draining: Draining,
+    ) -> Option<Self> {
+        let limits = config.sessions?;
+        Some(Self {
             service,
-            store: Store::new(settings.config),
-            settings,
-        }
+            limits,
+            path: config.path.clone(),
+            json: config.limits.json(),
+            keep_alive: config.limits.keep_alive,
+            draining,
+            sessions: SessionTable::new(limits),
+        })
     }
 
-    /// Closes the sessions that have rested for too long.
-    pub(crate) fn sweep(&self, now: Instant) {
-        self.store.sweep(now);
-    }
-
-    /// What a message belongs to, if it is an old one; `version` is what its header names.
-    pub(crate) fn claim(
-        &self,
-        head: &Parts,
-        version: Option<&str>,
-        caller: &Caller,
-        posted: &Posted,
-    ) -> Option<Claim> {
-        let first_look = Clues {
-            method: posted.method()?,
-            names_version: false,
-            header: version,
-            session: Named::Nothing,
-        };
-        // The way of every new client: nothing else has to be looked at.
-        if decide(first_look) == Era::Modern {
+    /// Decides whether a message is one of an older revision, and what it belongs to: here, for all
+    /// of HTTP.
+    ///
+    /// The header of a newer revision decides first, then the query of HTTP+SSE, then the metadata,
+    /// and at last the session that the header names.
+    fn claim(&self, head: &Parts, caller: &Caller, message: &ClientMessage) -> Option<Claim> {
+        let opens = matches!(message, ClientMessage::One(Frame::Request(it)) if is_handshake(it));
+        let version = headers::version(&head.headers).map(Version::parse);
+        let is_modern = matches!(version, Some(Some(version)) if version.is_modern());
+        // The newest revision has no handshake, so a handshake is old whatever its header says.
+        if is_modern && !opens {
             return None;
         }
-        self.belonging(head, caller, posted, first_look).map(Claim)
-    }
-
-    fn belonging(
-        &self,
-        head: &Parts,
-        caller: &Caller,
-        posted: &Posted,
-        first_look: Clues<'_>,
-    ) -> Option<Belongs> {
         match headers::queried_session(&head.uri) {
-            Said::Nothing => {}
-            Said::Wrong => return Some(Belongs::ToNoSession),
-            Said::Once(id) => {
-                let entry = self.store.find(&id, caller, Door::Query);
-                return Some(entry.map_or(Belongs::ToNoSession, Belongs::ToStream));
+            HeaderField::Absent => {}
+            HeaderField::Invalid => return Some(Claim::NoSession),
+            HeaderField::Value(id) => {
+                let entry = self
+                    .sessions
+                    .find(&id, caller, SessionTransport::EventStream);
+                return Some(entry.map_or(Claim::NoSession, Claim::EventStream));
             }
         }
-        let (session, entry) = match headers::session(&head.headers) {
-            Said::Nothing => (Named::Nothing, None),
-            Said::Wrong => (Named::Gone, None),
-            Said::Once(id) => match self.store.find(&id, caller, Door::Header) {
-                Some(entry) => (Named::Open, Some(entry)),
-                None => (Named::Gone, None),
-            },
-        };
-        let clues = Clues {
-            names_version: posted.names_version(),
-            session,
-            ..first_look
-        };
-        match (decide(clues), entry) {
-            (Era::Handshake, _) => Some(Belongs::ToHandshake),
-            (Era::Session, Some(entry)) => Some(Belongs::ToSession(entry)),
-            (Era::Session | Era::NoSession, _) => Some(Belongs::ToNoSession),
-            (Era::Alone(version), _) => Some(Belongs::Alone(version)),
-            (Era::UnknownVersion, Some(_)) => Some(Belongs::ToUnknownVersion),
-            // Newer than anything we know: the newest revision says what is spoken here.
-            (Era::UnknownVersion, None) | (Era::Modern, _) => None,
+        if names_version(message) {
+            return None;
         }
+        if opens {
+            return Some(Claim::Handshake);
+        }
+        let entry = match headers::session(&head.headers) {
+            HeaderField::Absent => None,
+            HeaderField::Invalid => return Some(Claim::NoSession),
+            HeaderField::Value(id) => {
+                let entry = self
+                    .sessions
+                    .find(&id, caller, SessionTransport::Streamable);
+                match entry {
+                    Some(entry) => Some(entry),
+                    // Before the revision is looked at: 404 tells the client to open a new session.
+                    None => return Some(Claim::NoSession),
+                }
+            }
+        };
+        match (version, entry) {
+            (Some(None), Some(_)) => Some(Claim::UnknownVersion),
+            // Newer than any revision known here: the error of the newest one lists those that are.
+            (Some(None), None) => None,
+            (_, Some(entry)) => Some(Claim::Session(entry)),
+            (Some(Some(version)), None) => Some(Claim::Stateless(version)),
+            // The specification says to assume this revision if none is named.
+            (None, None) => Some(Claim::Stateless(Version::V2025_03_26)),
+        }
+    }
+}
+
+impl HttpSessions for SessionEndpoint {
+    fn post<'a>(
+        &'a self,
+        head: &Parts,
+        admission: Admission,
+        message: ClientMessage,
+    ) -> Result<BoxFuture<'a, Response<ResponseBody>>, ClientMessage> {
+        match self.claim(head, &admission.caller, &message) {
+            Some(claim) => Ok(Box::pin(self.answer_post(claim, admission, message))),
+            None => Err(message),
+        }
+    }
+
+    fn without_message(&self, head: &Parts, admission: Admission) -> Response<ResponseBody> {
+        match head.method {
+            Method::DELETE => self.delete(head, &admission),
+            _ => self.get(head, admission),
+        }
+    }
+}
+
+/// Origin of a request in the session of `entry`, or without a session.
+pub(super) fn origin(admission: Admission, entry: Option<&SessionEntry>) -> RequestOrigin {
+    let mut source = admission.source;
+    source.conversation = entry.map(|entry| entry.conversation().clone());
+    RequestOrigin {
+        caller: admission.caller,
+        source,
+        trace: admission.trace,
+    }
+}
+
+/// True if the metadata of a message names a revision, which only the newest one does.
+fn names_version(message: &ClientMessage) -> bool {
+    let params = match message {
+        ClientMessage::One(Frame::Request(request)) => &request.params,
+        ClientMessage::One(Frame::Notification(notification)) => &notification.params,
+        _ => return false,
+    };
+    params.at(&["_meta", meta::PROTOCOL_VERSION]).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+    use crate::legacy::server::http::session_table::SessionId;
+    use crate::service::{Call, Reply};
+    use bytes::Bytes;
+
+    struct Silent;
+
+    impl Service for Silent {
+        fn call(&self, _: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    /// A server with one session, and its id.
+    fn subject() -> (SessionEndpoint, SessionId) {
+        let limits = SessionLimits::default();
+        let sessions = SessionTable::new(limits);
+        let slot = sessions.reserve(&Caller::Anonymous).ok().unwrap();
+        let entry = SessionEntry::new(Caller::Anonymous, SessionTransport::Streamable, &limits);
+        let id = sessions.insert(slot, Arc::new(entry));
+        let endpoint = SessionEndpoint {
+            service: Arc::new(Silent),
+            limits,
+            path: String::new(),
+            json: Limits::default(),
+            keep_alive: Duration::ZERO,
+            draining: Draining::never(),
+            sessions,
+        };
+        (endpoint, id)
+    }
+
+    fn claimed(
+        endpoint: &SessionEndpoint,
+        message: &str,
+        version: Option<&str>,
+        session: Option<&str>,
+    ) -> &'static str {
+        let mut head = http::Request::builder().uri("/mcp");
+        if let Some(version) = version {
+            head = head.header("mcp-protocol-version", version);
+        }
+        if let Some(session) = session {
+            head = head.header("mcp-session-id", session);
+        }
+        let (head, ()) = head.body(()).unwrap().into_parts();
+        let message = Bytes::copy_from_slice(message.as_bytes());
+        let message = ClientMessage::One(Frame::parse(&message, &Limits::default()).unwrap());
+        match endpoint.claim(&head, &Caller::Anonymous, &message) {
+            None => "newest",
+            Some(Claim::Handshake) => "handshake",
+            Some(Claim::Session(_)) => "session",
+            Some(Claim::EventStream(_)) => "event stream",
+            Some(Claim::NoSession) => "no session",
+            Some(Claim::Stateless(version)) => version.as_str(),
+            Some(Claim::UnknownVersion) => "unknown version",
+        }
+    }
+
+    #[tokio::test]
+    async fn metadata_and_then_the_header_and_then_the_session_decide() {
+        let (endpoint, id) = subject();
+        let (open, gone) = (Some(id.as_str()), Some("gone"));
+        let (modern, old, unknown) = (Some("2026-07-28"), Some("2025-06-18"), Some("1999-01-01"));
+        let plain = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+        let with_meta = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"x"}}}"#;
+        for (message, version, session, expect) in [
+            (with_meta, None, None, "newest"),
+            (with_meta, old, gone, "newest"),
+            (plain, modern, open, "newest"),
+            (plain, None, open, "session"),
+            (plain, old, open, "session"),
+            (plain, unknown, open, "unknown version"),
+            (plain, old, gone, "no session"),
+            (plain, unknown, gone, "no session"),
+            (plain, None, gone, "no session"),
+            (plain, old, None, "2025-06-18"),
+            (plain, None, None, "2025-03-26"),
+            (plain, unknown, None, "newest"),
+        ] {
+            let seen = claimed(&endpoint, message, version, session);
+            assert_eq!(seen, expect, "{message} {version:?} {session:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_handshake_is_one_unless_it_carries_metadata() {
+        let (endpoint, _) = subject();
+        let handshake = r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#;
+        for (version, session) in [
+            (None, None),
+            (Some("x"), Some("gone")),
+            (Some("2026-07-28"), None),
+        ] {
+            let seen = claimed(&endpoint, handshake, version, session);
+            assert_eq!(seen, "handshake", "{version:?} {session:?}");
+        }
+        let modern = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"x"}}}"#;
+        assert_eq!(claimed(&endpoint, modern, None, None), "newest");
     }
 }

@@ -1,93 +1,122 @@
+use std::sync::Arc;
+
 use callgate_wire::Version;
-use http::StatusCode;
 use http::request::Parts;
+use http::{Response, StatusCode};
 
-use super::answer::{self, Answer};
-use super::endpoint::{Endpoint, Visitor};
-use super::entry::{Door, Entry};
-use super::event_id::EventId;
-use super::events::{Events, Ids};
-use super::headers::{self, Said};
-use super::streams::Keep;
+use super::endpoint::SessionEndpoint;
+use super::headers::{self, HeaderField, SESSION_PARAMETER};
+use super::responses;
+use super::session_events::{EventIds, OnDrop, SessionEvents};
+use super::session_table::{SessionEntry, SessionTransport};
+use super::stream_table::EventId;
+use super::streams::Retention;
+use crate::transport::http::server::{Admission, ResponseBody, response};
 
-impl Endpoint {
-    /// Opens a stream of messages that belong to no request, or reads on one that was cut.
-    pub(crate) fn get(&self, head: &Parts, visitor: &Visitor) -> Answer {
+impl SessionEndpoint {
+    /// Opens the general stream of a session, resumes a stream, or opens a session of HTTP+SSE.
+    pub(super) fn get(&self, head: &Parts, admission: Admission) -> Response<ResponseBody> {
         if !headers::asks_for_events(&head.headers) {
             let message = "Accept must name text/event-stream";
-            return answer::refuse(StatusCode::NOT_ACCEPTABLE, None, message);
+            return responses::refuse(StatusCode::NOT_ACCEPTABLE, None, message);
         }
         let entry = match headers::session(&head.headers) {
-            Said::Nothing => return self.open_stream(visitor),
-            Said::Wrong => None,
-            Said::Once(id) => self.store.find(&id, &visitor.caller, Door::Header),
+            HeaderField::Absent => return self.open_stream(admission),
+            HeaderField::Invalid => None,
+            HeaderField::Value(id) => {
+                let transport = SessionTransport::Streamable;
+                self.sessions.find(&id, &admission.caller, transport)
+            }
         };
         let Some(entry) = entry else {
-            return answer::no_session(None);
+            return responses::no_session(None);
         };
         if !has_old_version(head) {
-            return answer::unknown_version(None);
+            return responses::unknown_version(None);
         }
         entry.touch();
         match headers::last_event(&head.headers) {
-            Said::Nothing => self.listen(&entry),
-            Said::Once(id) => self.resume(&entry, id),
-            Said::Wrong => cannot_resume(),
+            HeaderField::Absent => self.listen(&entry),
+            HeaderField::Value(id) => self.resume(&entry, id),
+            HeaderField::Invalid => cannot_resume(),
         }
     }
 
-    /// Ends a session.
-    pub(crate) fn delete(&self, head: &Parts, visitor: &Visitor) -> Answer {
+    /// Closes a session.
+    pub(super) fn delete(&self, head: &Parts, admission: &Admission) -> Response<ResponseBody> {
         let id = match headers::session(&head.headers) {
-            Said::Nothing => {
+            HeaderField::Absent => {
                 let message = "header `Mcp-Session-Id` must name the session to end";
-                return answer::refuse(StatusCode::BAD_REQUEST, None, message);
+                return responses::refuse(StatusCode::BAD_REQUEST, None, message);
             }
-            Said::Wrong => return answer::no_session(None),
-            Said::Once(id) => id,
+            HeaderField::Invalid => return responses::no_session(None),
+            HeaderField::Value(id) => id,
         };
-        if self
-            .store
-            .find(&id, &visitor.caller, Door::Header)
-            .is_none()
-        {
-            return answer::no_session(None);
+        let transport = SessionTransport::Streamable;
+        let entry = self.sessions.find(&id, &admission.caller, transport);
+        if entry.is_none() {
+            return responses::no_session(None);
         }
         if !has_old_version(head) {
-            return answer::unknown_version(None);
+            return responses::unknown_version(None);
         }
-        self.store.remove(&id);
-        answer::empty(StatusCode::NO_CONTENT)
+        self.sessions.remove(&id);
+        responses::empty(StatusCode::NO_CONTENT)
     }
 
-    fn listen(&self, entry: &Entry) -> Answer {
+    fn listen(&self, entry: &SessionEntry) -> Response<ResponseBody> {
         let Some(session) = entry.session() else {
-            return answer::no_session(None);
+            return responses::no_session(None);
         };
-        let source = entry.streams().open_general(Keep::Events);
+        let reader = entry.streams().open_general(Retention::Events);
         entry.listen();
-        let events = Events::new(source, Ids::Given, self.settings.keep_alive);
-        let mut events = events.until((self.settings.shutdown)());
+        let events = SessionEvents::new(reader, EventIds::Given, self.keep_alive);
+        let mut events = events.until(self.draining.begun());
         self.prime(&mut events, session.version());
-        answer::events(events)
+        response::event_stream(events)
     }
 
-    fn resume(&self, entry: &Entry, id: &[u8]) -> Answer {
-        let source = EventId::parse(id).and_then(|id| entry.streams().resume(id));
-        let Some(source) = source else {
+    fn resume(&self, entry: &SessionEntry, id: &[u8]) -> Response<ResponseBody> {
+        let reader = EventId::parse(id).and_then(|id| entry.streams().resume(id));
+        let Some(reader) = reader else {
             return cannot_resume();
         };
-        let is_general = source.is_general();
-        let events = Events::new(source, Ids::Given, self.settings.keep_alive);
-        answer::events(if is_general {
-            events.until((self.settings.shutdown)())
+        let is_general = reader.is_general();
+        let events = SessionEvents::new(reader, EventIds::Given, self.keep_alive);
+        response::event_stream(if is_general {
+            events.until(self.draining.begun())
         } else {
             events
         })
     }
+
+    /// Opens a session of HTTP+SSE: one stream carries everything to the client, which sends its
+    /// messages to a URI of their own. The session ends with the stream.
+    fn open_stream(&self, admission: Admission) -> Response<ResponseBody> {
+        let slot = match self.sessions.reserve(&admission.caller) {
+            Ok(slot) => slot,
+            Err(full) => return responses::full(full, None),
+        };
+        let transport = SessionTransport::EventStream;
+        let entry = SessionEntry::new(admission.caller, transport, &self.limits);
+        let reader = entry.streams().open_general(Retention::Nothing);
+        let id = self.sessions.insert(slot, Arc::new(entry));
+        let sessions = Arc::downgrade(&self.sessions);
+        let guard = OnDrop::new(move || {
+            if let Some(sessions) = sessions.upgrade() {
+                sessions.remove(&id);
+            }
+        });
+        let mut events = SessionEvents::new(reader, EventIds::None, self.keep_alive)
+            .until(self.draining.begun())
+            .guarded(guard);
+        let path = &self.path;
+        events.announce(&format!("{path}?{SESSION_PARAMETER}={}", id.as_str()));
+        response::event_stream(events)
+    }
 }
 
-/// Whether the request names an old revision, or none. It need not be the one that was agreed on.
+/// True if the request names an old revision, or none. It need not be the one of the session.
 fn has_old_version(head: &Parts) -> bool {
     headers::version(&head.headers)
         .is_none_or(|name| Version::parse(name).is_some_and(|version| !version.is_modern()))
@@ -95,7 +124,7 @@ fn has_old_version(head: &Parts) -> bool {
 
 /// The specification has no answer for this. 404 would tell the client that its session is gone,
 /// and a stream without the lost events that it has seen everything.
-fn cannot_resume() -> Answer {
+fn cannot_resume() -> Response<ResponseBody> {
     let message = "header `Last-Event-ID` names no event, or one whose successors are lost";
-    answer::refuse(StatusCode::BAD_REQUEST, None, message)
+    responses::refuse(StatusCode::BAD_REQUEST, None, message)
 }

@@ -1,67 +1,68 @@
+use super::session_table::SessionId;
 use callgate_wire::header;
 use http::header::{ACCEPT, HeaderName};
 use http::{HeaderMap, Uri};
 
-use super::session_id::SessionId;
-
-/// Names the session of a request.
+/// Header with the id of the session.
 pub(super) static SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// The parameter of the query that names the session of HTTP+SSE.
+/// Query parameter with the id of a session of HTTP+SSE.
 pub(super) const SESSION_PARAMETER: &str = "sessionId";
 
-/// What a request says of one thing.
+/// Header or query parameter that may occur once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Said<T> {
-    Nothing,
-    Once(T),
-    /// It is said twice, or cannot be understood.
-    Wrong,
+pub(super) enum HeaderField<T> {
+    Absent,
+    Value(T),
+    /// It occurs twice, or is malformed.
+    Invalid,
 }
 
-/// The session that the header names.
-pub(super) fn session(headers: &HeaderMap) -> Said<SessionId> {
+/// The session id in the header.
+pub(super) fn session(headers: &HeaderMap) -> HeaderField<SessionId> {
     match once(headers, &SESSION_ID) {
-        Said::Nothing => Said::Nothing,
-        Said::Once(name) => SessionId::parse(name).map_or(Said::Wrong, Said::Once),
-        Said::Wrong => Said::Wrong,
+        HeaderField::Absent => HeaderField::Absent,
+        HeaderField::Value(name) => {
+            SessionId::parse(name).map_or(HeaderField::Invalid, HeaderField::Value)
+        }
+        HeaderField::Invalid => HeaderField::Invalid,
     }
 }
 
-/// The session that the query names.
-pub(super) fn queried_session(uri: &Uri) -> Said<SessionId> {
+/// The session id in the query.
+pub(super) fn queried_session(uri: &Uri) -> HeaderField<SessionId> {
     let Some(query) = uri.query() else {
-        return Said::Nothing;
+        return HeaderField::Absent;
     };
-    let mut said = Said::Nothing;
+    let mut said = HeaderField::Absent;
     for parameter in query.split('&') {
         if let Some((SESSION_PARAMETER, value)) = parameter.split_once('=') {
             said = match (said, SessionId::parse(value.as_bytes())) {
-                (Said::Nothing, Some(id)) => Said::Once(id),
-                _ => Said::Wrong,
+                (HeaderField::Absent, Some(id)) => HeaderField::Value(id),
+                _ => HeaderField::Invalid,
             };
         }
     }
     said
 }
 
-/// The event that the client has seen last.
-pub(super) fn last_event(headers: &HeaderMap) -> Said<&[u8]> {
+/// The last event that the client has received.
+pub(super) fn last_event(headers: &HeaderMap) -> HeaderField<&[u8]> {
     once(headers, &LAST_EVENT_ID)
 }
 
-/// The revision that the header names; one that nobody knows where it is unreadable.
+/// The revision in the header; empty, which no revision is, if it is repeated or unreadable.
 pub(super) fn version(headers: &HeaderMap) -> Option<&str> {
     let name = HeaderName::from_static(header::PROTOCOL_VERSION);
     match once(headers, &name) {
-        Said::Nothing => None,
-        Said::Once(value) => Some(std::str::from_utf8(value).unwrap_or_default()),
-        Said::Wrong => Some(""),
+        HeaderField::Absent => None,
+        HeaderField::Value(value) => Some(std::str::from_utf8(value).unwrap_or_default()),
+        HeaderField::Invalid => Some(""),
     }
 }
 
-/// Whether the client asks for events by name: a browser takes anything.
+/// True if the client asks for events by name. A browser, which accepts anything, does not.
 pub(super) fn asks_for_events(headers: &HeaderMap) -> bool {
     let values = headers.get_all(ACCEPT).into_iter();
     let mut ranges = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
@@ -75,12 +76,12 @@ pub(super) fn asks_for_events(headers: &HeaderMap) -> bool {
     })
 }
 
-fn once<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Said<&'a [u8]> {
+fn once<'a>(headers: &'a HeaderMap, name: &HeaderName) -> HeaderField<&'a [u8]> {
     let mut values = headers.get_all(name).into_iter();
     match (values.next(), values.next()) {
-        (None, _) => Said::Nothing,
-        (Some(value), None) => Said::Once(value.as_bytes()),
-        (Some(_), Some(_)) => Said::Wrong,
+        (None, _) => HeaderField::Absent,
+        (Some(value), None) => HeaderField::Value(value.as_bytes()),
+        (Some(_), Some(_)) => HeaderField::Invalid,
     }
 }
 
@@ -95,22 +96,25 @@ mod tests {
     fn a_session_is_named_once_or_not_at_all() {
         let id = SessionId::parse(ID.as_bytes()).unwrap();
         for (query, said) in [
-            ("/mcp".to_owned(), Said::Nothing),
-            ("/mcp?x=1".to_owned(), Said::Nothing),
-            (format!("/mcp?sessionId={ID}"), Said::Once(id)),
-            (format!("/mcp?x=1&sessionId={ID}&y"), Said::Once(id)),
-            (format!("/mcp?sessionId={ID}&sessionId={ID}"), Said::Wrong),
-            ("/mcp?sessionId=".to_owned(), Said::Wrong),
-            (format!("/mcp?sessionId={ID}x"), Said::Wrong),
+            ("/mcp".to_owned(), HeaderField::Absent),
+            ("/mcp?x=1".to_owned(), HeaderField::Absent),
+            (format!("/mcp?sessionId={ID}"), HeaderField::Value(id)),
+            (format!("/mcp?x=1&sessionId={ID}&y"), HeaderField::Value(id)),
+            (
+                format!("/mcp?sessionId={ID}&sessionId={ID}"),
+                HeaderField::Invalid,
+            ),
+            ("/mcp?sessionId=".to_owned(), HeaderField::Invalid),
+            (format!("/mcp?sessionId={ID}x"), HeaderField::Invalid),
         ] {
             assert_eq!(queried_session(&query.parse().unwrap()), said, "{query}");
         }
         let mut headers = HeaderMap::new();
-        assert_eq!(session(&headers), Said::Nothing);
+        assert_eq!(session(&headers), HeaderField::Absent);
         headers.append(&SESSION_ID, HeaderValue::from_static(ID));
-        assert_eq!(session(&headers), Said::Once(id));
+        assert_eq!(session(&headers), HeaderField::Value(id));
         headers.append(&SESSION_ID, HeaderValue::from_static(ID));
-        assert_eq!(session(&headers), Said::Wrong);
+        assert_eq!(session(&headers), HeaderField::Invalid);
     }
 
     #[test]

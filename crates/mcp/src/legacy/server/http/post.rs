@@ -1,150 +1,298 @@
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::time::Duration;
 
 use callgate_wire::{Frame, Limits, Request, Version};
-use http::StatusCode;
 use http::header::HeaderValue;
+use http::{Response, StatusCode};
+use tokio::time::timeout;
 
-use super::answer::{self, Answer};
-use super::endpoint::{Belongs, Claim, Endpoint, Visitor};
-use super::entry::{Door, Entry};
-use super::events::{Guard, Ids};
+use super::endpoint::{Claim, SessionEndpoint, origin};
 use super::headers::SESSION_ID;
-use super::reading::Reading;
-use super::streams::{Keep, Streams};
+use super::responses;
+use super::session_events::{EventIds, OnDrop, SessionEvents};
+use super::session_table::{SessionEntry, SessionTransport};
+use super::stream_table::FirstEvent;
+use super::streams::{Retention, StreamReader, Streams};
 use crate::error::{Error, Kind};
 use crate::legacy::server::batch;
-use crate::legacy::server::outlet::{Message, Outlet};
+use crate::legacy::server::client_request::{ClientRequest, Message, MessageSink, RequestOrigin};
+use crate::legacy::server::handshake::is_handshake;
 use crate::legacy::server::session::Session;
-use crate::transport::http::server::Posted;
+use crate::server::ClientMessage;
+use crate::transport::http::server::{Accepts, Admission, ResponseBody, response};
 
-impl Endpoint {
-    /// Answers what an old client has sent.
+/// Stream that carries the response to a request.
+struct ResponseStream {
+    reader: StreamReader,
+    ids: EventIds,
+    version: Version,
+    guard: Option<OnDrop>,
+}
+
+/// Time after which a client of 2025-11-25 is told how to reconnect.
+const RECONNECT_HINT: Duration = Duration::from_secs(1);
+
+impl SessionEndpoint {
+    /// Answers a message of an old client.
     ///
-    /// Dropping the future cancels nothing that belongs to a session.
-    pub(crate) async fn post(&self, claim: Claim, visitor: Visitor, posted: Posted) -> Answer {
-        match (claim.0, posted) {
-            (Belongs::ToNoSession, posted) => answer::no_session(posted.id()),
-            (Belongs::ToUnknownVersion, posted) => answer::unknown_version(posted.id()),
-            (Belongs::ToHandshake, Posted::One(Frame::Request(request))) => {
-                self.open(visitor, request).await
+    /// Dropping the future cancels no request that belongs to a session.
+    pub(super) async fn answer_post(
+        &self,
+        claim: Claim,
+        admission: Admission,
+        message: ClientMessage,
+    ) -> Response<ResponseBody> {
+        match (claim, message) {
+            (Claim::NoSession, message) => responses::no_session(message.request_id()),
+            (Claim::UnknownVersion, message) => responses::unknown_version(message.request_id()),
+            (Claim::Handshake, ClientMessage::One(Frame::Request(request))) => {
+                self.open(admission, request).await
             }
-            (Belongs::ToHandshake, _) => {
-                answer::refuse(StatusCode::BAD_REQUEST, None, "a handshake is a request")
+            (Claim::Handshake, _) => {
+                responses::refuse(StatusCode::BAD_REQUEST, None, "a handshake is a request")
             }
-            (Belongs::ToSession(entry), posted) => self.converse(&entry, &visitor, posted).await,
-            (Belongs::ToStream(entry), posted) => self.post_beside_stream(&entry, posted).await,
-            (Belongs::Alone(version), posted) => self.answer_alone(version, visitor, posted).await,
+            (Claim::Session(entry), message) => {
+                self.post_to_session(&entry, admission, message).await
+            }
+            (Claim::EventStream(entry), message) => {
+                self.post_beside_stream(&entry, admission, message).await
+            }
+            (Claim::Stateless(version), message) => {
+                self.post_stateless(version, admission, message).await
+            }
         }
     }
 
-    /// Opens a session.
-    async fn open(&self, visitor: Visitor, request: Request) -> Answer {
-        let place = match self.store.reserve(&visitor.caller) {
-            Ok(place) => place,
-            Err(full) => return answer::full(full, Some(&request.id)),
+    /// Opens a session of Streamable HTTP.
+    async fn open(&self, admission: Admission, request: Request) -> Response<ResponseBody> {
+        // Reserved before the service is asked, so that handshakes under way count as well.
+        let slot = match self.sessions.reserve(&admission.caller) {
+            Ok(slot) => slot,
+            Err(full) => return responses::full(full, Some(&request.id)),
         };
-        let config = self.settings.config;
-        let caller = visitor.caller.clone();
-        let opened = Session::open(
-            self.service.clone(),
-            caller.clone(),
-            &request.params,
-            config,
-        )
-        .await;
+        let caller = admission.caller.clone();
+        let entry = SessionEntry::new(caller, SessionTransport::Streamable, &self.limits);
+        let accepts = admission.accepts;
+        let origin = origin(admission, Some(&entry));
+        let service = self.service.clone();
+        let opened = Session::open(service, origin, &request.params, self.limits).await;
         let (session, outcome) = match opened {
             Ok((session, result)) => (Some(session), Ok(result)),
             Err(error) => (None, Err(error)),
         };
-        let mut answer = self.whole(&visitor, Message::response(Some(&request.id), &outcome));
+        let message = Message::response(Some(&request.id), &outcome);
+        let mut response = self.whole(accepts, message);
         if let Some(session) = session {
-            let entry = Entry::of(session, caller, Door::Header, &config);
-            let id = self.store.insert(place, Arc::new(entry));
+            entry.set_session(session);
+            let id = self.sessions.insert(slot, Arc::new(entry));
             let id = HeaderValue::from_bytes(id.as_bytes()).expect("a session id is visible");
-            answer.headers_mut().insert(&SESSION_ID, id);
+            response.headers_mut().insert(&SESSION_ID, id);
         }
-        answer
+        response
     }
 
-    /// Takes a message of a session.
-    async fn converse(&self, entry: &Entry, visitor: &Visitor, posted: Posted) -> Answer {
+    /// Passes a message to its session.
+    async fn post_to_session(
+        &self,
+        entry: &SessionEntry,
+        admission: Admission,
+        message: ClientMessage,
+    ) -> Response<ResponseBody> {
         let Some(session) = entry.session() else {
-            return answer::no_session(posted.id());
+            return responses::no_session(message.request_id());
         };
         entry.touch();
-        let (source, outlet) = if visitor.events {
-            let source = entry.streams().open(Keep::Events);
-            let outlet = source.for_request();
-            (source, outlet)
+        let accepts = admission.accepts;
+        let (reader, sink) = if accepts.events {
+            let reader = entry.streams().open(Retention::Events);
+            let sink = reader.for_request();
+            (reader, sink)
         } else {
-            // Without events there are no ids to come back with, and no questions are heard.
-            let source = entry.streams().open(Keep::Nothing);
-            let outlet = source.for_response();
-            (source, outlet)
+            // Without events there are no ids to reconnect with, and the client reads no questions.
+            let reader = entry.streams().open(Retention::Nothing);
+            let sink = reader.for_response();
+            (reader, sink)
         };
-        let id = posted.id().cloned();
-        match receive(session, posted, &self.settings.json, outlet) {
+        let origin = origin(admission, Some(entry));
+        let id = message.request_id().cloned();
+        match receive(session, message, &self.json, &origin, sink) {
             Ok(true) => {}
-            Ok(false) => return answer::accepted(),
-            Err(error) => return answer::reject(id.as_ref(), &error),
+            Ok(false) => return response::accepted(),
+            Err(error) => return response::reject(id.as_ref(), &error),
         }
-        let reading = Reading {
-            source,
-            ids: Ids::Given,
+        let stream = ResponseStream {
+            reader,
+            ids: EventIds::Given,
             version: session.version(),
             guard: None,
         };
-        self.answer(visitor, reading).await
+        self.respond(accepts, stream).await
     }
 
-    /// Answers a client that has no session. It cannot come back, so leaving is canceling.
-    async fn answer_alone(&self, version: Version, visitor: Visitor, posted: Posted) -> Answer {
-        if let Posted::One(Frame::Response(_)) = posted {
+    /// Answers a message without a session. Its client cannot reconnect, so if it disconnects, the
+    /// request is canceled.
+    async fn post_stateless(
+        &self,
+        version: Version,
+        admission: Admission,
+        message: ClientMessage,
+    ) -> Response<ResponseBody> {
+        if let ClientMessage::One(Frame::Response(_)) = message {
             let message = "a response belongs to a session";
-            return answer::refuse(StatusCode::BAD_REQUEST, None, message);
+            return responses::refuse(StatusCode::BAD_REQUEST, None, message);
         }
-        let (service, config) = (self.service.clone(), self.settings.config);
-        let session = Session::without_handshake(service, visitor.caller.clone(), version, config);
-        let guard = Guard::new({
+        let accepts = admission.accepts;
+        let origin = origin(admission, None);
+        let service = self.service.clone();
+        let session = Session::without_handshake(service, origin.clone(), version, self.limits);
+        let guard = OnDrop::new({
             let session = session.clone();
             move || session.close()
         });
-        let source = Streams::new(0).open(Keep::Nothing);
-        let id = posted.id().cloned();
-        match receive(&session, posted, &self.settings.json, source.for_request()) {
+        let reader = Streams::new(0).open(Retention::Nothing);
+        let id = message.request_id().cloned();
+        match receive(&session, message, &self.json, &origin, reader.for_request()) {
             Ok(true) => {}
-            Ok(false) => return answer::accepted(),
-            Err(error) => return answer::reject(id.as_ref(), &error),
+            Ok(false) => return response::accepted(),
+            Err(error) => return response::reject(id.as_ref(), &error),
         }
-        let reading = Reading {
-            source,
-            ids: Ids::None,
+        let stream = ResponseStream {
+            reader,
+            ids: EventIds::None,
             version,
             guard: Some(guard),
         };
-        self.answer(&visitor, reading).await
+        self.respond(accepts, stream).await
+    }
+
+    /// Passes a message to a session of HTTP+SSE; its response goes to the stream of the session.
+    async fn post_beside_stream(
+        &self,
+        entry: &SessionEntry,
+        admission: Admission,
+        message: ClientMessage,
+    ) -> Response<ResponseBody> {
+        let origin = origin(admission, Some(entry));
+        if let ClientMessage::One(Frame::Request(request)) = &message
+            && is_handshake(request)
+        {
+            self.open_beside_stream(entry, origin, request).await;
+            return response::accepted();
+        }
+        let sink = entry.streams().general();
+        let Some(session) = entry.session() else {
+            if let Some(id) = message.request_id() {
+                let error = Error::new(Kind::InvalidRequest, "the first request is `initialize`");
+                sink.push(Message::response(Some(id), &Err(error)));
+            }
+            return response::accepted();
+        };
+        entry.touch();
+        match receive(session, message, &self.json, &origin, sink) {
+            Ok(_) => response::accepted(),
+            Err(error) => response::reject(None, &error),
+        }
+    }
+
+    async fn open_beside_stream(
+        &self,
+        entry: &SessionEntry,
+        origin: RequestOrigin,
+        request: &Request,
+    ) {
+        let outcome = if entry.session().is_some() {
+            let message = "the session is open already";
+            Err(Error::new(Kind::InvalidRequest, message))
+        } else {
+            let service = self.service.clone();
+            Session::open(service, origin, &request.params, self.limits).await
+        };
+        let outcome = outcome.map(|(session, result)| {
+            entry.set_session(session);
+            result
+        });
+        let response = Message::response(Some(&request.id), &outcome);
+        entry.streams().general().push(response);
+        if outcome.is_ok() {
+            entry.touch();
+            entry.listen();
+        }
+    }
+
+    /// Responds with the messages of a stream: as JSON if the response comes first, else as events.
+    async fn respond(&self, accepts: Accepts, stream: ResponseStream) -> Response<ResponseBody> {
+        if !accepts.events {
+            let response = stream.reader.response().await;
+            // A request that was canceled has no response.
+            return response.map_or_else(response::accepted, responses::json);
+        }
+        if accepts.json {
+            let first = poll_fn(|cx| stream.reader.poll_first(cx));
+            let first = timeout(self.first_event_timeout(stream.version), first).await;
+            if let Ok(FirstEvent::Response(response)) = first {
+                return responses::json(response);
+            }
+        }
+        let mut events = SessionEvents::new(stream.reader, stream.ids, self.keep_alive);
+        if stream.ids == EventIds::Given {
+            self.prime(&mut events, stream.version);
+        }
+        response::event_stream(match stream.guard {
+            Some(guard) => events.guarded(guard),
+            None => events,
+        })
+    }
+
+    /// Responds with one message.
+    fn whole(&self, accepts: Accepts, message: Message) -> Response<ResponseBody> {
+        if accepts.json {
+            return responses::json(message.json);
+        }
+        let reader = Streams::new(0).open(Retention::Nothing);
+        reader.for_request().push(message);
+        response::event_stream(SessionEvents::new(reader, EventIds::None, self.keep_alive))
+    }
+
+    /// Sends an event id first, so that the client can reconnect whatever happens.
+    ///
+    /// Only since 2025-11-25: older clients take an event without data for a broken message.
+    pub(super) fn prime(&self, events: &mut SessionEvents, version: Version) {
+        if version >= Version::V2025_11_25 {
+            events.prime(self.limits.retry);
+        }
+    }
+
+    /// Time to wait for a response before an event stream is opened for it.
+    fn first_event_timeout(&self, version: Version) -> Duration {
+        match version {
+            Version::V2025_11_25 => RECONNECT_HINT.min(self.keep_alive),
+            _ => self.keep_alive,
+        }
     }
 }
 
-/// Gives a session what was posted, and says whether there will be a response.
+/// Passes a message to a session; returns true if there will be a response.
 ///
-/// What the session has to say about it goes to `outlet`.
-pub(super) fn receive(
+/// The messages of the session about it go to `sink`.
+fn receive(
     session: &Arc<Session>,
-    posted: Posted,
+    message: ClientMessage,
     json: &Limits,
-    outlet: Arc<dyn Outlet>,
+    origin: &RequestOrigin,
+    sink: Arc<dyn MessageSink>,
 ) -> Result<bool, Error> {
-    match posted {
-        Posted::One(Frame::Notification(notification)) => session.notified(notification),
-        Posted::One(Frame::Response(response)) => session.answered(response),
-        Posted::One(Frame::Request(request)) => {
-            session.start(request, outlet);
+    match message {
+        ClientMessage::One(Frame::Notification(notification)) => {
+            session.receive_notification(notification);
+        }
+        ClientMessage::One(Frame::Response(response)) => session.receive_answer(response),
+        ClientMessage::One(Frame::Request(request)) => {
+            session.start(ClientRequest::new(request, origin.clone(), sink));
             return Ok(true);
         }
-        Posted::Array(array, _) => return batch::receive(session, &array, json, outlet),
-        Posted::Malformed(error) => {
-            return Err(Error::new(Kind::InvalidRequest, error.to_string()));
+        ClientMessage::Array(array, _) => {
+            return batch::receive(session, &array, json, origin, sink);
         }
     }
     Ok(false)

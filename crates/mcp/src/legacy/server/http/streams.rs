@@ -1,82 +1,80 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
+use bytes::Bytes;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use super::event_id::EventId;
-use super::source::Source;
-use super::table::{Event, Front, Table};
-use crate::legacy::server::{Message, Outlet};
+use super::stream_table::{Event, EventId, FirstEvent, StreamTable};
+use crate::legacy::server::client_request::{Message, MessageKind, MessageSink};
 use crate::service::BoxFuture;
 
-/// The streams of one session: calls append to them, connections come and go reading them.
+/// Streams of one session: calls append to them, and connections come and go reading them.
 #[derive(Debug)]
 pub(super) struct Streams {
-    table: Mutex<Table>,
-    /// Told whenever something has been read.
+    table: Mutex<StreamTable>,
+    /// Notified whenever events have been read.
     room: Notify,
 }
 
-/// Whether a stream can be read on after its connection is cut.
+/// Retention of the events of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keep {
-    /// Its last events are kept.
+pub(super) enum Retention {
+    /// The last events are kept, so that a client can resume the stream.
     Events,
-    /// Nobody can come back to it.
+    /// No events are kept: the client cannot resume the stream.
     Nothing,
 }
 
 impl Streams {
-    /// Streams that keep `replay_bytes` of what was sent.
+    /// Streams that keep up to `replay_bytes` of events.
     pub(super) fn new(replay_bytes: usize) -> Arc<Self> {
         Arc::new(Self {
-            table: Mutex::new(Table::new(replay_bytes)),
+            table: Mutex::new(StreamTable::new(replay_bytes)),
             room: Notify::new(),
         })
     }
 
     /// Opens a stream for the messages of one request.
-    pub(super) fn open(self: &Arc<Self>, keep: Keep) -> Source {
+    pub(super) fn open(self: &Arc<Self>, keep: Retention) -> StreamReader {
         let (stream, turn) = self.table().open(keep);
-        Source::new(self.clone(), stream, turn)
+        StreamReader::new(self.clone(), stream, turn)
     }
 
-    /// Opens a stream for messages that belong to no request. From now on they go there.
-    pub(super) fn open_general(self: &Arc<Self>, keep: Keep) -> Source {
+    /// Opens a general stream. Messages that belong to no request go there from now on.
+    pub(super) fn open_general(self: &Arc<Self>, keep: Retention) -> StreamReader {
         let (stream, turn) = self.table().open_general(keep);
-        Source::new(self.clone(), stream, turn)
+        StreamReader::new(self.clone(), stream, turn)
     }
 
-    /// Reads on after the event `id`, instead of whoever reads that stream now.
+    /// Resumes a stream after the event `id`; its present reader, if any, is cut off.
     ///
-    /// There is no such event, or some that came after it are no longer kept.
-    pub(super) fn resume(self: &Arc<Self>, id: EventId) -> Option<Source> {
+    /// `None` if there is no such event, or if some of those after it are no longer kept.
+    pub(super) fn resume(self: &Arc<Self>, id: EventId) -> Option<StreamReader> {
         let turn = self.table().resume(id)?;
-        Some(Source::new(self.clone(), id.stream, turn))
+        Some(StreamReader::new(self.clone(), id.stream, turn))
     }
 
-    /// Where messages go that belong to no request.
-    pub(super) fn general(self: &Arc<Self>) -> Arc<dyn Outlet> {
-        Arc::new(General(self.clone()))
+    /// Sink for messages that belong to no request.
+    pub(super) fn general(self: &Arc<Self>) -> Arc<dyn MessageSink> {
+        Arc::new(GeneralSink(self.clone()))
     }
 
     pub(super) fn is_general(&self, stream: u64) -> bool {
         self.table().is_general(stream)
     }
 
-    /// Whether anybody reads any stream.
+    /// True if any stream is read.
     pub(super) fn are_read(&self) -> bool {
         self.table().are_read()
     }
 
-    /// Since when nobody reads the messages that belong to no request; `None` while somebody does
-    /// or where nobody ever did.
-    pub(super) fn unheard_since(&self) -> Option<Instant> {
-        self.table().unheard_since()
+    /// Time since which no general stream is read; `None` while one is, or if there never was one.
+    pub(super) fn unread_since(&self) -> Option<Instant> {
+        self.table().unread_since()
     }
 
-    /// Ends the streams of messages that belong to no request.
+    /// Ends the general streams.
     pub(super) fn end_general(&self) {
         self.table().end_general();
     }
@@ -95,7 +93,7 @@ impl Streams {
         self.table().finish(stream);
     }
 
-    /// Notes that the client can name the stream.
+    /// Records that the client knows an id of the stream.
     pub(super) fn name(&self, stream: u64) {
         self.table().name(stream);
     }
@@ -105,8 +103,8 @@ impl Streams {
         self.room.notify_waiters();
     }
 
-    pub(super) fn poll_front(&self, stream: u64, cx: &mut Context<'_>) -> Poll<Front> {
-        self.table().poll_front(stream, cx)
+    pub(super) fn poll_first(&self, stream: u64, cx: &mut Context<'_>) -> Poll<FirstEvent> {
+        self.table().poll_first(stream, cx)
     }
 
     pub(super) fn poll_read(
@@ -122,12 +120,12 @@ impl Streams {
         polled
     }
 
-    /// Waits until `has_room` says so. Dropping the future changes nothing.
-    pub(super) async fn wait_for_room(&self, has_room: impl Fn(&Table) -> bool) {
+    /// Waits until `has_room` is true. Dropping the future changes nothing.
+    pub(super) async fn wait_for_room(&self, has_room: impl Fn(&StreamTable) -> bool) {
         loop {
             let room = self.room.notified();
             tokio::pin!(room);
-            // Registered before the look at the table, so that no wake-up is missed.
+            // Registered before the table is read, so that no wake-up is missed.
             room.as_mut().enable();
             if has_room(&self.table()) {
                 return;
@@ -136,21 +134,139 @@ impl Streams {
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, StreamTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The way to whichever general stream is read.
-struct General(Arc<Streams>);
+/// Sink of the general stream that is read at the moment.
+struct GeneralSink(Arc<Streams>);
 
-impl Outlet for General {
+impl MessageSink for GeneralSink {
     fn push(&self, message: Message) {
         self.0.table().push_general(message);
     }
 
     fn room(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.0.wait_for_room(Table::has_general_room))
+        Box::pin(self.0.wait_for_room(StreamTable::has_general_room))
+    }
+}
+
+/// Reader of a stream. Dropping it leaves the stream.
+#[derive(Debug)]
+pub(super) struct StreamReader {
+    streams: Arc<Streams>,
+    stream: u64,
+    turn: u64,
+}
+
+/// Sink for the messages of one request.
+///
+/// The stream ends with the response, or when the sink is dropped without one.
+#[derive(Debug)]
+struct RequestSink {
+    streams: Arc<Streams>,
+    stream: u64,
+    carries_questions: bool,
+}
+
+impl StreamReader {
+    pub(super) fn new(streams: Arc<Streams>, stream: u64, turn: u64) -> Self {
+        Self {
+            streams,
+            stream,
+            turn,
+        }
+    }
+
+    /// Number of the stream in its session.
+    pub(super) fn stream(&self) -> u64 {
+        self.stream
+    }
+
+    /// Sink for the messages of one request; its response ends the stream.
+    pub(super) fn for_request(&self) -> Arc<dyn MessageSink> {
+        self.sink(true)
+    }
+
+    /// The same for a client that accepts only the response.
+    pub(super) fn for_response(&self) -> Arc<dyn MessageSink> {
+        self.sink(false)
+    }
+
+    /// True if this is a general stream.
+    pub(super) fn is_general(&self) -> bool {
+        self.streams.is_general(self.stream)
+    }
+
+    /// Records that the client knows an id of this stream.
+    pub(super) fn name(&self) {
+        self.streams.name(self.stream);
+    }
+
+    /// The first event of the stream.
+    pub(super) fn poll_first(&self, cx: &mut Context<'_>) -> Poll<FirstEvent> {
+        self.streams.poll_first(self.stream, cx)
+    }
+
+    /// The next events, or `None` after the last one or when another reader has taken over.
+    pub(super) fn poll_read(&self, cx: &mut Context<'_>) -> Poll<Option<Vec<Event>>> {
+        self.streams.poll_read(self.stream, self.turn, cx)
+    }
+
+    /// The response; other messages are skipped. `None` if the stream ends without one.
+    pub(super) async fn response(&self) -> Option<Bytes> {
+        loop {
+            let events = std::future::poll_fn(|cx| self.poll_read(cx)).await?;
+            let response = events
+                .into_iter()
+                .find(|event| event.message.kind == MessageKind::Response);
+            if let Some(response) = response {
+                return Some(response.message.json);
+            }
+        }
+    }
+
+    fn sink(&self, carries_questions: bool) -> Arc<dyn MessageSink> {
+        Arc::new(RequestSink {
+            streams: self.streams.clone(),
+            stream: self.stream,
+            carries_questions,
+        })
+    }
+}
+
+impl Drop for StreamReader {
+    fn drop(&mut self) {
+        self.streams.leave(self.stream, self.turn);
+    }
+}
+
+impl MessageSink for RequestSink {
+    fn push(&self, message: Message) {
+        let is_last = message.kind == MessageKind::Response;
+        self.streams.push(self.stream, message);
+        if is_last {
+            self.streams.finish(self.stream);
+        }
+    }
+
+    fn room(&self) -> BoxFuture<'_, ()> {
+        let stream = self.stream;
+        Box::pin(
+            self.streams
+                .wait_for_room(move |table| table.has_room(stream)),
+        )
+    }
+
+    fn carries_questions(&self) -> bool {
+        self.carries_questions
+    }
+}
+
+impl Drop for RequestSink {
+    fn drop(&mut self) {
+        self.streams.finish(self.stream);
     }
 }
 
@@ -162,7 +278,7 @@ mod tests {
     use futures_util::FutureExt;
 
     use super::*;
-    use crate::legacy::server::outlet::MessageKind;
+    use crate::legacy::server::client_request::MessageKind;
 
     fn message(kind: MessageKind, json: &str) -> Message {
         Message {
@@ -179,8 +295,8 @@ mod tests {
         message(MessageKind::Response, json)
     }
 
-    /// What can be read now: the events, and whether the stream is over.
-    fn read(source: &Source) -> (Vec<(u64, String)>, bool) {
+    /// The events that can be read now, and true if the stream is over.
+    fn read(source: &StreamReader) -> (Vec<(u64, String)>, bool) {
         let mut seen = Vec::new();
         let mut cx = Context::from_waker(Waker::noop());
         loop {
@@ -207,15 +323,15 @@ mod tests {
     #[test]
     fn a_stream_ends_with_its_response_or_with_its_outlet() {
         let streams = Streams::new(1000);
-        let source = streams.open(Keep::Events);
-        let outlet = source.for_request();
-        outlet.push(note("a"));
+        let source = streams.open(Retention::Events);
+        let sink = source.for_request();
+        sink.push(note("a"));
         assert_eq!(read(&source), (events(&[(1, "a")]), false));
-        outlet.push(response("b"));
-        outlet.push(note("c"));
+        sink.push(response("b"));
+        sink.push(note("c"));
         assert_eq!(read(&source), (events(&[(2, "b")]), true));
 
-        let source = streams.open(Keep::Events);
+        let source = streams.open(Retention::Events);
         drop(source.for_request());
         assert_eq!(read(&source), (vec![], true));
     }
@@ -223,30 +339,31 @@ mod tests {
     #[test]
     fn a_response_that_comes_first_is_the_whole_stream() {
         let streams = Streams::new(1000);
-        let source = streams.open(Keep::Events);
-        let front = |source: &Source| source.poll_front(&mut Context::from_waker(Waker::noop()));
+        let source = streams.open(Retention::Events);
+        let front =
+            |source: &StreamReader| source.poll_first(&mut Context::from_waker(Waker::noop()));
         assert_eq!(front(&source), Poll::Pending);
         source.for_request().push(response("a"));
-        let expect = Front::Response(Bytes::from_static(b"a"));
+        let expect = FirstEvent::Response(Bytes::from_static(b"a"));
         assert_eq!(front(&source), Poll::Ready(expect));
-        assert_eq!(front(&source), Poll::Ready(Front::End));
+        assert_eq!(front(&source), Poll::Ready(FirstEvent::End));
         assert!(streams.resume(id(0, 0)).is_none());
 
-        let source = streams.open(Keep::Events);
+        let source = streams.open(Retention::Events);
         source.for_request().push(note("a"));
-        assert_eq!(front(&source), Poll::Ready(Front::Other));
+        assert_eq!(front(&source), Poll::Ready(FirstEvent::Other));
     }
 
     #[test]
     fn nothing_is_kept_for_a_client_that_cannot_come_back() {
         let streams = Streams::new(1000);
-        for keep in [Keep::Events, Keep::Nothing] {
+        for keep in [Retention::Events, Retention::Nothing] {
             let source = streams.open(keep);
-            let outlet = source.for_request();
+            let sink = source.for_request();
             let stream = source.stream();
             drop(source);
-            outlet.push(note("a"));
-            outlet.push(response("b"));
+            sink.push(note("a"));
+            sink.push(response("b"));
             assert!(streams.resume(id(stream, 0)).is_none(), "{keep:?}");
             assert!(streams.table().is_empty(), "{keep:?}");
         }
@@ -255,15 +372,15 @@ mod tests {
     #[test]
     fn a_stream_that_is_finished_is_forgotten_with_its_last_event() {
         let streams = Streams::new(2);
-        let outlets: Vec<_> = (0..3)
+        let sinks: Vec<_> = (0..3)
             .map(|_| {
-                let source = streams.open(Keep::Events);
+                let source = streams.open(Retention::Events);
                 source.name();
                 source.for_request()
             })
             .collect();
-        for outlet in &outlets {
-            outlet.push(response("x"));
+        for sink in &sinks {
+            sink.push(response("x"));
         }
         assert!(streams.resume(id(0, 0)).is_none());
         for stream in [1, 2] {
@@ -275,10 +392,10 @@ mod tests {
     #[test]
     fn an_event_that_is_too_large_to_keep_leaves_a_gap() {
         let streams = Streams::new(5);
-        let source = streams.open(Keep::Events);
-        let outlet = source.for_request();
+        let source = streams.open(Retention::Events);
+        let sink = source.for_request();
         for json in ["a", "123456", "b"] {
-            outlet.push(note(json));
+            sink.push(note(json));
         }
         assert_eq!(read(&source).0.len(), 3);
         drop(source);
@@ -293,8 +410,8 @@ mod tests {
         let streams = Streams::new(1000);
         let general = streams.general();
         general.push(note("nobody"));
-        let first = streams.open_general(Keep::Events);
-        let second = streams.open_general(Keep::Events);
+        let first = streams.open_general(Retention::Events);
+        let second = streams.open_general(Retention::Events);
         general.push(note("a"));
         assert_eq!(read(&first), (vec![], false));
         assert_eq!(read(&second), (events(&[(1, "a")]), false));
@@ -302,12 +419,12 @@ mod tests {
         general.push(note("b"));
         assert_eq!(read(&first), (events(&[(1, "b")]), false));
         drop(first);
-        assert!(streams.unheard_since().is_some());
+        assert!(streams.unread_since().is_some());
 
-        // Nobody reads: it is kept for the newest one, who may come back.
+        // Without a reader, the message is kept for the newest stream, which may be resumed.
         general.push(note("c"));
         let again = streams.resume(id(1, 1)).unwrap();
-        assert_eq!(streams.unheard_since(), None);
+        assert_eq!(streams.unread_since(), None);
         assert_eq!(read(&again), (events(&[(2, "c")]), false));
         streams.end_general();
         assert_eq!(read(&again), (vec![], true));
@@ -316,7 +433,9 @@ mod tests {
     #[test]
     fn there_are_so_many_general_streams_and_no_more() {
         let streams = Streams::new(1000);
-        let sources: Vec<_> = (0..5).map(|_| streams.open_general(Keep::Events)).collect();
+        let sources: Vec<_> = (0..5)
+            .map(|_| streams.open_general(Retention::Events))
+            .collect();
         let over: Vec<_> = sources.iter().map(|source| read(source).1).collect();
         assert_eq!(over, [true, false, false, false, false]);
     }
@@ -324,32 +443,32 @@ mod tests {
     #[test]
     fn there_is_room_until_much_is_unread_and_always_when_nobody_reads() {
         let streams = Streams::new(1000);
-        let source = streams.open(Keep::Events);
-        let outlet = source.for_request();
+        let source = streams.open(Retention::Events);
+        let sink = source.for_request();
         let large = "x".repeat(40_000);
-        outlet.push(note(&large));
-        assert!(outlet.room().now_or_never().is_some());
-        outlet.push(note(&large));
-        assert!(outlet.room().now_or_never().is_none());
+        sink.push(note(&large));
+        assert!(sink.room().now_or_never().is_some());
+        sink.push(note(&large));
+        assert!(sink.room().now_or_never().is_none());
         assert_eq!(read(&source).0.len(), 2);
-        assert!(outlet.room().now_or_never().is_some());
-        outlet.push(note(&large));
-        outlet.push(note(&large));
+        assert!(sink.room().now_or_never().is_some());
+        sink.push(note(&large));
+        sink.push(note(&large));
         drop(source);
-        assert!(outlet.room().now_or_never().is_some());
+        assert!(sink.room().now_or_never().is_some());
     }
 
     #[test]
     fn closing_ends_every_stream() {
         let streams = Streams::new(1000);
         let (one, general) = (
-            streams.open(Keep::Events),
-            streams.open_general(Keep::Events),
+            streams.open(Retention::Events),
+            streams.open_general(Retention::Events),
         );
         one.for_request().push(note("a"));
         streams.close();
         assert_eq!(read(&one), (vec![], true));
         assert_eq!(read(&general), (vec![], true));
-        assert_eq!(read(&streams.open(Keep::Events)), (vec![], true));
+        assert_eq!(read(&streams.open(Retention::Events)), (vec![], true));
     }
 }

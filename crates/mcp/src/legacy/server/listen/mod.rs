@@ -1,14 +1,14 @@
-//! What an old client hears that belongs to none of its requests.
+//! Notifications to an old client that belong to none of its requests.
 //!
 //! # Layout
-//! - `subscriptions`: what a session knows about it; starts the listener when there is use for it.
-//! - `listener`: one `subscriptions/listen` request at a time, and the next one when its filter
-//!   changes or when it is lost.
-//! - `untold`: changes that wait to be told, each once.
+//! - `subscriptions`: subscriptions of one session; starts the listener when it is needed.
+//! - `subscription_listener`: one `subscriptions/listen` request at a time, and the next one when
+//!   its filter changes or when it is lost.
+//! - `pending_changes`: changes that wait to be sent, each once.
 
-mod listener;
+mod pending_changes;
+mod subscription_listener;
 mod subscriptions;
-mod untold;
 
-pub(super) use listener::Change;
+pub(super) use subscription_listener::Change;
 pub(super) use subscriptions::Subscriptions;

@@ -6,44 +6,44 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use super::listener::{Change, Command, Listener};
+use super::subscription_listener::{Change, Command, SubscriptionListener};
 use crate::error::Error;
-use crate::legacy::server::outlet::Outlet;
-use crate::legacy::server::upstream::Upstream;
+use crate::legacy::server::client_request::MessageSink;
+use crate::legacy::server::forward::SessionService;
 
-/// What one session hears that belongs to none of its requests.
+/// Subscriptions of one session: changes of lists, and of resources that its client asks for.
 pub(in crate::legacy::server) struct Subscriptions {
-    /// The changes of lists that the service tells.
+    /// Changes of lists that the service announces.
     lists: SubscriptionFilter,
-    /// The most resources to watch.
+    /// Maximum number of resources.
     most: usize,
-    upstream: Upstream,
-    /// Whether the service has answered that it tells of changes, if it was asked at all.
+    upstream: SessionService,
+    /// False while the service is asked for a subscription, until it acknowledges it.
     settled: Arc<watch::Sender<bool>>,
-    state: Mutex<State>,
+    state: Mutex<SubscriptionState>,
 }
 
-struct State {
-    /// Whether the client is ready to hear anything.
+struct SubscriptionState {
+    /// True once the client may be notified.
     ready: bool,
-    outlet: watch::Sender<Option<Arc<dyn Outlet>>>,
-    listener: Option<Running>,
+    sink: watch::Sender<Option<Arc<dyn MessageSink>>>,
+    listener: Option<ListenerTask>,
 }
 
-struct Running {
+struct ListenerTask {
     commands: mpsc::Sender<Command>,
     abort: AbortHandle,
 }
 
-/// How many changes of the filter wait for those before them.
+/// Maximum number of queued changes of the filter.
 const COMMANDS: usize = 16;
 
-/// How long the service may take to say that it tells of changes before nobody waits for that.
-const SETTLES: Duration = Duration::from_secs(1);
+/// Maximum time that a list request waits for the subscription to be acknowledged.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Subscriptions {
     pub(in crate::legacy::server) fn new(
-        upstream: Upstream,
+        upstream: SessionService,
         lists: SubscriptionFilter,
         most: usize,
     ) -> Self {
@@ -52,46 +52,46 @@ impl Subscriptions {
             most,
             upstream,
             settled: Arc::new(watch::Sender::new(true)),
-            state: Mutex::new(State {
+            state: Mutex::new(SubscriptionState {
                 ready: false,
-                outlet: watch::Sender::new(None),
+                sink: watch::Sender::new(None),
                 listener: None,
             }),
         }
     }
 
-    /// The client is ready to hear of changes.
+    /// Notifies the client from now on.
     pub(in crate::legacy::server) fn ready(&self) {
         let mut state = self.state();
         if !state.ready {
             state.ready = true;
-            let somewhere = state.outlet.borrow().is_some();
-            if somewhere && self.tells_lists() {
+            let somewhere = state.sink.borrow().is_some();
+            if somewhere && self.has_lists() {
                 self.settled.send_replace(false);
                 self.start(&mut state);
             }
         }
     }
 
-    /// Changes are told on `outlet` from now on, or nowhere.
-    pub(in crate::legacy::server) fn tell_on(&self, outlet: Option<Arc<dyn Outlet>>) {
+    /// Sends changes to `sink` from now on, or drops them.
+    pub(in crate::legacy::server) fn set_sink(&self, sink: Option<Arc<dyn MessageSink>>) {
         let mut state = self.state();
-        let useful = state.ready && outlet.is_some() && self.tells_lists();
+        let useful = state.ready && sink.is_some() && self.has_lists();
         if useful {
             self.settled.send_replace(false);
         }
-        state.outlet.send_replace(outlet);
+        state.sink.send_replace(sink);
         if useful {
             self.start(&mut state);
         }
     }
 
-    /// Waits a short time until changes are heard, if they are about to be.
+    /// Waits a short time for the subscription, if one is being opened.
     ///
-    /// A list that is read before that may change without anybody hearing of it.
-    pub(in crate::legacy::server) async fn settle(&self) {
+    /// A list that is read before the subscription stands may change unnoticed.
+    pub(in crate::legacy::server) async fn wait_until_open(&self) {
         let mut settled = self.settled.subscribe();
-        if timeout(SETTLES, settled.wait_for(|settled| *settled))
+        if timeout(OPEN_TIMEOUT, settled.wait_for(|settled| *settled))
             .await
             .is_err()
         {
@@ -99,7 +99,7 @@ impl Subscriptions {
         }
     }
 
-    /// Watches a resource, or no longer; done when the service has acknowledged it.
+    /// Adds or removes a resource; returns when the service has acknowledged it.
     pub(in crate::legacy::server) async fn change(&self, change: Change) -> Result<(), Error> {
         let commands = {
             let mut state = self.state();
@@ -112,39 +112,39 @@ impl Subscriptions {
         outcome.await.map_err(|_| over())?
     }
 
-    /// Ends the subscription upstream.
+    /// Ends the subscription at the service.
     pub(in crate::legacy::server) fn close(&self) {
         let mut state = self.state();
-        state.outlet.send_replace(None);
+        state.sink.send_replace(None);
         if let Some(listener) = state.listener.take() {
             listener.abort.abort();
         }
     }
 
-    fn tells_lists(&self) -> bool {
+    fn has_lists(&self) -> bool {
         self.lists != SubscriptionFilter::default()
     }
 
-    fn start<'a>(&self, state: &'a mut State) -> &'a Running {
-        let outlet = &state.outlet;
+    fn start<'a>(&self, state: &'a mut SubscriptionState) -> &'a ListenerTask {
+        let sink = &state.sink;
         state.listener.get_or_insert_with(|| {
             let (commands, received) = mpsc::channel(COMMANDS);
-            let listener = Listener::new(
+            let listener = SubscriptionListener::new(
                 self.upstream.clone(),
                 self.lists.clone(),
                 self.most,
-                outlet.subscribe(),
+                sink.subscribe(),
                 received,
                 self.settled.clone(),
             );
-            Running {
+            ListenerTask {
                 commands,
                 abort: tokio::spawn(listener.run()).abort_handle(),
             }
         })
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SubscriptionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -6,37 +6,34 @@ use callgate_wire::legacy::task::{
     CreateTaskResult, GetTaskParams, ListTasksParams, ListTasksResult, RelatedTaskMetadata, Task,
     TaskAugmentedParams,
 };
-use callgate_wire::result::ResultType;
 use callgate_wire::task::{self as extension, TaskStatus};
-use callgate_wire::{Method, RawJson, Request, Splice, method};
+use callgate_wire::{Method, RawJson, Splice, method};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::desk::Tasks;
-use super::registry::Entry;
-use super::wait::Waiting;
+use super::session_tasks::SessionTasks;
+use super::task_registry::TaskEntry;
+use super::task_wait::TaskWait;
 use crate::error::{Error, Kind};
+use crate::legacy::server::client_request::ClientRequest;
 use crate::legacy::server::convert;
-use crate::legacy::server::outlet::Outlet;
 use crate::legacy::server::session::Session;
+use crate::service::Reply;
 
-/// How many tasks a page of the list has.
+/// Number of tasks on a page of the list.
 const PAGE: usize = 32;
 
 impl Session {
-    /// Answers what a client asks about tasks, and calls that should become one; none else.
+    /// Answers requests about tasks, and calls that ask to become one; `None` for all others.
     pub(in crate::legacy::server) async fn answer_task(
         &self,
-        tasks: &Tasks,
-        request: &Request,
-        outlet: &Arc<dyn Outlet>,
+        tasks: &SessionTasks,
+        request: &ClientRequest,
     ) -> Option<Result<RawJson, Error>> {
         Some(match request.method.as_str() {
-            method::TOOLS_CALL if wants_task(request) => {
-                self.call_as_task(tasks, request, outlet).await
-            }
+            method::TOOLS_CALL if wants_task(request) => self.call_as_task(tasks, request).await,
             method::TASKS_GET => get(tasks, request).await,
-            old::TASKS_RESULT => self.task_result(tasks, request, outlet).await,
+            old::TASKS_RESULT => self.task_result(tasks, request).await,
             method::TASKS_CANCEL => cancel(tasks, request).await,
             old::TASKS_LIST => list(tasks, request).await,
             _ => return None,
@@ -45,24 +42,22 @@ impl Session {
 
     async fn call_as_task(
         &self,
-        tasks: &Tasks,
-        request: &Request,
-        outlet: &Arc<dyn Outlet>,
+        tasks: &SessionTasks,
+        request: &ClientRequest,
     ) -> Result<RawJson, Error> {
         let asked: TaskAugmentedParams = read(request, "`task` must say how long to keep it")?;
         let slot = tasks.registry.reserve()?;
-        let result = self.drive(&tasks.upstream, request, outlet).await?;
-        let task = match ResultType::of(&result) {
-            Ok(ResultType::Task) => {
+        let task = match self.run_rounds(&tasks.upstream, request).await? {
+            Reply::Task(result) => {
                 let task = created(&result)?;
                 slot.fill(task.clone(), None);
                 task
             }
-            Ok(ResultType::Complete) if result.is_object() => {
+            Reply::Complete(result) if result.is_object() => {
                 let ttl = asked.task.and_then(|task| task.ttl);
                 let task = convert::finished_task(ttl, convert::is_error(&result));
                 slot.fill(task.clone(), Some(result));
-                // A task begins as one that is being worked on.
+                // The first status of a task is always `working`.
                 Task {
                     status: TaskStatus::Working,
                     ..task
@@ -78,53 +73,50 @@ impl Session {
 
     async fn task_result(
         &self,
-        tasks: &Tasks,
-        request: &Request,
-        outlet: &Arc<dyn Outlet>,
+        tasks: &SessionTasks,
+        request: &ClientRequest,
     ) -> Result<RawJson, Error> {
         let entry = find(tasks, request)?;
         let related = encode(&RelatedTaskMetadata {
             task_id: entry.task().task_id,
         });
-        let waiting = Waiting {
+        let waiting = TaskWait {
             tasks,
-            id: &request.id,
+            request,
             entry: &entry,
             related: Some(&related),
         };
-        let result = self.wait_for(&waiting, outlet).await?;
+        let result = self.wait_for(&waiting).await?;
         let call = Method::new(method::TOOLS_CALL);
         let result = convert::result(self.version(), &call, &result);
         related_to(&related, &result)
     }
 }
 
-async fn get(tasks: &Tasks, request: &Request) -> Result<RawJson, Error> {
+async fn get(tasks: &SessionTasks, request: &ClientRequest) -> Result<RawJson, Error> {
     let entry = find(tasks, request)?;
-    let look = tasks.look(&request.id, &entry).await?;
-    Ok(encode(&look.task))
+    let view = tasks.view(request, &entry).await?;
+    Ok(encode(&view.task))
 }
 
-/// Cancels a task. The service may take a while to notice; for the client it is over.
-async fn cancel(tasks: &Tasks, request: &Request) -> Result<RawJson, Error> {
+/// Cancels a task. For the client it ends now, even if the service takes a while.
+async fn cancel(tasks: &SessionTasks, request: &ClientRequest) -> Result<RawJson, Error> {
     let entry = find(tasks, request)?;
-    let look = tasks.look(&request.id, &entry).await?;
-    if look.task.status.is_terminal() {
+    let view = tasks.view(request, &entry).await?;
+    if view.task.status.is_terminal() {
         return Err(Error::invalid_params("the task has ended already"));
     }
-    let params = extension::CancelTaskParams::new(look.task.task_id.clone());
-    tasks
-        .ask(&request.id, method::TASKS_CANCEL, &params)
-        .await?;
+    let params = extension::CancelTaskParams::new(view.task.task_id.clone());
+    tasks.ask(request, method::TASKS_CANCEL, &params).await?;
     let cancelled = Task {
         status: TaskStatus::Cancelled,
-        ..look.task
+        ..view.task
     };
-    Ok(encode(&entry.learn(cancelled)))
+    Ok(encode(&entry.update(cancelled)))
 }
 
-/// Lists the tasks of this session; the service has no list.
-async fn list(tasks: &Tasks, request: &Request) -> Result<RawJson, Error> {
+/// Lists the tasks of this session from the registry, because the extension has no list.
+async fn list(tasks: &SessionTasks, request: &ClientRequest) -> Result<RawJson, Error> {
     let params: ListTasksParams = read(request, "`cursor` must be a string")?;
     let after = params.cursor.as_deref().map_or(Ok(0), str::parse);
     let after =
@@ -133,8 +125,8 @@ async fn list(tasks: &Tasks, request: &Request) -> Result<RawJson, Error> {
     let mut page = Vec::with_capacity(entries.len());
     for entry in &entries {
         if !entry.has_ended() {
-            // Where the service does not tell, what was last known is all there is.
-            drop(tasks.look(&request.id, entry).await);
+            // If the service fails, the last known state is listed.
+            drop(tasks.view(request, entry).await);
         }
         page.push(entry.task());
     }
@@ -147,7 +139,7 @@ async fn list(tasks: &Tasks, request: &Request) -> Result<RawJson, Error> {
     }))
 }
 
-/// The task that a call has become.
+/// The task that the service made of a call.
 pub(super) fn created(result: &RawJson) -> Result<Task, Error> {
     let created: extension::CreateTaskResult = result
         .decode()
@@ -155,12 +147,12 @@ pub(super) fn created(result: &RawJson) -> Result<Task, Error> {
     Ok(convert::task(created.task, false))
 }
 
-fn wants_task(request: &Request) -> bool {
+fn wants_task(request: &ClientRequest) -> bool {
     let task = request.params.get("task");
     task.is_some_and(|task| task != RawJson::null())
 }
 
-fn find(tasks: &Tasks, request: &Request) -> Result<Arc<Entry>, Error> {
+fn find(tasks: &SessionTasks, request: &ClientRequest) -> Result<Arc<TaskEntry>, Error> {
     let params: GetTaskParams = read(request, "`taskId` must be a string")?;
     tasks.registry.find(&params.task_id)
 }
@@ -172,7 +164,7 @@ fn related_to(task: &RawJson, result: &RawJson) -> Result<RawJson, Error> {
         .map_err(|error| Error::new(Kind::Protocol, "malformed `_meta`").with_source(error))
 }
 
-fn read<T: DeserializeOwned>(request: &Request, expected: &str) -> Result<T, Error> {
+fn read<T: DeserializeOwned>(request: &ClientRequest, expected: &str) -> Result<T, Error> {
     let params = request.params.decode();
     params.map_err(|error| Error::invalid_params(expected).with_source(error))
 }

@@ -14,7 +14,7 @@ use rustix::process::{
 };
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Starts the program that `args` name and stays until nothing of it is left.
+/// Starts the program that `args` name and returns when its whole tree has exited.
 pub(super) fn run(mut args: impl Iterator<Item = OsString>) -> io::Result<ExitCode> {
     let parent = args
         .next()
@@ -29,7 +29,7 @@ pub(super) fn run(mut args: impl Iterator<Item = OsString>) -> io::Result<ExitCo
         .enable_all()
         .build()?;
     let code = runtime.block_on(supervise(parent, command));
-    // The thread that waits for our parent would keep it from ending.
+    // A plain drop would wait for the thread that blocks on the end of our parent.
     runtime.shutdown_background();
     code
 }
@@ -48,7 +48,7 @@ async fn supervise(parent: Pid, mut command: Command) -> io::Result<ExitCode> {
         io::Error::new(error.kind(), format!("`{program}` does not start: {error}"))
     })?;
     let program = Pid::from_child(&program);
-    // Its streams are its own from here on: they end when it does.
+    // Our copies are closed, so that the streams end when the program exits.
     let null = fs::File::options()
         .read(true)
         .write(true)
@@ -62,7 +62,7 @@ async fn supervise(parent: Pid, mut command: Command) -> io::Result<ExitCode> {
         tokio::select! {
             _ = exits.recv() => status = reap(program),
             _ = terminations.recv() => {
-                // A group that cannot be signalled is gone, and its end is on the way.
+                // A group that cannot be signalled has exited, and SIGCHLD is on its way.
                 let _ = kill_process_group(program, Signal::TERM);
             }
             _ = kills.recv() => break,
@@ -75,13 +75,14 @@ async fn supervise(parent: Pid, mut command: Command) -> io::Result<ExitCode> {
     Ok(exit_code(status))
 }
 
-/// Waits until our parent is gone.
+/// Waits until our parent has exited.
 async fn orphaned(parent: Pid) {
     let process = pidfd_open(parent, PidfdFlags::empty());
     match process {
-        // Whoever it is that was opened, it is our parent only if our parent is still there.
+        // The id may have been reused before it was opened: the process is our parent only if our
+        // parent still has this id.
         Ok(process) if getppid() == Some(parent) => {
-            // If waiting is not possible, it is over for us too.
+            // If waiting fails, the tree is ended: better early than never.
             let _ = tokio::task::spawn_blocking(move || wait_for_end(&process)).await;
         }
         _ => {
@@ -92,15 +93,15 @@ async fn orphaned(parent: Pid) {
     }
 }
 
-/// Blocks until a process has ended: then its descriptor becomes readable.
+/// Blocks until a process has exited: then its descriptor becomes readable.
 fn wait_for_end(process: &OwnedFd) {
     while let Err(Errno::INTR) = poll(&mut [PollFd::new(process, PollFlags::IN)], None) {}
 }
 
-/// How often to look for a parent that cannot be waited for.
+/// Interval of the checks for a parent that cannot be waited for.
 const POLL: Duration = Duration::from_millis(500);
 
-/// Takes note of everybody who has exited, and of how `program` did.
+/// Reaps all exited processes, and returns the status of `program` if it is among them.
 fn reap(program: Pid) -> Option<WaitStatus> {
     let mut status = None;
     while let Ok(Some((pid, how))) = wait(WaitOptions::NOHANG) {
@@ -111,7 +112,7 @@ fn reap(program: Pid) -> Option<WaitStatus> {
     status
 }
 
-/// Kills until nobody is left. What a killed process leaves behind becomes ours, and is next.
+/// Kills until no child is left. The children of a killed process become ours, and are next.
 fn kill_all(program: Pid) {
     loop {
         match children() {
@@ -121,12 +122,12 @@ fn kill_all(program: Pid) {
                 }
             }
             Err(_) => {
-                // Without a list of children only the group can be reached; better than nothing.
+                // Without a list of children only the group can be reached: best-effort.
                 let _ = kill_process_group(program, Signal::KILL);
                 return;
             }
         }
-        // Everybody was killed, so somebody will exit.
+        // All children were killed, so one will exit.
         if matches!(wait(WaitOptions::empty()), Err(error) if error != Errno::INTR) {
             return;
         }
@@ -143,7 +144,7 @@ fn children() -> io::Result<Vec<Pid>> {
     Ok(children)
 }
 
-/// The exit code of the program; that of a shell where a signal ended it or we did.
+/// Exit code of the program; 128 plus the signal, as in a shell, if it was killed.
 fn exit_code(status: Option<WaitStatus>) -> ExitCode {
     let code = match status {
         Some(status) => status

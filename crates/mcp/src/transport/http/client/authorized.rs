@@ -1,35 +1,37 @@
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::header::WWW_AUTHENTICATE;
 use http::response::Parts;
 use http::{Request, StatusCode};
+use tokio::time::Instant;
 
 use super::authorizer::{Authorizer, MAX_SENDS, Outgoing, Refused, Verdict};
-use super::body::Stream;
+use super::body::BodyStream;
+use super::http_upstream::HttpUpstream;
 use super::request::Body;
-use super::site::Site;
 use crate::error::Error;
 use crate::service::BoxFuture;
 
-/// Sends a request with the credentials that `authorizer` gives, and again where it wants that.
+/// Sends a request with the credentials of the authorizer, and again if the authorizer decides so.
 ///
-/// The response has the credentials that it is the answer to among its extensions. Boxed, so that
-/// requests without credentials do not carry it.
+/// The extensions of the response hold the credentials that it answers. Boxed, so that the futures of
+/// requests without credentials do not have its size.
 pub(super) fn send<'a>(
-    site: &'a Site,
+    upstream: &'a HttpUpstream,
     authorizer: &'a dyn Authorizer,
     request: Request<Body>,
-) -> BoxFuture<'a, Result<(Parts, Stream), Error>> {
-    Box::pin(send_until_settled(site, authorizer, request))
+) -> BoxFuture<'a, Result<(Parts, BodyStream), Error>> {
+    Box::pin(send_until_settled(upstream, authorizer, request))
 }
 
 async fn send_until_settled(
-    site: &Site,
+    upstream: &HttpUpstream,
     authorizer: &dyn Authorizer,
     request: Request<Body>,
-) -> Result<(Parts, Stream), Error> {
+) -> Result<(Parts, BodyStream), Error> {
     let (request, message) = request.into_parts();
-    let url = site.url_of(&request.uri);
+    let url = upstream.url_of(&request.uri);
     let outgoing = Outgoing {
         method: &request.method,
         url: &url,
@@ -42,7 +44,7 @@ async fn send_until_settled(
             let headers = with_credentials.headers_mut();
             headers.insert(name.clone(), value.clone());
         }
-        let (mut head, mut body) = site.send_once(with_credentials).await?;
+        let (mut head, mut body) = upstream.send_once(with_credentials).await?;
         authorizer.observe(head.status, &head.headers);
 
         let verdict = if is_refusal(&head) && attempt < MAX_SENDS {
@@ -54,9 +56,9 @@ async fn send_until_settled(
                 peer: body.peer(),
                 attempt,
             };
-            // A login may take minutes.
-            let _held_up = site.hold_up();
-            body.read_ahead(REFUSAL, PATIENCE).await;
+            // A login may take minutes, which do not count as time of the server.
+            let _auth_wait = upstream.auth_wait();
+            body.read_ahead(REFUSAL_BYTES, REFUSAL_TIMEOUT).await;
             authorizer.refused(refused).await?
         } else {
             Verdict::GiveUp
@@ -71,16 +73,58 @@ async fn send_until_settled(
     }
 }
 
-/// How much of a refusal is read before it is decided about, and how long that may take.
-const REFUSAL: usize = 64 * 1024;
-const PATIENCE: Duration = Duration::from_millis(500);
+/// Bytes of a refusal that are read before the authorizer decides, and the time for that: then its
+/// connection is free for the requests of a login.
+const REFUSAL_BYTES: usize = 64 * 1024;
+const REFUSAL_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Whether the server refused the credentials, or the lack of them. A 403 without a challenge is
-/// about something else.
+/// True if the server refused the credentials, or their absence. A 403 without a challenge has another
+/// cause, such as a policy.
 fn is_refusal(head: &Parts) -> bool {
     match head.status {
         StatusCode::UNAUTHORIZED => true,
         StatusCode::FORBIDDEN => head.headers.contains_key(WWW_AUTHENTICATE),
         _ => false,
+    }
+}
+
+/// Times during which requests wait for the authorizer, and maybe for a user, and not for the server.
+#[derive(Debug, Default)]
+pub(super) struct AuthWaits(Mutex<WaitState>);
+
+#[derive(Debug, Default)]
+struct WaitState {
+    waiting: usize,
+    last_end: Option<Instant>,
+}
+
+/// Wait of one request, until it is dropped.
+pub(super) struct AuthWait<'a>(&'a AuthWaits);
+
+impl AuthWaits {
+    pub(super) fn begin(&self) -> AuthWait<'_> {
+        self.state().waiting += 1;
+        AuthWait(self)
+    }
+
+    /// Time until which a request waited: now, if one still waits.
+    pub(super) fn until(&self) -> Option<Instant> {
+        let state = self.state();
+        match state.waiting {
+            0 => state.last_end,
+            _ => Some(Instant::now()),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, WaitState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for AuthWait<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state();
+        state.waiting -= 1;
+        state.last_end = Some(Instant::now());
     }
 }

@@ -8,11 +8,11 @@ use super::endpoint::origin;
 use crate::error::Error;
 use crate::service::BoxFuture;
 
-/// Gives the requests to one server their credentials.
+/// Source of the credentials of all requests to one server.
 ///
-/// It is asked about every request of every transport, so what it knows next is used at once. Its
-/// futures are dropped with the calls they are for: what must not be lost then, such as a token
-/// that is being refreshed, belongs in a task of its own.
+/// It is asked before every request of every transport, so a refreshed token is used at once. Its
+/// futures are dropped together with the calls that need them: work that must not be lost then, such
+/// as the refresh of a token, belongs in a task of its own.
 ///
 /// ```
 /// use callgate_mcp::transport::http::client::{
@@ -22,7 +22,7 @@ use crate::service::BoxFuture;
 /// use http::{HeaderValue, header::AUTHORIZATION};
 /// use tokio::sync::watch;
 ///
-/// /// Sends whichever token came last, and waits for the next one where it is refused.
+/// /// Sends the newest token, and waits for the next one if it is refused.
 /// #[derive(Debug)]
 /// struct Newest(watch::Receiver<HeaderValue>);
 ///
@@ -49,29 +49,29 @@ use crate::service::BoxFuture;
 /// }
 /// ```
 pub trait Authorizer: fmt::Debug + Send + Sync + 'static {
-    /// What to send with a request.
+    /// Credentials for a request.
     ///
     /// # Errors
-    /// There are no credentials to be had, and the request would be refused without them.
+    /// There are no credentials, and the request would be refused without them.
     fn credentials<'a>(
         &'a self,
         request: Outgoing<'a>,
     ) -> BoxFuture<'a, Result<Credentials, Error>>;
 
-    /// Hears what the server says in the head of every response, such as the nonce for the next proof.
+    /// Receives the head of every response, which may have a nonce for the next proof.
     fn observe(&self, _status: StatusCode, _headers: &HeaderMap) {}
 
-    /// Decides about a request that the server refused with 401, or with 403 and a challenge; it
-    /// had no effect.
+    /// Decides about a request that the server refused with 401, or with 403 and a challenge. The
+    /// request had no effect.
     ///
-    /// It is not asked once a request has been sent [`MAX_SENDS`] times.
+    /// It is not called again once a request was sent [`MAX_SENDS`] times.
     ///
     /// # Errors
-    /// The caller is told this instead of the refusal.
+    /// The call fails with this error instead of the refusal.
     fn refused<'a>(&'a self, refusal: Refused<'a>) -> BoxFuture<'a, Result<Verdict, Error>>;
 }
 
-/// How often one request is sent at most.
+/// Maximum number of times that one request is sent.
 pub const MAX_SENDS: u32 = 6;
 
 /// A request that is about to be sent.
@@ -88,7 +88,7 @@ pub struct Outgoing<'a> {
 pub struct Refused<'a> {
     /// The request.
     pub request: Outgoing<'a>,
-    /// What it was sent with.
+    /// Credentials that it was sent with.
     pub credentials: &'a Credentials,
     /// 401 or 403.
     pub status: StatusCode,
@@ -96,20 +96,20 @@ pub struct Refused<'a> {
     pub headers: &'a HeaderMap,
     /// The address that the refusal came from, if there is one.
     pub peer: Option<IpAddr>,
-    /// How often the request has been sent, this time included.
+    /// Number of times that the request was sent, this one included.
     pub attempt: u32,
 }
 
-/// What to do about a refused request.
+/// Decision about a refused request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// Ask for credentials once more and send it again.
     SendAgain,
-    /// Tell the caller of the refusal.
+    /// Return the refusal to the caller.
     GiveUp,
 }
 
-/// Headers that prove who asks. Their values are never shown.
+/// Headers that authenticate a request. `Debug` hides their values.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Credentials(HeaderMap);
 
@@ -122,13 +122,13 @@ impl fmt::Debug for Outgoing<'_> {
 }
 
 impl Credentials {
-    /// None.
+    /// No credentials.
     #[must_use]
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// The same credentials and one header more.
+    /// Adds a header.
     #[must_use]
     pub fn with(mut self, name: HeaderName, mut value: HeaderValue) -> Self {
         value.set_sensitive(true);
@@ -142,7 +142,7 @@ impl Credentials {
         &self.0
     }
 
-    /// The same text without any of the values, which a server may have echoed. Best-effort.
+    /// Removes the values from a text, in case the server has echoed them. Best-effort.
     pub(super) fn redact(&self, text: String) -> String {
         hide(&self.0, text)
     }

@@ -8,26 +8,26 @@ use tokio::time::{Instant, timeout_at};
 
 use super::pool::Lease;
 
-/// The body of a response, which holds on to its connection.
+/// Body of a response, which holds its connection until it has been read.
 ///
-/// Dropped before its end, it closes the connection: the server learns that nobody listens.
-pub(crate) struct Stream {
-    /// What has been read and not been taken yet.
+/// Dropping it before its end closes the connection, which cancels the request at the server.
+pub(crate) struct BodyStream {
+    /// Bytes that were read ahead.
     ahead: Bytes,
     body: Incoming,
     lease: Option<Lease>,
 }
 
-/// Why a body could not be taken.
+/// Failure of reading a body.
 pub(crate) enum BodyError {
     TooLarge { limit: usize },
     Broken(hyper::Error),
 }
 
-/// How long a body that nobody depends on may take.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Timeout of reading a body that is only shown in an error.
+const EXCERPT_TIMEOUT: Duration = Duration::from_secs(5);
 
-impl Stream {
+impl BodyStream {
     pub(super) fn new(body: Incoming, lease: Lease) -> Self {
         Self {
             ahead: Bytes::new(),
@@ -36,12 +36,12 @@ impl Stream {
         }
     }
 
-    /// The address that the body comes from; unknown once all of it has been read.
+    /// Address of the server; unknown once the whole body was read.
     pub(super) fn peer(&self) -> Option<IpAddr> {
         self.lease.as_ref().and_then(Lease::peer)
     }
 
-    /// The next part of the body. Dropping the future loses nothing.
+    /// The next part of the body. Dropping the future is safe.
     pub(crate) async fn next(&mut self) -> Option<Result<Bytes, hyper::Error>> {
         if !self.ahead.is_empty() {
             return Some(Ok(std::mem::take(&mut self.ahead)));
@@ -63,11 +63,11 @@ impl Stream {
         None
     }
 
-    /// Reads a body that may not be wanted, so that its connection is not held meanwhile.
+    /// Reads a body ahead, so that its connection is free before it is decided about.
     ///
-    /// It goes on being held where the end does not come within `patience` and about `limit` bytes.
-    pub(super) async fn read_ahead(&mut self, limit: usize, patience: Duration) {
-        let deadline = Instant::now() + patience;
+    /// The connection stays in use if the body does not end within `limit` bytes and the timeout.
+    pub(super) async fn read_ahead(&mut self, limit: usize, timeout: Duration) {
+        let deadline = Instant::now() + timeout;
         let mut ahead = BytesMut::new();
         while ahead.len() < limit {
             match timeout_at(deadline, self.next()).await {
@@ -82,9 +82,9 @@ impl Stream {
         self.ahead = ahead.freeze();
     }
 
-    /// Takes a whole body into one buffer, which has the right size if the peer announced it.
+    /// Reads the whole body into one buffer, of the announced size if there is one.
     ///
-    /// The parts are copied and not kept, so that the connection can go on using its own buffer.
+    /// The parts are copied and not kept, so that the connection can use its own buffer again.
     pub(crate) async fn whole(mut self, limit: usize) -> Result<Bytes, BodyError> {
         let announced = self.announced();
         if announced > limit {
@@ -101,10 +101,9 @@ impl Stream {
         Ok(whole.freeze())
     }
 
-    /// Takes up to `limit` bytes of a body that nobody depends on; what is broken, late or more is
-    /// left.
+    /// Reads up to `limit` bytes of a body for an error text; a failure or the timeout ends it early.
     pub(crate) async fn beginning(mut self, limit: usize) -> Bytes {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + EXCERPT_TIMEOUT;
         let mut beginning = BytesMut::with_capacity(self.announced().min(limit));
         while let Ok(Some(Ok(part))) = timeout_at(deadline, self.next()).await {
             let room = limit - beginning.len();

@@ -11,48 +11,49 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::authorizer::Authorizer;
 
-/// How to talk to one server.
+/// Configuration of the connection to one server.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Config {
-    /// What the server is called in errors and logs.
+    /// Name of the server in errors and logs.
     pub name: Arc<str>,
-    /// What every request carries besides the headers of the protocol.
+    /// Headers of every request, in addition to those of the protocol.
     pub headers: Headers,
-    /// Where credentials come from that change over time.
+    /// Source of credentials that change over time.
     pub authorizer: Option<Arc<dyn Authorizer>>,
-    /// How much of a response is read.
+    /// Limits of a response.
     pub limits: Limits,
-    /// How long a new connection may take, its TLS handshake included.
+    /// Timeout of a new connection, its TLS handshake included.
     pub connect_timeout: Duration,
     /// Certificates to trust besides those of the platform, in DER form.
     pub extra_roots: Vec<Bytes>,
 }
 
-/// How much of a response is read before it is refused.
+/// Limits of a response, beyond which it is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The most bytes of a response that is one JSON message.
+    /// Maximum bytes of a response that is one JSON message.
     pub json: usize,
-    /// The most bytes of one server-sent event.
+    /// Maximum bytes of one server-sent event.
     pub event: usize,
-    /// How much of the body of an HTTP error is looked at.
+    /// Maximum bytes of the body of an HTTP error that are read.
     pub error: usize,
 }
 
-/// Headers of the user, for example `authorization`. Their values are never shown.
+/// Headers of the user, for example `authorization`. `Debug` hides their values.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Headers(HeaderMap);
 
 /// A header cannot be sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
-    /// The name cannot be that of a header.
+    /// The name is not valid for a header.
     #[error("`{0}` is not the name of a header")]
     Name(String),
     /// The value has characters that no header may have.
     #[error("the value of header `{0}` has characters that no header may have")]
     Value(String),
-    /// The header belongs to the transport.
+    /// The transport sets this header itself.
     #[error("header `{0}` is set by the transport and cannot be configured")]
     Reserved(String),
 }
@@ -83,10 +84,10 @@ impl Default for Limits {
 }
 
 impl Headers {
-    /// The same headers and one more; a header of the same name is replaced.
+    /// Adds a header, or replaces the one with the same name.
     ///
     /// # Errors
-    /// The header is malformed, or belongs to the transport.
+    /// The header is malformed, or the transport sets it itself.
     pub fn with(mut self, name: &str, value: &str) -> Result<Self, HeaderError> {
         let header: HeaderName = name
             .parse()
@@ -101,7 +102,8 @@ impl Headers {
         Ok(self)
     }
 
-    /// The same headers and another secret of ours, which is not checked.
+    /// Adds another secret to hide, which is not checked.
+    #[cfg(feature = "legacy")]
     pub(crate) fn and_secret(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.0.insert(name, value);
         self
@@ -111,9 +113,9 @@ impl Headers {
         &self.0
     }
 
-    /// The same text without any of our values, which a server may have echoed.
+    /// Removes the values from a text, in case the server has echoed them.
     ///
-    /// Best-effort: a value that the server changed in any way is not found.
+    /// Best-effort: a value that the server has changed in any way is not found.
     pub(super) fn redact(&self, text: String) -> String {
         hide(&self.0, text)
     }
@@ -128,7 +130,7 @@ impl fmt::Debug for Headers {
     }
 }
 
-/// The same text with every value of `secrets` hidden that stands in it.
+/// Replaces every value of `secrets` in the text.
 pub(super) fn hide(secrets: &HeaderMap, mut text: String) -> String {
     for value in secrets.values().filter_map(|value| value.to_str().ok()) {
         // The credentials after a scheme such as `Bearer` are secret on their own.
@@ -144,10 +146,10 @@ pub(super) fn hide(secrets: &HeaderMap, mut text: String) -> String {
 
 const HIDDEN: &str = "***";
 
-/// Shorter values are words that occur by chance.
+/// Shortest value that is hidden; shorter ones occur in texts by chance.
 const SHORTEST_SECRET: usize = 6;
 
-/// What the transport sets itself, and cookies, of which it keeps none.
+/// Headers that the transport sets itself, and cookies, which it does not keep.
 const RESERVED: [HeaderName; 10] = [
     ACCEPT,
     CONNECTION,

@@ -7,8 +7,7 @@ use http::{HeaderValue, Uri};
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Endpoint(Uri);
 
-/// Why a URL cannot be that of a server. None of these texts repeats the URL, which may hold
-/// secrets.
+/// Reason why a URL is refused. No text repeats the URL, which may hold secrets.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum EndpointError {
     #[error("the URL of the server is malformed")]
@@ -26,7 +25,7 @@ impl Endpoint {
         if *scheme != Scheme::HTTP && *scheme != Scheme::HTTPS {
             return Err(EndpointError::Scheme);
         }
-        // The authority is there: a URI with a scheme cannot be parsed without one.
+        // The authority exists: a URI with a scheme is not parsed without one.
         if uri.authority().is_some_and(|a| a.as_str().contains('@')) {
             return Err(EndpointError::Userinfo);
         }
@@ -37,19 +36,24 @@ impl Endpoint {
         &self.0
     }
 
-    /// What stands in the request line.
+    /// Host and port to connect to.
+    pub(super) fn host_and_port(&self) -> (&str, u16) {
+        let default_port = if self.is_https() { 443 } else { 80 };
+        let port = self.0.port_u16().unwrap_or(default_port);
+        (self.0.host().unwrap_or_default(), port)
+    }
+
+    /// Request target: path and query.
     pub(super) fn target(&self) -> Uri {
         let path = self.0.path_and_query().cloned();
         path.map(Uri::from).unwrap_or_default()
     }
 
-    /// What stands in the `Host` header: the port only where it is not that of the scheme.
+    /// Value of the `Host` header: with the port only if it is not the default of the scheme.
     pub(super) fn host(&self) -> HeaderValue {
-        let default_port = if self.is_https() { 443 } else { 80 };
-        let host = self.0.host().unwrap_or_default();
-        let host = match self.0.port_u16() {
-            Some(port) if port != default_port => format!("{host}:{port}"),
-            _ => host.to_owned(),
+        let host = match (self.host_and_port(), self.is_https()) {
+            ((host, 443), true) | ((host, 80), false) => host.to_owned(),
+            ((host, port), _) => format!("{host}:{port}"),
         };
         HeaderValue::try_from(host).expect("a host has no characters that a header cannot have")
     }

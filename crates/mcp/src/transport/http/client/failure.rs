@@ -9,23 +9,23 @@ use super::config::Headers;
 use super::endpoint::origin;
 use crate::error::Kind;
 
-/// An HTTP response that carries no message of the protocol: the source of the error it became.
+/// HTTP response without a message of the protocol. It is the source of the error of the call.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HttpFailure {
     /// The status of the response.
     pub status: u16,
     /// Its challenges, one per `WWW-Authenticate` header.
     pub www_authenticate: Vec<String>,
-    /// How its body begins, on one line.
+    /// Beginning of its body, on one line.
     pub body_excerpt: String,
     content_type: Option<String>,
-    /// Where a redirect leads, as far as it may be told.
+    /// Origin of the target of a redirect.
     redirect: Option<String>,
 }
 
 impl HttpFailure {
-    /// Describes a response; what it echoes of our own headers, and of the credentials that it is
-    /// the answer to, is left out.
+    /// Describes a response, without the values of our headers and credentials that it may echo.
     pub(crate) fn new(head: &Parts, body: &[u8], ours: &Headers) -> Self {
         let credentials = head.extensions.get::<Credentials>();
         let redact = |bytes: &[u8]| {
@@ -50,7 +50,7 @@ impl HttpFailure {
         }
     }
 
-    /// What sort of error the response is.
+    /// Kind of the error.
     pub(crate) fn kind(&self) -> Kind {
         match self.status {
             401 | 403 => Kind::Unauthorized,
@@ -84,12 +84,12 @@ impl fmt::Display for HttpFailure {
 
 impl std::error::Error for HttpFailure {}
 
-/// The status of an HTTP response that carries an error of the protocol: the source of that error.
+/// Status of an HTTP response that has an error of the protocol. It is the source of that error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("HTTP status {0}")]
 pub(crate) struct ErrorStatus(pub(crate) StatusCode);
 
-/// How many characters of a body are shown.
+/// Maximum characters of a body that are shown.
 const EXCERPT: usize = 256;
 
 /// The first words of `text`, with every run of white space and control characters as one space.
@@ -112,7 +112,7 @@ fn excerpt(text: &str) -> String {
     excerpt
 }
 
-/// The origin that a redirect names; its path and query are nobody's business.
+/// Origin that a redirect names. Its path and query are left out: they may hold secrets.
 fn target(headers: &HeaderMap) -> String {
     let location = headers
         .get(LOCATION)

@@ -2,105 +2,121 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use callgate_wire::{Method, RawJson, Splice, code, meta, method};
+use callgate_wire::{Method, RawJson, Splice, Version, code, meta, method};
 use http::Request;
 
 use super::config::Config;
-use super::exchange::Exchange;
+use super::http_upstream::HttpUpstream;
+use super::pending_request::PendingRequest;
 use super::request;
-use super::response::Reader;
-use super::schemas::Schemas;
-use super::site::Site;
+use super::response::ResponseReader;
+use super::tool_headers::ToolHeaders;
 use crate::error::Error;
 use crate::header_param::HeaderParam;
 use crate::notifier::Notifier;
-use crate::service::{BoxFuture, Call, Cx, Reply, Service};
+use crate::service::{BoxFuture, Call, Reply, Service};
+use crate::transport::{CloseReason, ConnectionState};
 
-/// A server reached over Streamable HTTP.
+/// A server of the newest revision that is reached over Streamable HTTP.
+///
+/// A server of an older revision is not recognised here; see [`Remote`](crate::upstream::Remote).
 ///
 /// Every call is a POST of its own with an id of its own, over pooled connections. Dropping a call
-/// closes its response, which is how this transport cancels. Nothing is sent twice, but for a
-/// request that was certainly not written and for a tool call that the server refused because its
-/// headers were not known yet. There are no timeouts here: those belong to the caller, except for
-/// the time that a connection, and the text of an HTTP error, may take.
+/// closes its response, which cancels it. No request is sent twice, with two exceptions: one that was
+/// certainly not written, and a tool call that the server refused because its headers were not known
+/// yet. The caller sets timeouts, for example with [`Timeout`](crate::layer::Timeout); only new
+/// connections and the text of an HTTP error have timeouts here.
 ///
 /// Redirects are not followed, system proxies are not used and cookies are not kept.
 ///
 /// ```
-/// # use callgate_mcp::transport::http::client::{Config, Headers, HttpClient};
+/// # use callgate_mcp::transport::http::client::{Config, Headers, ModernHttpClient};
 /// let mut config = Config::new("github");
 /// config.headers = Headers::default().with("authorization", "Bearer secret")?;
-/// let client = HttpClient::new("https://api.githubcopilot.com/mcp/", config)?;
+/// let client = ModernHttpClient::new("https://api.githubcopilot.com/mcp/", config)?;
 /// assert!(!format!("{client:?}").contains("secret"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct HttpClient {
-    site: Arc<Site>,
-    schemas: Schemas,
+pub struct ModernHttpClient {
+    upstream: Arc<HttpUpstream>,
+    tool_headers: ToolHeaders,
     next_id: AtomicU64,
     violations: AtomicU64,
 }
 
-/// How many pages of `tools/list` are read to find the headers of one tool.
+/// Maximum number of pages of `tools/list` that are read to find the headers of one tool.
 const MAX_PAGES: usize = 16;
 
-impl HttpClient {
-    /// A client of the server at `url`, an `http` or `https` URL. Nothing is sent yet.
+impl ModernHttpClient {
+    /// A client of the server at `url`, an `http` or `https` URL. No request is sent yet.
     ///
     /// # Errors
     /// The URL cannot be used, or TLS cannot be set up.
     pub fn new(url: &str, config: Config) -> Result<Self, Error> {
-        Ok(Self::over(Arc::new(Site::new(url, config)?)))
+        Ok(Self::over(Arc::new(HttpUpstream::new(url, config)?)))
     }
 
-    /// A client of this server, over the connections of `site`.
-    pub(crate) fn over(site: Arc<Site>) -> Self {
+    /// A client of this server, over the connections of `upstream`.
+    pub(crate) fn over(upstream: Arc<HttpUpstream>) -> Self {
         Self {
-            site,
-            schemas: Schemas::default(),
+            upstream,
+            tool_headers: ToolHeaders::default(),
             next_id: AtomicU64::new(1),
             violations: AtomicU64::new(0),
         }
     }
 
-    /// How many requests the server has sent, which it must not; they were ignored.
+    /// State of the connection: always `Connected`, since HTTP of this revision has no connection.
+    #[must_use]
+    pub fn state(&self) -> ConnectionState {
+        ConnectionState::Connected {
+            version: Version::LATEST,
+        }
+    }
+
+    /// Never returns: HTTP of this revision has no connection that could be closed.
+    pub async fn closed(&self) -> CloseReason {
+        std::future::pending().await
+    }
+
+    /// Number of requests that the server sent, which it must not; they were ignored.
     #[must_use]
     pub fn violations(&self) -> u64 {
         self.violations.load(Ordering::Relaxed)
     }
 
-    /// Makes one POST of `call` and reads what comes back.
-    async fn exchange(&self, call: &Call, mirrored: &[HeaderParam]) -> Result<Reply, Error> {
+    /// Makes one POST of `call` and reads the response.
+    async fn send(&self, call: &Call, mirrored: &[HeaderParam]) -> Result<Reply, Error> {
         let number = self.next_id.fetch_add(1, Ordering::Relaxed);
-        let config = self.site.config();
-        let exchange = Exchange::new(number, &config.name, call);
-        let params = exchange.params()?;
-        let constant = self.site.constant_headers();
+        let config = self.upstream.config();
+        let pending = PendingRequest::new(number, &config.name, call);
+        let params = pending.params()?;
+        let constant = self.upstream.constant_headers();
         let headers = request::headers(constant, &call.method, &params, mirrored)?;
 
-        let mut request = Request::new(request::body(exchange.id(), &call.method, &params));
+        let mut request = Request::new(request::body(pending.id(), &call.method, &params));
         *request.method_mut() = http::Method::POST;
-        *request.uri_mut() = self.site.target().clone();
+        *request.uri_mut() = self.upstream.target().clone();
         *request.headers_mut() = headers;
         drop(params);
 
-        let (head, body) = self.site.send(request).await?;
-        let reader = Reader {
-            exchange: &exchange,
+        let (head, body) = self.upstream.send(request).await?;
+        let reader = ResponseReader {
+            request: &pending,
             config,
             violations: &self.violations,
         };
         let reply = reader.read(head, body).await?;
         Ok(match reply {
             Reply::Complete(result) if call.method.as_str() == method::TOOLS_LIST => {
-                Reply::Complete(self.schemas.learn(&config.name, result))
+                Reply::Complete(self.tool_headers.learn(&config.name, result))
             }
             reply => reply,
         })
     }
 
-    /// Calls a tool again that was refused for its headers, if the server now names other ones.
-    async fn call_with_fresh_schema(
+    /// Repeats a tool call that was refused for its headers, if the schema of the tool has others now.
+    async fn call_with_fresh_headers(
         &self,
         call: &Call,
         tried: Option<Arc<[HeaderParam]>>,
@@ -109,31 +125,27 @@ impl HttpClient {
         let Some(tool) = tool_of(call) else {
             return Err(refusal);
         };
-        if let Err(error) = self.refresh_schemas(call, &tool).await {
-            tracing::debug!(server = %self.site.config().name, %error, "cannot look up the tool's headers");
+        if let Err(error) = self.refresh_tool_headers(call, &tool).await {
+            tracing::debug!(server = %self.upstream.config().name, %error, "cannot look up the tool's headers");
             return Err(refusal);
         }
-        let fresh = self.schemas.params_of(&tool);
+        let fresh = self.tool_headers.params_of(&tool);
         if fresh == tried {
             return Err(refusal);
         }
-        self.exchange(call, fresh.as_deref().unwrap_or_default())
-            .await
+        self.send(call, fresh.as_deref().unwrap_or_default()).await
     }
 
     /// Lists tools up to the page that has `tool`, with the metadata of `call`.
-    async fn refresh_schemas(&self, call: &Call, tool: &str) -> Result<(), Error> {
+    async fn refresh_tool_headers(&self, call: &Call, tool: &str) -> Result<(), Error> {
         let mut cursor = None;
         for _ in 0..MAX_PAGES {
-            let list = Call {
-                method: Method::new(method::TOOLS_LIST),
-                params: list_params(call, cursor.as_ref())?,
-                cx: Cx {
-                    notify: Notifier::disabled(),
-                    ..call.cx.clone()
-                },
-            };
-            let page = self.exchange(&list, &[]).await?.into_result();
+            let list = Call::new(
+                Method::new(method::TOOLS_LIST),
+                list_params(call, cursor.as_ref())?,
+                call.cx.clone().with_notifier(Notifier::disabled()),
+            );
+            let page = self.send(&list, &[]).await?.into_result();
             let tools = page.get("tools").map(|tools| tools.elements());
             let has_tool = |listed: &RawJson| {
                 listed
@@ -152,16 +164,16 @@ impl HttpClient {
     }
 }
 
-impl Service for HttpClient {
+impl Service for ModernHttpClient {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
         Box::pin(async move {
-            let mirrored = tool_of(&call).and_then(|tool| self.schemas.params_of(&tool));
+            let mirrored = tool_of(&call).and_then(|tool| self.tool_headers.params_of(&tool));
             let outcome = self
-                .exchange(&call, mirrored.as_deref().unwrap_or_default())
+                .send(&call, mirrored.as_deref().unwrap_or_default())
                 .await;
             match outcome {
                 Err(error) if error.code() == code::HEADER_MISMATCH => {
-                    self.call_with_fresh_schema(&call, mirrored, error).await
+                    self.call_with_fresh_headers(&call, mirrored, error).await
                 }
                 outcome => outcome,
             }
@@ -169,20 +181,20 @@ impl Service for HttpClient {
     }
 }
 
-impl fmt::Debug for HttpClient {
+impl fmt::Debug for ModernHttpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HttpClient")
-            .field("site", &self.site)
+        f.debug_struct("ModernHttpClient")
+            .field("upstream", &self.upstream)
             .finish_non_exhaustive()
     }
 }
 
-/// The tool that a call is for.
+/// Tool that a call is for.
 fn tool_of(call: &Call) -> Option<String> {
     if call.method.as_str() != method::TOOLS_CALL {
         return None;
     }
-    let name = call.params.get("name")?;
+    let name = call.params().get("name")?;
     name.text().map(Into::into)
 }
 
@@ -190,7 +202,7 @@ fn tool_of(call: &Call) -> Option<String> {
 fn list_params(call: &Call, cursor: Option<&RawJson>) -> Result<RawJson, Error> {
     let malformed = |error: callgate_wire::SpliceError| Error::invalid_params(error.to_string());
     let meta = call
-        .params
+        .params()
         .get("_meta")
         .unwrap_or_else(RawJson::empty_object);
     let meta = Splice::new(&meta)

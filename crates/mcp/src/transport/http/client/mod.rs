@@ -1,16 +1,15 @@
-//! A client of Streamable HTTP: every call is one POST.
+//! Client of Streamable HTTP of the newest revision: every call is one POST.
 //!
 //! # Layout
-//! - [`HttpClient`]: the service; read it first.
-//! - [`Config`]: what it may send and how much it accepts.
-//! - [`Authorizer`]: where the credentials of every request come from.
-//! - `site`: one server, its connections and the headers of every request, with `authorized` and
-//!   `hold_ups` for those that need credentials.
-//! - `request`: the headers and the body of one POST.
-//! - `response`: from an HTTP response to a reply, with `exchange` for what each message means.
-//! - [`HttpFailure`]: an HTTP response that carries no message.
-//! - `schemas`: which tool parameters travel in headers.
-//! - `pool`, `connector`, `body`, `endpoint`: connections that are used again, and their bytes.
+//! - [`ModernHttpClient`]: the service; read it first.
+//! - [`Config`]: headers, credentials and limits; [`Authorizer`]: credentials that change over time.
+//! - `http_upstream`: one server, its connections and the headers of every request; `authorized`:
+//!   requests with credentials.
+//! - `request`: headers and body of one POST.
+//! - `response`: from an HTTP response to a reply; `pending_request`: the meaning of each message.
+//! - [`HttpFailure`]: an HTTP response without a message.
+//! - `tool_headers`: the tool parameters that are sent as headers.
+//! - `pool`, `connector`, `body`, `endpoint`: connections, and the URL that they lead to.
 
 mod authorized;
 mod authorizer;
@@ -18,23 +17,26 @@ mod body;
 mod config;
 mod connector;
 mod endpoint;
-mod exchange;
 mod failure;
-mod hold_ups;
 mod http_client;
+mod http_upstream;
+mod pending_request;
 mod pool;
 mod request;
 mod response;
-mod schemas;
-mod site;
+mod tool_headers;
 
-pub(crate) use body::{BodyError, Stream};
+#[cfg(feature = "legacy")]
+pub(crate) use body::BodyError;
+pub(crate) use body::BodyStream;
 pub(crate) use failure::ErrorStatus;
-pub(crate) use request::{Body, framed, headers};
+pub(crate) use http_upstream::HttpUpstream;
+#[cfg(feature = "legacy")]
+pub(crate) use request::Body;
+pub(crate) use request::{framed, headers};
 pub(crate) use response::{Content, carries_message, finish, parse};
-pub(crate) use site::Site;
 
 pub use authorizer::{Authorizer, Credentials, MAX_SENDS, Outgoing, Refused, Verdict};
 pub use config::{Config, HeaderError, Headers, Limits};
 pub use failure::HttpFailure;
-pub use http_client::HttpClient;
+pub use http_client::ModernHttpClient;

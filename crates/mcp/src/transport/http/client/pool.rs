@@ -7,20 +7,20 @@ use http::{Request, Response};
 use hyper::body::Incoming;
 use tokio::time::Instant;
 
-use super::body::Stream;
+use super::body::BodyStream;
 use super::connector::{ConnectError, Connection, Connector};
 use super::request::Body;
 
-/// The connections to one server, kept open between requests.
+/// Pool of the connections to one server.
 ///
-/// A connection comes back when the body of its response has been read to the end, and is closed
-/// when the body is dropped before that.
+/// A connection returns to the pool when the body of its response was read to the end, and is closed
+/// if the body is dropped before.
 pub(super) struct Pool {
     connector: Connector,
-    idle: Arc<Idle>,
+    idle: Arc<IdleConnections>,
 }
 
-/// Why a request got no response.
+/// Failure of a request without a response.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SendError {
     #[error(transparent)]
@@ -45,7 +45,7 @@ impl Pool {
     pub(super) async fn send(
         &self,
         mut request: Request<Body>,
-    ) -> Result<(Parts, Stream), SendError> {
+    ) -> Result<(Parts, BodyStream), SendError> {
         while let Some(mut connection) = self.idle.take().await {
             match connection.sender.try_send_request(request).await {
                 Ok(response) => return Ok(self.opened(response, connection)),
@@ -67,20 +67,20 @@ impl Pool {
         }
     }
 
-    fn opened(&self, response: Response<Incoming>, connection: Connection) -> (Parts, Stream) {
+    fn opened(&self, response: Response<Incoming>, connection: Connection) -> (Parts, BodyStream) {
         let (head, body) = response.into_parts();
         let lease = Lease {
             connection,
             idle: self.idle.clone(),
         };
-        (head, Stream::new(body, lease))
+        (head, BodyStream::new(body, lease))
     }
 }
 
 /// A connection that is in use.
 pub(super) struct Lease {
     connection: Connection,
-    idle: Arc<Idle>,
+    idle: Arc<IdleConnections>,
 }
 
 impl Lease {
@@ -89,32 +89,33 @@ impl Lease {
         self.idle.put(self.connection);
     }
 
-    /// Where the connection leads to.
+    /// Address of the server.
     pub(super) fn peer(&self) -> Option<IpAddr> {
         self.connection.peer
     }
 }
 
-/// The connections that are not in use, the one used last on top.
+/// Idle connections, the last used one on top.
 #[derive(Default)]
-struct Idle(Mutex<Vec<(Instant, Connection)>>);
+struct IdleConnections(Mutex<Vec<(Instant, Connection)>>);
 
-/// How many connections stay open while nothing is asked.
+/// Maximum number of idle connections.
 const MAX_IDLE: usize = 128;
 
-/// How long they can be used again; most servers keep theirs a little longer.
+/// Time that an idle connection can be used again. It is below the 60 s after which many servers close
+/// theirs, so that a request does not meet the close.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(55);
 
-/// How long a connection may need to be ready for a request after its last response.
+/// Time for a connection to become ready after its last response.
 const READY_TIMEOUT: Duration = Duration::from_millis(100);
 
-impl Idle {
-    /// A connection that can be used again at once.
+impl IdleConnections {
+    /// Takes a connection that is ready for a request.
     async fn take(&self) -> Option<Connection> {
         loop {
             let (since, mut connection) = self.connections().pop()?;
             if since.elapsed() > IDLE_TIMEOUT {
-                // All others have been idle for longer.
+                // All others have been idle for longer: the last used one is on top.
                 self.connections().clear();
                 return None;
             }
@@ -164,7 +165,7 @@ mod tests {
     async fn a_connection_is_used_again_until_it_has_been_idle_for_too_long() {
         let (connection, task, _theirs) = open().await;
         tokio::spawn(task);
-        let idle = Idle::default();
+        let idle = IdleConnections::default();
         idle.put(connection);
         tokio::time::advance(IDLE_TIMEOUT).await;
         let connection = idle.take().await.unwrap();
@@ -176,7 +177,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_that_is_closed_or_never_ready_is_passed_over() {
-        let idle = Idle::default();
+        let idle = IdleConnections::default();
         let (ready, task, _theirs) = open().await;
         tokio::spawn(task);
         let (stuck, _task, _theirs) = open().await;
@@ -191,7 +192,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_so_many_connections_are_kept() {
-        let idle = Idle::default();
+        let idle = IdleConnections::default();
         let mut open_connections = Vec::new();
         for _ in 0..=MAX_IDLE {
             let (connection, task, theirs) = open().await;

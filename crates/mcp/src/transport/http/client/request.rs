@@ -12,10 +12,10 @@ use super::endpoint::Endpoint;
 use crate::error::Error;
 use crate::header_param::HeaderParam;
 
-/// The body of a request.
+/// Body of a request.
 pub(crate) type Body = Full<Message>;
 
-/// One message: the envelope around parameters that are not copied, nor are they by a clone.
+/// One message: an envelope around params, which neither this nor a clone copies.
 #[derive(Debug)]
 pub(crate) struct Message(Chain<Chain<Bytes, Bytes>, Bytes>);
 
@@ -75,7 +75,7 @@ impl Buf for Message {
     }
 }
 
-/// The headers that are the same in every request.
+/// Headers that are the same in every request.
 pub(super) fn constant_headers(endpoint: &Endpoint, configured: &Headers) -> HeaderMap {
     let mut headers = configured.as_map().clone();
     headers.insert(HOST, endpoint.host());
@@ -93,7 +93,7 @@ pub(super) fn constant_headers(endpoint: &Endpoint, configured: &Headers) -> Hea
     headers
 }
 
-/// The headers of one request: everything that is sent is put together here.
+/// All headers of one request.
 pub(crate) fn headers(
     constant: &HeaderMap,
     method: &Method,
@@ -107,7 +107,7 @@ pub(crate) fn headers(
     })?;
     insert(&mut headers, header::PROTOCOL_VERSION, &version)?;
     insert(&mut headers, header::METHOD, method.as_str())?;
-    if let Some(key) = header::name_member(method) {
+    if let Some(key) = method.target_member() {
         let name = params.get(key);
         let name = name.as_ref().and_then(RawJson::text).ok_or_else(|| {
             Error::invalid_params(format!("params of `{method}` must have the string `{key}`"))
@@ -119,7 +119,7 @@ pub(crate) fn headers(
             .get("arguments")
             .unwrap_or_else(RawJson::empty_object);
         for param in mirrored {
-            // A value that no header can hold is left to the server to refuse.
+            // A value that no header can hold is not mirrored; the server refuses the call then.
             if let Some(value) = param
                 .value(&arguments)
                 .as_ref()

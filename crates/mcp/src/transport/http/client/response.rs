@@ -8,34 +8,35 @@ use http::StatusCode;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, WWW_AUTHENTICATE};
 use http::response::Parts;
 
-use super::body::{BodyError, Stream};
+use super::body::{BodyError, BodyStream};
 use super::config::Config;
-use super::exchange::{Exchange, Step};
 use super::failure::{ErrorStatus, HttpFailure};
+use super::pending_request::{MessageAction, PendingRequest};
 use crate::error::{Error, Kind};
 use crate::notifier::Notifier;
 use crate::service::Reply;
 
 /// Reads the response to one request.
-pub(super) struct Reader<'a> {
-    pub(super) exchange: &'a Exchange<'a>,
+pub(super) struct ResponseReader<'a> {
+    pub(super) request: &'a PendingRequest<'a>,
     pub(super) config: &'a Config,
-    /// Counts the messages that the server should not have sent.
+    /// Counter of the messages that the server must not send.
     pub(super) violations: &'a AtomicU64,
 }
 
-impl Reader<'_> {
-    /// The outcome of the request. Dropping the future closes the response.
-    pub(super) async fn read(&self, head: Parts, body: Stream) -> Result<Reply, Error> {
+impl ResponseReader<'_> {
+    /// Reads the outcome of the request. Dropping the future closes the response.
+    pub(super) async fn read(&self, head: Parts, body: BodyStream) -> Result<Reply, Error> {
         if !head.status.is_success() {
             return Err(self.refusal(&head, body).await);
         }
         if head.status == StatusCode::ACCEPTED {
             return Err(self
-                .exchange
+                .request
                 .violated("accepted the request but will not answer it"));
         }
-        // Headers lie in the buffer of their connection, which is used again only once they are gone.
+        // The head is dropped before the body is read: headers are slices of the buffer of the
+        // connection, which cannot be used again while they live.
         match Content::of(&head.headers) {
             Content::Json => {
                 drop(head);
@@ -53,22 +54,22 @@ impl Reader<'_> {
     }
 
     /// Reads a response that is one message.
-    async fn message(&self, body: Stream) -> Result<Reply, Error> {
+    async fn message(&self, body: BodyStream) -> Result<Reply, Error> {
         let limit = self.config.limits.json;
         let message = body
             .whole(limit)
             .await
             .map_err(|error| self.broken(error))?;
         match self.parse(&message, limit)? {
-            Frame::Response(response) => self.exchange.response(response),
+            Frame::Response(response) => self.request.response(response),
             Frame::Request(_) | Frame::Notification(_) => Err(self
-                .exchange
+                .request
                 .violated("answered with a message that is no response")),
         }
     }
 
     /// Reads a stream of events up to the response.
-    async fn events(&self, mut body: Stream) -> Result<Reply, Error> {
+    async fn events(&self, mut body: BodyStream) -> Result<Reply, Error> {
         let limit = self.config.limits.event;
         let mut parser = sse::Parser::new(limit);
         let mut events = Vec::new();
@@ -77,13 +78,13 @@ impl Reader<'_> {
             let pushed = parser.push(&part, &mut events);
             drop(part);
             for event in events.drain(..).filter(carries_message) {
-                match self.exchange.receive(self.parse(&event.data, limit)?) {
-                    Step::Ignore => {}
-                    Step::Violation => self.count_violation(),
-                    Step::Notify(notification) => {
-                        deliver(&self.exchange.call().cx.notify, notification).await;
+                match self.request.receive(self.parse(&event.data, limit)?) {
+                    MessageAction::Ignore => {}
+                    MessageAction::Violation => self.count_violation(),
+                    MessageAction::Notify(notification) => {
+                        deliver(&self.request.call().cx.notify, notification).await;
                     }
-                    Step::Done(outcome) => {
+                    MessageAction::Done(outcome) => {
                         finish(body).await;
                         return outcome;
                     }
@@ -92,13 +93,13 @@ impl Reader<'_> {
             pushed.map_err(|error| self.too_large("an event", error.limit))?;
         }
         Err(self
-            .exchange
+            .request
             .failed(Kind::Closed, "ended the stream before the response"))
     }
 
     fn parse(&self, message: &Bytes, limit: usize) -> Result<Frame, Error> {
         parse(message, limit).map_err(|error| {
-            self.exchange
+            self.request
                 .violated(&format!("sent a malformed message: {error}"))
                 .with_source(error)
         })
@@ -112,14 +113,14 @@ impl Reader<'_> {
         );
     }
 
-    /// The error that a response with an error status stands for.
-    async fn refusal(&self, head: &Parts, body: Stream) -> Error {
+    /// The error of a response with an error status.
+    async fn refusal(&self, head: &Parts, body: BodyStream) -> Error {
         let limit = self.config.limits.error;
         let beginning = body.beginning(limit).await;
         let credentials_refused =
             head.status == StatusCode::UNAUTHORIZED || head.headers.contains_key(WWW_AUTHENTICATE);
         match parse(&beginning, limit) {
-            // Whatever id it has: some servers make one up when they refuse early.
+            // With any id: some servers invent one when they refuse a request early.
             Ok(Frame::Response(Response {
                 outcome: Err(error),
                 ..
@@ -132,7 +133,7 @@ impl Reader<'_> {
 
     fn failure(&self, head: &Parts, body: &[u8]) -> Error {
         let failure = HttpFailure::new(head, body, &self.config.headers);
-        self.exchange
+        self.request
             .failed(failure.kind(), &format!("answered with {failure}"))
             .with_source(failure)
     }
@@ -141,7 +142,7 @@ impl Reader<'_> {
         match error {
             BodyError::TooLarge { limit } => self.too_large("a response", limit),
             BodyError::Broken(error) => self
-                .exchange
+                .request
                 .failed(Kind::Closed, "broke off within the response")
                 .with_source(error),
         }
@@ -149,11 +150,11 @@ impl Reader<'_> {
 
     fn too_large(&self, what: &str, limit: usize) -> Error {
         let did = format!("sent {what} larger than {limit} bytes");
-        self.exchange.failed(Kind::TooLarge, &did)
+        self.request.failed(Kind::TooLarge, &did)
     }
 }
 
-/// What a body holds.
+/// Kind of a body.
 #[derive(Clone, Copy)]
 pub(crate) enum Content {
     Json,
@@ -163,7 +164,7 @@ pub(crate) enum Content {
 
 impl Content {
     pub(crate) fn of(headers: &HeaderMap) -> Self {
-        // No compression was asked for.
+        // Compression was not requested, and is not supported.
         if headers.contains_key(CONTENT_ENCODING) {
             return Self::Other;
         }
@@ -185,42 +186,46 @@ pub(crate) fn parse(message: &Bytes, limit: usize) -> Result<Frame, FrameError> 
     Frame::parse(message, &limits)
 }
 
-/// Events of other names, and those without data, are not messages.
+/// True for an event that is a message: one with data, and without another event name.
 pub(crate) fn carries_message(event: &sse::Event) -> bool {
     !event.data.is_empty() && event.event.as_deref().is_none_or(|name| name == "message")
 }
 
-/// How long one notification may wait for the caller to read those before it.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time that a notification waits for a full queue of its caller.
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Hands a notification to the caller.
+/// Delivers a notification to the caller.
 ///
-/// The server is slowed down to the pace of the caller, but a caller that does not read at all
-/// while it waits for the response must not wait forever: then the oldest notifications make way.
+/// The server is slowed down to the pace of the caller. But a caller that reads no notifications
+/// while it waits for the response must get the response: after the timeout the oldest notification
+/// is dropped.
 async fn deliver(notify: &Notifier, notification: Notification) {
-    let sent = tokio::time::timeout(PATIENCE, notify.send(notification.clone())).await;
+    let sent = tokio::time::timeout(DELIVERY_TIMEOUT, notify.send(notification.clone())).await;
     if sent.is_err() {
         notify.offer(notification);
     }
 }
 
-/// How long a stream may take to end after the response, if its connection is to be used again.
-const LINGER: Duration = Duration::from_secs(1);
+/// Time for a stream to end after the response; then its connection is closed.
+const LINGER_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How much may still come until then.
-const REST: usize = 16 * 1024;
+/// Maximum bytes that may come until then.
+const LINGER_BYTES: usize = 16 * 1024;
 
-/// Sees a stream to its end after the response, so that its connection can be used again.
+/// Reads a stream to its end after the response, so that its connection can be used again.
 ///
-/// The caller does not wait for the server: only what has arrived already is read at once.
-pub(crate) async fn finish(mut body: Stream) {
-    // The connection may have to run before it reports an end that came with the response.
+/// The caller does not wait for that: the rest is read in the background.
+pub(crate) async fn finish(mut body: BodyStream) {
+    // Lets the task of the connection run: the end may have come together with the response.
     tokio::task::yield_now().await;
     if let Some(None) = body.next().now_or_never() {
         return;
     }
-    // Whatever happens, the body is dropped, and the connection with it unless it ended well.
-    tokio::spawn(tokio::time::timeout(LINGER, body.beginning(REST)));
+    // In the end the body is dropped; unless it was read to the end, that closes the connection.
+    tokio::spawn(tokio::time::timeout(
+        LINGER_TIMEOUT,
+        body.beginning(LINGER_BYTES),
+    ));
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 use std::array;
 use std::convert::Infallible;
+use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -7,31 +8,40 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 
-use super::events::EventStream;
-use super::vitals::Vitals;
-use crate::legacy::server::http::Events;
+use super::connection_health::ConnectionHealth;
 
-/// The body of a response. Dropping it cancels the call that still feeds it.
-pub(super) struct Body {
+/// Body of a response. Dropping it cancels the call that still produces it.
+pub struct ResponseBody {
     content: Content,
-    /// Told when the response has been handed over.
-    vitals: Option<Arc<Vitals>>,
+    /// Notified when the response has been handed over.
+    health: Option<Arc<ConnectionHealth>>,
 }
 
 enum Content {
     Empty,
     Whole(Bytes),
     Parts(array::IntoIter<Bytes, 3>),
-    Events(Box<EventStream>),
-    Legacy(Box<Events>),
+    Events(Box<dyn EventChunks>),
 }
 
-impl Body {
-    pub(super) fn empty() -> Self {
+/// Size from which on a message is sent as its own chunk; smaller ones are copied into a buffer.
+pub(crate) const LARGE: usize = 8 * 1024;
+
+/// Event stream in chunks of bytes.
+pub(crate) trait EventChunks: Send {
+    /// The next chunk, or `None` after the last one.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>>;
+
+    /// True if everything has been sent.
+    fn is_over(&self) -> bool;
+}
+
+impl ResponseBody {
+    pub(crate) fn empty() -> Self {
         Self::new(Content::Empty)
     }
 
-    pub(super) fn whole(bytes: Bytes) -> Self {
+    pub(crate) fn whole(bytes: Bytes) -> Self {
         Self::new(Content::Whole(bytes))
     }
 
@@ -39,37 +49,32 @@ impl Body {
         Self::new(Content::Parts(parts.into_iter()))
     }
 
-    pub(super) fn events(stream: EventStream) -> Self {
+    pub(crate) fn events(stream: impl EventChunks + 'static) -> Self {
         Self::new(Content::Events(Box::new(stream)))
-    }
-
-    /// A stream of events to a client of an older revision. Dropping it need not cancel anything.
-    pub(super) fn legacy(events: Box<Events>) -> Self {
-        Self::new(Content::Legacy(events))
     }
 
     fn new(content: Content) -> Self {
         Self {
             content,
-            vitals: None,
+            health: None,
         }
     }
 
-    /// Tells `vitals` when the response has been handed over.
-    pub(super) fn reports_to(&mut self, vitals: Arc<Vitals>) {
-        self.vitals = Some(vitals);
+    /// Ends the exchange in `health` once the response has been handed over.
+    pub(super) fn reports_to(&mut self, health: Arc<ConnectionHealth>) {
+        self.health = Some(health);
     }
 }
 
-impl Drop for Body {
+impl Drop for ResponseBody {
     fn drop(&mut self) {
-        if let Some(vitals) = &self.vitals {
-            vitals.end_exchange();
+        if let Some(health) = &self.health {
+            health.end_exchange();
         }
     }
 }
 
-impl http_body::Body for Body {
+impl http_body::Body for ResponseBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -86,7 +91,6 @@ impl http_body::Body for Body {
             }
             Content::Parts(parts) => parts.next(),
             Content::Events(stream) => ready!(stream.poll_next(cx)),
-            Content::Legacy(stream) => ready!(stream.poll_next(cx)),
         };
         Poll::Ready(next.map(|bytes| Ok(Frame::data(bytes))))
     }
@@ -97,7 +101,6 @@ impl http_body::Body for Body {
             Content::Whole(_) => false,
             Content::Parts(parts) => parts.len() == 0,
             Content::Events(stream) => stream.is_over(),
-            Content::Legacy(stream) => stream.is_over(),
         }
     }
 
@@ -106,8 +109,14 @@ impl http_body::Body for Body {
             Content::Empty => 0,
             Content::Whole(bytes) => bytes.len(),
             Content::Parts(parts) => parts.as_slice().iter().map(Bytes::len).sum(),
-            Content::Events(_) | Content::Legacy(_) => return SizeHint::default(),
+            Content::Events(_) => return SizeHint::default(),
         };
         SizeHint::with_exact(exact as u64)
+    }
+}
+
+impl fmt::Debug for ResponseBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseBody").finish_non_exhaustive()
     }
 }

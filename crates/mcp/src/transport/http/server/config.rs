@@ -1,85 +1,67 @@
 use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_wire::Limits as JsonLimits;
-use subtle::ConstantTimeEq;
 
+use super::auth::Auth;
 use super::documents::Document;
-use super::guard::Guard;
-use super::verifier::TokenVerifier;
+use super::host_policy::Guard;
 use crate::header_param::HeaderParams;
-use crate::legacy;
+use crate::server::SessionLimits;
 
-/// What an operator decides about a server.
+/// Configuration of an HTTP server.
 #[derive(Clone)]
 pub struct Config {
-    /// The path of the endpoint.
+    /// Path of the endpoint.
     pub path: String,
-    /// Which hosts and origins are answered.
+    /// Allowed hosts and origins.
     pub guard: Guard,
-    /// Who may ask.
+    /// Authentication of requests.
     pub auth: Auth,
     /// Finds the mirrored parameters of a tool by its name, as
     /// [`Router::header_params`](crate::router::Router::header_params) does; without it none are
     /// checked.
     pub header_params: Option<HeaderParams>,
-    /// How much and how long is enough.
+    /// Limits of connections and requests.
     pub limits: Limits,
-    /// How much clients of older revisions may hold; without it they are not served.
-    pub legacy: Option<legacy::server::Config>,
-    /// What everybody may read, whoever may ask.
+    /// Limits for clients of older revisions; without them, or without the feature `legacy`, they
+    /// are not served.
+    pub sessions: Option<SessionLimits>,
+    /// Public documents, which need no token.
     pub documents: Vec<Document>,
 }
 
-/// Who may ask.
-#[derive(Debug, Clone)]
-pub enum Auth {
-    /// Everybody who can connect.
-    Open,
-    /// Whoever knows the token.
-    Bearer(BearerToken),
-    /// Whoever has a token that this accepts.
-    Verifier(Arc<dyn TokenVerifier>),
-}
-
-/// A secret that requests carry as `Authorization: Bearer`, and who they act for then.
-#[derive(Clone)]
-pub struct BearerToken {
-    secret: Arc<[u8]>,
-    principal: Arc<str>,
-}
-
-/// How much and how long is enough. Every limit holds per connection or request where not said
-/// otherwise.
+/// Limits of an HTTP server. Each holds per connection or request if nothing else is said.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// How long the head of a request may take to arrive.
+    /// Time in which the head of a request has to arrive.
     pub header_timeout: Duration,
-    /// The most bytes of a head; a head never has more than 100 fields.
+    /// Maximum bytes of a head; a head never has more than 100 fields.
     pub header_bytes: usize,
-    /// How long a body may take to arrive.
+    /// Time in which a body has to arrive.
     pub body_timeout: Duration,
-    /// The most bytes of a body.
+    /// Maximum bytes of a body.
     pub body_bytes: usize,
-    /// The most bytes of all bodies together which are being read or worked on. A body that came
+    /// Maximum bytes of all bodies together that are being read or worked on. A body that came
     /// with its head, in one piece, does not count.
     pub bodies_bytes: usize,
-    /// The most containers that may be open at once in a body.
+    /// Maximum nesting of arrays and objects in a body.
     pub json_depth: usize,
-    /// The most values in a body.
+    /// Maximum number of values in a body.
     pub json_values: usize,
-    /// How long a connection may rest between requests, or a peer take to read anything.
+    /// Time after which an idle connection is closed, or one whose peer does not read.
     pub idle_timeout: Duration,
-    /// The most connections at once.
+    /// Maximum number of connections.
     pub connections: usize,
-    /// The most connections at once from one address.
+    /// Maximum number of connections from one IP address.
     pub connections_per_peer: usize,
-    /// How long an event stream is silent before a comment is sent.
+    /// Maximum number of concurrent requests on one HTTP/2 connection.
+    pub streams: u32,
+    /// Interval of keep-alive comments on a silent event stream.
     pub keep_alive: Duration,
-    /// The most notifications of a request that wait to be sent.
+    /// Maximum number of notifications of one request that wait to be sent.
     pub notifications: usize,
-    /// How long accepted requests may take once the server shuts down.
+    /// Time that accepted requests have to finish when the server shuts down.
     pub drain: Duration,
 }
 
@@ -91,7 +73,7 @@ impl Default for Config {
             auth: Auth::Open,
             header_params: None,
             limits: Limits::default(),
-            legacy: Some(legacy::server::Config::default()),
+            sessions: Some(SessionLimits::default()),
             documents: Vec::new(),
         }
     }
@@ -104,40 +86,15 @@ impl fmt::Debug for Config {
             .field("guard", &self.guard)
             .field("auth", &self.auth)
             .field("limits", &self.limits)
-            .field("legacy", &self.legacy)
+            .field("sessions", &self.sessions)
             .field("documents", &self.documents)
             .finish_non_exhaustive()
     }
 }
 
-impl BearerToken {
-    /// The token `secret`, whose bearers act for `principal`.
-    #[must_use]
-    pub fn new(secret: &str, principal: impl Into<Arc<str>>) -> Self {
-        Self {
-            secret: Arc::from(secret.as_bytes()),
-            principal: principal.into(),
-        }
-    }
-
-    /// Who `presented` acts for, found in a time that does not tell how much of it is right.
-    pub(super) fn principal_of(&self, presented: &[u8]) -> Option<Arc<str>> {
-        let right = bool::from(self.secret.ct_eq(presented)) && !self.secret.is_empty();
-        right.then(|| self.principal.clone())
-    }
-}
-
-impl fmt::Debug for BearerToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BearerToken")
-            .field("principal", &self.principal)
-            .finish_non_exhaustive()
-    }
-}
-
 impl Limits {
-    /// The limits of what is in a body.
-    pub(super) fn json(&self) -> JsonLimits {
+    /// Limits of the JSON in a body.
+    pub(crate) fn json(&self) -> JsonLimits {
         JsonLimits {
             bytes: self.body_bytes,
             depth: self.json_depth,
@@ -160,6 +117,7 @@ impl Default for Limits {
             idle_timeout: Duration::from_secs(60),
             connections: 12_000,
             connections_per_peer: 512,
+            streams: 128,
             keep_alive: Duration::from_secs(15),
             notifications: 64,
             drain: Duration::from_secs(10),

@@ -2,18 +2,18 @@ use bytes::Bytes;
 use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue};
 use http::{Method, Response};
 
-use super::answer::{self, Refusal};
-use super::body::Body;
+use super::body::ResponseBody;
 use super::config::Config;
+use super::response::{self, Refusal};
 
-/// A JSON document that everybody may read, web pages of any origin included.
+/// Public JSON document, readable without a token and by web pages of any origin.
 ///
-/// It is for what clients must know before they can prove who they are, such as where to log in.
+/// It tells clients what they must know before they can authenticate, such as where to log in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
-    /// The path that it is read at; never that of the endpoint.
+    /// Path of the document; never that of the endpoint.
     pub path: String,
-    /// Its bytes.
+    /// Content of the document.
     pub json: Bytes,
 }
 
@@ -24,13 +24,16 @@ pub(super) fn find<'a>(config: &'a Config, path: &str) -> Option<&'a Document> {
 }
 
 /// Answers a request for a document.
-pub(super) fn answer(document: &Document, method: &Method) -> Result<Response<Body>, Refusal> {
+pub(super) fn answer(
+    document: &Document,
+    method: &Method,
+) -> Result<Response<ResponseBody>, Refusal> {
     if !matches!(*method, Method::GET | Method::HEAD) {
         return Err(Refusal::MethodNotAllowed { allow: "GET, HEAD" });
     }
-    let mut response = answer::json(Body::whole(document.json.clone()));
-    response
+    let mut answer = response::json(ResponseBody::whole(document.json.clone()));
+    answer
         .headers_mut()
         .insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    Ok(response)
+    Ok(answer)
 }

@@ -1,70 +1,74 @@
-use http::{Method, Uri};
+use callgate_wire::header as mirrored;
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 
-use super::answer::Refusal;
-use super::caller;
+use super::auth;
 use super::config::Config;
-use super::fields::{Field, Fields};
-use super::guard::Policy;
-use crate::service::Caller;
+use super::host_policy::HostPolicy;
+use super::response::Refusal;
+use crate::service::{Caller, Source, TraceContext};
 
-/// What the head of a request settled.
+/// Outcome of the checks on the head of a request.
 #[derive(Debug)]
-pub(super) struct Admitted {
-    pub(super) caller: Caller,
-    pub(super) accepts: Accepts,
+pub(crate) struct Admission {
+    pub(crate) caller: Caller,
+    pub(crate) source: Source,
+    pub(crate) trace: Option<Box<TraceContext>>,
+    pub(crate) accepts: Accepts,
 }
 
-/// The forms of response that a client takes.
+/// Media types of responses that a client accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Accepts {
-    pub(super) json: bool,
-    pub(super) events: bool,
+pub(crate) struct Accepts {
+    pub(crate) json: bool,
+    pub(crate) events: bool,
 }
 
-/// Judges everything that can be judged before the body is read, in the order of the specification.
+/// Checks everything that can be checked before the body is read.
 ///
-/// The host has been checked already.
+/// The host has been checked already. The origin comes next, so that a web page learns nothing from
+/// the other answers; the path and the method come before the token, which may take a while to
+/// verify; the media types come last, because their errors are for clients that may call.
 pub(super) async fn admit(
-    method: &Method,
-    uri: &Uri,
+    head: &Parts,
     fields: &Fields<'_>,
-    policy: &Policy,
+    source: Source,
+    policy: &HostPolicy,
     config: &Config,
-) -> Result<Admitted, Refusal> {
+    serves_sessions: bool,
+) -> Result<Admission, Refusal> {
     policy.check_origin(fields)?;
-    if uri.path() != config.path {
+    if head.uri.path() != config.path {
         return Err(Refusal::NotFound);
     }
-    if !allows(config, method) {
-        return Err(Refusal::MethodNotAllowed {
-            allow: allowed(config),
-        });
+    // Only older revisions have other methods than POST.
+    match head.method {
+        Method::POST => {}
+        Method::GET | Method::DELETE if serves_sessions => {}
+        _ => {
+            let allow = match serves_sessions {
+                true => "GET, POST, DELETE",
+                false => "POST",
+            };
+            return Err(Refusal::MethodNotAllowed { allow });
+        }
     }
-    let caller = caller::identify(fields, &config.auth).await?;
+    let caller = auth::identify(fields, &config.auth).await?;
     let accepts = Accepts::read(fields);
-    if method != Method::POST {
-        return Ok(Admitted { caller, accepts });
+    if head.method == Method::POST {
+        if !sends_json(fields) {
+            return Err(Refusal::UnsupportedMediaType);
+        }
+        if accepts == Accepts::default() {
+            return Err(Refusal::NotAcceptable);
+        }
     }
-    if !sends_json(fields) {
-        return Err(Refusal::UnsupportedMediaType);
-    }
-    if accepts == Accepts::default() {
-        return Err(Refusal::NotAcceptable);
-    }
-    Ok(Admitted { caller, accepts })
-}
-
-/// Whether `method` is used here; only older revisions have others than POST.
-fn allows(config: &Config, method: &Method) -> bool {
-    *method == Method::POST
-        || config.legacy.is_some() && matches!(*method, Method::GET | Method::DELETE)
-}
-
-fn allowed(config: &Config) -> &'static str {
-    match config.legacy {
-        Some(_) => "GET, POST, DELETE",
-        None => "POST",
-    }
+    Ok(Admission {
+        caller,
+        source,
+        trace: fields.trace(),
+        accepts,
+    })
 }
 
 fn sends_json(fields: &Fields<'_>) -> bool {
@@ -78,11 +82,11 @@ impl Accepts {
         events: true,
     };
 
-    /// Reads `Accept`; a client without one takes anything.
+    /// Reads `Accept`; a client without it accepts anything.
     fn read(fields: &Fields<'_>) -> Self {
         match fields.accept {
             Field::Absent => return Self::ANYTHING,
-            // What the specification asks for, word for word.
+            // The exact text of the specification: most clients send it.
             Field::Once(value) if value == "application/json, text/event-stream" => {
                 return Self::ANYTHING;
             }
@@ -112,7 +116,7 @@ fn media_type(value: &[u8]) -> &[u8] {
         .trim_ascii()
 }
 
-/// Whether a media range has the weight zero.
+/// True if a media range has the weight zero.
 fn is_refused(range: &[u8]) -> bool {
     range.split(|byte| *byte == b';').skip(1).any(|parameter| {
         let parameter = parameter.trim_ascii();
@@ -123,6 +127,130 @@ fn is_refused(range: &[u8]) -> bool {
             !weight.is_empty() && weight.iter().all(|byte| matches!(byte, b'0' | b'.'))
         })
     })
+}
+
+/// Header fields that requests are checked by, found in one pass.
+#[derive(Debug)]
+pub(super) struct Fields<'a> {
+    pub(super) host: Field<'a>,
+    pub(super) origin: Field<'a>,
+    pub(super) sec_fetch_site: Field<'a>,
+    pub(super) authorization: Field<'a>,
+    pub(super) content_type: Field<'a>,
+    pub(super) transfer_encoding: Field<'a>,
+    pub(super) accept: Field<'a>,
+    pub(super) protocol_version: Field<'a>,
+    pub(super) method: Field<'a>,
+    pub(super) name: Field<'a>,
+    /// True if there is any field of a trace context.
+    has_trace: bool,
+    /// All fields, for those that are not known beforehand.
+    all: &'a HeaderMap,
+}
+
+/// Occurrence of one field in a head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Field<'a> {
+    Absent,
+    Once(&'a HeaderValue),
+    Repeated,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn read(headers: &'a HeaderMap) -> Self {
+        let mut fields = Self {
+            host: Field::Absent,
+            origin: Field::Absent,
+            sec_fetch_site: Field::Absent,
+            authorization: Field::Absent,
+            content_type: Field::Absent,
+            transfer_encoding: Field::Absent,
+            accept: Field::Absent,
+            protocol_version: Field::Absent,
+            method: Field::Absent,
+            name: Field::Absent,
+            has_trace: false,
+            all: headers,
+        };
+        for (name, value) in headers {
+            if let Some(field) = fields.known(name) {
+                field.add(value);
+            }
+        }
+        fields
+    }
+
+    fn known(&mut self, name: &HeaderName) -> Option<&mut Field<'a>> {
+        Some(match *name {
+            header::HOST => &mut self.host,
+            header::ORIGIN => &mut self.origin,
+            header::AUTHORIZATION => &mut self.authorization,
+            header::CONTENT_TYPE => &mut self.content_type,
+            header::TRANSFER_ENCODING => &mut self.transfer_encoding,
+            header::ACCEPT => &mut self.accept,
+            _ => match name.as_str() {
+                mirrored::PROTOCOL_VERSION => &mut self.protocol_version,
+                mirrored::METHOD => &mut self.method,
+                mirrored::NAME => &mut self.name,
+                "sec-fetch-site" => &mut self.sec_fetch_site,
+                "traceparent" | "tracestate" | "baggage" => {
+                    self.has_trace = true;
+                    return None;
+                }
+                _ => return None,
+            },
+        })
+    }
+
+    /// The field `name`, which is not one of the others here.
+    pub(super) fn other(&self, name: &str) -> Field<'a> {
+        let mut field = Field::Absent;
+        for value in self.all.get_all(name) {
+            field.add(value);
+        }
+        field
+    }
+
+    /// The trace context, if there is any. Boxed, since few requests have one.
+    fn trace(&self) -> Option<Box<TraceContext>> {
+        if !self.has_trace {
+            return None;
+        }
+        let values = TraceContext::KEYS.map(|name| {
+            let values = self.all.get_all(name).into_iter();
+            let values: Vec<_> = values.filter_map(|value| value.to_str().ok()).collect();
+            (!values.is_empty()).then_some(values)
+        });
+        let [parent, state, baggage] = values;
+        // A list may be spread over several fields; a `traceparent` that occurs twice is invalid.
+        let parent = parent.filter(|values| values.len() == 1);
+        let joined = |values: Option<Vec<&str>>| values.map(|values| values.join(","));
+        let trace = TraceContext::new([joined(parent), joined(state), joined(baggage)]);
+        Some(Box::new(trace))
+    }
+
+    /// Every value of `Accept`, the one field here that may be repeated.
+    pub(super) fn accept_values(&self) -> impl Iterator<Item = &'a [u8]> {
+        let values = self.all.get_all(header::ACCEPT).into_iter();
+        values.map(HeaderValue::as_bytes)
+    }
+}
+
+impl<'a> Field<'a> {
+    fn add(&mut self, value: &'a HeaderValue) {
+        *self = match self {
+            Field::Absent => Field::Once(value),
+            _ => Field::Repeated,
+        };
+    }
+
+    /// The value of a field that is there exactly once.
+    pub(super) fn once(self) -> Option<&'a [u8]> {
+        match self {
+            Field::Once(value) => Some(value.as_bytes()),
+            Field::Absent | Field::Repeated => None,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,16 +1,17 @@
 use callgate_wire::{RawJson, Request, header, method};
 use serde::Serialize;
 
-use super::fields::{Field, Fields};
+use super::head::{Field, Fields};
 use crate::error::{Error, Kind};
 use crate::header_param::HeaderParam;
 use crate::header_param::HeaderParams;
 use crate::server::accept::{RequestMeta, SUPPORTED};
 use crate::service::{PeerInfo, PeerMeta};
 
-/// Checks that the headers of a request say what its body says, in the order of the specification.
+/// Checks that the mirrored headers of a request equal its body, in the order of the specification.
 ///
-/// Whoever stands before us may have decided by the headers; everything behind us reads the body.
+/// A proxy in front of the server may have decided by the headers, and the service reads the body:
+/// they must not differ.
 pub(super) fn check(
     fields: &Fields<'_>,
     request: &Request,
@@ -34,7 +35,7 @@ pub(super) fn check(
         }
         (Some(_), None) => return Err(mismatch(header::NAME)),
         (None, Some(name)) if name.text().is_some() => return Err(missing(header::NAME)),
-        // The service says what is wrong with the body.
+        // The body is wrong: the error of the service says more than ours.
         (None, _) => {}
     }
     if let (Some(find), method::TOOLS_CALL) = (params, request.method.as_str())
@@ -81,14 +82,14 @@ fn mirrored_params(
             (None, Some(value)) if HeaderParam::encode(&value).is_some() => {
                 return Err(missing(name));
             }
-            // No header could say this: the service says what is wrong with the body.
+            // No header can carry this value: the service refuses the body.
             (None, Some(_)) => {}
         }
     }
     Ok(())
 }
 
-/// The text of a field that must not occur twice.
+/// Text of a field that must not occur twice.
 fn text<'a>(field: Field<'a>, name: &str) -> Result<Option<&'a str>, Error> {
     match field {
         Field::Absent => Ok(None),
@@ -112,7 +113,7 @@ fn header_error(message: String) -> Error {
     Error::new(Kind::HeaderMismatch, message)
 }
 
-/// What a client of another revision needs to know.
+/// Data for a client of another revision.
 fn supported() -> RawJson {
     #[derive(Serialize)]
     struct Data {

@@ -1,43 +1,48 @@
-//! Streamable HTTP, the answering side.
+//! Streamable HTTP, the server side.
 //!
 //! # Layout
-//! - [`Server`]: listens, counts connections, closes what takes too long, drains.
-//! - [`Config`], [`Guard`], [`Auth`], [`Limits`]: what an operator decides.
-//! - [`TokenVerifier`]: decides whom a token stands for.
-//! - `connection`: one connection, from its first byte to its last.
-//! - `exchange`: one request, from its head to its response. Read this to see the order of checks.
-//! - [`Document`]: what everybody may read.
-//! - `fields`, `guard`, `head`, `caller`, `intake`, `posted`, `mirror`: the checks.
-//! - `legacy`: the way to what serves older revisions.
-//! - `answer`, `body`, `events`: the responses.
-//! - `framing`, `tap`, `vitals`: what is watched on a connection beneath HTTP.
+//! - [`Endpoint`]: the service that answers requests, from their heads to their responses. Read it
+//!   to see the order of checks. [`Listener`]: an endpoint with a [`Socket`] of its own.
+//! - [`Config`], [`Guard`], [`Auth`], [`Limits`]: configuration.
+//! - [`TokenVerifier`]: verifies bearer tokens. [`Document`]: public documents.
+//! - `head`, `host_policy`, `auth`, `body_reader`, `mirror`: the checks.
+//! - `running_call`, `event_stream`, `response`, `body`: from a call to its response.
+//! - `connections`, `connection_health`, `tls`: connections of a listener.
+//! - `http1_guard`: protection against request smuggling on them.
+//!
+//! Clients of older revisions are served through the trait `HttpSessions` of the endpoint.
 
-mod answer;
+mod auth;
 mod body;
-mod caller;
+mod body_reader;
 mod config;
-mod connection;
+mod connection_health;
+mod connections;
 mod documents;
-mod events;
-mod exchange;
-mod fields;
-mod framing;
-mod guard;
+mod endpoint;
+mod event_stream;
 mod head;
-mod intake;
-mod legacy;
+mod host_policy;
+mod http1_guard;
 mod listener;
 mod mirror;
-mod posted;
-mod running;
-mod tap;
-mod verifier;
-mod vitals;
+pub(crate) mod response;
+mod running_call;
+mod socket;
+#[cfg(feature = "server-tls")]
+mod tls;
 
-pub(crate) use posted::Posted;
+#[cfg(feature = "legacy")]
+pub(crate) use body::{EventChunks, LARGE};
+pub(crate) use endpoint::{Draining, HttpSessions};
+#[cfg(feature = "legacy")]
+pub(crate) use head::{Accepts, Admission};
 
-pub use config::{Auth, BearerToken, Config, Limits};
+pub use auth::{Auth, BearerToken, CredentialError, TokenVerifier};
+pub use body::ResponseBody;
+pub use config::{Config, Limits};
 pub use documents::Document;
-pub use guard::Guard;
-pub use listener::{Server, ShutdownHandle};
-pub use verifier::{TokenVerifier, Unproven};
+pub use endpoint::{Endpoint, RemoteAddress, ShutdownHandle};
+pub use host_policy::Guard;
+pub use listener::Listener;
+pub use socket::Socket;

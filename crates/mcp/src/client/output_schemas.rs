@@ -1,0 +1,240 @@
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use callgate_wire::RawJson;
+use callgate_wire::tool::{CallToolResult, Tool};
+
+use crate::schema::{CompiledSchema, MAX_BYTES};
+
+/// Output schemas of the tools that the client has listed.
+#[derive(Debug)]
+pub(super) struct OutputSchemas {
+    limit: usize,
+    by_tool: Mutex<HashMap<String, Arc<OutputSchema>>>,
+}
+
+/// Output schema of one tool, compiled when it is first needed.
+struct OutputSchema {
+    schema: RawJson,
+    /// `None` if the schema cannot be checked.
+    compiled: OnceLock<Option<CompiledSchema>>,
+}
+
+/// Tool result that does not match the output schema of the tool.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum OutputMismatch {
+    #[error("tool `{tool}` has an output schema but returned no structured content")]
+    Missing { tool: String },
+    #[error("tool `{tool}` returned structured content that violates its output schema: {problem}")]
+    Invalid { tool: String, problem: String },
+}
+
+impl OutputSchemas {
+    /// Stores the schemas of up to `limit` tools.
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            by_tool: Mutex::default(),
+        }
+    }
+
+    /// Replaces the stored schemas by those of `tools`, a complete list.
+    pub(super) fn replace(&self, tools: &[Tool]) {
+        let mut by_tool = self.by_tool();
+        let mut before = std::mem::take(&mut *by_tool);
+        for tool in tools {
+            // A schema that did not change stays compiled.
+            let compiled = before.remove(&tool.name);
+            self.store(&mut by_tool, tool, compiled);
+        }
+    }
+
+    /// Adds the schemas of `tools`, one page of the list.
+    pub(super) fn add(&self, tools: &[Tool]) {
+        let mut by_tool = self.by_tool();
+        for tool in tools {
+            let compiled = by_tool.remove(&tool.name);
+            self.store(&mut by_tool, tool, compiled);
+        }
+    }
+
+    fn store(
+        &self,
+        by_tool: &mut HashMap<String, Arc<OutputSchema>>,
+        tool: &Tool,
+        compiled: Option<Arc<OutputSchema>>,
+    ) {
+        let Some(schema) = &tool.output_schema else {
+            return;
+        };
+        // Tools over the limits can be called too: their results are not checked.
+        if by_tool.len() >= self.limit || schema.as_bytes().len() > MAX_BYTES {
+            return;
+        }
+        let schema = compiled
+            .filter(|compiled| compiled.schema == *schema)
+            .unwrap_or_else(|| Arc::new(OutputSchema::new(schema)));
+        by_tool.insert(tool.name.clone(), schema);
+    }
+
+    /// Checks a result against the output schema of its tool, if that is stored.
+    pub(super) fn check(&self, tool: &str, result: &CallToolResult) -> Result<(), OutputMismatch> {
+        let Some(schema) = self.by_tool().get(tool).cloned() else {
+            return Ok(());
+        };
+        // A failed call has no structured content, or some other.
+        if result.is_error == Some(true) {
+            return Ok(());
+        }
+        let tool = tool.to_owned();
+        match &result.structured_content {
+            None => Err(OutputMismatch::Missing { tool }),
+            Some(content) => schema
+                .check(content)
+                .map_err(|problem| OutputMismatch::Invalid { tool, problem }),
+        }
+    }
+
+    fn by_tool(&self) -> MutexGuard<'_, HashMap<String, Arc<OutputSchema>>> {
+        self.by_tool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl OutputSchema {
+    fn new(schema: &RawJson) -> Self {
+        Self {
+            schema: schema.clone(),
+            compiled: OnceLock::new(),
+        }
+    }
+
+    /// Returns the first violation in `content`. A schema that cannot be compiled has none.
+    fn check(&self, content: &RawJson) -> Result<(), String> {
+        let Some(schema) = self.compiled.get_or_init(|| compile(&self.schema)) else {
+            return Ok(());
+        };
+        schema.check(content)
+    }
+}
+
+impl fmt::Debug for OutputSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OutputSchema").field(&self.schema).finish()
+    }
+}
+
+fn compile(schema: &RawJson) -> Option<CompiledSchema> {
+    CompiledSchema::new(schema)
+        .inspect_err(|error| {
+            tracing::warn!(%error, "the output of a tool is not checked: its schema cannot be compiled");
+        })
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn raw(value: &Value) -> RawJson {
+        RawJson::encode(value).unwrap()
+    }
+
+    fn tool(name: &str, schema: Option<&Value>) -> Tool {
+        let mut tool = Tool::new(name, "", raw(&json!({"type": "object"})));
+        tool.output_schema = schema.map(raw);
+        tool
+    }
+
+    fn known(schemas: &OutputSchemas) -> Vec<String> {
+        let mut names: Vec<String> = schemas.by_tool().keys().cloned().collect();
+        names.sort();
+        names
+    }
+
+    fn check(schema: &Value, content: &Value) -> Result<(), String> {
+        let schemas = OutputSchemas::new(1);
+        schemas.add(&[tool("t", Some(schema))]);
+        let result = CallToolResult::structured(raw(content));
+        schemas
+            .check("t", &result)
+            .map_err(|error| error.to_string())
+    }
+
+    #[cfg(feature = "schema")]
+    #[test]
+    fn structured_content_is_checked_whatever_its_type() {
+        let number = json!({"type": "integer", "maximum": 3});
+        assert_eq!(check(&number, &json!(3)), Ok(()));
+        assert_eq!(
+            check(&number, &json!(4)),
+            Err(
+                "tool `t` returned structured content that violates its output schema: \
+                 value is greater than the maximum of 3"
+                    .to_owned()
+            )
+        );
+        let object = json!({"properties": {"a": {"items": {"type": "string"}}}});
+        assert_eq!(
+            check(&object, &json!({"a": ["x", 7]})),
+            Err(
+                "tool `t` returned structured content that violates its output schema: \
+                 `/a/1`: value is not of type \"string\""
+                    .to_owned()
+            )
+        );
+    }
+
+    #[test]
+    fn content_is_promised_unless_the_tool_failed() {
+        let schemas = OutputSchemas::new(9);
+        schemas.add(&[tool("t", Some(&json!({}))), tool("free", None)]);
+        let nothing = CallToolResult::text("x");
+        let missing = OutputMismatch::Missing {
+            tool: "t".to_owned(),
+        };
+        assert_eq!(schemas.check("t", &nothing), Err(missing));
+        assert_eq!(schemas.check("t", &CallToolResult::error("x")), Ok(()));
+        assert_eq!(schemas.check("free", &nothing), Ok(()));
+        assert_eq!(schemas.check("unknown", &nothing), Ok(()));
+    }
+
+    #[test]
+    fn a_schema_that_cannot_be_checked_finds_nothing_wrong() {
+        for schema in [
+            json!({"$ref": "https://a.example/schema.json"}),
+            json!({"$ref": "file:///etc/passwd"}),
+            json!({"type": 7}),
+            json!({"pattern": "("}),
+            json!({"pattern": "(((a{1000}){1000}){1000})"}),
+        ] {
+            assert_eq!(check(&schema, &json!("x")), Ok(()), "{schema}");
+        }
+    }
+
+    #[test]
+    fn a_schema_that_did_not_change_stays_compiled() {
+        let schemas = OutputSchemas::new(9);
+        let tools = [tool("t", Some(&json!({}))), tool("u", Some(&json!({})))];
+        schemas.add(&tools);
+        let compiled = schemas.by_tool().get("t").cloned().unwrap();
+        schemas.replace(&tools[..1]);
+        assert_eq!(known(&schemas), ["t"]);
+        assert!(Arc::ptr_eq(&compiled, schemas.by_tool().get("t").unwrap()));
+        schemas.add(&[tool("t", Some(&json!({"type": "null"})))]);
+        assert!(!Arc::ptr_eq(&compiled, schemas.by_tool().get("t").unwrap()));
+        schemas.add(&[tool("t", None)]);
+        assert_eq!(known(&schemas), [""; 0]);
+    }
+
+    #[test]
+    fn only_so_many_and_only_so_long_schemas_are_remembered() {
+        let schemas = OutputSchemas::new(2);
+        let long = json!({"description": "x".repeat(MAX_BYTES)});
+        let tools = ["a", "b", "c"].map(|name| tool(name, Some(&json!({}))));
+        schemas.add(&[tool("long", Some(&long))]);
+        schemas.add(&tools);
+        assert_eq!(known(&schemas), ["a", "b"]);
+    }
+}

@@ -1,0 +1,37 @@
+//! Layers: small services around a service, one file each.
+//!
+//! A layer sees the calls of one service and nothing of transports or revisions, so any of them can
+//! stand anywhere between an edge and a leaf.
+//!
+//! # Layout
+//! - [`Timeout`]: an idle limit, reset by progress, and a hard maximum.
+//! - [`InputRounds`]: gives the input that a service asks for, and sends the request again.
+//! - [`ProgressFilter`]: keeps progress from callers that did not ask for it.
+//! - [`PanicGuard`]: turns a panic into the error of one request.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//!
+//! use callgate_mcp::Service;
+//! use callgate_mcp::layer::{PanicGuard, TimeLimits, Timeout};
+//!
+//! fn guarded(service: Arc<dyn Service>) -> Arc<dyn Service> {
+//!     let limits = TimeLimits::default().with_idle(Duration::from_secs(5));
+//!     Arc::new(PanicGuard::new(Timeout::new(service, limits)))
+//! }
+//! ```
+
+mod input_rounds;
+mod panic_guard;
+mod progress_filter;
+mod timeout;
+
+pub(crate) use input_rounds::{Round, Rounds, input_requests};
+pub(crate) use panic_guard::{Panicked, poll_guarded};
+pub(crate) use timeout::{Expired, LONGEST, Timer};
+
+pub use input_rounds::{AnswerInput, InputRounds};
+pub use panic_guard::PanicGuard;
+pub use progress_filter::ProgressFilter;
+pub use timeout::{TimeLimits, Timeout};

@@ -1,0 +1,396 @@
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use callgate_wire::logging::LogLevel;
+use callgate_wire::{Id, Map, Notification, RawJson, RpcError, Splice, code, task};
+use tokio::sync::Notify;
+
+use super::question::Question;
+use crate::notifier::Notifier;
+use crate::service::{Call, Caller, PeerInfo};
+
+/// Table of the calls that an old server works on, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct CallTable(Mutex<CallTableState>);
+
+#[derive(Debug, Default)]
+struct CallTableState {
+    calls: BTreeMap<u64, Arc<OldCall>>,
+    last: u64,
+}
+
+/// A call that an old server works on.
+#[derive(Debug)]
+pub(super) struct OldCall {
+    /// Number of the call, which is its progress token at the server.
+    pub(super) number: u64,
+    caller: Caller,
+    /// True if its result may ask for input.
+    carries_input: bool,
+    state: Mutex<OldCallState>,
+    wake: Notify,
+}
+
+#[derive(Debug)]
+struct OldCallState {
+    client: Requester,
+    phase: CallPhase,
+    /// Open questions of the server, by the keys that clients know.
+    questions: Vec<(String, Question)>,
+    asked: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CallPhase {
+    /// The client waits for the call.
+    Attached,
+    /// The call waits for the client.
+    Suspended,
+    Over,
+}
+
+/// Client that waits for a call: its capabilities and the sink for its notifications.
+#[derive(Debug, Clone)]
+pub(super) struct Requester {
+    peer: PeerInfo,
+    log_level: Option<LogLevel>,
+    notify: Notifier,
+}
+
+/// Call that carries a question of the server which names no call.
+#[derive(Debug)]
+pub(super) enum QuestionTarget {
+    /// The client of this call is asked.
+    Call(Arc<OldCall>),
+    /// No call is running: the client of the next one is asked.
+    NextCall,
+    /// No client can be asked.
+    Refuse(RpcError),
+}
+
+/// Maximum number of open questions of one call.
+const MOST_QUESTIONS: usize = 16;
+
+impl CallTable {
+    /// Adds a call of a client.
+    pub(super) fn admit(&self, call: &Call, client: Requester) -> Arc<OldCall> {
+        let mut state = self.state();
+        state.last += 1;
+        let old_call = Arc::new(OldCall {
+            number: state.last,
+            caller: call.cx.caller.clone(),
+            carries_input: call.method.may_ask_input(),
+            state: Mutex::new(OldCallState::new(client)),
+            wake: Notify::new(),
+        });
+        state.calls.insert(old_call.number, old_call.clone());
+        old_call
+    }
+
+    /// Removes a call.
+    pub(super) fn remove(&self, number: u64) {
+        self.state().calls.remove(&number);
+    }
+
+    /// The call with this number.
+    pub(super) fn get(&self, number: u64) -> Option<Arc<OldCall>> {
+        self.state().calls.get(&number).cloned()
+    }
+
+    /// The most verbose level of log messages that any client wants.
+    pub(super) fn log_level(&self) -> Option<LogLevel> {
+        let calls = self.all();
+        calls
+            .iter()
+            .filter_map(|old_call| old_call.log_level())
+            .min()
+    }
+
+    /// Delivers a log message that names no call, if all calls are of one caller: otherwise one
+    /// caller could read what is about another.
+    pub(super) fn log(&self, message: &Notification) {
+        let calls = self.all();
+        if !is_of_one_caller(&calls) {
+            return tracing::debug!(
+                "dropped a log message that names no call: calls of several callers are running"
+            );
+        }
+        for old_call in calls {
+            old_call.log(message);
+        }
+    }
+
+    /// Finds the call to carry a question that names no call.
+    ///
+    /// If all calls are of one caller, the same user answers, whichever call carries it. Suspended
+    /// calls come last: they can ask nothing more until their client comes back.
+    pub(super) fn target_of(&self, question: &Question) -> QuestionTarget {
+        let (attached, suspended): (Vec<_>, Vec<_>) = self
+            .all()
+            .into_iter()
+            .partition(|old_call| old_call.phase() == CallPhase::Attached);
+        let calls = if attached.is_empty() {
+            suspended
+        } else {
+            attached
+        };
+        if !is_of_one_caller(&calls) {
+            let text = "the request names no call, and calls of several callers are running";
+            return QuestionTarget::Refuse(RpcError::new(code::INVALID_PARAMS, text));
+        }
+        let mut refusal = None;
+        let carriers = calls.iter().rev().filter(|old_call| old_call.carries_input);
+        for old_call in carriers {
+            match old_call.suits(question) {
+                Ok(()) => return QuestionTarget::Call(old_call.clone()),
+                Err(error) => refusal = Some(error),
+            }
+        }
+        refusal.map_or(QuestionTarget::NextCall, QuestionTarget::Refuse)
+    }
+
+    /// Removes a question that the server has cancelled.
+    pub(super) fn withdraw(&self, id: &Id) {
+        for old_call in self.all() {
+            old_call.withdraw(id);
+        }
+    }
+
+    fn all(&self) -> Vec<Arc<OldCall>> {
+        self.state().calls.values().cloned().collect()
+    }
+
+    fn state(&self) -> MutexGuard<'_, CallTableState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl OldCall {
+    /// The entry of a task. It has no number, since the progress of a task is not reported.
+    pub(super) fn of_task(call: &Call, client: Requester) -> Self {
+        Self {
+            number: 0,
+            caller: call.cx.caller.clone(),
+            carries_input: true,
+            state: Mutex::new(OldCallState::new(Requester {
+                log_level: None,
+                notify: Notifier::disabled(),
+                ..client
+            })),
+            wake: Notify::new(),
+        }
+    }
+
+    /// Open questions, as `InputRequests`.
+    pub(super) fn questions(&self) -> Map<RawJson> {
+        let state = self.state();
+        let questions = state.questions.iter();
+        questions
+            .map(|(key, question)| (key.clone(), question.request.clone()))
+            .collect()
+    }
+
+    /// Removes a question that the server has cancelled.
+    pub(super) fn withdraw(&self, id: &Id) {
+        let mut state = self.state();
+        state.questions.retain(|(_, question)| question.id != *id);
+    }
+
+    /// Checks that the client of the call can be asked this question.
+    pub(super) fn suits(&self, question: &Question) -> Result<(), RpcError> {
+        if !self.carries_input {
+            let text = "a client cannot be asked anything in the middle of this call";
+            return Err(RpcError::new(code::INVALID_PARAMS, text));
+        }
+        question.suits(&self.state().client.peer)
+    }
+
+    /// Adds a question to the call, or gives it back if the call has ended or has too many.
+    pub(super) fn ask(&self, question: Question) -> Result<(), Question> {
+        let mut state = self.state();
+        if state.phase == CallPhase::Over || state.questions.len() >= MOST_QUESTIONS {
+            return Err(question);
+        }
+        state.asked += 1;
+        let key = state.asked.to_string();
+        state.questions.push((key, question));
+        drop(state);
+        self.wake.notify_one();
+        Ok(())
+    }
+
+    /// Waits until there is an open question. Dropping the future is safe.
+    pub(super) async fn asked(&self) {
+        loop {
+            let wake = self.wake.notified();
+            tokio::pin!(wake);
+            // Registered before the check of the questions, so that no wake-up is missed.
+            wake.as_mut().enable();
+            if !self.state().questions.is_empty() {
+                return;
+            }
+            wake.await;
+        }
+    }
+
+    /// Suspends the call: its open questions as `InputRequests`, or `None` if the server has cancelled
+    /// all of them.
+    pub(super) fn suspend(&self) -> Option<Map<RawJson>> {
+        let mut state = self.state();
+        if state.questions.is_empty() {
+            return None;
+        }
+        state.phase = CallPhase::Suspended;
+        drop(state);
+        Some(self.questions())
+    }
+
+    /// Continues without asking, and gives back the questions, which stay unanswered.
+    pub(super) fn refuse(&self) -> Vec<Question> {
+        self.unanswered(CallPhase::Attached)
+    }
+
+    /// Continues a suspended call for the next request of its client.
+    pub(super) fn attach(&self, client: Requester) {
+        let mut state = self.state();
+        state.client = client;
+        state.phase = CallPhase::Attached;
+    }
+
+    /// Takes out the questions that have answers now, with the answers.
+    pub(super) fn answered(&self, answers: &Map<RawJson>) -> Vec<(Question, RawJson)> {
+        let mut answered = Vec::new();
+        self.state()
+            .questions
+            .retain(|(key, question)| match answers.get(key) {
+                None => true,
+                Some(answer) => {
+                    answered.push((question.clone(), answer.clone()));
+                    false
+                }
+            });
+        answered
+    }
+
+    /// Ends the call, and gives back the questions, which stay unanswered.
+    pub(super) fn close(&self) -> Vec<Question> {
+        self.unanswered(CallPhase::Over)
+    }
+
+    /// Delivers progress under the token of the client.
+    pub(super) fn progress(&self, notification: &Notification) {
+        let client = self.client();
+        let Some(token) = client
+            .as_ref()
+            .and_then(|client| client.peer.progress_token())
+        else {
+            return;
+        };
+        let params = Splice::new(&notification.params)
+            .set(&["progressToken"], token.as_raw())
+            .finish();
+        if let (Some(client), Ok(params)) = (client, params) {
+            client.notify.offer(Notification {
+                method: notification.method.clone(),
+                params,
+            });
+        }
+    }
+
+    /// Delivers a log message, if the client asked for its level.
+    pub(super) fn log(&self, message: &Notification) {
+        let Some(client) = self.client() else { return };
+        let level = message.params.get("level");
+        // An unknown level may be severe, so it is not filtered out.
+        let level = level.and_then(|level| level.decode().ok());
+        let level = level.unwrap_or(LogLevel::Emergency);
+        if client.log_level.is_some_and(|wanted| wanted <= level) {
+            client.notify.offer(message.clone());
+        }
+    }
+
+    /// Takes out all questions, and enters `phase`.
+    fn unanswered(&self, phase: CallPhase) -> Vec<Question> {
+        let mut state = self.state();
+        state.phase = phase;
+        let questions = std::mem::take(&mut state.questions);
+        questions
+            .into_iter()
+            .map(|(_, question)| question)
+            .collect()
+    }
+
+    fn log_level(&self) -> Option<LogLevel> {
+        self.client()?.log_level
+    }
+
+    /// The client that waits for the call now.
+    fn client(&self) -> Option<Requester> {
+        let state = self.state();
+        (state.phase == CallPhase::Attached).then(|| state.client.clone())
+    }
+
+    fn phase(&self) -> CallPhase {
+        self.state().phase
+    }
+
+    fn state(&self) -> MutexGuard<'_, OldCallState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl OldCallState {
+    fn new(client: Requester) -> Self {
+        Self {
+            client,
+            phase: CallPhase::Attached,
+            questions: Vec::new(),
+            asked: 0,
+        }
+    }
+}
+
+impl Requester {
+    /// The client that makes `call`.
+    pub(super) fn of(call: &Call) -> Self {
+        let meta = call.params().get("_meta").filter(RawJson::is_object);
+        let meta = meta.unwrap_or_else(RawJson::empty_object);
+        let peer = PeerInfo::new(call.cx.peer().version(), meta);
+        Self {
+            log_level: peer.log_level(),
+            notify: call.cx.notify.clone(),
+            peer,
+        }
+    }
+
+    /// True if the client asked for log messages.
+    pub(super) fn wants_logs(&self) -> bool {
+        self.log_level.is_some()
+    }
+
+    /// True if the client declares the tasks extension.
+    pub(super) fn knows_tasks(&self) -> bool {
+        self.peer.declares(&["extensions", task::EXTENSION])
+    }
+
+    /// True if the client can open URLs for its user.
+    pub(super) fn opens_urls(&self) -> bool {
+        self.peer.declares(&["elicitation", "url"])
+    }
+
+    /// True if the client asked for progress.
+    pub(super) fn wants_progress(&self) -> bool {
+        self.peer.progress_token().is_some()
+    }
+}
+
+/// True if all calls are of the same caller. Several anonymous callers count as different ones.
+fn is_of_one_caller(calls: &[Arc<OldCall>]) -> bool {
+    match calls {
+        [] | [_] => true,
+        [first, rest @ ..] => {
+            first.caller != Caller::Anonymous
+                && rest.iter().all(|old_call| old_call.caller == first.caller)
+        }
+    }
+}

@@ -1,0 +1,128 @@
+use std::time::Duration;
+
+use callgate_wire::sse;
+use http::HeaderValue;
+
+use crate::client::Backoff;
+
+/// Position in a stream of events, for resuming it after it has ended early.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StreamPosition {
+    last_id: Option<HeaderValue>,
+    retry: Option<Duration>,
+    /// Number of attempts to resume since the last event.
+    attempts: u32,
+}
+
+/// Maximum length of a remembered event id.
+const MAX_ID: usize = 4096;
+
+/// Maximum number of attempts to resume without a new event.
+const MAX_ATTEMPTS: u32 = 12;
+
+/// Minimum wait, whatever `retry` the server asks for: it protects the server from a busy loop.
+const MIN_WAIT: Duration = Duration::from_millis(50);
+
+/// Waits without a `retry` of the server, and after failed attempts.
+const BACKOFF: Backoff = Backoff {
+    first: Duration::from_secs(1),
+    cap: Duration::from_secs(15),
+};
+
+impl StreamPosition {
+    /// Moves the position past an event.
+    pub(crate) fn passed(&mut self, event: &sse::Event) {
+        self.attempts = 0;
+        if let Some(retry) = event.retry {
+            self.retry = Some(Duration::from_millis(retry));
+        }
+        if let Some(id) = &event.id {
+            let fits = !id.is_empty() && id.len() <= MAX_ID;
+            self.last_id = fits.then(|| HeaderValue::from_str(id).ok()).flatten();
+        }
+    }
+
+    /// Id of the last event, if a header can carry it.
+    pub(crate) fn last_id(&self) -> Option<&HeaderValue> {
+        self.last_id.as_ref()
+    }
+
+    /// Counts an attempt to resume the stream, and returns the wait before it.
+    pub(crate) fn next_wait(&mut self) -> Duration {
+        let asked = self.retry.map(|retry| retry.max(MIN_WAIT));
+        let wait = match (asked, self.attempts) {
+            (Some(asked), 0) => asked,
+            (asked, attempts) => BACKOFF.delay(attempts).max(asked.unwrap_or(MIN_WAIT)),
+        };
+        self.attempts = self.attempts.saturating_add(1);
+        wait
+    }
+
+    /// True if no attempt is left.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.attempts >= MAX_ATTEMPTS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(id: Option<&str>, retry: Option<u64>) -> sse::Event {
+        sse::Event {
+            id: id.map(str::to_owned),
+            retry,
+            ..sse::Event::default()
+        }
+    }
+
+    #[test]
+    fn the_last_id_that_can_be_sent_is_remembered() {
+        let mut position = StreamPosition::default();
+        for (id, expect) in [
+            (None, None),
+            (Some("7"), Some("7")),
+            (None, Some("7")),
+            (Some("8/a"), Some("8/a")),
+            (Some("bell\u{7}"), None),
+            (Some("9"), Some("9")),
+            (Some(""), None),
+            (Some(&*"x".repeat(MAX_ID)), Some(&*"x".repeat(MAX_ID))),
+            (Some(&*"x".repeat(MAX_ID + 1)), None),
+        ] {
+            position.passed(&event(id, None));
+            let seen = position.last_id().map(|id| id.to_str().unwrap());
+            assert_eq!(seen, expect);
+        }
+    }
+
+    #[test]
+    fn the_wait_is_what_the_server_asked_for_and_longer_only_where_that_was_in_vain() {
+        let mut position = StreamPosition::default();
+        position.passed(&event(Some("1"), Some(500)));
+        assert_eq!(position.next_wait(), Duration::from_millis(500));
+        let second = position.next_wait();
+        assert!(
+            second >= BACKOFF.first && second <= 2 * BACKOFF.first,
+            "{second:?}"
+        );
+        position.passed(&event(None, Some(0)));
+        assert_eq!(position.next_wait(), MIN_WAIT);
+        position.passed(&event(None, Some(60_000)));
+        for _ in 0..3 {
+            assert_eq!(position.next_wait(), Duration::from_secs(60));
+        }
+    }
+
+    #[test]
+    fn attempts_are_limited_and_an_event_resets_them() {
+        let mut position = StreamPosition::default();
+        for _ in 0..MAX_ATTEMPTS {
+            assert!(!position.is_exhausted());
+            position.next_wait();
+        }
+        assert!(position.is_exhausted());
+        position.passed(&event(None, None));
+        assert!(!position.is_exhausted());
+    }
+}

@@ -1,0 +1,76 @@
+use std::sync::Arc;
+
+use callgate_wire::RawJson;
+use tokio::time::{Instant, sleep_until};
+
+use super::call_table::{CallTable, OldCall};
+use super::reply_sender::ReplySender;
+use super::session::SessionShared;
+use super::transport::MessageReceiver;
+use crate::error::Error;
+use crate::service::BoxFuture;
+
+/// One call at an old server: its request, and the messages of the server that belong to it.
+///
+/// While its client is asked for input, it is kept as it is. Dropping it cancels the call.
+pub(super) struct RunningCall {
+    pub(super) old_call: Arc<OldCall>,
+    pub(super) calls: Arc<CallTable>,
+    pub(super) reply_sender: Arc<ReplySender>,
+    pub(super) answer: BoxFuture<'static, Result<RawJson, Error>>,
+    pub(super) incoming: MessageReceiver,
+}
+
+/// Result of driving a call.
+pub(super) enum CallStep {
+    /// The server answered.
+    Answered(Result<RawJson, Error>),
+    /// The server has asked for input.
+    InputNeeded,
+}
+
+impl RunningCall {
+    /// Drives the call until it is answered or its client has to be asked for input.
+    pub(super) async fn drive(&mut self, shared: &SessionShared) -> CallStep {
+        let mut ask_at = None;
+        loop {
+            let gathered = ask_at.unwrap_or_else(Instant::now);
+            tokio::select! {
+                biased;
+                Some(message) = self.incoming.recv() => shared.handle_message(message, Some(&self.old_call)),
+                answer = &mut self.answer => {
+                    while let Ok(message) = self.incoming.try_recv() {
+                        shared.handle_message(message, Some(&self.old_call));
+                    }
+                    // Messages that came before the answer are handled before it.
+                    shared.handle_waiting_messages();
+                    return CallStep::Answered(answer);
+                }
+                () = self.old_call.asked(), if ask_at.is_none() => {
+                    // Servers that need several inputs ask for one after the other, without waiting:
+                    // a short pause collects them into one round.
+                    ask_at = Some(Instant::now() + shared.config.input_gathering);
+                }
+                () = sleep_until(gathered), if ask_at.is_some() => return CallStep::InputNeeded,
+            }
+        }
+    }
+
+    /// Gives the call up: tells the server that no input comes, and then cancels the call.
+    pub(super) async fn abandon(self) {
+        for question in self.old_call.close() {
+            let outcome = question.unanswered();
+            self.reply_sender.send(question.id, outcome).await;
+        }
+    }
+}
+
+impl Drop for RunningCall {
+    fn drop(&mut self) {
+        self.calls.remove(self.old_call.number);
+        for question in self.old_call.close() {
+            let outcome = question.unanswered();
+            self.reply_sender.post(question.id, outcome);
+        }
+    }
+}

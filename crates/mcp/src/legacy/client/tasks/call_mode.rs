@@ -1,0 +1,110 @@
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use callgate_wire::legacy::tool::TaskSupport;
+use callgate_wire::{Method, RawJson, method};
+use serde_json::json;
+use tokio::time::timeout;
+
+use crate::legacy::client::call_table::Requester;
+use crate::legacy::client::session::SessionShared;
+use crate::legacy::client::transport::{MessageSender, OldRequest};
+use crate::service::Call;
+
+/// Way to call a tool, by the task support of the tool and of the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CallMode {
+    /// A plain call.
+    Direct,
+    /// A task that the client follows.
+    Task,
+    /// A task that the client does not know of: the call waits for its result.
+    AwaitTask,
+}
+
+/// Cache of the task support of the tools of a server.
+#[derive(Debug, Default)]
+pub(crate) struct TaskSupportCache(Mutex<Option<HashMap<String, TaskSupport>>>);
+
+/// Maximum number of pages of `tools/list` that are read.
+const MAX_PAGES: usize = 64;
+
+/// Maximum number of remembered tools.
+const MAX_TOOLS: usize = 10_000;
+
+impl TaskSupportCache {
+    /// Clears the cache, since the tools have changed.
+    pub(crate) fn forget(&self) {
+        *self.known() = None;
+    }
+
+    fn support(&self, name: &str) -> Option<TaskSupport> {
+        let known = self.known();
+        Some(known.as_ref()?.get(name).copied().unwrap_or_default())
+    }
+
+    fn known(&self) -> MutexGuard<'_, Option<HashMap<String, TaskSupport>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SessionShared {
+    /// Chooses the way to make a call.
+    pub(crate) async fn call_mode(&self, call: &Call, client: &Requester) -> CallMode {
+        if call.method.as_str() != method::TOOLS_CALL || !self.server.has_tasks() {
+            return CallMode::Direct;
+        }
+        let name = call.params().get("name");
+        let name = name.as_ref().and_then(RawJson::text).unwrap_or_default();
+        match (self.task_support(&name).await, client.knows_tasks()) {
+            (TaskSupport::Forbidden, _) | (TaskSupport::Optional, false) => CallMode::Direct,
+            (TaskSupport::Optional | TaskSupport::Required, true) => CallMode::Task,
+            (TaskSupport::Required, false) => CallMode::AwaitTask,
+        }
+    }
+
+    async fn task_support(&self, name: &str) -> TaskSupport {
+        if let Some(support) = self.tools.support(name) {
+            return support;
+        }
+        let reading = timeout(self.config.handshake_timeout, self.read_tools());
+        let Ok(Some(tools)) = reading.await else {
+            // The list could not be read: most tools are called without a task.
+            return TaskSupport::Forbidden;
+        };
+        let support = tools.get(name).copied().unwrap_or_default();
+        *self.tools.known() = Some(tools);
+        support
+    }
+
+    /// Reads the task support of all tools that declare it.
+    async fn read_tools(&self) -> Option<HashMap<String, TaskSupport>> {
+        let mut tools = HashMap::new();
+        let mut params = RawJson::empty_object();
+        for _ in 0..MAX_PAGES {
+            let (messages, _incoming) = MessageSender::channel(1);
+            let request = OldRequest {
+                method: Method::new(method::TOOLS_LIST),
+                params,
+            };
+            let page = self.transport.request(request, messages).await.ok()?;
+            for tool in page.get("tools").iter().flat_map(RawJson::elements) {
+                let support = tool.at(&["execution", "taskSupport"]);
+                let support = support.and_then(|support| support.decode().ok());
+                let name = tool.get("name");
+                let name = name.as_ref().and_then(RawJson::text);
+                if let (Some(support), Some(name)) = (support, name)
+                    && tools.len() < MAX_TOOLS
+                {
+                    tools.insert(name.into_owned(), support);
+                }
+            }
+            let cursor = page.get("nextCursor");
+            let Some(cursor) = cursor.filter(|cursor| cursor.text().is_some()) else {
+                break;
+            };
+            params = RawJson::encode(&json!({ "cursor": cursor })).ok()?;
+        }
+        Some(tools)
+    }
+}

@@ -1,0 +1,80 @@
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
+
+/// Bounded queue of values that wait to be taken, oldest first, all with the same timeout.
+///
+/// Suspended calls wait in one for input of their clients, and questions of the server that came
+/// outside of any call wait in another for a call to carry them.
+pub(super) struct TimeoutQueue<T> {
+    max: usize,
+    timeout: Duration,
+    values: Mutex<VecDeque<(Instant, T)>>,
+    changed: Notify,
+}
+
+impl<T> TimeoutQueue<T> {
+    pub(super) fn new(max: usize, timeout: Duration) -> Self {
+        Self {
+            max,
+            timeout,
+            values: Mutex::default(),
+            changed: Notify::new(),
+        }
+    }
+
+    #[cfg(feature = "http-client")]
+    pub(super) fn is_empty(&self) -> bool {
+        self.values().is_empty()
+    }
+
+    /// Queues a value, or gives it back if the queue is full.
+    pub(super) fn put(&self, value: T) -> Result<(), T> {
+        let mut values = self.values();
+        if values.len() >= self.max {
+            return Err(value);
+        }
+        values.push_back((Instant::now() + self.timeout, value));
+        drop(values);
+        self.changed.notify_one();
+        Ok(())
+    }
+
+    /// Takes out all values that match.
+    pub(super) fn take(&self, matches: impl Fn(&T) -> bool) -> Vec<T> {
+        let mut values = self.values();
+        let all = std::mem::take(&mut *values).into_iter();
+        let (taken, kept): (VecDeque<_>, _) = all.partition(|(_, value)| matches(value));
+        *values = kept;
+        taken.into_iter().map(|(_, value)| value).collect()
+    }
+
+    /// The next value whose timeout has passed. Dropping the future is safe.
+    pub(super) async fn expired(&self) -> T {
+        loop {
+            let changed = self.changed.notified();
+            tokio::pin!(changed);
+            // Registered before the check of the queue, so that no wake-up is missed.
+            changed.as_mut().enable();
+            let next = self.values().front().map(|(until, _)| *until);
+            match next {
+                None => changed.await,
+                Some(until) => {
+                    sleep_until(until).await;
+                    // Another task may have taken the value meanwhile.
+                    let is_late = |front: &mut (Instant, T)| front.0 <= Instant::now();
+                    if let Some((_, value)) = self.values().pop_front_if(is_late) {
+                        return value;
+                    }
+                }
+            }
+        }
+    }
+
+    fn values(&self) -> MutexGuard<'_, VecDeque<(Instant, T)>> {
+        self.values.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

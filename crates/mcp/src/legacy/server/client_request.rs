@@ -1,0 +1,117 @@
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use callgate_wire::{Id, Method, RawJson, Request, encode};
+
+use crate::error::Error;
+use crate::server::reply;
+use crate::service::{BoxFuture, Caller, Cx, Source, TraceContext};
+
+/// Request of an old client, and the stream that its response goes to.
+pub(super) struct ClientRequest {
+    pub(super) id: Id,
+    pub(super) method: Method,
+    pub(super) params: RawJson,
+    pub(super) origin: RequestOrigin,
+    pub(super) sink: Arc<dyn MessageSink>,
+}
+
+/// Origin of a request of an old client.
+///
+/// It belongs to the request, not to the session: a later token may grant less than the one that
+/// opened the session.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestOrigin {
+    pub(crate) caller: Caller,
+    pub(crate) source: Source,
+    pub(crate) trace: Option<Box<TraceContext>>,
+}
+
+impl ClientRequest {
+    pub(super) fn new(request: Request, origin: RequestOrigin, sink: Arc<dyn MessageSink>) -> Self {
+        let Request { id, method, params } = request;
+        Self {
+            id,
+            method,
+            params,
+            origin,
+            sink,
+        }
+    }
+}
+
+impl RequestOrigin {
+    /// The context of a call that is made for a request of this origin.
+    pub(super) fn context(&self, id: Id) -> Cx {
+        let cx = Cx::new(id)
+            .with_caller(self.caller.clone())
+            .with_source(self.source.clone());
+        match &self.trace {
+            Some(trace) => cx.with_trace_headers(TraceContext::clone(trace)),
+            None => cx,
+        }
+    }
+}
+
+/// Stream of messages to an old client.
+pub(crate) trait MessageSink: Send + Sync + 'static {
+    /// Appends a message. Never waits; messages after the end of the stream are dropped.
+    fn push(&self, message: Message);
+
+    /// Waits until another message should be appended.
+    fn room(&self) -> BoxFuture<'_, ()>;
+
+    /// True if the client reads requests here, and not only the response.
+    fn carries_questions(&self) -> bool {
+        true
+    }
+}
+
+/// Message to an old client, encoded on one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Message {
+    pub(crate) kind: MessageKind,
+    pub(crate) json: Bytes,
+}
+
+/// Kind of a message to an old client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MessageKind {
+    Notification,
+    /// A question, which the client has to answer.
+    Request,
+    /// The response to the request that the stream was opened for; the last message on it.
+    Response,
+}
+
+impl Message {
+    pub(crate) fn notification(method: &Method, params: &RawJson) -> Self {
+        Self::write(MessageKind::Notification, |out| {
+            encode::notification(out, method, params);
+        })
+    }
+
+    pub(crate) fn request(id: &Id, method: &Method, params: &RawJson) -> Self {
+        Self::write(MessageKind::Request, |out| {
+            encode::request(out, id, method, params);
+        })
+    }
+
+    /// The response to the request `id`. An error without id answers a message that cannot be read.
+    pub(crate) fn response(id: Option<&Id>, outcome: &Result<RawJson, Error>) -> Self {
+        Self::write(MessageKind::Response, |out| match (outcome, id) {
+            (Ok(result), Some(id)) => encode::result(out, id, result),
+            (Ok(_), None) => {}
+            (Err(error), id) => reply::error_response(out, id, error),
+        })
+    }
+
+    fn write(kind: MessageKind, write: impl FnOnce(&mut BytesMut)) -> Self {
+        let mut json = BytesMut::new();
+        write(&mut json);
+        Self {
+            kind,
+            json: json.freeze(),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+use bytes::{Bytes, BytesMut};
+use callgate_wire::{Id, RawJson, RpcError, Version, code, encode};
+use http::header::{HeaderValue, RETRY_AFTER};
+use http::{Response, StatusCode};
+use serde::Serialize;
+
+use super::session_table::TableFull;
+use crate::error::{Error, Kind};
+use crate::transport::http::server::{ResponseBody, response};
+
+/// Seconds after which a client may ask again for a session.
+const RETRY_SECONDS: u64 = 30;
+
+pub(super) fn empty(status: StatusCode) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::empty());
+    *response.status_mut() = status;
+    response
+}
+
+/// The response with one message, or a batch of them.
+pub(super) fn json(message: Bytes) -> Response<ResponseBody> {
+    response::json(ResponseBody::whole(message))
+}
+
+/// The session does not exist, which is all that 404 means to an old client.
+///
+/// The code in the body must not be that of an unknown method, which together with 404 would be the
+/// answer of a newer server.
+pub(super) fn no_session(id: Option<&Id>) -> Response<ResponseBody> {
+    let message = "the session has ended or never was: open a new one with `initialize`";
+    refuse(StatusCode::NOT_FOUND, id, message)
+}
+
+pub(super) fn unknown_version(id: Option<&Id>) -> Response<ResponseBody> {
+    let known: Vec<_> = Version::ALL
+        .iter()
+        .filter(|version| !version.is_modern())
+        .map(|version| version.as_str())
+        .collect();
+    let message = format!(
+        "header `MCP-Protocol-Version` must name one of {}",
+        known.join(", ")
+    );
+    refuse(StatusCode::BAD_REQUEST, id, &message)
+}
+
+/// The response to a request that breaks the rules of the transport.
+pub(super) fn refuse(status: StatusCode, id: Option<&Id>, message: &str) -> Response<ResponseBody> {
+    let mut out = BytesMut::new();
+    encode::error(&mut out, id, &RpcError::new(code::INVALID_REQUEST, message));
+    let mut response = json(out.freeze());
+    *response.status_mut() = status;
+    response
+}
+
+/// The response to a client that may not open another session now.
+pub(super) fn full(full: TableFull, id: Option<&Id>) -> Response<ResponseBody> {
+    #[derive(Serialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Data {
+        retry_after_ms: u64,
+    }
+    let (status, message) = match full {
+        TableFull::Caller => (
+            StatusCode::TOO_MANY_REQUESTS,
+            "you have too many sessions open: end some with DELETE, or let them expire",
+        ),
+        TableFull::Server => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the server has too many sessions open: try again later",
+        ),
+    };
+    let data = RawJson::encode(&Data {
+        retry_after_ms: RETRY_SECONDS * 1000,
+    })
+    .expect("a number is always JSON");
+    let error = Error::new(Kind::Busy, message).with_data(data);
+    let mut response = response::reject(id, &error);
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(RETRY_AFTER, HeaderValue::from(RETRY_SECONDS));
+    response
+}

@@ -1,0 +1,527 @@
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use tokio::time::{Instant, sleep};
+
+use super::streams::Streams;
+use crate::legacy::server::session::{Session, conversation_key};
+use crate::server::SessionLimits;
+use crate::service::Caller;
+
+/// Sessions of all old clients of a server. Dropping it closes them.
+pub(super) struct SessionTable {
+    config: SessionLimits,
+    sessions: Mutex<Sessions>,
+}
+
+#[derive(Default)]
+struct Sessions {
+    by_id: HashMap<SessionId, TableRow>,
+    /// Number of slots in use, by sessions and by handshakes under way.
+    taken: usize,
+    taken_by: HashMap<Caller, usize>,
+    /// True while a task closes expired sessions. It runs only while there are sessions.
+    is_swept: bool,
+}
+
+struct TableRow {
+    entry: Arc<SessionEntry>,
+    _slot: SessionSlot,
+}
+
+/// Slot for one session, free again when dropped.
+pub(super) struct SessionSlot {
+    table: Weak<SessionTable>,
+    caller: Caller,
+}
+
+/// Reason why another session cannot be opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TableFull {
+    /// The caller has too many.
+    Caller,
+    /// The server has too many.
+    Server,
+}
+
+impl SessionTable {
+    pub(super) fn new(config: SessionLimits) -> Arc<Self> {
+        Arc::new(Self {
+            config,
+            sessions: Mutex::default(),
+        })
+    }
+
+    /// Takes a slot for a session of `caller`.
+    pub(super) fn reserve(self: &Arc<Self>, caller: &Caller) -> Result<SessionSlot, TableFull> {
+        let mut sessions = self.sessions();
+        if sessions.taken >= self.config.sessions {
+            return Err(TableFull::Server);
+        }
+        let of_caller = sessions.taken_by.get(caller).copied().unwrap_or(0);
+        if of_caller >= self.config.sessions_per_caller {
+            return Err(TableFull::Caller);
+        }
+        sessions.taken_by.insert(caller.clone(), of_caller + 1);
+        sessions.taken += 1;
+        Ok(SessionSlot {
+            table: Arc::downgrade(self),
+            caller: caller.clone(),
+        })
+    }
+
+    /// Adds a session under a new secret id.
+    pub(super) fn insert(
+        self: &Arc<Self>,
+        slot: SessionSlot,
+        entry: Arc<SessionEntry>,
+    ) -> SessionId {
+        let id = SessionId::random();
+        let row = TableRow { entry, _slot: slot };
+        let mut sessions = self.sessions();
+        sessions.by_id.insert(id, row);
+        if !std::mem::replace(&mut sessions.is_swept, true) {
+            tokio::spawn(sweep(Arc::downgrade(self), sweep_interval(&self.config)));
+        }
+        id
+    }
+
+    /// The session `id`, if `caller` owns it and it uses this transport.
+    ///
+    /// For other callers it does not exist, and the lookup takes the same time.
+    pub(super) fn find(
+        &self,
+        id: &SessionId,
+        caller: &Caller,
+        transport: SessionTransport,
+    ) -> Option<Arc<SessionEntry>> {
+        let sessions = self.sessions();
+        let row = sessions.by_id.get(id);
+        let entry = row.map(|row| &row.entry);
+        entry
+            .filter(|entry| entry.admits(caller, transport))
+            .cloned()
+    }
+
+    /// Closes the session `id`.
+    pub(super) fn remove(&self, id: &SessionId) {
+        let row = self.sessions().by_id.remove(id);
+        if let Some(row) = row {
+            row.entry.close();
+        }
+    }
+
+    /// Closes expired sessions, and stops listening for those whose clients do not read.
+    fn sweep(&self, now: Instant) {
+        let expired: Vec<TableRow> = {
+            let mut sessions = self.sessions();
+            let expired = sessions
+                .by_id
+                .extract_if(|_, row| row.entry.is_expired(now, &self.config));
+            expired.map(|(_, row)| row).collect()
+        };
+        for row in expired {
+            row.entry.close();
+        }
+        for entry in self.unread() {
+            entry.stop_unread_listening(now, &self.config);
+        }
+    }
+
+    /// Sessions whose general stream is not read.
+    fn unread(&self) -> Vec<Arc<SessionEntry>> {
+        let sessions = self.sessions();
+        let entries = sessions.by_id.values().map(|row| &row.entry);
+        entries
+            .filter(|entry| entry.streams().unread_since().is_some())
+            .cloned()
+            .collect()
+    }
+
+    fn sessions(&self) -> MutexGuard<'_, Sessions> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Sweeps a table until it is empty or dropped.
+async fn sweep(table: Weak<SessionTable>, interval: Duration) {
+    loop {
+        sleep(interval).await;
+        let Some(table) = table.upgrade() else {
+            return;
+        };
+        table.sweep(Instant::now());
+        let mut sessions = table.sessions();
+        if sessions.by_id.is_empty() {
+            // Under the lock: a session that is added from now on starts another task.
+            sessions.is_swept = false;
+            return;
+        }
+    }
+}
+
+fn sweep_interval(config: &SessionLimits) -> Duration {
+    let shortest = config.idle.min(config.unused);
+    (shortest / 8).clamp(Duration::from_millis(10), Duration::from_secs(1))
+}
+
+impl Drop for SessionTable {
+    fn drop(&mut self) {
+        for row in self.sessions().by_id.values() {
+            row.entry.close();
+        }
+    }
+}
+
+impl Drop for SessionSlot {
+    fn drop(&mut self) {
+        let Some(table) = self.table.upgrade() else {
+            return;
+        };
+        let mut sessions = table.sessions();
+        sessions.taken -= 1;
+        if let Some(of_caller) = sessions.taken_by.get_mut(&self.caller) {
+            *of_caller -= 1;
+            if *of_caller == 0 {
+                sessions.taken_by.remove(&self.caller);
+            }
+        }
+    }
+}
+
+/// One session and its streams.
+pub(super) struct SessionEntry {
+    caller: Caller,
+    transport: SessionTransport,
+    /// Key of the conversation, which unlike the session id is no secret.
+    conversation: Arc<str>,
+    /// Absent until the handshake. In HTTP+SSE the stream is opened before it.
+    session: OnceLock<Arc<Session>>,
+    streams: Arc<Streams>,
+    activity: Mutex<SessionActivity>,
+}
+
+/// Transport of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SessionTransport {
+    /// Streamable HTTP: the session id is in a header.
+    Streamable,
+    /// HTTP+SSE: the session id is in the query of the URI.
+    EventStream,
+}
+
+#[derive(Debug)]
+struct SessionActivity {
+    since: Instant,
+    /// True once the client has come back after the handshake.
+    is_used: bool,
+    /// True while there is a subscription for the general stream.
+    listens: bool,
+}
+
+impl SessionEntry {
+    pub(super) fn new(caller: Caller, transport: SessionTransport, config: &SessionLimits) -> Self {
+        Self {
+            caller,
+            transport,
+            conversation: conversation_key(),
+            session: OnceLock::new(),
+            streams: Streams::new(config.replay_bytes),
+            activity: Mutex::new(SessionActivity {
+                since: Instant::now(),
+                is_used: false,
+                listens: false,
+            }),
+        }
+    }
+
+    /// Sets the session after its handshake. A second handshake changes nothing.
+    pub(super) fn set_session(&self, session: Arc<Session>) {
+        if let Err(another) = self.session.set(session) {
+            another.close();
+        }
+    }
+
+    pub(super) fn session(&self) -> Option<&Arc<Session>> {
+        self.session.get()
+    }
+
+    pub(super) fn streams(&self) -> &Arc<Streams> {
+        &self.streams
+    }
+
+    pub(super) fn conversation(&self) -> &Arc<str> {
+        &self.conversation
+    }
+
+    /// True if `caller` may use the session by this transport.
+    fn admits(&self, caller: &Caller, transport: SessionTransport) -> bool {
+        self.transport == transport && self.caller == *caller
+    }
+
+    /// Records that the client came back.
+    pub(super) fn touch(&self) {
+        let mut activity = self.activity();
+        activity.since = Instant::now();
+        activity.is_used = true;
+    }
+
+    /// Subscribes to changes, which go to the general stream.
+    pub(super) fn listen(&self) {
+        let Some(session) = self.session() else {
+            return;
+        };
+        let listened = std::mem::replace(&mut self.activity().listens, true);
+        if !listened {
+            session.listen(Some(self.streams.general()));
+        }
+    }
+
+    /// True if the session has been idle for too long.
+    fn is_expired(&self, now: Instant, config: &SessionLimits) -> bool {
+        let is_busy = match self.session() {
+            Some(session) => session.in_flight() > 0 || self.streams.are_read(),
+            None => false,
+        };
+        let mut activity = self.activity();
+        if is_busy {
+            activity.since = now;
+            return false;
+        }
+        let limit = if activity.is_used {
+            config.idle
+        } else {
+            config.unused
+        };
+        now.saturating_duration_since(activity.since) >= limit
+    }
+
+    /// Ends the subscription if the general stream has not been read for a while.
+    fn stop_unread_listening(&self, now: Instant, config: &SessionLimits) {
+        let unread = self.streams.unread_since();
+        let is_long = |since: Instant| now.saturating_duration_since(since) >= config.unused;
+        if !unread.is_some_and(is_long) {
+            return;
+        }
+        self.activity().listens = false;
+        self.streams.end_general();
+        if let Some(session) = self.session() {
+            session.listen(None);
+        }
+    }
+
+    /// Cancels everything and ends every stream.
+    pub(super) fn close(&self) {
+        if let Some(session) = self.session() {
+            session.close();
+        }
+        self.streams.close();
+    }
+
+    fn activity(&self) -> MutexGuard<'_, SessionActivity> {
+        self.activity.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Secret id of a session: 192 random bits in visible ASCII.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct SessionId([u8; LENGTH]);
+
+const RANDOM_BYTES: usize = 24;
+const LENGTH: usize = RANDOM_BYTES / 3 * 4;
+
+impl SessionId {
+    pub(super) fn random() -> Self {
+        let mut secret = [0; RANDOM_BYTES];
+        getrandom::fill(&mut secret).expect("the system has randomness");
+        let mut name = [0; LENGTH];
+        URL_SAFE_NO_PAD
+            .encode_slice(secret, &mut name)
+            .expect("the name has the length of the encoded secret");
+        Self(name)
+    }
+
+    /// The id that a client presents, if it has the right length.
+    pub(super) fn parse(name: &[u8]) -> Option<Self> {
+        name.try_into().ok().map(Self)
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SessionId(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::time::Duration;
+
+    use callgate_wire::Version;
+    use tokio::time::advance;
+
+    use super::*;
+    use crate::error::Error;
+    use crate::legacy::server::client_request::RequestOrigin;
+    use crate::legacy::server::http::streams::Retention;
+    use crate::service::{BoxFuture, Call, Reply, Service, Source};
+
+    struct Silent;
+
+    impl Service for Silent {
+        fn call(&self, _: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    fn config() -> SessionLimits {
+        SessionLimits {
+            sessions: 3,
+            sessions_per_caller: 2,
+            idle: Duration::from_secs(100),
+            unused: Duration::from_secs(10),
+            ..SessionLimits::default()
+        }
+    }
+
+    fn caller(name: &str) -> Caller {
+        Caller::named(name)
+    }
+
+    fn entry(caller: &Caller, transport: SessionTransport) -> Arc<SessionEntry> {
+        let service = Arc::new(Silent);
+        let version = Version::V2025_11_25;
+        let origin = RequestOrigin {
+            caller: caller.clone(),
+            source: Source::default(),
+            trace: None,
+        };
+        let session = Session::without_handshake(service, origin, version, config());
+        let entry = SessionEntry::new(caller.clone(), transport, &config());
+        entry.set_session(session);
+        Arc::new(entry)
+    }
+
+    fn open(table: &Arc<SessionTable>, caller: &Caller) -> SessionId {
+        let slot = table.reserve(caller).ok().unwrap();
+        table.insert(slot, entry(caller, SessionTransport::Streamable))
+    }
+
+    fn is_open(table: &SessionTable, id: &SessionId, caller: &Caller) -> bool {
+        table
+            .find(id, caller, SessionTransport::Streamable)
+            .is_some()
+    }
+
+    #[tokio::test]
+    async fn a_session_exists_only_for_who_opened_it_and_by_its_transport() {
+        let table = SessionTable::new(config());
+        let (ann, bob) = (caller("ann"), caller("bob"));
+        let id = open(&table, &ann);
+        assert!(is_open(&table, &id, &ann));
+        assert!(!is_open(&table, &id, &bob));
+        assert!(!is_open(&table, &id, &Caller::Anonymous));
+        assert!(
+            table
+                .find(&id, &ann, SessionTransport::EventStream)
+                .is_none()
+        );
+        assert!(!is_open(&table, &SessionId::random(), &ann));
+        table.remove(&id);
+        assert!(!is_open(&table, &id, &ann));
+    }
+
+    #[tokio::test]
+    async fn places_are_counted_for_all_and_for_each() {
+        let table = SessionTable::new(config());
+        let (ann, bob) = (caller("ann"), caller("bob"));
+        let id = open(&table, &ann);
+        let unfinished = table.reserve(&ann).ok().unwrap();
+        assert_eq!(table.reserve(&ann).err(), Some(TableFull::Caller));
+        open(&table, &bob);
+        assert_eq!(table.reserve(&bob).err(), Some(TableFull::Server));
+        drop(unfinished);
+        let slot = table.reserve(&bob).ok().unwrap();
+        table.remove(&id);
+        drop(slot);
+        assert_eq!(table.sessions().taken, 1);
+        assert_eq!(table.sessions().taken_by, HashMap::from([(bob, 1)]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_that_rests_too_long_is_closed() {
+        let table = SessionTable::new(config());
+        let ann = caller("ann");
+        let unused = open(&table, &ann);
+        let used = open(&table, &ann);
+        let touch = |id| {
+            table
+                .find(id, &ann, SessionTransport::Streamable)
+                .unwrap()
+                .touch();
+        };
+        touch(&used);
+        advance(Duration::from_secs(9)).await;
+        table.sweep(Instant::now());
+        assert!(is_open(&table, &unused, &ann) && is_open(&table, &used, &ann));
+        advance(Duration::from_secs(1)).await;
+        table.sweep(Instant::now());
+        assert!(!is_open(&table, &unused, &ann) && is_open(&table, &used, &ann));
+        advance(Duration::from_secs(80)).await;
+        touch(&used);
+        advance(Duration::from_secs(99)).await;
+        table.sweep(Instant::now());
+        assert!(is_open(&table, &used, &ann));
+        advance(Duration::from_secs(1)).await;
+        table.sweep(Instant::now());
+        assert!(!is_open(&table, &used, &ann));
+        assert_eq!(table.sessions().taken, 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stream_that_nobody_comes_back_for_is_listened_to_no_longer() {
+        let table = SessionTable::new(config());
+        let ann = caller("ann");
+        let id = open(&table, &ann);
+        let entry = table.find(&id, &ann, SessionTransport::Streamable).unwrap();
+        entry.touch();
+        let source = entry.streams().open_general(Retention::Events);
+        entry.listen();
+        advance(Duration::from_secs(500)).await;
+        table.sweep(Instant::now());
+        assert!(is_open(&table, &id, &ann));
+        drop(source);
+        advance(Duration::from_secs(9)).await;
+        table.sweep(Instant::now());
+        assert!(entry.streams().unread_since().is_some());
+        advance(Duration::from_secs(1)).await;
+        table.sweep(Instant::now());
+        assert_eq!(entry.streams().unread_since(), None);
+    }
+
+    #[test]
+    fn names_are_visible_and_never_the_same() {
+        let names: HashSet<_> = (0..1000).map(|_| SessionId::random()).collect();
+        assert_eq!(names.len(), 1000);
+        for name in names {
+            assert!(name.as_bytes().iter().all(u8::is_ascii_graphic));
+            assert_eq!(SessionId::parse(name.as_bytes()), Some(name));
+            assert_eq!(format!("{name:?}"), "SessionId(..)");
+        }
+        assert_eq!(SessionId::parse(b""), None);
+        assert_eq!(SessionId::parse(&[b'x'; LENGTH + 1]), None);
+    }
+}

@@ -1,0 +1,354 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use callgate_wire::subscription::{
+    SubscriptionFilter, SubscriptionsAcknowledgedParams, SubscriptionsListenParams,
+};
+use callgate_wire::{Id, Method, Notification, RawJson, code, method};
+use futures_util::FutureExt;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, sleep_until};
+
+use super::pending_changes::PendingChanges;
+use crate::client::{Backoff, EVENT_CAPACITY, StreamItem, SubscriptionStream};
+use crate::error::{Error, Kind};
+use crate::legacy::server::client_request::{Message, MessageSink};
+use crate::legacy::server::forward::{ServiceRequest, SessionService};
+use crate::notifier::Notifier;
+
+/// Keeps one subscription at the service, and sends its changes to the client.
+///
+/// A filter cannot be changed: a new subscription replaces the old one as soon as it is
+/// acknowledged, so that no change is missed in between.
+pub(super) struct SubscriptionListener {
+    upstream: SessionService,
+    lists: SubscriptionFilter,
+    /// Maximum number of resources.
+    most: usize,
+    uris: Vec<String>,
+    sink: watch::Receiver<Option<Arc<dyn MessageSink>>>,
+    commands: mpsc::Receiver<Command>,
+    /// False while a list request may wait for a subscription to be acknowledged.
+    settled: Arc<watch::Sender<bool>>,
+    live: Option<Live>,
+    opening: Option<Opening>,
+    pending: PendingChanges,
+    reconnect: Reconnect,
+    last_id: u64,
+}
+
+/// Change of the subscribed resources, and the request that waits for it.
+pub(super) struct Command {
+    pub(super) change: Change,
+    pub(super) done: oneshot::Sender<Result<(), Error>>,
+}
+
+/// Change of the subscribed resources.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::legacy::server) enum Change {
+    /// Adds the resource with this URI.
+    Subscribe(String),
+    /// Removes the resource with this URI.
+    Unsubscribe(String),
+}
+
+struct Live {
+    stream: SubscriptionStream,
+    since: Instant,
+}
+
+/// Subscription that is not acknowledged yet.
+struct Opening {
+    stream: SubscriptionStream,
+    until: Instant,
+    uris: Vec<String>,
+    /// The change that it is for; none if it replaces a lost subscription.
+    command: Option<Command>,
+}
+
+/// State of reconnecting.
+#[derive(Default)]
+struct Reconnect {
+    /// Number of losses and failed attempts in a row.
+    count: u32,
+    /// Time of the next attempt; never, if the service has no subscriptions.
+    retry: Retry,
+    /// True if changes may have been missed.
+    gap: bool,
+}
+
+#[derive(Default, Clone, Copy)]
+enum Retry {
+    #[default]
+    Now,
+    At(Instant),
+    Never,
+}
+
+/// Delays before the subscription is opened again.
+const AGAIN: Backoff = Backoff {
+    first: Duration::from_millis(500),
+    cap: Duration::from_secs(30),
+};
+
+/// Time that a service has to acknowledge a subscription.
+const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(30);
+
+impl SubscriptionListener {
+    pub(super) fn new(
+        upstream: SessionService,
+        lists: SubscriptionFilter,
+        most: usize,
+        sink: watch::Receiver<Option<Arc<dyn MessageSink>>>,
+        commands: mpsc::Receiver<Command>,
+        settled: Arc<watch::Sender<bool>>,
+    ) -> Self {
+        Self {
+            upstream,
+            lists,
+            most,
+            uris: Vec::new(),
+            sink,
+            commands,
+            settled,
+            live: None,
+            opening: None,
+            // All lists and all resources, and as many again for resources below them.
+            pending: PendingChanges::new(2 * most + 3),
+            reconnect: Reconnect::default(),
+            last_id: 0,
+        }
+    }
+
+    /// Runs until the session is closed. Dropping the future unsubscribes.
+    pub(super) async fn run(mut self) {
+        loop {
+            self.open_or_end();
+            if self.opening.is_none() {
+                self.settled.send_replace(true);
+            }
+            let sink = self.sink.borrow().clone();
+            let has_news = !self.pending.is_empty();
+            let (at, waits) = match self.reconnect.retry {
+                Retry::At(at) if self.live.is_none() && self.opening.is_none() => (at, true),
+                _ => (Instant::now(), false),
+            };
+            tokio::select! {
+                changed = self.sink.changed() => if changed.is_err() {
+                    return;
+                },
+                command = self.commands.recv(), if self.opening.is_none() => match command {
+                    Some(command) => self.take(command),
+                    None => return,
+                },
+                told = acknowledged(&mut self.opening) => self.finish_opening(told),
+                told = next(&mut self.live) => self.receive(told),
+                () = room(sink.as_ref()), if has_news => self.send_next(sink.as_ref()),
+                () = sleep_until(at), if waits => self.reconnect.retry = Retry::Now,
+            }
+        }
+    }
+
+    /// Opens the subscription if it is needed and possible now, and ends one that is not needed.
+    fn open_or_end(&mut self) {
+        let somewhere = self.sink.borrow().is_some();
+        let wanted = match self.uris.is_empty() {
+            true => somewhere && self.lists != SubscriptionFilter::default(),
+            false => true,
+        };
+        if !wanted {
+            self.reconnect.gap |= self.live.take().is_some();
+        }
+        let idle = self.live.is_none() && self.opening.is_none();
+        if wanted && idle && matches!(self.reconnect.retry, Retry::Now) {
+            self.open(self.uris.clone(), None);
+        }
+    }
+
+    fn take(&mut self, command: Command) {
+        let (Change::Subscribe(uri) | Change::Unsubscribe(uri)) = &command.change;
+        let watched = self.uris.contains(uri);
+        let mut uris = self.uris.clone();
+        match &command.change {
+            Change::Subscribe(_) if watched => return command.finish(Ok(())),
+            Change::Unsubscribe(_) if !watched => return command.finish(Ok(())),
+            Change::Subscribe(_) if uris.len() >= self.most => {
+                let most = self.most;
+                let message = format!("a session may subscribe to {most} resources");
+                return command.finish(Err(Error::new(Kind::Busy, message)));
+            }
+            Change::Subscribe(uri) => uris.push(uri.clone()),
+            Change::Unsubscribe(uri) => uris.retain(|watched| watched != uri),
+        }
+        if uris.is_empty() && self.lists == SubscriptionFilter::default() {
+            self.uris.clear();
+            self.live = None;
+            return command.finish(Ok(()));
+        }
+        self.open(uris, Some(command));
+    }
+
+    /// Opens a subscription for lists and for these resources.
+    fn open(&mut self, uris: Vec<String>, command: Option<Command>) {
+        self.last_id += 1;
+        let id = Id::text(&format!("listen-{}", self.last_id));
+        let mut filter = self.lists.clone();
+        filter.resource_subscriptions = Some(uris.clone()).filter(|uris| !uris.is_empty());
+        let params = SubscriptionsListenParams::new(filter);
+        let (notify, notifications) = Notifier::channel(EVENT_CAPACITY);
+        let params = RawJson::encode(&params).expect("params are always JSON");
+        let method = Method::new(method::SUBSCRIPTIONS_LISTEN);
+        let request = ServiceRequest::new(&id, &method, &params);
+        let call = self.upstream.call(&request, notify);
+        let call = call.expect("these params are an object");
+        self.opening = Some(Opening {
+            stream: SubscriptionStream::new(id, call, notifications),
+            until: Instant::now() + ACKNOWLEDGE_TIMEOUT,
+            uris,
+            command,
+        });
+    }
+
+    /// Takes the acknowledgement of the new subscription, or its failure.
+    fn finish_opening(&mut self, outcome: Result<SubscriptionFilter, Error>) {
+        let Some(opening) = self.opening.take() else {
+            return;
+        };
+        let accepted = match outcome {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                match opening.command {
+                    Some(command) => command.finish(Err(error)),
+                    None => self.reopen_later(Err(error)),
+                }
+                return;
+            }
+        };
+        if let Some(command) = opening.command {
+            if let Err(error) = check_accepted(&accepted, &command.change) {
+                return command.finish(Err(error));
+            }
+            command.finish(Ok(()));
+        }
+        self.uris = opening.uris;
+        self.replace(opening.stream);
+        self.reconnect.retry = Retry::Now;
+        if std::mem::take(&mut self.reconnect.gap) {
+            self.pending.add_all(&accepted);
+        }
+    }
+
+    /// Reads the rest of the old subscription and goes on with `stream`. A change that both
+    /// announce is sent once.
+    fn replace(&mut self, stream: SubscriptionStream) {
+        let since = Instant::now();
+        let before = self.live.replace(Live { stream, since });
+        let streams = before.into_iter().map(|live| live.stream);
+        for mut stream in streams {
+            while let Some(StreamItem::Notification(notification)) = stream.next().now_or_never() {
+                self.pending.add(&notification);
+            }
+        }
+        while let Some(told) = next(&mut self.live).now_or_never() {
+            self.receive(told);
+        }
+    }
+
+    fn receive(&mut self, told: StreamItem) {
+        match told {
+            StreamItem::Notification(notification) => self.pending.add(&notification),
+            StreamItem::Missed => {
+                let mut all = self.lists.clone();
+                all.resource_subscriptions = Some(self.uris.clone());
+                self.pending.add_all(&all);
+            }
+            StreamItem::Ended(outcome) => {
+                let lasted = self.live.take().map(|live| live.since.elapsed());
+                if lasted > Some(AGAIN.cap) {
+                    self.reconnect.count = 0;
+                }
+                self.reopen_later(outcome);
+            }
+        }
+    }
+
+    fn reopen_later(&mut self, outcome: Result<(), Error>) {
+        self.reconnect.gap = true;
+        self.reconnect.retry = match outcome {
+            Err(error) if error.code() == code::METHOD_NOT_FOUND => Retry::Never,
+            _ => Retry::At(Instant::now() + AGAIN.delay(self.reconnect.count)),
+        };
+        self.reconnect.count = self.reconnect.count.saturating_add(1);
+    }
+
+    fn send_next(&mut self, sink: Option<&Arc<dyn MessageSink>>) {
+        if let (Some(sink), Some(notification)) = (sink, self.pending.next()) {
+            let Notification { method, params } = notification;
+            sink.push(Message::notification(&method, &params));
+        }
+    }
+}
+
+impl Command {
+    fn finish(self, outcome: Result<(), Error>) {
+        // The receiver is gone if the request was canceled.
+        drop(self.done.send(outcome));
+    }
+}
+
+/// Checks that the service accepted the change.
+fn check_accepted(accepted: &SubscriptionFilter, change: &Change) -> Result<(), Error> {
+    let mut uris = accepted.resource_subscriptions.iter().flatten();
+    match change {
+        Change::Subscribe(uri) if !uris.any(|accepted| accepted == uri) => Err(
+            Error::invalid_params(format!("the server does not tell of changes of `{uri}`")),
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Waits until the client has a stream, with room on it.
+async fn room(sink: Option<&Arc<dyn MessageSink>>) {
+    match sink {
+        Some(sink) => sink.room().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn next(live: &mut Option<Live>) -> StreamItem {
+    match live {
+        Some(live) => live.stream.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for the acknowledgement, the first notification of a new subscription.
+async fn acknowledged(opening: &mut Option<Opening>) -> Result<SubscriptionFilter, Error> {
+    let Some(opening) = opening else {
+        return std::future::pending().await;
+    };
+    let told = tokio::select! {
+        told = opening.stream.next() => told,
+        () = sleep_until(opening.until) => {
+            let message = "the server did not acknowledge a subscription in time";
+            return Err(Error::new(Kind::Timeout, message));
+        }
+    };
+    let protocol_error = || {
+        Error::new(
+            Kind::Protocol,
+            "the server did not acknowledge a subscription",
+        )
+    };
+    match told {
+        StreamItem::Notification(first)
+            if first.method.as_str() == method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED =>
+        {
+            let params: Result<SubscriptionsAcknowledgedParams, _> = first.params.decode();
+            let params = params.map_err(|error| protocol_error().with_source(error))?;
+            Ok(params.notifications)
+        }
+        StreamItem::Ended(Err(error)) => Err(error),
+        _ => Err(protocol_error()),
+    }
+}

@@ -1,0 +1,316 @@
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{Map, Value};
+
+use crate::percent;
+
+use super::error::{MAX_DEPTH, MAX_PATTERN, MAX_SUBSCHEMAS, SchemaError};
+
+/// Graph of the subschemas of a schema and of the references between them.
+pub(super) struct SchemaGraph {
+    nodes: Vec<SubschemaNode>,
+    /// Subschemas by reference: `#/a/pointer`, `#anchor` or an `$id`.
+    names: HashMap<String, usize>,
+}
+
+#[derive(Default)]
+struct SubschemaNode {
+    /// Subschemas that apply to the same value.
+    in_place: Vec<usize>,
+    /// Subschemas that apply to a part of the value.
+    below: Vec<(ValuePart, usize)>,
+    references: Vec<String>,
+}
+
+/// Part of a value: a member or an element.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum ValuePart {
+    /// Member with this name.
+    Member(String),
+    /// Any member.
+    AnyMember,
+    /// Element at this index.
+    Element(usize),
+    /// Any element.
+    AnyElement,
+}
+
+/// Target of a subschema.
+enum AppliesTo {
+    SameValue,
+    Part(ValuePart),
+    /// No value: it applies only through a reference, or to a string without parts.
+    Nothing,
+}
+
+impl SchemaGraph {
+    /// Collects the subschemas, within the limits of their number, depth and patterns.
+    pub(super) fn new(schema: &Value) -> Result<Self, SchemaError> {
+        let mut graph = Self {
+            nodes: Vec::new(),
+            names: HashMap::new(),
+        };
+        graph.add(schema, "#", 0)?;
+        Ok(graph)
+    }
+
+    /// Refuses references that lead back to themselves on the same value: a check would never end.
+    pub(super) fn check_recursion(&self) -> Result<(), SchemaError> {
+        let mut visits = vec![VisitState::New; self.nodes.len()];
+        (0..self.nodes.len()).try_for_each(|node| self.visit_in_place(node, &mut visits))
+    }
+
+    /// Number of subschemas when every reference is followed, recursion aside.
+    pub(super) fn expansion(&self) -> Result<u64, SchemaError> {
+        self.expand(0, &mut vec![ExpansionState::Unknown; self.nodes.len()])
+    }
+
+    /// For each subschema, the subschemas that it applies to the same value, itself among them, and
+    /// how often. Needs [`Self::check_recursion`] first, or it may not end.
+    pub(super) fn in_place(&self) -> Vec<BTreeMap<usize, u64>> {
+        let mut known = vec![None; self.nodes.len()];
+        for node in 0..self.nodes.len() {
+            self.count_in_place(node, &mut known);
+        }
+        known.into_iter().flatten().collect()
+    }
+
+    /// Subschemas that `node` applies to parts of the value.
+    pub(super) fn below(&self, node: usize) -> &[(ValuePart, usize)] {
+        &self.node(node).below
+    }
+
+    fn add(&mut self, schema: &Value, pointer: &str, depth: usize) -> Result<usize, SchemaError> {
+        if depth > MAX_DEPTH {
+            return Err(SchemaError::TooDeep);
+        }
+        if self.nodes.len() >= MAX_SUBSCHEMAS {
+            return Err(SchemaError::TooManySubschemas);
+        }
+        let index = self.nodes.len();
+        self.nodes.push(SubschemaNode::default());
+        self.names.insert(pointer.to_owned(), index);
+        let Value::Object(members) = schema else {
+            return Ok(index);
+        };
+        self.note_names_and_references(members, index)?;
+        let mut node = std::mem::take(self.node_mut(index));
+        for (keyword, value) in members {
+            let pointer = format!("{pointer}/{}", escape(keyword));
+            for (key, subschema, applies) in subschemas(keyword, value) {
+                let pointer = key.map_or_else(|| pointer.clone(), |key| format!("{pointer}/{key}"));
+                let child = self.add(subschema, &pointer, depth + 1)?;
+                match applies {
+                    AppliesTo::SameValue => node.in_place.push(child),
+                    AppliesTo::Part(part) => node.below.push((part, child)),
+                    AppliesTo::Nothing => {}
+                }
+            }
+        }
+        *self.node_mut(index) = node;
+        Ok(index)
+    }
+
+    fn note_names_and_references(
+        &mut self,
+        members: &Map<String, Value>,
+        index: usize,
+    ) -> Result<(), SchemaError> {
+        for (keyword, value) in members {
+            match (keyword.as_str(), value) {
+                ("$ref" | "$dynamicRef" | "$recursiveRef", Value::String(reference)) => {
+                    self.node_mut(index).references.push(reference.clone());
+                }
+                ("$anchor" | "$dynamicAnchor", Value::String(anchor)) => {
+                    self.names.insert(format!("#{anchor}"), index);
+                }
+                ("$id", Value::String(id)) => {
+                    self.names.insert(id.clone(), index);
+                }
+                ("pattern", Value::String(pattern)) => check_pattern(pattern)?,
+                ("patternProperties", Value::Object(patterns)) => {
+                    patterns
+                        .keys()
+                        .try_for_each(|pattern| check_pattern(pattern))?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_in_place(&self, index: usize, visits: &mut [VisitState]) -> Result<(), SchemaError> {
+        if let Some(visit) = visits.get_mut(index) {
+            if *visit == VisitState::Done {
+                return Ok(());
+            }
+            *visit = VisitState::Open;
+        }
+        let node = self.node(index);
+        for reference in &node.references {
+            let target = self.resolve(reference)?;
+            if visits.get(target) == Some(&VisitState::Open) {
+                return Err(SchemaError::Endless {
+                    reference: reference.clone(),
+                });
+            }
+            self.visit_in_place(target, visits)?;
+        }
+        for &child in &node.in_place {
+            self.visit_in_place(child, visits)?;
+        }
+        if let Some(visit) = visits.get_mut(index) {
+            *visit = VisitState::Done;
+        }
+        Ok(())
+    }
+
+    fn expand(&self, index: usize, known: &mut [ExpansionState]) -> Result<u64, SchemaError> {
+        match known.get(index) {
+            Some(ExpansionState::Known(size)) => return Ok(*size),
+            // Recursion: `depth_limit` bounds its cost.
+            Some(ExpansionState::Open) => return Ok(1),
+            _ => {}
+        }
+        set(known, index, ExpansionState::Open);
+        let node = self.node(index);
+        let mut size = 1_u64;
+        for reference in &node.references {
+            let target = self.resolve(reference)?;
+            size = size.saturating_add(self.expand(target, known)?);
+        }
+        let below = node.below.iter().map(|(_, child)| child);
+        for child in node.in_place.iter().chain(below) {
+            size = size.saturating_add(self.expand(*child, known)?);
+        }
+        set(known, index, ExpansionState::Known(size));
+        Ok(size)
+    }
+
+    fn count_in_place(&self, index: usize, known: &mut [Option<BTreeMap<usize, u64>>]) {
+        if known.get(index).is_none_or(Option::is_some) {
+            return;
+        }
+        let node = self.node(index);
+        let references = node.references.iter();
+        let targets = references.filter_map(|reference| self.resolve(reference).ok());
+        let mut counts = BTreeMap::from([(index, 1_u64)]);
+        for next in targets.chain(node.in_place.iter().copied()) {
+            self.count_in_place(next, known);
+            for (reached, times) in known.get(next).into_iter().flatten().flatten() {
+                let count = counts.entry(*reached).or_default();
+                *count = count.saturating_add(*times);
+            }
+        }
+        if let Some(slot) = known.get_mut(index) {
+            *slot = Some(counts);
+        }
+    }
+
+    fn resolve(&self, reference: &str) -> Result<usize, SchemaError> {
+        let plain = reference.contains('%').then(|| percent::decode(reference));
+        let name = match &plain {
+            Some(decoded) => decoded.as_deref(),
+            None => Some(reference),
+        };
+        name.and_then(|name| self.names.get(name))
+            .copied()
+            .ok_or_else(|| SchemaError::Reference {
+                reference: reference.to_owned(),
+            })
+    }
+
+    fn node(&self, index: usize) -> &SubschemaNode {
+        self.nodes.get(index).expect("edges lead to nodes")
+    }
+
+    fn node_mut(&mut self, index: usize) -> &mut SubschemaNode {
+        self.nodes.get_mut(index).expect("edges lead to nodes")
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum VisitState {
+    New,
+    Open,
+    Done,
+}
+
+#[derive(Clone, Copy)]
+enum ExpansionState {
+    Unknown,
+    Open,
+    Known(u64),
+}
+
+fn set(known: &mut [ExpansionState], index: usize, expansion: ExpansionState) {
+    if let Some(slot) = known.get_mut(index) {
+        *slot = expansion;
+    }
+}
+
+impl ValuePart {
+    /// Any part of the same kind.
+    pub(super) fn any_of_its_kind(&self) -> Self {
+        match self {
+            Self::Member(_) | Self::AnyMember => Self::AnyMember,
+            Self::Element(_) | Self::AnyElement => Self::AnyElement,
+        }
+    }
+}
+
+/// Subschemas of a keyword, each with its key as part of a JSON pointer.
+fn subschemas<'a>(keyword: &str, value: &'a Value) -> Vec<(Option<String>, &'a Value, AppliesTo)> {
+    let by_name = |applies: fn(&str) -> AppliesTo| {
+        let members = value.as_object().into_iter().flatten();
+        let subschemas = members.filter(|(_, subschema)| is_schema(subschema));
+        subschemas
+            .map(|(key, subschema)| (Some(escape(key)), subschema, applies(key)))
+            .collect()
+    };
+    let by_place = |applies: fn(usize) -> AppliesTo| {
+        let elements = value.as_array().into_iter().flatten().enumerate();
+        elements
+            .map(|(at, subschema)| (Some(at.to_string()), subschema, applies(at)))
+            .collect()
+    };
+    let single = |applies: AppliesTo| match is_schema(value) {
+        true => vec![(None, value, applies)],
+        false => Vec::new(),
+    };
+    match keyword {
+        "$defs" | "definitions" => by_name(|_| AppliesTo::Nothing),
+        "dependentSchemas" | "dependencies" => by_name(|_| AppliesTo::SameValue),
+        "properties" => by_name(|name| AppliesTo::Part(ValuePart::Member(name.to_owned()))),
+        "patternProperties" => by_name(|_| AppliesTo::Part(ValuePart::AnyMember)),
+        "allOf" | "anyOf" | "oneOf" => by_place(|_| AppliesTo::SameValue),
+        "prefixItems" => by_place(|at| AppliesTo::Part(ValuePart::Element(at))),
+        "items" if value.is_array() => by_place(|at| AppliesTo::Part(ValuePart::Element(at))),
+        "not" | "if" | "then" | "else" => single(AppliesTo::SameValue),
+        "additionalProperties" | "unevaluatedProperties" => {
+            single(AppliesTo::Part(ValuePart::AnyMember))
+        }
+        "items" | "additionalItems" | "unevaluatedItems" | "contains" => {
+            single(AppliesTo::Part(ValuePart::AnyElement))
+        }
+        "propertyNames" | "contentSchema" => single(AppliesTo::Nothing),
+        _ => Vec::new(),
+    }
+}
+
+fn is_schema(value: &Value) -> bool {
+    value.is_object() || value.is_boolean()
+}
+
+fn check_pattern(pattern: &str) -> Result<(), SchemaError> {
+    let bytes = pattern.len();
+    if bytes > MAX_PATTERN {
+        return Err(SchemaError::PatternTooLong { bytes });
+    }
+    Ok(())
+}
+
+/// Escapes a key for a JSON pointer.
+fn escape(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}

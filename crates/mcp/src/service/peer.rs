@@ -1,0 +1,138 @@
+use callgate_wire::logging::LogLevel;
+use callgate_wire::{Id, RawJson, Version, meta};
+
+/// Claims of a peer about itself in the `_meta` of one request. None of it is verified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerInfo {
+    version: Version,
+    meta: PeerMeta,
+}
+
+/// The `_meta` of a request, and those of its members that the protocol reserves for requests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PeerMeta {
+    whole: RawJson,
+    pub(crate) version: Option<RawJson>,
+    pub(crate) capabilities: Option<RawJson>,
+    client_info: Option<RawJson>,
+    pub(crate) log_level: Option<RawJson>,
+    progress_token: Option<RawJson>,
+}
+
+impl PeerInfo {
+    /// A peer that speaks `version` and sent `meta` as the `_meta` of its request.
+    #[must_use]
+    pub fn new(version: Version, meta: RawJson) -> Self {
+        let members = meta.pick(PeerMeta::MEMBERS);
+        PeerMeta::new(meta, members).of(version)
+    }
+
+    /// The protocol revision of the request.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// The whole `_meta` of the request.
+    #[must_use]
+    pub fn meta(&self) -> &RawJson {
+        &self.meta.whole
+    }
+
+    /// The `ClientCapabilities`; `{}` if the client sent none.
+    #[must_use]
+    pub fn capabilities(&self) -> RawJson {
+        self.meta
+            .capabilities
+            .clone()
+            .unwrap_or_else(RawJson::empty_object)
+    }
+
+    /// True if the client declares the capability at `path`, for example `["elicitation", "url"]`.
+    #[must_use]
+    pub fn declares(&self, path: &[&str]) -> bool {
+        self.capabilities().at(path).is_some()
+    }
+
+    /// The `Implementation` of the client, for display only.
+    #[must_use]
+    pub fn client_info(&self) -> Option<RawJson> {
+        self.meta.client_info.clone()
+    }
+
+    /// Lowest level of log messages that the client wants, if it wants any.
+    ///
+    /// Servers refuse requests with levels that do not exist.
+    #[must_use]
+    pub fn log_level(&self) -> Option<LogLevel> {
+        self.meta.log_level.as_ref()?.decode().ok()
+    }
+
+    /// Token that progress of this request is reported under, if the client wants progress.
+    #[must_use]
+    pub fn progress_token(&self) -> Option<Id> {
+        let token = self.meta.progress_token.clone();
+        token.and_then(|token| Id::try_from(token).ok())
+    }
+
+    /// Reads the params of a request that is known to be of a revision that we speak.
+    ///
+    /// `otherwise` is the revision of a request that does not name one, such as one that a service
+    /// in this process makes.
+    pub(crate) fn of_params(params: &RawJson, otherwise: Version) -> Self {
+        let (meta, []) = PeerMeta::find(params, []);
+        let Some(meta) = meta else {
+            return Self::new(otherwise, RawJson::empty_object());
+        };
+        let named = meta.version.as_ref().and_then(RawJson::text);
+        let version = named.and_then(|named| Version::parse(&named));
+        meta.of(version.unwrap_or(otherwise))
+    }
+}
+
+impl PeerMeta {
+    const MEMBERS: [&str; 5] = [
+        meta::PROTOCOL_VERSION,
+        meta::CLIENT_CAPABILITIES,
+        meta::CLIENT_INFO,
+        meta::LOG_LEVEL,
+        meta::PROGRESS_TOKEN,
+    ];
+
+    /// Finds the `_meta` of a request and the members `keys` beside it, in one pass over its
+    /// params: every request pays for this.
+    pub(crate) fn find<const N: usize>(
+        params: &RawJson,
+        keys: [&str; N],
+    ) -> (Option<Self>, [Option<RawJson>; N]) {
+        let (beside, whole, members) = params.pick_within(keys, "_meta", Self::MEMBERS);
+        let whole = whole.filter(RawJson::is_object);
+        (whole.map(|whole| Self::new(whole, members)), beside)
+    }
+
+    fn new(whole: RawJson, members: [Option<RawJson>; 5]) -> Self {
+        let [
+            version,
+            capabilities,
+            client_info,
+            log_level,
+            progress_token,
+        ] = members;
+        Self {
+            whole,
+            version,
+            capabilities,
+            client_info,
+            log_level,
+            progress_token,
+        }
+    }
+
+    /// The claims of a peer in a request of this revision.
+    pub(crate) fn of(self, version: Version) -> PeerInfo {
+        PeerInfo {
+            version,
+            meta: self,
+        }
+    }
+}

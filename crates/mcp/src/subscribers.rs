@@ -1,0 +1,290 @@
+//! Subscribers to changes: the publish side of `subscriptions/listen`.
+//!
+//! A [`Router`](crate::router::Router) and the adapter to old servers publish through this; a hub
+//! that merges the changes of many servers does the same.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use callgate_wire::params::NotificationParams;
+use callgate_wire::resource::ResourceUpdatedParams;
+use callgate_wire::subscription::SubscriptionFilter;
+use callgate_wire::{DecodeError, Meta, Method, Notification, RawJson, method};
+use tokio::sync::Notify;
+
+/// Table of subscribers.
+///
+/// A change that happens again while a subscriber is slow to read is delivered once, so the queue
+/// of a subscriber is never longer than its [`ChangeFilter`]. Clones share the table.
+#[derive(Debug, Clone, Default)]
+pub struct Subscribers {
+    table: Arc<Mutex<SubscriberTable>>,
+}
+
+#[derive(Debug, Default)]
+struct SubscriberTable {
+    /// Number of the next subscriber.
+    next: u64,
+    /// Memory of all URIs and task ids that are followed, in bytes.
+    memory: usize,
+    entries: HashMap<u64, Arc<SubscriberEntry>>,
+}
+
+/// Subscription. Dropping it unsubscribes.
+#[derive(Debug)]
+pub struct Subscriber {
+    number: u64,
+    entry: Arc<SubscriberEntry>,
+    table: Arc<Mutex<SubscriberTable>>,
+}
+
+#[derive(Debug)]
+struct SubscriberEntry {
+    filter: ChangeFilter,
+    queue: Mutex<ChangeQueue>,
+    wake: Notify,
+}
+
+/// Filter of the changes that a subscriber is notified of.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChangeFilter {
+    /// Changes of the list of tools.
+    pub tools: bool,
+    /// Changes of the list of prompts.
+    pub prompts: bool,
+    /// Changes of the list of resources or of their templates.
+    pub resources: bool,
+    /// Changes of the resources with these URIs.
+    pub uris: HashSet<String>,
+    /// Changes of the tasks with these ids.
+    pub task_ids: HashSet<String>,
+}
+
+#[derive(Debug, Default)]
+struct ChangeQueue {
+    changes: BTreeSet<ServerChange>,
+    closed: bool,
+}
+
+/// Change of the tools, prompts, resources or tasks of a server.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum ServerChange {
+    /// The list of tools.
+    Tools,
+    /// The list of prompts.
+    Prompts,
+    /// The list of resources or of their templates.
+    Resources,
+    /// The resource with this URI.
+    Resource(String),
+    /// The task with this id.
+    Task(String),
+}
+
+/// Maximum memory of the URIs and task ids that all subscribers follow, in bytes.
+const MAX_MEMORY: usize = 8 * 1024 * 1024;
+/// Memory of one URI or task id besides its text, in bytes.
+const NAME_OVERHEAD: usize = 96;
+
+impl ServerChange {
+    /// Notification of this change; `None` for a task, whose state is not known here.
+    #[must_use]
+    pub fn notification(&self, meta: Meta) -> Option<Notification> {
+        let meta = Some(meta);
+        let (name, params) = match self {
+            Self::Tools => (method::NOTIFICATIONS_TOOLS_LIST_CHANGED, list_changed(meta)),
+            Self::Prompts => (
+                method::NOTIFICATIONS_PROMPTS_LIST_CHANGED,
+                list_changed(meta),
+            ),
+            Self::Resources => (
+                method::NOTIFICATIONS_RESOURCES_LIST_CHANGED,
+                list_changed(meta),
+            ),
+            Self::Resource(uri) => {
+                let mut params = ResourceUpdatedParams::new(uri);
+                params.meta = meta;
+                let params = RawJson::encode(&params);
+                (method::NOTIFICATIONS_RESOURCES_UPDATED, params)
+            }
+            Self::Task(_) => return None,
+        };
+        Some(Notification {
+            method: Method::new(name),
+            params: params.expect("params are JSON"),
+        })
+    }
+}
+
+impl Subscribers {
+    /// Subscribes. Returns `None` if there are `limit` subscribers already, or if the URIs and task
+    /// ids of all of them take too much memory.
+    #[must_use]
+    pub fn subscribe(&self, filter: ChangeFilter, limit: usize) -> Option<Subscriber> {
+        let mut table = lock(&self.table);
+        let memory = table.memory + filter.memory();
+        if table.entries.len() >= limit || memory > MAX_MEMORY {
+            return None;
+        }
+        table.memory = memory;
+        let number = table.next;
+        table.next += 1;
+        let entry = Arc::new(SubscriberEntry {
+            filter,
+            queue: Mutex::default(),
+            wake: Notify::new(),
+        });
+        table.entries.insert(number, entry.clone());
+        Some(Subscriber {
+            number,
+            entry,
+            table: self.table.clone(),
+        })
+    }
+
+    /// Publishes a change to the subscribers whose filter includes it. Never waits.
+    pub fn publish(&self, change: &ServerChange) {
+        for entry in lock(&self.table).entries.values() {
+            if entry.filter.includes(change) {
+                lock(&entry.queue).changes.insert(change.clone());
+                entry.wake.notify_one();
+            }
+        }
+    }
+
+    /// Closes the open subscriptions, each after the changes that wait for it.
+    pub fn close(&self) {
+        for entry in lock(&self.table).entries.values() {
+            lock(&entry.queue).closed = true;
+            entry.wake.notify_one();
+        }
+    }
+}
+
+impl Subscriber {
+    /// Waits for changes since the last call; `None` when the subscription was closed.
+    ///
+    /// Dropping the future loses nothing.
+    pub async fn next(&self) -> Option<BTreeSet<ServerChange>> {
+        loop {
+            {
+                let mut queue = lock(&self.entry.queue);
+                if !queue.changes.is_empty() {
+                    return Some(std::mem::take(&mut queue.changes));
+                }
+                if queue.closed {
+                    return None;
+                }
+            }
+            self.entry.wake.notified().await;
+        }
+    }
+}
+
+impl Drop for Subscriber {
+    fn drop(&mut self) {
+        let mut table = lock(&self.table);
+        table.entries.remove(&self.number);
+        table.memory -= self.entry.filter.memory();
+    }
+}
+
+impl ChangeFilter {
+    /// Reads the filter of a `subscriptions/listen` request.
+    #[must_use]
+    pub fn new(filter: &SubscriptionFilter) -> Self {
+        let names = |names: &Option<Vec<String>>| names.iter().flatten().cloned().collect();
+        Self {
+            tools: filter.tools_list_changed == Some(true),
+            prompts: filter.prompts_list_changed == Some(true),
+            resources: filter.resources_list_changed == Some(true),
+            uris: names(&filter.resource_subscriptions),
+            task_ids: names(&filter.task_ids),
+        }
+    }
+
+    fn memory(&self) -> usize {
+        let names = self.uris.iter().chain(&self.task_ids);
+        names.map(|name| NAME_OVERHEAD + name.len()).sum()
+    }
+
+    fn includes(&self, change: &ServerChange) -> bool {
+        match change {
+            ServerChange::Tools => self.tools,
+            ServerChange::Prompts => self.prompts,
+            ServerChange::Resources => self.resources,
+            ServerChange::Resource(uri) => self.uris.contains(uri),
+            ServerChange::Task(id) => self.task_ids.contains(id),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn list_changed(meta: Option<Meta>) -> Result<RawJson, DecodeError> {
+    RawJson::encode(&NotificationParams::new(meta))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_change_that_happens_often_is_delivered_once() {
+        let subscribers = Subscribers::default();
+        let filter = ChangeFilter {
+            tools: true,
+            uris: HashSet::from(["a:".to_owned()]),
+            ..ChangeFilter::default()
+        };
+        let subscriber = subscribers.subscribe(filter, 1).unwrap();
+        for _ in 0..1_000 {
+            subscribers.publish(&ServerChange::Tools);
+            subscribers.publish(&ServerChange::Prompts);
+            subscribers.publish(&ServerChange::Resource("a:".to_owned()));
+            subscribers.publish(&ServerChange::Resource("b:".to_owned()));
+        }
+        let expect = BTreeSet::from([ServerChange::Tools, ServerChange::Resource("a:".to_owned())]);
+        assert_eq!(subscriber.next().await, Some(expect));
+        subscribers.publish(&ServerChange::Tools);
+        subscribers.close();
+        assert_eq!(
+            subscriber.next().await,
+            Some(BTreeSet::from([ServerChange::Tools]))
+        );
+        assert_eq!(subscriber.next().await, None);
+    }
+
+    #[test]
+    fn places_are_limited_and_free_again_when_left() {
+        let subscribers = Subscribers::default();
+        let subscriber = subscribers.subscribe(ChangeFilter::default(), 1);
+        assert!(subscribers.subscribe(ChangeFilter::default(), 1).is_none());
+        drop(subscriber);
+        assert!(subscribers.subscribe(ChangeFilter::default(), 1).is_some());
+    }
+
+    #[test]
+    fn what_all_listeners_follow_is_limited() {
+        let subscribers = Subscribers::default();
+        let follow = |length: usize| {
+            let uris = HashSet::from(["a".repeat(length)]);
+            let filter = ChangeFilter {
+                uris,
+                ..ChangeFilter::default()
+            };
+            subscribers.subscribe(filter, 10)
+        };
+        let largest = MAX_MEMORY - NAME_OVERHEAD;
+        assert!(follow(largest + 1).is_none());
+        let subscriber = follow(largest);
+        assert!(follow(0).is_none());
+        assert!(subscribers.subscribe(ChangeFilter::default(), 10).is_some());
+        drop(subscriber);
+        assert!(follow(largest).is_some());
+    }
+}

@@ -1,0 +1,153 @@
+use std::pin::pin;
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join;
+use tokio::process::Child as Process;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use super::config::ExitTimeouts;
+use super::process_tree::ProcessTree;
+use super::stderr_tail::StderrTail;
+use crate::error::Kind;
+use crate::transport::CloseReason;
+use crate::transport::line::{CloseOnDrop, Link};
+
+/// Runs one child process from its start to its exit. Dropping it ends the whole process tree.
+pub(super) struct Lifecycle {
+    pub(super) link: Arc<Link>,
+    pub(super) tree: Arc<ProcessTree>,
+    pub(super) stderr: Arc<StderrTail>,
+    pub(super) closing: Arc<Notify>,
+    pub(super) supervised: bool,
+    pub(super) exit_timeouts: ExitTimeouts,
+    pub(super) process: Process,
+}
+
+/// Time to read the rest of the streams of a process that has exited. The bytes are in the pipes
+/// already; only a descendant that holds a pipe open makes this take the whole time.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Time after which a killed process that still runs is reported in the log.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// End of the connection to the child.
+struct Ended {
+    reason: CloseReason,
+    /// True if the process has had its time to exit by itself.
+    had_exit_timeout: bool,
+}
+
+impl Lifecycle {
+    /// Carries the lines of the connection until it is closed, then waits for the process to exit.
+    pub(super) async fn run(mut self) {
+        let _close = CloseOnDrop(self.link.clone());
+        let mut stderr_reader = JoinSet::new();
+        if let Some(stream) = self.process.stderr.take() {
+            let stderr = self.stderr.clone();
+            stderr_reader.spawn(async move { stderr.read(stream).await });
+        }
+        let ended = self.connect(&mut stderr_reader).await;
+        let reason = self.explain(ended.reason);
+        self.link.close(&reason);
+
+        let time_left = match ended.had_exit_timeout {
+            true => Duration::ZERO,
+            false => self.exit_timeouts.exit,
+        };
+        if timeout(time_left, self.process.wait()).await.is_err() {
+            self.terminate_or_kill().await;
+        }
+        self.tree.has_exited();
+    }
+
+    /// Carries lines until either side closes the connection or the process exits.
+    async fn connect(&mut self, stderr_reader: &mut JoinSet<()>) -> Ended {
+        let ended = |reason| Ended {
+            reason,
+            had_exit_timeout: false,
+        };
+        let (Some(stdin), Some(stdout)) = (self.process.stdin.take(), self.process.stdout.take())
+        else {
+            return ended(self.link.closed_by("has no standard input and output"));
+        };
+        let mut lines = pin!(self.link.drive(stdout, stdin));
+        let closed_here = async {
+            self.closing.notified().await;
+            sleep(self.exit_timeouts.exit).await;
+        };
+        tokio::select! {
+            reason = &mut lines => {
+                // The exit status usually follows the end of the output, and says more. A server
+                // that closes its output and stays is given up without it.
+                let exit = join(self.process.wait(), stderr_reader.join_next());
+                let _ = timeout(self.exit_timeouts.status, exit).await;
+                ended(reason)
+            }
+            _ = self.process.wait() => {
+                let rest = join(&mut lines, stderr_reader.join_next());
+                let _ = timeout(DRAIN_TIMEOUT, rest).await;
+                ended(self.link.closed_by("exited"))
+            }
+            () = closed_here => Ended {
+                reason: self.link.closed_by("was closed"),
+                had_exit_timeout: true,
+            },
+        }
+    }
+
+    /// Ends a process that does not exit by itself: SIGTERM first, then SIGKILL.
+    async fn terminate_or_kill(&mut self) {
+        self.tree.terminate();
+        let exit = timeout(self.exit_timeouts.terminate, self.process.wait());
+        if exit.await.is_ok() {
+            return;
+        }
+        self.tree.kill();
+        if !self.supervised {
+            // Where there are no process groups, only the process itself can be killed.
+            let _ = self.process.start_kill();
+        }
+        if timeout(KILL_TIMEOUT, self.process.wait()).await.is_err() {
+            tracing::warn!(server = %self.link.name(), "the server was killed and still runs");
+        }
+    }
+
+    /// Adds the exit status and the end of standard error to the reason, as far as they are known.
+    fn explain(&mut self, mut reason: CloseReason) -> CloseReason {
+        if let Ok(Some(status)) = self.process.try_wait() {
+            if reason.kind() == Kind::Closed {
+                // The order in which the streams and the process end is chance: one text for both.
+                reason = self.link.closed_by("exited");
+            }
+            reason = reason.with_exit_status(self.status(status));
+        }
+        reason.with_stderr(&self.stderr.tail())
+    }
+
+    /// Exit status of the server. A supervisor cannot die by the signal that killed the server, so
+    /// it exits with the code that a shell would use.
+    #[cfg(unix)]
+    fn status(&self, status: ExitStatus) -> ExitStatus {
+        use std::os::unix::process::ExitStatusExt;
+
+        match status.code() {
+            Some(code @ 129..=192) if self.supervised => ExitStatus::from_raw(code - 128),
+            _ => status,
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn status(&self, status: ExitStatus) -> ExitStatus {
+        status
+    }
+}
+
+impl Drop for Lifecycle {
+    fn drop(&mut self) {
+        self.tree.kill();
+    }
+}

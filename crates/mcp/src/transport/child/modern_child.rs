@@ -1,0 +1,185 @@
+use std::fmt::Display;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::Arc;
+
+use tokio::process::Command;
+use tokio::sync::{Notify, watch};
+use tokio::task::AbortHandle;
+
+use super::config::{ChildConfig, Supervisor};
+use super::environment::Environment;
+use super::lifecycle::Lifecycle;
+use super::process_tree::ProcessTree;
+use super::stderr_tail::StderrTail;
+use super::{program, supervisor};
+use crate::error::{Error, Kind};
+use crate::service::{BoxFuture, Call, Reply, Service};
+use crate::transport::line::Link;
+use crate::transport::{CloseReason, ConnectionState};
+
+/// A server of the newest revision that runs as a child process.
+///
+/// A server of an older revision is not recognised here; see [`Process`](crate::upstream::Process).
+///
+/// Dropping it ends its whole process tree at once, without waiting; [`ModernChild::close`] ends it
+/// step by step. When the process exits, its calls fail with the end of its standard error.
+#[derive(Debug)]
+pub struct ModernChild {
+    link: Arc<Link>,
+    tree: Arc<ProcessTree>,
+    stderr: Arc<StderrTail>,
+    closing: Arc<Notify>,
+    exited: watch::Receiver<()>,
+    driver: AbortHandle,
+}
+
+impl ModernChild {
+    /// Starts the server. Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// The program cannot be found or started; the error names it.
+    pub fn spawn(config: &ChildConfig) -> Result<Self, Error> {
+        let cannot = |why: &dyn Display| {
+            let text = format!("cannot start server `{}`: {why}", config.name);
+            Error::new(Kind::Connect, text)
+                .from_upstream(&config.name)
+                .retry_safe()
+        };
+        let environment = config
+            .environment
+            .inherited(config.inherit_env, &config.env);
+        let cwd = config.cwd.as_deref().map(|directory| {
+            let found = std::path::absolute(directory).ok();
+            let found = found.filter(|found| found.is_dir());
+            found.ok_or_else(|| cannot(&format!("no directory `{}`", directory.display())))
+        });
+        let cwd = cwd.transpose()?;
+        let program = program::find(&config.program, environment.get("PATH"), cwd.as_deref())
+            .map_err(|error| cannot(&error))?;
+        let supervisor = config
+            .supervisor
+            .as_ref()
+            .filter(|_| cfg!(target_os = "linux"));
+        let process = command(config, &program, &environment, supervisor)
+            .spawn()
+            .map_err(|error| cannot(&format!("`{}`: {error}", program.display())))?;
+
+        let link = Arc::new(Link::new(config.name.clone(), config.line));
+        let tree = Arc::new(ProcessTree::new(process.id(), supervisor.is_some()));
+        let stderr = Arc::new(StderrTail::default());
+        let closing = Arc::new(Notify::new());
+        let (running, exited) = watch::channel(());
+        let life = Lifecycle {
+            link: link.clone(),
+            tree: tree.clone(),
+            stderr: stderr.clone(),
+            closing: closing.clone(),
+            supervised: supervisor.is_some(),
+            exit_timeouts: config.exit_timeouts,
+            process,
+        };
+        let driver = tokio::spawn(async move {
+            life.run().await;
+            drop(running);
+        });
+        Ok(Self {
+            link,
+            tree,
+            stderr,
+            closing,
+            exited,
+            driver: driver.abort_handle(),
+        })
+    }
+
+    /// Ends the server: closes its input, waits, sends SIGTERM, waits, and sends SIGKILL.
+    ///
+    /// Returns when its whole process tree has exited. Calls in flight may still be answered until
+    /// then; new ones are refused. Dropping the future does not stop the end of the server.
+    pub async fn close(&self) {
+        self.link.finish();
+        self.closing.notify_one();
+        let mut exited = self.exited.clone();
+        // Nothing is ever sent: the channel closes when the process has exited.
+        while exited.changed().await.is_ok() {}
+    }
+
+    /// State of the connection, which is never `NotConnected`.
+    #[must_use]
+    pub fn state(&self) -> ConnectionState {
+        self.link.state()
+    }
+
+    /// Waits until the connection is closed or the process has exited, and returns the reason.
+    ///
+    /// Dropping the future is safe.
+    pub async fn closed(&self) -> CloseReason {
+        self.link.closed().await
+    }
+
+    /// The lines to and from the server.
+    pub(crate) fn link(&self) -> &Arc<Link> {
+        &self.link
+    }
+
+    /// Number of lines from the server that were not messages.
+    #[must_use]
+    pub fn malformed_lines(&self) -> u64 {
+        self.link.malformed_lines()
+    }
+
+    /// End of the standard error of the server, up to 64 KiB.
+    #[must_use]
+    pub fn stderr_tail(&self) -> String {
+        self.stderr.text()
+    }
+}
+
+impl Service for ModernChild {
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+        Box::pin(self.link.call(call))
+    }
+}
+
+impl Drop for ModernChild {
+    fn drop(&mut self) {
+        self.tree.kill();
+        self.driver.abort();
+    }
+}
+
+fn command(
+    config: &ChildConfig,
+    program: &Path,
+    environment: &Environment,
+    supervisor: Option<&Supervisor>,
+) -> Command {
+    let mut command = match supervisor {
+        None => Command::new(program),
+        Some(supervisor) => {
+            let mut command = Command::new(&supervisor.program);
+            command
+                .args(&supervisor.args)
+                .args(supervisor::request(program));
+            command
+        }
+    };
+    command
+        .args(&config.args)
+        .env_clear()
+        .envs(environment.pairs())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        // A killed supervisor cannot end the tree below it: it is asked by a signal instead.
+        .kill_on_drop(supervisor.is_none());
+    // A group of its own, so that Ctrl-C in the terminal reaches this process only, which then ends
+    // the server in order.
+    #[cfg(unix)]
+    command.process_group(0);
+    if let Some(directory) = &config.cwd {
+        command.current_dir(directory);
+    }
+    command
+}

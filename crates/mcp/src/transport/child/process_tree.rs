@@ -1,0 +1,84 @@
+#[cfg(unix)]
+use std::sync::atomic::{AtomicBool, Ordering};
+
+#[cfg(unix)]
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+/// Process tree of a child, which can be signalled until the child has exited.
+#[cfg(unix)]
+#[derive(Debug)]
+pub(super) struct ProcessTree {
+    root: Option<Root>,
+    is_gone: AtomicBool,
+}
+
+/// Process that receives the signals.
+#[cfg(unix)]
+#[derive(Debug, Clone, Copy)]
+enum Root {
+    /// The supervisor, which passes them on.
+    Supervisor(Pid),
+    /// The process group of the child.
+    Group(Pid),
+}
+
+#[cfg(unix)]
+impl ProcessTree {
+    /// The tree below the process `id`, which leads a process group.
+    pub(super) fn new(id: Option<u32>, supervised: bool) -> Self {
+        let pid = id.and_then(|id| Pid::from_raw(id.try_into().ok()?));
+        Self {
+            root: pid.map(if supervised {
+                Root::Supervisor
+            } else {
+                Root::Group
+            }),
+            is_gone: AtomicBool::new(false),
+        }
+    }
+
+    /// Sends SIGTERM.
+    pub(super) fn terminate(&self) {
+        self.signal(Signal::TERM, Signal::TERM);
+    }
+
+    /// Kills the whole tree. Does not wait.
+    pub(super) fn kill(&self) {
+        self.signal(super::supervisor::KILL, Signal::KILL);
+    }
+
+    /// Stops all signals: the child was waited for, and the system may reuse its process id.
+    pub(super) fn has_exited(&self) {
+        if let Some(Root::Group(_)) = self.root {
+            self.kill();
+        }
+        self.is_gone.store(true, Ordering::Release);
+    }
+
+    fn signal(&self, to_supervisor: Signal, to_group: Signal) {
+        if self.is_gone.load(Ordering::Acquire) {
+            return;
+        }
+        // A process that cannot be signalled has exited already.
+        let _ = match self.root {
+            Some(Root::Supervisor(pid)) => kill_process(pid, to_supervisor),
+            Some(Root::Group(pid)) => kill_process_group(pid, to_group),
+            None => Ok(()),
+        };
+    }
+}
+
+/// Elsewhere only the child itself can be ended: the runtime kills it when it is dropped.
+#[cfg(not(unix))]
+#[derive(Debug)]
+pub(super) struct ProcessTree;
+
+#[cfg(not(unix))]
+impl ProcessTree {
+    pub(super) fn new(_id: Option<u32>, _supervised: bool) -> Self {
+        Self
+    }
+    pub(super) fn terminate(&self) {}
+    pub(super) fn kill(&self) {}
+    pub(super) fn has_exited(&self) {}
+}

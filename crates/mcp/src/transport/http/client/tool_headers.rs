@@ -1,0 +1,179 @@
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use callgate_wire::{RawJson, Splice};
+
+use crate::header_param::{HeaderParam, HeaderParamError};
+
+/// Cache of the tool parameters that are sent as headers, from the newest schemas.
+///
+/// Only tools that have such parameters take space.
+#[derive(Default)]
+pub(super) struct ToolHeaders {
+    known: Mutex<HashMap<String, Arc<[HeaderParam]>>>,
+}
+
+/// Maximum number of remembered tools; others are looked up when the server refuses a call.
+const MAX_TOOLS: usize = 1024;
+
+/// Maximum bytes of the names of one tool and its parameters.
+const MAX_TOOL_BYTES: usize = 16 * 1024;
+
+/// Reason why a tool cannot be called over HTTP.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+enum UnusableTool {
+    #[error(transparent)]
+    Annotation(#[from] HeaderParamError),
+    #[error("the names of its parameters in headers take more than {MAX_TOOL_BYTES} bytes")]
+    TooLarge,
+}
+
+impl ToolHeaders {
+    /// Parameters of `tool` to mirror; `None` if it has none or is unknown.
+    pub(super) fn params_of(&self, tool: &str) -> Option<Arc<[HeaderParam]>> {
+        self.known().get(tool).cloned()
+    }
+
+    /// Reads the result of `tools/list`, and removes the tools that cannot be called.
+    ///
+    /// All other bytes of the result stay as they are.
+    pub(super) fn learn(&self, server: &str, result: RawJson) -> RawJson {
+        let tools = result.get("tools").map(|tools| tools.elements());
+        let mut kept = tools.unwrap_or_default();
+        let offered = kept.len();
+        kept.retain(|tool| {
+            let name = tool.get("name");
+            let Some(name) = name.as_ref().and_then(RawJson::text) else {
+                return true;
+            };
+            match self.learn_tool(&name, tool) {
+                Ok(()) => true,
+                Err(reason) => {
+                    tracing::warn!(server, tool = &*name, %reason, "left out an invalid tool");
+                    false
+                }
+            }
+        });
+        if kept.len() == offered {
+            return result;
+        }
+        let kept = RawJson::encode(&kept).expect("a list of JSON values is JSON");
+        Splice::new(&result)
+            .set(&["tools"], &kept)
+            .finish()
+            .expect("a value with the member `tools` is an object")
+    }
+
+    fn learn_tool(&self, name: &str, tool: &RawJson) -> Result<(), UnusableTool> {
+        let found = match tool.get("inputSchema") {
+            Some(schema) => HeaderParam::find_all(&schema)?,
+            None => Vec::new(),
+        };
+        let mut known = self.known();
+        if found.is_empty() {
+            known.remove(name);
+            return Ok(());
+        }
+        if size(name, &found) > MAX_TOOL_BYTES {
+            return Err(UnusableTool::TooLarge);
+        }
+        if known.len() >= MAX_TOOLS && !known.contains_key(name) {
+            let any = known.keys().next().cloned().unwrap_or_default();
+            known.remove(&any);
+        }
+        known.insert(name.to_owned(), found.into());
+        Ok(())
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<String, Arc<[HeaderParam]>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn size(name: &str, params: &[HeaderParam]) -> usize {
+    let param_size = |param: &HeaderParam| {
+        let path: usize = param.path.iter().map(|key| 24 + key.len()).sum();
+        48 + param.header.len() + path
+    };
+    name.len() + params.iter().map(param_size).sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use callgate_wire::Limits;
+
+    fn raw(text: &str) -> RawJson {
+        RawJson::parse(text.to_owned().into(), &Limits::default()).unwrap()
+    }
+
+    fn tool(name: &str, annotation: &str) -> String {
+        format!(
+            r#"{{"name":"{name}", "inputSchema":{{"properties":{{"a":{{"type":"string","x-mcp-header":{annotation}}}}}}}}}"#
+        )
+    }
+
+    fn headers(schemas: &ToolHeaders, tool: &str) -> Option<Vec<String>> {
+        let params = schemas.params_of(tool)?;
+        Some(params.iter().map(|param| param.header.clone()).collect())
+    }
+
+    #[test]
+    fn invalid_tools_are_left_out_and_all_else_stays() {
+        let schemas = ToolHeaders::default();
+        let (good, bad) = (tool("good", r#""Region""#), tool("bad", r#""""#));
+        let result = |tools: &str| format!(r#"{{ "x":49E-31,"tools": {tools} , "ttlMs":0 }}"#);
+        let list = result(&format!(
+            r#"[ {good} , {bad}, {{"name":"plain","z":1e2}} ]"#
+        ));
+        assert_eq!(
+            schemas.learn("s", raw(&list)).as_str(),
+            result(&format!(r#"[{good},{{"name":"plain","z":1e2}}]"#))
+        );
+        let untouched = result(&format!("[ {good} , 7 ]"));
+        assert_eq!(schemas.learn("s", raw(&untouched)).as_str(), untouched);
+        assert_eq!(
+            schemas.learn("s", raw(r#"{"tools":7}"#)).as_str(),
+            r#"{"tools":7}"#
+        );
+        assert_eq!(schemas.learn("s", raw("7")).as_str(), "7");
+        assert_eq!(
+            headers(&schemas, "good"),
+            Some(vec!["mcp-param-region".to_owned()])
+        );
+        assert_eq!(headers(&schemas, "bad"), None);
+    }
+
+    #[test]
+    fn the_newest_schema_wins() {
+        let schemas = ToolHeaders::default();
+        let list = |tool: &str| raw(&format!(r#"{{"tools":[{tool}]}}"#));
+        schemas.learn("s", list(&tool("t", r#""Old""#)));
+        schemas.learn("s", list(&tool("t", r#""New""#)));
+        assert_eq!(
+            headers(&schemas, "t"),
+            Some(vec!["mcp-param-new".to_owned()])
+        );
+        schemas.learn("s", list(r#"{"name":"t"}"#));
+        assert_eq!(headers(&schemas, "t"), None);
+    }
+
+    #[test]
+    fn only_so_many_tools_are_remembered() {
+        let schemas = ToolHeaders::default();
+        let tools: Vec<String> = (0..=MAX_TOOLS)
+            .map(|n| tool(&format!("t{n}"), r#""A""#))
+            .collect();
+        schemas.learn("s", raw(&format!(r#"{{"tools":[{}]}}"#, tools.join(","))));
+        assert_eq!(schemas.known().len(), MAX_TOOLS);
+        assert!(schemas.params_of(&format!("t{MAX_TOOLS}")).is_some());
+    }
+
+    #[test]
+    fn a_tool_with_huge_annotations_is_left_out() {
+        let schemas = ToolHeaders::default();
+        let annotation = format!(r#""{}""#, "a".repeat(MAX_TOOL_BYTES));
+        let list = raw(&format!(r#"{{"tools":[{}]}}"#, tool("t", &annotation)));
+        assert_eq!(schemas.learn("s", list).as_str(), r#"{"tools":[]}"#);
+    }
+}

@@ -1,0 +1,232 @@
+//! Connections to HTTP servers: the one way in which this program reaches other machines.
+//!
+//! A name is resolved once, each of its addresses is checked, and the connection goes to one of
+//! them, so a name that changes its addresses cannot slip past the check. Proxies are not used.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use rustls::pki_types::ServerName;
+use socket2::{SockRef, TcpKeepalive};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use super::tls;
+use crate::service::BoxFuture;
+
+/// Makes TCP and TLS connections. Clones share everything.
+#[derive(Clone)]
+pub struct Connector {
+    tls: TlsConnector,
+    resolver: Arc<dyn Resolve>,
+    timeout: Duration,
+}
+
+/// Host, port and security of a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Destination {
+    host: String,
+    port: u16,
+    is_secure: bool,
+}
+
+/// An open connection.
+#[derive(Debug)]
+pub enum Stream {
+    /// Plain text.
+    Tcp(TcpStream),
+    /// TLS.
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+/// Failure to connect; `E` is the refusal of an address.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError<E = Infallible> {
+    /// The time limit was exceeded.
+    #[error("no connection within {0:?}")]
+    TimedOut(Duration),
+    /// The name cannot be resolved.
+    #[error("cannot resolve the host: {0}")]
+    Resolve(io::Error),
+    /// An address of the host is not allowed.
+    #[error("the address is not allowed")]
+    Refused(E),
+    /// No address accepts the connection.
+    #[error("{0}")]
+    Connect(io::Error),
+    /// The TLS handshake failed.
+    #[error("{0}")]
+    Handshake(io::Error),
+}
+
+/// Resolves host names.
+pub trait Resolve: fmt::Debug + Send + Sync + 'static {
+    /// Addresses of `host`, the best one first.
+    ///
+    /// # Errors
+    /// The lookup failed, or there is no such name.
+    fn resolve<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
+}
+
+/// Resolver of the operating system.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SystemResolver;
+
+/// Maximum number of addresses that are tried.
+const MAX_ADDRESSES: usize = 16;
+
+/// Delay before the next address is tried (RFC 8305, section 5).
+const HEAD_START: Duration = Duration::from_millis(250);
+
+/// Interval at which the operating system checks that the peer of a silent stream is still there.
+const TCP_KEEP_ALIVE: Duration = Duration::from_secs(60);
+
+impl Connector {
+    /// A connector that trusts the certificates of the platform and `extra_roots` in DER form, and
+    /// gives up after `timeout`, which covers the lookup, TCP and TLS together.
+    ///
+    /// # Errors
+    /// One of `extra_roots` is no certificate, or those of the platform cannot be read.
+    pub fn new(extra_roots: &[Bytes], timeout: Duration) -> Result<Self, rustls::Error> {
+        Ok(Self {
+            tls: Arc::new(tls::client_config(extra_roots)?).into(),
+            resolver: Arc::new(SystemResolver),
+            timeout,
+        })
+    }
+
+    /// Sets the resolver of host names.
+    #[must_use]
+    pub fn with_resolver(mut self, resolver: Arc<dyn Resolve>) -> Self {
+        self.resolver = resolver;
+        self
+    }
+
+    /// Connects to an address of `to`, all of which must pass `check`. Dropping the future closes
+    /// whatever was opened.
+    ///
+    /// # Errors
+    /// There is no connection. One refused address refuses all, because the others are as suspect.
+    pub async fn connect<E>(
+        &self,
+        to: &Destination,
+        check: impl Fn(IpAddr) -> Result<(), E>,
+    ) -> Result<Stream, ConnectError<E>> {
+        let connecting = timeout(self.timeout, self.open(to, check)).await;
+        connecting.unwrap_or(Err(ConnectError::TimedOut(self.timeout)))
+    }
+
+    async fn open<E>(
+        &self,
+        to: &Destination,
+        check: impl Fn(IpAddr) -> Result<(), E>,
+    ) -> Result<Stream, ConnectError<E>> {
+        let mut addresses = match to.host.parse() {
+            Ok(address) => vec![address],
+            Err(_) => {
+                let found = self.resolver.resolve(&to.host).await;
+                found.map_err(ConnectError::Resolve)?
+            }
+        };
+        for address in &addresses {
+            check(*address).map_err(ConnectError::Refused)?;
+        }
+        addresses.truncate(MAX_ADDRESSES);
+        if addresses.is_empty() {
+            return Err(ConnectError::Resolve(io::ErrorKind::NotFound.into()));
+        }
+        tracing::trace!(host = %to.host, port = to.port, ?addresses, "connecting");
+        let stream = connect_to_one(&addresses, to.port)
+            .await
+            .map_err(ConnectError::Connect)?;
+        // A request is written at once, so delaying a part of it gains nothing. A system that
+        // refuses either option still has a working connection.
+        let _ = stream.set_nodelay(true);
+        let keep_alive = TcpKeepalive::new().with_time(TCP_KEEP_ALIVE);
+        let _ = SockRef::from(&stream).set_tcp_keepalive(&keep_alive);
+        if !to.is_secure {
+            return Ok(Stream::Tcp(stream));
+        }
+        let handshake = async {
+            let name = ServerName::try_from(to.host.clone());
+            let name = name.map_err(|_| io::ErrorKind::InvalidInput)?;
+            self.tls.connect(name, stream).await
+        };
+        let stream = handshake.await.map_err(ConnectError::Handshake)?;
+        Ok(Stream::Tls(Box::new(stream)))
+    }
+}
+
+impl Destination {
+    /// A host, which is a name or an address, with or without the brackets of a URL.
+    #[must_use]
+    pub fn new(host: &str, port: u16, is_secure: bool) -> Self {
+        let bare = host
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'));
+        Self {
+            host: bare.unwrap_or(host).to_owned(),
+            port,
+            is_secure,
+        }
+    }
+}
+
+impl Stream {
+    /// Address of the peer.
+    pub(crate) fn peer(&self) -> Option<IpAddr> {
+        let stream = match self {
+            Self::Tcp(stream) => stream,
+            Self::Tls(stream) => stream.get_ref().0,
+        };
+        let address = stream.peer_addr().ok()?;
+        Some(address.ip().to_canonical())
+    }
+}
+
+impl Resolve for SystemResolver {
+    fn resolve<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((host, 0)).await?;
+            Ok(found.map(|address: SocketAddr| address.ip()).collect())
+        })
+    }
+}
+
+impl fmt::Debug for Connector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connector")
+            .field("resolver", &self.resolver)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Connects to the first address that answers. Each one has a head start before the next.
+async fn connect_to_one(addresses: &[IpAddr], port: u16) -> io::Result<TcpStream> {
+    let mut left = addresses.iter();
+    let mut attempts = JoinSet::new();
+    let mut failure = io::Error::from(io::ErrorKind::NotFound);
+    loop {
+        if let Some(address) = left.next() {
+            attempts.spawn(TcpStream::connect(SocketAddr::new(*address, port)));
+        }
+        tokio::select! {
+            ended = attempts.join_next() => match ended {
+                Some(Ok(Ok(stream))) => return Ok(stream),
+                Some(Ok(Err(error))) => failure = error,
+                Some(Err(error)) => failure = error.into(),
+                None => return Err(failure),
+            },
+            () = sleep(HEAD_START), if left.len() > 0 => {}
+        }
+    }
+}

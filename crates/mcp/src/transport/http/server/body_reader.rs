@@ -1,0 +1,150 @@
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
+
+use bytes::{Buf, Bytes, BytesMut};
+use http_body::Body;
+use tokio::time::{Sleep, sleep};
+
+use super::config::Limits;
+use super::response::Refusal;
+
+/// Memory for the bodies of all connections together.
+#[derive(Debug, Default)]
+pub(super) struct BodyBudget(AtomicUsize);
+
+/// Share of one body in a [`BodyBudget`], until it is dropped.
+#[derive(Debug)]
+pub(super) struct BodyReservation<'r> {
+    budget: &'r BodyBudget,
+    bytes: usize,
+}
+
+/// Reads a whole body within `limits`, with its share of `budget`.
+///
+/// A body that arrived with its head is neither copied nor timed, and does not count: it is in the
+/// read buffer of its connection, which has limits of its own.
+pub(super) async fn read<'r>(
+    body: impl Body,
+    limits: &Limits,
+    budget: &'r BodyBudget,
+) -> Result<(Bytes, BodyReservation<'r>), Refusal> {
+    let limit = limits.body_bytes;
+    if body.size_hint().lower() > limit as u64 {
+        return Err(Refusal::BodyTooLarge);
+    }
+    let mut body = pin!(body);
+    let mut timer = pin!(None::<Sleep>);
+    let mut gathered = Gathered::default();
+    let mut reservation = BodyReservation { budget, bytes: 0 };
+    let body = std::future::poll_fn(|cx| {
+        while !body.is_end_stream() {
+            match body.as_mut().poll_frame(cx) {
+                Poll::Ready(Some(Ok(frame))) => {
+                    let data = match frame.into_data() {
+                        Ok(mut data) => data.copy_to_bytes(data.remaining()),
+                        Err(_trailers) => continue,
+                    };
+                    if gathered.len() + data.len() > limit {
+                        return Poll::Ready(Err(Refusal::BodyTooLarge));
+                    }
+                    let joined = gathered.push(data);
+                    if !reservation.grow(joined, limits.bodies_bytes) {
+                        return Poll::Ready(Err(Refusal::BodyBudgetExceeded));
+                    }
+                }
+                Poll::Ready(Some(Err(_))) => return Poll::Ready(Err(Refusal::BodyBroken)),
+                Poll::Ready(None) => break,
+                Poll::Pending => {
+                    if timer.is_none() {
+                        timer.set(Some(sleep(limits.body_timeout)));
+                    }
+                    return match timer.as_mut().as_pin_mut().map(|timer| timer.poll(cx)) {
+                        Some(Poll::Ready(())) => Poll::Ready(Err(Refusal::BodyTooSlow)),
+                        _ => Poll::Pending,
+                    };
+                }
+            }
+        }
+        Poll::Ready(Ok(gathered.take()))
+    })
+    .await?;
+    Ok((body, reservation))
+}
+
+impl BodyReservation<'_> {
+    /// Grows the share to this many bytes, unless that exceeds the budget.
+    fn grow(&mut self, bytes: usize, limit: usize) -> bool {
+        let more = bytes.saturating_sub(self.bytes);
+        if more == 0 {
+            return true;
+        }
+        self.bytes += more;
+        self.budget.0.fetch_add(more, Ordering::Relaxed) + more <= limit
+    }
+}
+
+impl Drop for BodyReservation<'_> {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            self.budget.0.fetch_sub(self.bytes, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Data so far: one piece as it came, or several pieces copied together.
+#[derive(Default)]
+struct Gathered {
+    only: Bytes,
+    joined: BytesMut,
+}
+
+impl Gathered {
+    fn len(&self) -> usize {
+        self.only.len() + self.joined.len()
+    }
+
+    /// Adds a piece; returns the number of bytes that were copied so far.
+    fn push(&mut self, data: Bytes) -> usize {
+        if self.len() == 0 {
+            self.only = data;
+            return 0;
+        }
+        self.joined.reserve(self.only.len() + data.len());
+        self.joined
+            .extend_from_slice(&std::mem::take(&mut self.only));
+        self.joined.extend_from_slice(&data);
+        self.joined.len()
+    }
+
+    fn take(&mut self) -> Bytes {
+        if self.joined.is_empty() {
+            std::mem::take(&mut self.only)
+        } else {
+            self.joined.split().freeze()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_share_their_room_until_they_are_gone() {
+        let budget = BodyBudget::default();
+        let reservation = || BodyReservation {
+            budget: &budget,
+            bytes: 0,
+        };
+        let (mut one, mut other) = (reservation(), reservation());
+        assert!(one.grow(4, 10) && one.grow(6, 10) && one.grow(6, 10));
+        assert!(other.grow(4, 10));
+        assert!(!other.grow(5, 10));
+        drop(other);
+        assert!(one.grow(10, 10));
+        drop(one);
+        assert!(reservation().grow(10, 10));
+        assert_eq!(budget.0.into_inner(), 0);
+    }
+}

@@ -1,0 +1,379 @@
+use std::convert::Infallible;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use callgate_wire::{Frame, Method, Request as Message};
+use http::request::Parts;
+use http::{Method as Verb, Request, Response, Version};
+use tokio::sync::watch;
+
+use super::body::ResponseBody;
+use super::body_reader::{self, BodyBudget};
+use super::config::Config;
+use super::connection_health::ConnectionHealth;
+use super::event_stream::EventStream;
+use super::head::{self, Admission, Field, Fields};
+use super::host_policy::{HostPolicy, OwnAddress};
+use super::response::{self, Refusal};
+use super::running_call::{FirstEvent, RunningCall};
+use super::{documents, mirror};
+use crate::error::{Error, Kind};
+use crate::notifier::Notifier;
+use crate::server::{ClientMessage, accept, revisions};
+use crate::service::{BoxFuture, PeerInfo, Service, Source, TransportKind};
+
+/// MCP over Streamable HTTP as a `hyper` and `tower` service, to be mounted in another HTTP server.
+///
+/// Clones share their state and are cheap. A [`Listener`](super::Listener) is an endpoint with
+/// sockets of its own.
+///
+/// The endpoint checks host, origin, path, method, token, media types, the mirrored headers and the
+/// limits of bodies and messages, whatever server it is mounted in. It answers requests to
+/// [`Config::path`] and to the paths of [`Config::documents`], so the other server must keep the
+/// path as it is, as `axum::Router::route_service` does. The limits of connections, heads and idle
+/// time, and the guard against request smuggling, belong to a listener: elsewhere the other server
+/// is responsible for them. Put the address of the client into the request as an extension of the
+/// type [`RemoteAddress`] to have it in the [`Source`](crate::Source) of calls.
+///
+/// ```
+/// # use callgate_mcp::{Service, transport::http::server::{Config, Endpoint}};
+/// # fn example(service: std::sync::Arc<dyn Service>) {
+/// let endpoint = Endpoint::new(service, Config::default());
+/// // axum::Router::new().route_service("/mcp", endpoint)
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Endpoint {
+    shared: Arc<Shared>,
+    shutdown: ShutdownHandle,
+}
+
+/// Address of the client, as an extension of a request to an [`Endpoint`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RemoteAddress(pub SocketAddr);
+
+/// Shuts an [`Endpoint`] or a [`Listener`](super::Listener) down from elsewhere.
+#[derive(Debug, Clone)]
+pub struct ShutdownHandle(Arc<watch::Sender<bool>>);
+
+/// Shutdown signal of an endpoint.
+#[derive(Debug, Clone)]
+pub(crate) struct Draining(watch::Receiver<bool>);
+
+/// Revisions with sessions that share an endpoint with the newest one.
+pub(crate) trait HttpSessions: Send + Sync {
+    /// Answers a message, unless it belongs to none of these revisions; then it is handed back.
+    fn post<'a>(
+        &'a self,
+        head: &Parts,
+        admission: Admission,
+        message: ClientMessage,
+    ) -> Result<BoxFuture<'a, Response<ResponseBody>>, ClientMessage>;
+
+    /// Answers a GET or DELETE request.
+    fn without_message(&self, head: &Parts, admission: Admission) -> Response<ResponseBody>;
+}
+
+/// State that all requests of an endpoint share.
+struct Shared {
+    service: Arc<dyn Service>,
+    config: Config,
+    policy: HostPolicy,
+    draining: Draining,
+    bodies: BodyBudget,
+    sessions: Option<Arc<dyn HttpSessions>>,
+}
+
+impl Endpoint {
+    /// The endpoint of `service`.
+    #[must_use]
+    pub fn new(service: Arc<dyn Service>, config: Config) -> Self {
+        Self::at(OwnAddress::Unknown, service, config)
+    }
+
+    /// The endpoint of `service` in a server with this address.
+    pub(super) fn at(own: OwnAddress, service: Arc<dyn Service>, config: Config) -> Self {
+        let (begin, draining) = watch::channel(false);
+        let draining = Draining(draining);
+        let shared = Shared {
+            sessions: revisions::http_sessions(&service, &config, &draining),
+            service,
+            policy: HostPolicy::new(&config.guard, own),
+            config,
+            draining,
+            bodies: BodyBudget::default(),
+        };
+        Self {
+            shared: Arc::new(shared),
+            shutdown: ShutdownHandle(Arc::new(begin)),
+        }
+    }
+
+    /// A handle that shuts the endpoint down: subscriptions end, and each connection is closed
+    /// after the response that is being sent on it.
+    #[must_use]
+    pub fn shutdown_handle(&self) -> ShutdownHandle {
+        self.shutdown.clone()
+    }
+
+    pub(super) fn config(&self) -> &Config {
+        &self.shared.config
+    }
+
+    pub(super) fn draining(&self) -> Draining {
+        self.shared.draining.clone()
+    }
+
+    /// Answers one request on a connection of our own. Dropping the future cancels it.
+    pub(super) async fn answer_connection<B: http_body::Body>(
+        self,
+        health: Arc<ConnectionHealth>,
+        address: Option<SocketAddr>,
+        request: Request<B>,
+    ) -> Response<ResponseBody> {
+        health.begin_exchange();
+        let mut response = if health.is_ambiguous() {
+            response::refuse(Refusal::Ambiguous)
+        } else {
+            self.answer(address, request).await
+        };
+        response.body_mut().reports_to(health);
+        response
+    }
+
+    /// Answers one request. Dropping the future cancels it.
+    async fn answer<B: http_body::Body>(
+        &self,
+        address: Option<SocketAddr>,
+        request: Request<B>,
+    ) -> Response<ResponseBody> {
+        let (head, body) = request.into_parts();
+        let fields = Fields::read(&head.headers);
+        let source = Source {
+            address,
+            ..Source::new(TransportKind::Http)
+        };
+        let answer = self.shared.respond(&head, &fields, source, body).await;
+        let mut response = answer.unwrap_or_else(response::refuse);
+        // The guard against smuggling does not follow the end of a chunked body, so nothing may
+        // come after it. In HTTP/2 there are no such bodies, and no header closes a connection.
+        let is_last = fields.transfer_encoding != Field::Absent;
+        if (is_last || self.shared.draining.has_begun()) && head.version != Version::HTTP_2 {
+            response::close_after(&mut response);
+        }
+        response
+    }
+}
+
+impl Shared {
+    async fn respond<B: http_body::Body>(
+        &self,
+        head: &Parts,
+        fields: &Fields<'_>,
+        source: Source,
+        body: B,
+    ) -> Result<Response<ResponseBody>, Refusal> {
+        let Self { policy, config, .. } = self;
+        policy.check_host(head, fields)?;
+        // Documents are public: they are served before the origin and the token are checked.
+        if let Some(document) = documents::find(config, head.uri.path()) {
+            return documents::answer(document, &head.method);
+        }
+        let serves_sessions = self.sessions.is_some();
+        let admission = head::admit(head, fields, source, policy, config, serves_sessions).await?;
+        if head.method != Verb::POST {
+            let sessions = self.sessions.as_ref().ok_or(Refusal::NotFound)?;
+            return Ok(sessions.without_message(head, admission));
+        }
+        // The reservation lasts until there is an answer, or the first part of one.
+        let (body, _reservation) = body_reader::read(body, &config.limits, &self.bodies).await?;
+        Ok(self.answer_message(head, fields, admission, &body).await)
+    }
+
+    /// Answers a message. A request is one of the newest revision if its headers and its metadata
+    /// say so; only what is none is offered to the older revisions.
+    async fn answer_message(
+        &self,
+        head: &Parts,
+        fields: &Fields<'_>,
+        admission: Admission,
+        body: &Bytes,
+    ) -> Response<ResponseBody> {
+        let config = &self.config;
+        let (message, error) = match Frame::parse(body, &config.limits.json()) {
+            Ok(Frame::Request(request)) => {
+                match mirror::check(fields, &request, config.header_params.as_ref()) {
+                    Ok(peer) => return self.call(admission, request, peer).await,
+                    Err(error) => (ClientMessage::One(Frame::Request(request)), Some(error)),
+                }
+            }
+            Ok(frame) => (ClientMessage::One(frame), None),
+            Err(error) => match ClientMessage::from_malformed(body, error) {
+                Ok(array) => (array, None),
+                Err(error) => return response::reject_frame(&error),
+            },
+        };
+        let unclaimed = match &self.sessions {
+            Some(sessions) => match sessions.post(head, admission, message) {
+                Ok(response) => return response.await,
+                Err(message) => message,
+            },
+            None => message,
+        };
+        match unclaimed {
+            ClientMessage::One(Frame::Request(request)) => {
+                let error = error.unwrap_or_else(|| Error::method_not_found(&request.method));
+                let error = revisions::explain(&request, error);
+                response::reject(Some(&request.id), &error)
+            }
+            ClientMessage::One(Frame::Notification(_)) => response::accepted(),
+            ClientMessage::One(Frame::Response(_)) => {
+                let error = Error::new(Kind::InvalidRequest, "a client must not send responses");
+                response::reject(None, &error)
+            }
+            ClientMessage::Array(array, error) => {
+                tracing::debug!(bytes = array.len(), "no session takes this batch");
+                response::reject_frame(&error)
+            }
+        }
+    }
+
+    /// Calls the service for a request of the newest revision.
+    async fn call(
+        &self,
+        admission: Admission,
+        message: Message,
+        peer: PeerInfo,
+    ) -> Response<ResponseBody> {
+        let Admission {
+            caller,
+            source,
+            trace,
+            accepts,
+        } = admission;
+        if !accepts.events && message.method.is_subscription() {
+            // The only content of the reply to a subscription is an event stream.
+            let error = Error::new(Kind::InvalidRequest, "Accept must allow text/event-stream");
+            return response::reject(Some(&message.id), &error);
+        }
+        let limits = &self.config.limits;
+        let (notify, notifications) = if accepts.events {
+            let (notify, notifications) = Notifier::channel(limits.notifications);
+            (notify, Some(notifications))
+        } else {
+            (Notifier::disabled(), None)
+        };
+        let end = subscription_end(&message.method, &self.draining);
+        let call = accept::call(message, peer, notify, |cx| {
+            let cx = cx.with_caller(caller).with_source(source);
+            match trace {
+                Some(trace) => cx.with_trace_headers(*trace),
+                None => cx,
+            }
+        });
+        let mut running = RunningCall::start(self.service.clone(), call, notifications);
+
+        let first = if accepts.json {
+            running.first_event(limits.keep_alive).await
+        } else {
+            FirstEvent::Timeout
+        };
+        let first = match first {
+            FirstEvent::Outcome(outcome) if !accepts.events => {
+                return response::outcome(running.id(), outcome);
+            }
+            FirstEvent::Outcome(outcome) => match running.waiting_notification() {
+                None => return response::outcome(running.id(), outcome),
+                Some(notification) => (Some(notification), Some(outcome)),
+            },
+            FirstEvent::Notification(notification) => (Some(notification), None),
+            FirstEvent::Timeout => (None, None),
+        };
+        let mut stream = EventStream::new(running, limits.keep_alive, end);
+        if let (Some(notification), outcome) = first {
+            stream.push(&notification);
+            if let Some(outcome) = outcome {
+                stream.finish(outcome);
+            }
+        }
+        response::event_stream(stream)
+    }
+}
+
+/// Future that ends a subscription when the server shuts down; other calls may finish.
+fn subscription_end(method: &Method, draining: &Draining) -> Option<BoxFuture<'static, ()>> {
+    method.is_subscription().then(|| draining.begun())
+}
+
+impl ShutdownHandle {
+    /// Begins to shut down; a second time changes nothing.
+    pub fn shutdown(&self) {
+        self.0.send_replace(true);
+    }
+}
+
+impl Draining {
+    #[cfg(all(test, feature = "legacy"))]
+    pub(crate) fn never() -> Self {
+        let (_, draining) = watch::channel(false);
+        Self(draining)
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Resolves when the server shuts down; never, if it is dropped before.
+    pub(crate) fn begun(&self) -> BoxFuture<'static, ()> {
+        let mut begun = self.0.clone();
+        Box::pin(async move {
+            if begun.wait_for(|begun| *begun).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        })
+    }
+}
+
+impl<B> hyper::service::Service<Request<B>> for Endpoint
+where
+    B: http_body::Body + Send + 'static,
+{
+    type Response = Response<ResponseBody>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+
+    fn call(&self, request: Request<B>) -> Self::Future {
+        let endpoint = self.clone();
+        let address = request.extensions().get::<RemoteAddress>();
+        let address = address.map(|address| address.0);
+        Box::pin(async move { Ok(endpoint.answer(address, request).await) })
+    }
+}
+
+impl<B> tower_service::Service<Request<B>> for Endpoint
+where
+    B: http_body::Body + Send + 'static,
+{
+    type Response = Response<ResponseBody>;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        hyper::service::Service::call(&*self, request)
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("config", &self.shared.config)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,268 @@
+use memchr::{memchr, memchr2};
+
+/// Scans the bytes of an HTTP/1 connection for heads that two parsers could read differently.
+///
+/// It follows where messages begin and end, accepts only heads in the strict form, and leaves all
+/// other errors in them to the parser behind it.
+#[derive(Debug)]
+pub(in super::super) struct HeadScanner {
+    state: ScanState,
+    /// Beginning of an unfinished line.
+    line: Vec<u8>,
+    limit: usize,
+}
+
+/// Verdict on the bytes so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ScanResult {
+    /// The next byte begins a message or belongs to a body.
+    Whole,
+    /// A head has begun and not ended.
+    PartOfHead,
+    /// A head was ambiguous.
+    Ambiguous,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum ScanState {
+    /// Before the request line.
+    Start,
+    /// After the request line.
+    Fields(FramingFields),
+    /// In a body with so many bytes left.
+    Body(u64),
+    /// In the last message that the connection will carry.
+    Last,
+    Ambiguous,
+}
+
+/// The fields of a head that say where its body ends.
+#[derive(Debug, Clone, Copy, Default)]
+struct FramingFields {
+    content_length: Option<u64>,
+    transfer_encoding: bool,
+}
+
+impl HeadScanner {
+    /// Expects heads with lines of at most `limit` bytes.
+    pub(in super::super) fn new(limit: usize) -> Self {
+        Self {
+            state: ScanState::Start,
+            line: Vec::new(),
+            limit,
+        }
+    }
+
+    /// Takes the next bytes of the connection.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> ScanResult {
+        let find = |byte: u8, from: usize| {
+            let rest = bytes.get(from..).unwrap_or_default();
+            memchr(byte, rest).map(|found| from + found)
+        };
+        // Few heads have an underscore anywhere: one search here saves one for each line.
+        let mut underscore = find(b'_', 0);
+        let mut at = 0;
+        loop {
+            match self.state {
+                ScanState::Ambiguous => return ScanResult::Ambiguous,
+                ScanState::Last => return ScanResult::Whole,
+                ScanState::Body(left) => {
+                    let here = bytes.len() - at;
+                    let here = usize::try_from(left).map_or(here, |left| left.min(here));
+                    at += here;
+                    self.state = ScanState::after_body(left - here as u64);
+                    if at == bytes.len() {
+                        return ScanResult::Whole;
+                    }
+                }
+                ScanState::Start | ScanState::Fields(_) => {
+                    let Some(end) = find(b'\n', at) else {
+                        return self.keep(bytes.get(at..).unwrap_or_default());
+                    };
+                    let suspicious = underscore.is_some_and(|underscore| underscore < end);
+                    self.end_line(bytes.get(at..end).unwrap_or_default(), suspicious);
+                    at = end + 1;
+                    if suspicious {
+                        underscore = find(b'_', at);
+                    }
+                }
+            }
+        }
+    }
+
+    fn keep(&mut self, part: &[u8]) -> ScanResult {
+        if self.line.len() + part.len() > self.limit {
+            self.state = ScanState::Ambiguous;
+            return ScanResult::Ambiguous;
+        }
+        self.line.extend_from_slice(part);
+        match self.state {
+            ScanState::Start if self.line.is_empty() => ScanResult::Whole,
+            _ => ScanResult::PartOfHead,
+        }
+    }
+
+    fn end_line(&mut self, end: &[u8], suspicious: bool) {
+        if self.line.is_empty() {
+            self.state = after(self.state, end, suspicious);
+            return;
+        }
+        self.line.extend_from_slice(end);
+        self.state = after(self.state, &self.line, true);
+        self.line.clear();
+    }
+}
+
+impl ScanState {
+    fn after_body(left: u64) -> Self {
+        if left == 0 {
+            Self::Start
+        } else {
+            Self::Body(left)
+        }
+    }
+}
+
+/// The state after a line, given without its line feed; only in a `suspicious` one there may be an
+/// underscore.
+fn after(state: ScanState, line: &[u8], suspicious: bool) -> ScanState {
+    let Some(line) = line.strip_suffix(b"\r") else {
+        return ScanState::Ambiguous;
+    };
+    match state {
+        ScanState::Start if line.is_empty() => ScanState::Start,
+        ScanState::Start => ScanState::Fields(FramingFields::default()),
+        ScanState::Fields(fields) if line.is_empty() => fields.end(),
+        ScanState::Fields(_) if suspicious && has_underscore_in_name(line) => ScanState::Ambiguous,
+        ScanState::Fields(fields) => fields.field(line),
+        other => other,
+    }
+}
+
+impl FramingFields {
+    fn field(mut self, line: &[u8]) -> ScanState {
+        let again = if let Some(value) = value_of(line, b"content-length:") {
+            let Some(length) = decimal(value.trim_ascii()) else {
+                return ScanState::Ambiguous;
+            };
+            self.content_length.replace(length).is_some()
+        } else if let Some(value) = value_of(line, b"transfer-encoding:") {
+            if !value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
+                return ScanState::Ambiguous;
+            }
+            std::mem::replace(&mut self.transfer_encoding, true)
+        } else {
+            false
+        };
+        if again {
+            ScanState::Ambiguous
+        } else {
+            ScanState::Fields(self)
+        }
+    }
+
+    /// The state after the empty line.
+    fn end(self) -> ScanState {
+        match (self.content_length, self.transfer_encoding) {
+            (Some(_), true) => ScanState::Ambiguous,
+            // The end of a chunked body is not followed: the connection is closed after it.
+            (None, true) => ScanState::Last,
+            (length, false) => ScanState::after_body(length.unwrap_or(0)),
+        }
+    }
+}
+
+/// True if the name of a field has an underscore: some proxies and gateways take it for a hyphen.
+fn has_underscore_in_name(line: &[u8]) -> bool {
+    memchr2(b':', b'_', line).is_some_and(|at| line.get(at) == Some(&b'_'))
+}
+
+/// The rest of a line that begins with `name`, which is given in lower case.
+fn value_of<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let (start, value) = line.split_at_checked(name.len())?;
+    // The first byte rules out most lines.
+    let first = start.first().map(u8::to_ascii_lowercase) == name.first().copied();
+    (first && start.eq_ignore_ascii_case(name)).then_some(value)
+}
+
+fn decimal(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    std::str::from_utf8(digits).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Checks the last verdict, however the bytes are cut.
+    fn check(bytes: &str, expect: ScanResult) {
+        let mut whole = HeadScanner::new(1000);
+        assert_eq!(whole.push(bytes.as_bytes()), expect, "{bytes:?}");
+        let mut cut = HeadScanner::new(1000);
+        let seen = bytes.bytes().map(|byte| cut.push(&[byte])).last().unwrap();
+        assert_eq!(seen, expect, "{bytes:?} byte by byte");
+    }
+
+    #[test]
+    fn messages_in_the_strict_form_pass() {
+        for bytes in [
+            "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+            "\r\n\r\nGET / HTTP/1.1\r\n\r\n",
+            "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
+            "POST / HTTP/1.1\r\ncontent-length:3\r\n\r\n\nab",
+            "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabcGET / HTTP/1.1\r\n\r\n",
+            "POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\nGET / HTTP/1.1\r\n\r\n",
+            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1\nwhatever\n",
+            "POST / HTTP/1.1\r\nContent-Length: 10\r\n\r\n",
+            "POST /a_b HTTP/1.1\r\nHost: a_b\r\nContent-Length: 3\r\n\r\na_b",
+            "POST / HTTP/1.1\r\nContent-Lengths: 1\r\nContent-Length: 3\r\n\r\nabc",
+        ] {
+            check(bytes, ScanResult::Whole);
+        }
+    }
+
+    #[test]
+    fn an_unfinished_head_is_noticed() {
+        for bytes in [
+            "G",
+            "GET / HTTP/1.1\r\n",
+            "GET / HTTP/1.1\r\nHost: a\r\n\r",
+            "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabcG",
+        ] {
+            check(bytes, ScanResult::PartOfHead);
+        }
+    }
+
+    #[test]
+    fn a_head_with_two_readings_is_noticed() {
+        for bytes in [
+            "POST / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "POST / HTTP/1.1\r\ntransfer-encoding: chunked\r\ncontent-length: 3\r\n\r\n",
+            "POST / HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\n",
+            "POST / HTTP/1.1\r\nContent-Length: 3, 3\r\n\r\n",
+            "POST / HTTP/1.1\r\nContent-Length: +3\r\n\r\n",
+            "POST / HTTP/1.1\r\nContent-Length:\r\n\r\n",
+            "POST / HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n",
+            "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "POST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+            "POST / HTTP/1.1\r\nContent_Length: 3\r\n\r\n",
+            "POST / HTTP/1.1\r\nHost: a\r\nX_: b\r\n\r\n",
+            "GET / HTTP/1.1\nHost: a\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a\n\r\n",
+            "GET / HTTP/1.1\r\nHost: a\r\n\n",
+            "\nGET / HTTP/1.1\r\n\r\n",
+            "POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\naGET / HTTP/1.1\n",
+        ] {
+            check(bytes, ScanResult::Ambiguous);
+        }
+    }
+
+    #[test]
+    fn a_line_is_bounded() {
+        let mut scanner = HeadScanner::new(10);
+        assert_eq!(scanner.push(&[b'a'; 10]), ScanResult::PartOfHead);
+        assert_eq!(scanner.push(b"a"), ScanResult::Ambiguous);
+    }
+}

@@ -1,0 +1,205 @@
+use bytes::{Bytes, BytesMut};
+use callgate_wire::{FrameError, Id, encode};
+use http::header::{
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER,
+    WWW_AUTHENTICATE,
+};
+use http::{Response, StatusCode};
+
+use super::auth::CredentialError;
+use super::body::{EventChunks, LARGE, ResponseBody};
+use crate::error::Error;
+use crate::server::reply;
+use crate::service::Reply;
+
+/// Reason to refuse a request before its message is read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// There is not exactly one valid `Host`.
+    BadHost,
+    /// The host, the origin or the site is not allowed.
+    Forbidden,
+    /// The head can be read in more than one way.
+    Ambiguous,
+    NotFound,
+    MethodNotAllowed {
+        allow: &'static str,
+    },
+    Unauthorized,
+    /// The token verifier refuses it.
+    Credential(Box<CredentialError>),
+    UnsupportedMediaType,
+    NotAcceptable,
+    BodyTooLarge,
+    BodyTooSlow,
+    BodyBroken,
+    /// The bodies of all connections together are too large.
+    BodyBudgetExceeded,
+}
+
+static X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// A JSON-RPC error without id that says `$text`.
+macro_rules! message {
+    ($text:literal) => {
+        concat!(
+            r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":""#,
+            $text,
+            r#""}}"#
+        )
+    };
+}
+
+/// The response to a refused request.
+pub(super) fn refuse(refusal: Refusal) -> Response<ResponseBody> {
+    let (status, body) = match &refusal {
+        Refusal::BadHost => (400, message!("exactly one valid Host header is required")),
+        Refusal::Forbidden => (403, message!("forbidden")),
+        Refusal::Ambiguous => (400, message!("the request head is ambiguous")),
+        Refusal::NotFound => (404, ""),
+        Refusal::MethodNotAllowed { .. } => (405, ""),
+        Refusal::Unauthorized => (401, ""),
+        Refusal::Credential(error) => match **error {
+            CredentialError::Unauthorized(_) => (401, ""),
+            CredentialError::Forbidden(_) => (403, ""),
+            CredentialError::Unavailable => {
+                (503, message!("tokens cannot be verified at the moment"))
+            }
+        },
+        Refusal::UnsupportedMediaType => (415, message!("Content-Type must be application/json")),
+        Refusal::NotAcceptable => (
+            406,
+            message!("Accept must allow application/json or text/event-stream"),
+        ),
+        Refusal::BodyTooLarge => (413, message!("the body is too large")),
+        Refusal::BodyTooSlow => (408, message!("the body took too long")),
+        Refusal::BodyBroken => (400, message!("the body ended early or is malformed")),
+        Refusal::BodyBudgetExceeded => {
+            (503, message!("too many large requests at once; try again"))
+        }
+    };
+    let mut response = if body.is_empty() {
+        Response::new(ResponseBody::empty())
+    } else {
+        json(ResponseBody::whole(Bytes::from_static(body.as_bytes())))
+    };
+    *response.status_mut() = status_code(status);
+    let headers = response.headers_mut();
+    match refusal {
+        Refusal::MethodNotAllowed { allow } => {
+            headers.insert(ALLOW, HeaderValue::from_static(allow));
+        }
+        Refusal::Unauthorized => {
+            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        Refusal::Credential(error) => match *error {
+            CredentialError::Unauthorized(challenge) | CredentialError::Forbidden(challenge) => {
+                headers.insert(WWW_AUTHENTICATE, challenge);
+            }
+            CredentialError::Unavailable => {}
+        },
+        Refusal::Ambiguous | Refusal::BodyTooSlow => close_after(&mut response),
+        _ => {}
+    }
+    response
+}
+
+/// The response to a message that is refused before the service is called.
+pub(crate) fn reject(id: Option<&Id>, error: &Error) -> Response<ResponseBody> {
+    let mut out = BytesMut::new();
+    reply::error_response(&mut out, id, error);
+    let mut response = json(ResponseBody::whole(out.freeze()));
+    *response.status_mut() = StatusCode::BAD_REQUEST;
+    response
+}
+
+/// The response to a body that is not a message.
+pub(super) fn reject_frame(error: &FrameError) -> Response<ResponseBody> {
+    let mut out = BytesMut::new();
+    encode::error(&mut out, error.id.as_ref(), &error.to_rpc());
+    let mut response = json(ResponseBody::whole(out.freeze()));
+    *response.status_mut() = StatusCode::BAD_REQUEST;
+    response
+}
+
+/// The response to a notification.
+pub(crate) fn accepted() -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::empty());
+    *response.status_mut() = StatusCode::ACCEPTED;
+    response
+}
+
+/// The response with the outcome of a call as one JSON message.
+pub(super) fn outcome(id: &Id, outcome: Result<Reply, Error>) -> Response<ResponseBody> {
+    match outcome {
+        Ok(reply) => json(whole_result(id, reply)),
+        Err(error) => failure(id, &error),
+    }
+}
+
+/// The response whose body is an event stream.
+pub(crate) fn event_stream(stream: impl EventChunks + 'static) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::events(stream));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(
+        CACHE_CONTROL,
+        HeaderValue::from_static("no-store, no-transform"),
+    );
+    headers.insert(&X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
+    response
+}
+
+/// Makes `response` the last one of its connection.
+pub(super) fn close_after(response: &mut Response<ResponseBody>) {
+    response
+        .headers_mut()
+        .insert(CONNECTION, HeaderValue::from_static("close"));
+}
+
+fn whole_result(id: &Id, reply: Reply) -> ResponseBody {
+    let result = reply.into_result();
+    let mut out = BytesMut::new();
+    if result.as_bytes().len() < LARGE {
+        encode::result(&mut out, id, &result);
+        return ResponseBody::whole(out.freeze());
+    }
+    encode::result_prefix(&mut out, id);
+    ResponseBody::parts([
+        out.freeze(),
+        result.into_bytes(),
+        Bytes::from_static(encode::RESULT_SUFFIX),
+    ])
+}
+
+fn failure(id: &Id, error: &Error) -> Response<ResponseBody> {
+    let mut out = BytesMut::new();
+    reply::error_response(&mut out, Some(id), error);
+    let mut response = json(ResponseBody::whole(out.freeze()));
+    *response.status_mut() = status_code(reply::status(error));
+    if let Some(seconds) = retry_after(error) {
+        response
+            .headers_mut()
+            .insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+/// Value of `Retry-After`, in whole seconds.
+fn retry_after(error: &Error) -> Option<u64> {
+    let time = error.retry_after()?;
+    Some(time.as_secs() + u64::from(time.subsec_nanos() > 0))
+}
+
+/// The response with `body`, which is JSON.
+pub(crate) fn json(body: ResponseBody) -> Response<ResponseBody> {
+    let mut response = Response::new(body);
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+fn status_code(status: u16) -> StatusCode {
+    StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}

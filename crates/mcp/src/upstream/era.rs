@@ -1,0 +1,102 @@
+use callgate_wire::{RawJson, Version, code};
+
+/// Family of revisions that a server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Era {
+    /// Revision 2026-07-28: every request carries its own metadata.
+    Modern,
+    /// An older revision, with a handshake; this is the newest one that the server speaks.
+    Old(Version),
+}
+
+/// Meaning of an answer to `server/discover`: the one place that decides which era a server is of.
+///
+/// Old servers answer requests that they do not know with any error, or as if it were another
+/// request. So a server counts as modern only for an answer that no old server gives.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Answered {
+    Era(Era),
+    /// The server names its revisions, and this client speaks none of them.
+    NoCommonVersion(Vec<String>),
+}
+
+impl Era {
+    /// Newest revision with a handshake: the one to try if nothing is known about a server.
+    pub(crate) const NEWEST_OLD: Version = Version::V2025_11_25;
+
+    /// The era of a server that is not modern, and of which nothing else is known.
+    pub const OLD: Self = Self::Old(Self::NEWEST_OLD);
+
+    /// True for revision 2026-07-28.
+    #[must_use]
+    pub fn is_modern(self) -> bool {
+        self == Self::Modern
+    }
+}
+
+impl Answered {
+    /// Meaning of a result.
+    pub(crate) fn of_result(result: &RawJson) -> Self {
+        match names(result.get("supportedVersions")) {
+            Some(versions) => Self::of_versions(versions),
+            None if result.get("resultType").is_some() => Self::Era(Era::Modern),
+            None => Self::Era(Era::OLD),
+        }
+    }
+
+    /// Meaning of an error object.
+    pub(crate) fn of_error(error: &RawJson) -> Self {
+        match code_of(error) {
+            Some(code::UNSUPPORTED_PROTOCOL_VERSION) => {
+                let supported = names(error.at(&["data", "supported"]));
+                Self::of_versions(supported.unwrap_or_default())
+            }
+            Some(code::HEADER_MISMATCH | code::MISSING_REQUIRED_CLIENT_CAPABILITY) => {
+                Self::Era(Era::Modern)
+            }
+            _ => Self::Era(Era::OLD),
+        }
+    }
+
+    fn of_versions(names: Vec<String>) -> Self {
+        let versions = names.iter().filter_map(|name| Version::parse(name));
+        match versions.max() {
+            Some(version) if version.is_modern() => Self::Era(Era::Modern),
+            Some(version) => Self::Era(Era::Old(version)),
+            None => Self::NoCommonVersion(names),
+        }
+    }
+}
+
+/// Code of an error object.
+pub(crate) fn code_of(error: &RawJson) -> Option<i64> {
+    error.get("code")?.decode().ok()
+}
+
+/// True for an error that refuses the revision of a request.
+#[cfg(feature = "legacy")]
+pub(crate) fn is_version_refusal(error: &RawJson) -> bool {
+    code_of(error) == Some(code::UNSUPPORTED_PROTOCOL_VERSION)
+}
+
+/// Revisions that this client speaks, newest first.
+pub(crate) fn spoken() -> String {
+    let spoken = Version::ALL.iter().rev();
+    let spoken = spoken.filter(|version| version.is_modern() || cfg!(feature = "legacy"));
+    let names: Vec<_> = spoken.map(|version| version.as_str()).collect();
+    names.join(", ")
+}
+
+/// The error of a call to an old server in a program that speaks the newest revision only.
+#[cfg(not(feature = "legacy"))]
+pub(crate) fn built_without_legacy(name: &std::sync::Arc<str>) -> crate::error::Error {
+    let text = format!(
+        "server `{name}` speaks only revisions before 2026-07-28, and this program was built \
+         without the feature `legacy`"
+    );
+    crate::error::Error::new(crate::error::Kind::UnsupportedVersion, text).from_upstream(name)
+}
+
+fn names(list: Option<RawJson>) -> Option<Vec<String>> {
+    list?.decode().ok()
+}

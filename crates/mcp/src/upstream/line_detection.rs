@@ -1,0 +1,229 @@
+//! Detection of the revision of a server on lines.
+
+use std::sync::Arc;
+
+use callgate_wire::{Method, RawJson, method};
+use tokio::time::timeout;
+
+use super::config::Config;
+use super::detection::Detected;
+use super::era::{Answered, Era, spoken};
+use super::identity::ClientIdentity;
+use crate::error::{Error, Kind};
+use crate::service::BoxFuture;
+use crate::transport::line::{Link, OnDrop};
+
+/// Outcome of the probe of a server.
+pub(crate) enum Probe<'a> {
+    /// The answer, or an assumption, says which era the server speaks.
+    Known(Era),
+    /// No answer came within the timeout. A server may need longer to start, so the answer still
+    /// counts while the handshake waits for its own.
+    Late(BoxFuture<'a, Result<RawJson, Error>>),
+}
+
+/// Asks the server on `link` for `server/discover`, which no old server has.
+///
+/// # Errors
+/// The connection is closed, or the server speaks no revision that this client speaks.
+pub(crate) async fn probe<'a>(
+    link: &'a Link,
+    identity: &ClientIdentity,
+    config: &Config,
+) -> Result<Probe<'a>, Error> {
+    let params = identity.discover_params();
+    let mut answer: BoxFuture<'a, _> = Box::pin(async move {
+        let method = Method::new(method::SERVER_DISCOVER);
+        // Not cancelled: an old server would not know which request that is about.
+        link.request(&method, &params, OnDrop::Ignore).await
+    });
+    match timeout(config.discover_timeout, &mut answer).await {
+        Ok(answer) => era_of(link.name(), answer).map(Probe::Known),
+        Err(_) => Ok(Probe::Late(answer)),
+    }
+}
+
+/// Connects to the server on `link` in the era that the probe found. An old server gets a handshake.
+///
+/// # Errors
+/// The handshake failed, or this program speaks no old revision.
+#[cfg(feature = "legacy")]
+pub(crate) async fn connect(
+    link: &Arc<Link>,
+    probe: Probe<'_>,
+    identity: &ClientIdentity,
+    config: Config,
+) -> Result<Detected, Error> {
+    use crate::legacy::client::line_transport::LineTransport;
+    use crate::legacy::client::session::Session;
+
+    let (version, late_answer) = match probe {
+        Probe::Known(Era::Modern) => return Ok(Detected::Modern(link.clone())),
+        Probe::Known(Era::Old(version)) => (version, None),
+        Probe::Late(answer) => (Era::NEWEST_OLD, Some(answer)),
+    };
+    let turns_out_modern = async {
+        match late_answer {
+            Some(answer) => turns_out_modern(link, answer).await,
+            None => std::future::pending().await,
+        }
+    };
+    let (transport, incoming) = LineTransport::new(link.clone(), config.queued_messages);
+    let (name, transport) = (link.name().clone(), Arc::new(transport));
+    let opened = tokio::select! {
+        // A server that has both answers ready got the probe first, and has settled for its era.
+        biased;
+        () = turns_out_modern => None,
+        opened = Session::open(name, transport, incoming, identity, version, config) => Some(opened),
+    };
+    match opened {
+        Some(Ok(session)) => return Ok(Detected::Old(session, link.clone())),
+        Some(Err(error)) if !is_refused_by_modern(&error) => return Err(error),
+        _ => {}
+    }
+    // From here on notifications belong to calls, and no session is left to take them.
+    link.clear_message_sink();
+    Ok(Detected::Modern(link.clone()))
+}
+
+/// Connects to the server on `link` if the probe found that it speaks the newest revision.
+///
+/// # Errors
+/// This program was built without the feature `legacy`, and the server is an old one or silent.
+#[cfg(not(feature = "legacy"))]
+pub(crate) async fn connect(
+    link: &Arc<Link>,
+    probe: Probe<'_>,
+    _identity: &ClientIdentity,
+    config: Config,
+) -> Result<Detected, Error> {
+    let era = match probe {
+        Probe::Known(era) => era,
+        Probe::Late(answer) => match timeout(config.handshake_timeout, answer).await {
+            Ok(answer) => era_of(link.name(), answer)?,
+            // An old server may ignore what it does not know.
+            Err(_) => Era::OLD,
+        },
+    };
+    match era {
+        Era::Modern => Ok(Detected::Modern(link.clone())),
+        Era::Old(_) => Err(super::era::built_without_legacy(link.name())),
+    }
+}
+
+/// Returns once a late answer to the probe says that the server is modern. Any other answer leaves
+/// the decision to the handshake, and this never returns.
+#[cfg(feature = "legacy")]
+async fn turns_out_modern(link: &Link, answer: BoxFuture<'_, Result<RawJson, Error>>) {
+    let era = era_of(link.name(), answer.await);
+    if !matches!(era, Ok(Era::Modern)) {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// True if a server refused the handshake because it is modern, and was only slow to answer.
+///
+/// Servers of both eras settle for that of the first request, which is the probe, answered or not.
+#[cfg(feature = "legacy")]
+fn is_refused_by_modern(error: &Error) -> bool {
+    use std::error::Error as _;
+
+    let refusal = error.source().and_then(|source| source.downcast_ref());
+    let answer = refusal.and_then(|refusal: &Error| refusal.raw());
+    answer.is_some_and(|error| {
+        super::era::is_version_refusal(error)
+            && Answered::of_error(error) == Answered::Era(Era::Modern)
+    })
+}
+
+/// Era that the answer to the probe shows.
+fn era_of(name: &Arc<str>, answer: Result<RawJson, Error>) -> Result<Era, Error> {
+    let answered = match &answer {
+        Ok(result) => Answered::of_result(result),
+        Err(error) => match error.raw() {
+            Some(error) => Answered::of_error(error),
+            // Not an answer of the server: the connection ended, or the line was malformed.
+            None if matches!(error.kind(), Kind::Closed | Kind::Protocol) => {
+                return answer.map(|_| Era::OLD);
+            }
+            None => Answered::Era(Era::OLD),
+        },
+    };
+    match answered {
+        Answered::Era(era) => Ok(era),
+        Answered::NoCommonVersion(versions) => {
+            let named = match versions.is_empty() {
+                true => "none that it names".to_owned(),
+                false => versions.join(", "),
+            };
+            let text = format!(
+                "no common protocol version: server `{name}` speaks {named}, this client speaks {}",
+                spoken()
+            );
+            Err(Error::new(Kind::UnsupportedVersion, text).from_upstream(name))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use callgate_wire::Version;
+
+    fn check(answer: Result<&str, &str>, expect: Result<Era, &str>) {
+        let name: Arc<str> = Arc::from("old");
+        let json = |text: &str| serde_json::from_str::<RawJson>(text).unwrap();
+        let answered = answer
+            .map(json)
+            .map_err(|error| Error::rpc(&name, json(error)));
+        let era = era_of(&name, answered).map_err(|error| error.to_string());
+        let expect = expect.map_err(|text| format!("{text}, this client speaks {}", spoken()));
+        assert_eq!(era, expect, "{answer:?}");
+    }
+
+    #[test]
+    fn only_an_answer_that_no_old_server_gives_makes_a_server_modern() {
+        let old = Ok(Era::OLD);
+        check(
+            Ok(r#"{"supportedVersions":["2026-07-28"]}"#),
+            Ok(Era::Modern),
+        );
+        check(
+            Ok(r#"{"supportedVersions":["2025-03-26","2026-07-28","x"]}"#),
+            Ok(Era::Modern),
+        );
+        check(
+            Ok(r#"{"supportedVersions":["2024-11-05","2025-06-18"]}"#),
+            Ok(Era::Old(Version::V2025_06_18)),
+        );
+        check(Ok("{}"), old);
+        check(Ok("[]"), old);
+        for code in [-32000, -32600, -32601, -32602, -32603, -32002, 0, -32099] {
+            check(Err(&format!(r#"{{"code":{code},"message":"m"}}"#)), old);
+        }
+        for code in [-32020, -32021] {
+            let error = format!(r#"{{"code":{code},"message":"m"}}"#);
+            check(Err(&error), Ok(Era::Modern));
+        }
+    }
+
+    #[test]
+    fn a_refused_version_is_a_choice_among_those_that_are_named() {
+        let refused = |supported: &str| {
+            format!(r#"{{"code":-32022,"message":"m","data":{{"supported":{supported}}}}}"#)
+        };
+        check(Err(&refused(r#"["2026-07-28"]"#)), Ok(Era::Modern));
+        check(
+            Err(&refused(r#"["2025-06-18"]"#)),
+            Ok(Era::Old(Version::V2025_06_18)),
+        );
+        check(
+            Err(&refused(r#"["2027-01-01","2028-01-01"]"#)),
+            Err("no common protocol version: server `old` speaks 2027-01-01, 2028-01-01"),
+        );
+        check(
+            Err(r#"{"code":-32022,"message":"m"}"#),
+            Err("no common protocol version: server `old` speaks none that it names"),
+        );
+    }
+}

@@ -1,0 +1,207 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use callgate_wire::{RawJson, Version, meta};
+
+use super::config::Config;
+use super::era_cache::CachedEra;
+use super::http_detection;
+use super::identity::ClientIdentity;
+use super::remote::{CallFailure, Connecting, StateCell};
+use super::session_table::{HttpTransport, Key, Opened, SessionTable};
+use crate::error::{Error, Kind, Retry};
+use crate::legacy::client::http::{BackgroundSender, HttpSse, StreamableHttp};
+use crate::legacy::client::session::Session;
+use crate::legacy::client::transport::{MessageReceiver, MessageSender, SessionTransport};
+use crate::service::{Call, Reply, Service as _};
+use crate::transport::ConnectionState;
+use crate::transport::http::client::HttpUpstream;
+
+/// Our sessions with an old server at a URL: opens them, calls in them and watches their ends.
+pub(super) struct OldSessions {
+    upstream: Arc<HttpUpstream>,
+    table: SessionTable,
+    /// Number of open sessions.
+    open: Arc<AtomicUsize>,
+    background: BackgroundSender,
+    state: StateCell,
+}
+
+/// First message of a handshake.
+struct Hello<'a> {
+    version: Version,
+    identity: ClientIdentity,
+    config: &'a Config,
+}
+
+impl OldSessions {
+    pub(super) fn new(upstream: Arc<HttpUpstream>, state: StateCell) -> Self {
+        Self {
+            upstream,
+            table: SessionTable::default(),
+            open: Arc::default(),
+            background: BackgroundSender::new(),
+            state,
+        }
+    }
+
+    /// Makes a call in its session, and once more in a new one if the server has forgotten it.
+    pub(super) async fn call(
+        &self,
+        version: Version,
+        cached: &CachedEra,
+        config: &Config,
+        call: Call,
+    ) -> Result<Reply, CallFailure> {
+        let first = self.call_in_session(version, cached, config, call.clone());
+        match first.await {
+            Err(CallFailure::Final(error))
+                if error.kind() == Kind::Closed && error.retry() == Retry::Safe =>
+            {
+                self.call_in_session(version, cached, config, call).await
+            }
+            outcome => outcome,
+        }
+    }
+
+    /// Removes all sessions; those in use end with their calls.
+    pub(super) fn clear(&self) {
+        self.table.clear();
+    }
+
+    /// Ends all sessions, opens no more, and waits a short time until the server was told.
+    pub(super) async fn close(&self) {
+        self.table.close();
+        self.background.idle().await;
+    }
+
+    async fn call_in_session(
+        &self,
+        version: Version,
+        cached: &CachedEra,
+        config: &Config,
+        call: Call,
+    ) -> Result<Reply, CallFailure> {
+        let key = Key {
+            caller: call.cx.caller.clone(),
+            capabilities: of_meta(&call, meta::CLIENT_CAPABILITIES)
+                .unwrap_or_else(RawJson::empty_object),
+        };
+        let client_info = of_meta(&call, meta::CLIENT_INFO);
+        let hello = Hello {
+            version,
+            identity: ClientIdentity {
+                capabilities: key.capabilities.clone(),
+                client_info: client_info.unwrap_or_else(|| ClientIdentity::shared().client_info),
+            },
+            config,
+        };
+        // Held until the call has ended: a session in use is not replaced by another.
+        let slot = self.table.slot(key).map_err(CallFailure::Final)?;
+        let opening = slot.session(self.open(cached, &hello));
+        let session = opening.await.map_err(|error| {
+            if http_detection::contradicts_old(&error) {
+                CallFailure::Contradiction(error)
+            } else {
+                CallFailure::Final(error)
+            }
+        })?;
+        session.call(call).await.map_err(CallFailure::Final)
+    }
+
+    /// Opens a session over the transport that the server speaks.
+    async fn open(&self, cached: &CachedEra, hello: &Hello<'_>) -> Result<Opened, Error> {
+        let connecting = Connecting::begin(&self.state);
+        let opened = self.open_any(cached, hello).await?;
+        // Counted before the state is set: the end of another session must not overwrite it.
+        self.open.fetch_add(1, Ordering::Relaxed);
+        connecting.succeed(opened.session.version());
+        self.watch(&opened);
+        Ok(opened)
+    }
+
+    /// Reports the end of the last session, unless this process ended it.
+    fn watch(&self, opened: &Opened) {
+        let (open, state) = (self.open.clone(), self.state.clone());
+        let ended = opened.transport.ended_by_server();
+        tokio::spawn(async move {
+            let reason = ended.await;
+            let was_last = open.fetch_sub(1, Ordering::Relaxed) == 1;
+            if let (Some(reason), true) = (reason, was_last) {
+                state.send_replace(ConnectionState::Closed(reason));
+            }
+        });
+    }
+
+    async fn open_any(&self, cached: &CachedEra, hello: &Hello<'_>) -> Result<Opened, Error> {
+        if cached.speaks_http_sse() {
+            return self.open_http_sse(hello).await;
+        }
+        // Streamable HTTP first, as the specification advises: a server that speaks only HTTP+SSE
+        // refuses the POST.
+        let refusal = match self.open_streamable(hello).await {
+            Err(error) if http_detection::may_speak_http_sse(&error) => error,
+            outcome => return outcome,
+        };
+        match self.open_http_sse(hello).await {
+            Ok(opened) => {
+                cached.set_speaks_http_sse();
+                Ok(opened)
+            }
+            Err(error) if error.kind() == Kind::Unauthorized => Err(error),
+            Err(error) => {
+                let text = format!("{refusal}; and as a server of HTTP+SSE: {error}");
+                let combined = Error::new(Kind::Connect, text);
+                Err(combined
+                    .from_upstream(&self.upstream.config().name)
+                    .with_source(refusal))
+            }
+        }
+    }
+
+    async fn open_streamable(&self, hello: &Hello<'_>) -> Result<Opened, Error> {
+        let (messages, incoming) = MessageSender::channel(hello.config.queued_messages);
+        let transport =
+            StreamableHttp::new(self.upstream.clone(), messages, self.background.clone());
+        let transport = Arc::new(transport);
+        Ok(Opened {
+            session: self
+                .open_session(transport.clone(), incoming, hello)
+                .await?,
+            transport: HttpTransport::Streamable(transport),
+        })
+    }
+
+    async fn open_http_sse(&self, hello: &Hello<'_>) -> Result<Opened, Error> {
+        let (messages, incoming) = MessageSender::channel(hello.config.queued_messages);
+        let background = self.background.clone();
+        let transport = HttpSse::open(self.upstream.clone(), messages, background).await?;
+        let transport = Arc::new(transport);
+        Ok(Opened {
+            session: self
+                .open_session(transport.clone(), incoming, hello)
+                .await?,
+            transport: HttpTransport::HttpSse(transport),
+        })
+    }
+
+    async fn open_session(
+        &self,
+        transport: Arc<dyn SessionTransport>,
+        incoming: MessageReceiver,
+        hello: &Hello<'_>,
+    ) -> Result<Arc<Session>, Error> {
+        let name = self.upstream.config().name.clone();
+        let Hello {
+            version,
+            identity,
+            config,
+        } = hello;
+        let config = (*config).clone();
+        Session::open(name, transport, incoming, identity, *version, config).await
+    }
+}
+
+fn of_meta(call: &Call, key: &str) -> Option<RawJson> {
+    call.params().at(&["_meta", key]).filter(RawJson::is_object)
+}

@@ -1,0 +1,217 @@
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use callgate_wire::Version;
+
+use super::config::Config;
+use super::detection::{Detected, Detection, LinkWatcher};
+use super::era::Era;
+use super::identity::ClientIdentity;
+use super::line_detection::{Probe, connect, probe};
+use crate::error::{Error, Kind};
+use crate::service::{BoxFuture, Call, Reply, Service};
+use crate::transport::child::{ChildConfig, ModernChild};
+use crate::transport::{CloseReason, ConnectionState};
+
+/// A server of any revision that runs as a child process.
+///
+/// The first call detects the revision, and all calls share the outcome. A server that exits when
+/// it is probed is started once more and connected to as an old one. A server that exits later
+/// fails its calls until [`Process::restart`].
+///
+/// Dropping it ends its whole process tree at once, without waiting; [`Process::close`] ends it step
+/// by step.
+///
+/// ```no_run
+/// # async fn run() -> Result<(), callgate_mcp::Error> {
+/// use callgate_mcp::upstream::{ChildConfig, Process};
+///
+/// let server = Process::spawn(&ChildConfig::new("files", "files-server"))?;
+/// loop {
+///     let reason = server.closed().await;
+///     eprintln!("{reason}");
+///     server.restart().await?;
+/// }
+/// # }
+/// ```
+pub struct Process {
+    detection: Detection,
+    running: Arc<Running>,
+    assumed: Option<Era>,
+    config: Config,
+    /// Held while the server is restarted, so that two restarts at once do not start two processes.
+    restarting: tokio::sync::Mutex<()>,
+}
+
+struct Running {
+    current: Mutex<Current>,
+    command: ChildConfig,
+}
+
+struct Current {
+    child: Arc<ModernChild>,
+    /// True once the process is closed on purpose: its end is not taken for an answer to the probe.
+    is_closing: bool,
+}
+
+impl Process {
+    /// Starts the server. Needs a tokio runtime.
+    ///
+    /// # Errors
+    /// The program cannot be found or started; the error names it.
+    pub fn spawn(command: &ChildConfig) -> Result<Self, Error> {
+        let child = ModernChild::spawn(command)?;
+        Ok(Self {
+            detection: Detection::new(child.link()),
+            running: Arc::new(Running {
+                current: Mutex::new(Current {
+                    child: Arc::new(child),
+                    is_closing: false,
+                }),
+                command: command.clone(),
+            }),
+            assumed: None,
+            config: Config::default(),
+            restarting: tokio::sync::Mutex::default(),
+        })
+    }
+
+    /// Sets timeouts and limits.
+    #[must_use]
+    pub fn with_config(mut self, config: Config) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Sets the era of the server, which is not detected then.
+    #[must_use]
+    pub fn assume(mut self, era: Era) -> Self {
+        self.assumed = Some(era);
+        self
+    }
+
+    /// Revision that the server speaks; `None` until a call has detected it.
+    #[must_use]
+    pub fn version(&self) -> Option<Version> {
+        self.detection.version()
+    }
+
+    /// State of the connection.
+    #[must_use]
+    pub fn state(&self) -> ConnectionState {
+        self.detection.state()
+    }
+
+    /// Waits until the process has exited, the connection is closed or the detection has failed,
+    /// and returns the reason.
+    ///
+    /// Returns at once if that has happened already. A restart is not a close: then this waits for
+    /// the end of the new process. Dropping the future is safe.
+    pub async fn closed(&self) -> CloseReason {
+        self.detection.closed().await
+    }
+
+    /// Starts the server anew, and forgets its revision: the next call detects it again.
+    ///
+    /// A process that still runs is closed first, as by [`Process::close`]. Calls in flight fail as
+    /// they do when a server exits. If the future is dropped, the old process ends, and the new one
+    /// may not have been started.
+    ///
+    /// # Errors
+    /// The program cannot be started. The old process has ended, and this can be called again.
+    pub async fn restart(&self) -> Result<(), Error> {
+        let _restarting = self.restarting.lock().await;
+        self.close().await;
+        let child = self.running.start(&mut self.running.current())?;
+        self.detection.reset(child.link());
+        Ok(())
+    }
+
+    /// Ends the server: closes its input, waits, sends SIGTERM, waits, and sends SIGKILL.
+    ///
+    /// Returns when its whole process tree has exited. Calls in flight may still be answered until
+    /// then; new ones are refused. Dropping the future does not stop the end of the server.
+    pub async fn close(&self) {
+        let child = {
+            let mut current = self.running.current();
+            current.is_closing = true;
+            current.child.clone()
+        };
+        child.close().await;
+    }
+
+    /// Number of lines from the server that were not messages.
+    #[must_use]
+    pub fn malformed_lines(&self) -> u64 {
+        self.running.child().malformed_lines()
+    }
+
+    /// End of the standard error of the server, up to 64 KiB.
+    #[must_use]
+    pub fn stderr_tail(&self) -> String {
+        self.running.child().stderr_tail()
+    }
+}
+
+impl Service for Process {
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+        let name = &self.running.command.name;
+        self.detection.call(name, call, |watcher| {
+            let (running, assumed) = (self.running.clone(), self.assumed);
+            let config = self.config.clone();
+            async move { running.detect(assumed, config, &watcher).await }
+        })
+    }
+}
+
+impl Running {
+    async fn detect(
+        &self,
+        assumed: Option<Era>,
+        config: Config,
+        watcher: &LinkWatcher,
+    ) -> Result<Detected, Error> {
+        let identity = ClientIdentity::shared();
+        let link = self.child().link().clone();
+        let probe = match assumed {
+            Some(era) => Probe::Known(era),
+            None => match probe(&link, &identity, &config).await {
+                // Some old servers exit on a request that they do not know.
+                Err(error) if error.kind() == Kind::Closed => {
+                    let link = self.start_again(error)?.link().clone();
+                    watcher.watch(link.clone());
+                    return connect(&link, Probe::Known(Era::OLD), &identity, config).await;
+                }
+                probed => probed?,
+            },
+        };
+        connect(&link, probe, &identity, config).await
+    }
+
+    /// Starts the process once more after it exited, unless it was closed on purpose.
+    fn start_again(&self, closed: Error) -> Result<Arc<ModernChild>, Error> {
+        // One lock for the check and the start: a restart at the same time must not be undone.
+        let mut current = self.current();
+        match current.is_closing {
+            true => Err(closed),
+            false => self.start(&mut current),
+        }
+    }
+
+    /// Starts a new process in the place of the one before.
+    fn start(&self, current: &mut Current) -> Result<Arc<ModernChild>, Error> {
+        let child = Arc::new(ModernChild::spawn(&self.command)?);
+        *current = Current {
+            child: child.clone(),
+            is_closing: false,
+        };
+        Ok(child)
+    }
+
+    fn child(&self) -> Arc<ModernChild> {
+        self.current().child.clone()
+    }
+
+    fn current(&self) -> MutexGuard<'_, Current> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

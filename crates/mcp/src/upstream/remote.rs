@@ -1,0 +1,296 @@
+use std::fmt;
+use std::sync::Arc;
+
+use callgate_wire::Version;
+use tokio::sync::watch;
+
+use super::config::Config;
+use super::era::Era;
+use super::era_cache::{CachedEra, EraCache};
+use super::http_detection;
+#[cfg(feature = "legacy")]
+use super::old_sessions::OldSessions;
+use super::server_timeout::server_timeout;
+use crate::error::{Error, Kind};
+use crate::service::{BoxFuture, Call, Reply, Service};
+use crate::transport::http::client::{self, HttpUpstream, ModernHttpClient};
+use crate::transport::{CloseReason, ConnectionState};
+
+/// A server of any revision at a URL.
+///
+/// The first call detects the revision, and it is detected again when the server contradicts it. A
+/// server of the newest revision is called as by [`ModernHttpClient`]. With an old one there is a
+/// session for each caller and each set of capabilities; a session that the server has forgotten is
+/// opened again, and a request that was refused because of it is sent again, once.
+///
+/// ```
+/// use callgate_mcp::upstream::{HttpConfig, Remote};
+///
+/// let server = Remote::new("https://example.com/mcp", HttpConfig::new("example"))?;
+/// # Ok::<(), callgate_mcp::Error>(())
+/// ```
+pub struct Remote {
+    upstream: Arc<HttpUpstream>,
+    modern: ModernHttpClient,
+    era_cache: EraCache,
+    #[cfg(feature = "legacy")]
+    sessions: OldSessions,
+    state: StateCell,
+    config: Config,
+}
+
+/// State of the connection, shared with the tasks that watch the sessions.
+pub(super) type StateCell = Arc<watch::Sender<ConnectionState>>;
+
+/// Failure of one attempt of a call.
+pub(super) enum CallFailure {
+    /// A failure that a server of this era may have.
+    Final(Error),
+    /// A failure that no server of this era has; the request was not carried out.
+    Contradiction(Error),
+}
+
+impl Remote {
+    /// The server at `url`, an `http` or `https` URL. No request is sent yet.
+    ///
+    /// # Errors
+    /// The URL cannot be used, or TLS cannot be set up.
+    pub fn new(url: &str, config: client::Config) -> Result<Self, Error> {
+        let upstream = Arc::new(HttpUpstream::new(url, config)?);
+        let state = Arc::new(watch::Sender::new(ConnectionState::NotConnected));
+        Ok(Self {
+            modern: ModernHttpClient::over(upstream.clone()),
+            #[cfg(feature = "legacy")]
+            sessions: OldSessions::new(upstream.clone(), state.clone()),
+            upstream,
+            era_cache: EraCache::new(None),
+            state,
+            config: Config::default(),
+        })
+    }
+
+    /// Sets timeouts and limits.
+    #[must_use]
+    pub fn with_config(mut self, config: Config) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Sets the era of the server, which is not detected before the first call then.
+    #[must_use]
+    pub fn assume(mut self, era: Era) -> Self {
+        self.era_cache = EraCache::new(Some(era));
+        if era.is_modern() {
+            self.state.send_replace(connected(Version::LATEST));
+        }
+        self
+    }
+
+    /// Sets that the server speaks HTTP+SSE, the transport of the first revision, at this URL.
+    #[cfg(feature = "legacy")]
+    #[must_use]
+    pub fn assume_sse(mut self) -> Self {
+        self.era_cache = EraCache::new(Some(Era::OLD));
+        self.era_cache.current().set_speaks_http_sse();
+        self
+    }
+
+    /// Era that was detected; `None` before the first call.
+    #[must_use]
+    pub fn era(&self) -> Option<Era> {
+        self.era_cache.current().known()
+    }
+
+    /// State of the connection.
+    ///
+    /// HTTP of the newest revision has no connection: it is `Connected` once the revision was
+    /// detected, even if the server cannot be reached later.
+    #[must_use]
+    pub fn state(&self) -> ConnectionState {
+        self.state.borrow().clone()
+    }
+
+    /// Waits until the last session with an old server has ended, or until [`Remote::close`], and
+    /// returns the reason.
+    ///
+    /// The next call opens a new session, and the state changes with it. With a server of the newest
+    /// revision there is no connection that could end: this returns only after `close`. Dropping the
+    /// future is safe.
+    pub async fn closed(&self) -> CloseReason {
+        let mut state = self.state.subscribe();
+        let reason = state.wait_for(|state| state.close_reason().is_some()).await;
+        let reason = reason.ok().and_then(|state| state.close_reason().cloned());
+        reason.expect("the sender lives as long as `self`")
+    }
+
+    /// Ends all sessions, and waits a short time until the server was told.
+    ///
+    /// Calls to an old server fail from now on. Dropping the value without this ends its sessions
+    /// too, best-effort: only while the runtime still runs.
+    pub async fn close(&self) {
+        let name = &self.upstream.config().name;
+        let text = format!("the connection to `{name}` was closed");
+        let reason = CloseReason::new(name, Kind::Closed, text);
+        self.state.send_replace(ConnectionState::Closed(reason));
+        #[cfg(feature = "legacy")]
+        self.sessions.close().await;
+    }
+
+    async fn answer(&self, call: Call) -> Result<Reply, Error> {
+        let cached = self.era_cache.current();
+        let era = self.find_era(&cached, &call).await?;
+        let error = match self.attempt(era, &cached, call.clone()).await {
+            Err(CallFailure::Contradiction(error)) => error,
+            Err(CallFailure::Final(error)) => return Err(error),
+            Ok(reply) => {
+                cached.prove();
+                return Ok(reply);
+            }
+        };
+        let Some(next) = self.era_cache.after(&cached) else {
+            return Err(error);
+        };
+        match self.find_era(&next, &call).await {
+            Ok(found) if found.is_modern() != era.is_modern() => {
+                let name = &self.upstream.config().name;
+                tracing::info!(server = %name, ?found, "the server changed its era");
+                #[cfg(feature = "legacy")]
+                if found.is_modern() {
+                    self.sessions.clear();
+                }
+                let outcome = self.attempt(found, &next, call).await;
+                outcome
+                    .inspect(|_| next.prove())
+                    .map_err(CallFailure::into_error)
+            }
+            _ => Err(error),
+        }
+    }
+
+    async fn find_era(&self, cached: &Arc<CachedEra>, call: &Call) -> Result<Era, Error> {
+        let detect = async {
+            let connecting = Connecting::begin(&self.state);
+            // Boxed, so that the futures of later calls do not have its size.
+            let probe = Box::pin(http_detection::probe(&self.upstream, call.params()));
+            let auth_wait = || self.upstream.auth_wait_until();
+            let limit = self.config.handshake_timeout;
+            let era = server_timeout(limit, auth_wait, probe).await;
+            let era = era.unwrap_or_else(|_| Err(self.timed_out()))?;
+            if era.is_modern() {
+                connecting.succeed(Version::LATEST);
+            }
+            Ok(era)
+        };
+        self.era_cache.era(cached, detect).await
+    }
+
+    async fn attempt(
+        &self,
+        era: Era,
+        cached: &CachedEra,
+        call: Call,
+    ) -> Result<Reply, CallFailure> {
+        match era {
+            Era::Modern => {
+                let method = call.method.clone();
+                self.modern.call(call).await.map_err(|error| {
+                    if http_detection::contradicts_modern(&method, &error) {
+                        CallFailure::Contradiction(error)
+                    } else {
+                        CallFailure::Final(error)
+                    }
+                })
+            }
+            #[cfg(feature = "legacy")]
+            Era::Old(version) => {
+                // Boxed, so that the futures of calls to a modern server do not have its size.
+                Box::pin(self.sessions.call(version, cached, &self.config, call)).await
+            }
+            #[cfg(not(feature = "legacy"))]
+            Era::Old(_) => {
+                let _ = (cached, call);
+                let name = &self.upstream.config().name;
+                Err(CallFailure::Final(super::era::built_without_legacy(name)))
+            }
+        }
+    }
+
+    fn timed_out(&self) -> Error {
+        let (name, limit) = (&self.upstream.config().name, self.config.handshake_timeout);
+        let text = format!("server `{name}` did not say within {limit:?} which revision it speaks");
+        Error::new(Kind::Timeout, text)
+            .from_upstream(name)
+            .retry_safe()
+    }
+}
+
+impl Service for Remote {
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+        Box::pin(self.answer(call))
+    }
+}
+
+impl fmt::Debug for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Remote")
+            .field("upstream", &self.upstream)
+            .finish_non_exhaustive()
+    }
+}
+
+impl CallFailure {
+    fn into_error(self) -> Error {
+        match self {
+            Self::Final(error) | Self::Contradiction(error) => error,
+        }
+    }
+}
+
+/// Attempt to connect. Dropping it without success restores the state before it.
+pub(super) struct Connecting<'a> {
+    state: &'a StateCell,
+    before: Option<ConnectionState>,
+}
+
+impl<'a> Connecting<'a> {
+    /// Sets the state to `Connecting`, unless there is a connection already.
+    pub(super) fn begin(state: &'a StateCell) -> Self {
+        let mut before = None;
+        state.send_if_modified(|state| {
+            let counts = matches!(
+                state,
+                ConnectionState::NotConnected | ConnectionState::Closed(_)
+            );
+            if counts {
+                before = Some(std::mem::replace(state, ConnectionState::Connecting));
+            }
+            counts
+        });
+        Self { state, before }
+    }
+
+    /// Sets the state to `Connected`.
+    pub(super) fn succeed(mut self, version: Version) {
+        self.before = None;
+        self.state.send_replace(connected(version));
+    }
+}
+
+impl Drop for Connecting<'_> {
+    fn drop(&mut self) {
+        let Some(before) = self.before.take() else {
+            return;
+        };
+        self.state.send_if_modified(|state| {
+            let counts = matches!(state, ConnectionState::Connecting);
+            if counts {
+                *state = before;
+            }
+            counts
+        });
+    }
+}
+
+fn connected(version: Version) -> ConnectionState {
+    ConnectionState::Connected { version }
+}

@@ -1,0 +1,247 @@
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use callgate_wire::RawJson;
+use tokio::sync::OnceCell;
+
+use crate::error::{Error, Kind};
+use crate::legacy::client::http::{HttpSse, StreamableHttp};
+use crate::legacy::client::session::Session;
+use crate::service::{BoxFuture, Caller};
+use crate::transport::CloseReason;
+
+/// Table of our sessions with one old server: one for each caller and each set of capabilities.
+///
+/// Their number is limited. A new session replaces the idle one that was used least recently; a
+/// session with a running or suspended call is never replaced.
+#[derive(Default)]
+pub(crate) struct SessionTable(Mutex<TableState>);
+
+#[derive(Default)]
+struct TableState {
+    entries: HashMap<Key, Entry>,
+    /// Number of uses: the clock of `last_use`.
+    uses: u64,
+    closed: bool,
+}
+
+/// Key of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    pub(crate) caller: Caller,
+    /// A `ClientCapabilities` object.
+    pub(crate) capabilities: RawJson,
+}
+
+struct Entry {
+    slot: Arc<SessionSlot>,
+    last_use: u64,
+}
+
+/// A session, or the attempt to open one, which all calls that need it wait for.
+///
+/// It is in use as long as a call holds it, or a call is suspended in it.
+#[derive(Default)]
+pub(crate) struct SessionSlot(OnceCell<Result<Opened, Error>>);
+
+/// A session and its transport.
+pub(crate) struct Opened {
+    pub(crate) session: Arc<Session>,
+    pub(crate) transport: HttpTransport,
+}
+
+/// Transport of a session.
+pub(crate) enum HttpTransport {
+    Streamable(Arc<StreamableHttp>),
+    HttpSse(Arc<HttpSse>),
+}
+
+/// Maximum number of sessions.
+const MAX_SESSIONS: usize = 256;
+
+impl SessionTable {
+    /// The slot of the session for `key`; a new one if there is none, or if its session has ended.
+    pub(crate) fn slot(&self, key: Key) -> Result<Arc<SessionSlot>, Error> {
+        // Dropped after the lock is released: the end of a session takes other locks.
+        let mut evicted = None;
+        let mut state = self.state();
+        if state.closed {
+            return Err(Error::new(Kind::Closed, "the connection was closed").retry_safe());
+        }
+        state.uses += 1;
+        let last_use = state.uses;
+        if let Some(entry) = state.entries.get_mut(&key) {
+            entry.last_use = last_use;
+            if entry.slot.is_spent() {
+                evicted = Some(std::mem::take(&mut entry.slot));
+            }
+            let slot = entry.slot.clone();
+            drop(state);
+            drop(evicted);
+            return Ok(slot);
+        }
+        if state.entries.len() >= MAX_SESSIONS {
+            let idle = state.entries.iter().filter(|(_, entry)| entry.is_idle());
+            let oldest = idle.min_by_key(|(_, entry)| entry.last_use);
+            let Some(oldest) = oldest.map(|(key, _)| key.clone()) else {
+                let text = "too many sessions with one server are in use";
+                return Err(Error::new(Kind::Busy, text).retry_safe());
+            };
+            evicted = state.entries.remove(&oldest).map(|entry| entry.slot);
+        }
+        let slot = Arc::<SessionSlot>::default();
+        let entry = Entry {
+            slot: slot.clone(),
+            last_use,
+        };
+        state.entries.insert(key, entry);
+        drop(state);
+        drop(evicted);
+        Ok(slot)
+    }
+
+    /// Removes all sessions; those in use end with their calls.
+    pub(crate) fn clear(&self) {
+        let entries = std::mem::take(&mut self.state().entries);
+        drop(entries);
+    }
+
+    /// Ends all sessions, and opens no more.
+    pub(crate) fn close(&self) {
+        let entries = {
+            let mut state = self.state();
+            state.closed = true;
+            std::mem::take(&mut state.entries)
+        };
+        for entry in entries.values() {
+            if let Some(Ok(opened)) = entry.slot.0.get() {
+                opened.transport.close();
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, TableState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl SessionSlot {
+    /// The session, opened by `open` once for all calls that need it.
+    pub(crate) async fn session(
+        &self,
+        open: impl Future<Output = Result<Opened, Error>>,
+    ) -> Result<Arc<Session>, Error> {
+        match self.0.get_or_init(|| open).await {
+            Ok(opened) => Ok(opened.session.clone()),
+            Err(error) => Err(error.shared()),
+        }
+    }
+
+    /// True if the session has ended or could not be opened.
+    fn is_spent(&self) -> bool {
+        match self.0.get() {
+            Some(Ok(opened)) => opened.session.is_closed(),
+            Some(Err(_)) => true,
+            None => false,
+        }
+    }
+
+    fn has_suspended_calls(&self) -> bool {
+        let opened = self.0.get().and_then(|outcome| outcome.as_ref().ok());
+        opened.is_some_and(|opened| opened.session.has_suspended_calls())
+    }
+}
+
+impl Entry {
+    fn is_idle(&self) -> bool {
+        Arc::strong_count(&self.slot) == 1 && !self.slot.has_suspended_calls()
+    }
+}
+
+impl HttpTransport {
+    /// Waits for the end of the session; `None` if this process ended it. The future does not keep
+    /// the session open.
+    pub(crate) fn ended_by_server(&self) -> BoxFuture<'static, Option<CloseReason>> {
+        let link = match self {
+            Self::Streamable(transport) => transport.link(),
+            Self::HttpSse(transport) => transport.link(),
+        };
+        let link = link.clone();
+        Box::pin(async move { link.ended_by_server().await })
+    }
+
+    fn close(&self) {
+        match self {
+            Self::Streamable(transport) => transport.close(),
+            Self::HttpSse(transport) => transport.close(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(number: usize) -> Key {
+        Key {
+            caller: Caller::named(&number.to_string()),
+            capabilities: RawJson::empty_object(),
+        }
+    }
+
+    fn keys(sessions: &SessionTable) -> Vec<usize> {
+        let state = sessions.state();
+        let number = |key: &Key| key.caller.principal().unwrap().name().parse().unwrap();
+        let mut keys: Vec<usize> = state.entries.keys().map(number).collect();
+        keys.sort_unstable();
+        keys
+    }
+
+    #[test]
+    fn the_idle_session_that_was_used_least_recently_is_replaced() {
+        let sessions = SessionTable::default();
+        let in_use = sessions.slot(key(0)).unwrap();
+        for number in 1..MAX_SESSIONS {
+            sessions.slot(key(number)).unwrap();
+        }
+        sessions.slot(key(1)).unwrap();
+        sessions.slot(key(MAX_SESSIONS)).unwrap();
+        let expect: Vec<usize> = [0, 1].into_iter().chain(3..=MAX_SESSIONS).collect();
+        assert_eq!(keys(&sessions), expect);
+        assert!(Arc::ptr_eq(&in_use, &sessions.slot(key(0)).unwrap()));
+    }
+
+    #[test]
+    fn if_all_sessions_are_in_use_another_is_refused() {
+        let sessions = SessionTable::default();
+        let _in_use: Vec<_> = (0..MAX_SESSIONS)
+            .map(|number| sessions.slot(key(number)).unwrap())
+            .collect();
+        let refused = sessions.slot(key(MAX_SESSIONS)).err().unwrap();
+        assert_eq!(refused.kind(), Kind::Busy);
+        assert!(sessions.slot(key(0)).is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_failure_is_shared_and_then_tried_again() {
+        let sessions = SessionTable::default();
+        let (first, second) = (
+            sessions.slot(key(0)).unwrap(),
+            sessions.slot(key(0)).unwrap(),
+        );
+        let failing = async { Err(Error::internal("refused")) };
+        assert!(first.session(failing).await.is_err());
+        let waiting = second.session(std::future::pending()).await;
+        assert_eq!(waiting.err().unwrap().to_string(), "refused");
+        assert!(!Arc::ptr_eq(&first, &sessions.slot(key(0)).unwrap()));
+    }
+
+    #[test]
+    fn a_closed_table_opens_no_session() {
+        let sessions = SessionTable::default();
+        sessions.slot(key(0)).unwrap();
+        sessions.close();
+        assert_eq!(sessions.slot(key(0)).err().unwrap().kind(), Kind::Closed);
+        assert_eq!(keys(&sessions), Vec::<usize>::new());
+    }
+}

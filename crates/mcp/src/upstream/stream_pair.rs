@@ -1,0 +1,112 @@
+use std::sync::Arc;
+
+use callgate_wire::Version;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::config::Config;
+use super::detection::{Detected, Detection};
+use super::era::Era;
+use super::identity::ClientIdentity;
+use super::line_detection::{Probe, connect, probe};
+use crate::error::Error;
+use crate::service::{BoxFuture, Call, Reply, Service};
+use crate::transport::line::{self, Link, ModernConnection};
+use crate::transport::{CloseReason, ConnectionState};
+
+/// A server of any revision at the other end of a pair of byte streams, one message per line.
+///
+/// The first call detects the revision, and all calls share the outcome. Dropping it closes both
+/// streams.
+pub struct StreamPair {
+    detection: Detection,
+    name: Arc<str>,
+    connection: ModernConnection,
+    assumed: Option<Era>,
+    config: Config,
+}
+
+impl StreamPair {
+    /// Connects to the server `name` by these streams. Needs a tokio runtime.
+    pub fn new<R, W>(name: impl Into<Arc<str>>, reader: R, writer: W, line: line::Config) -> Self
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        let name = name.into();
+        let connection = ModernConnection::new(name.clone(), reader, writer, line);
+        Self {
+            detection: Detection::new(connection.link()),
+            name,
+            connection,
+            assumed: None,
+            config: Config::default(),
+        }
+    }
+
+    /// Sets timeouts and limits.
+    #[must_use]
+    pub fn with_config(mut self, config: Config) -> Self {
+        self.config = config;
+        self
+    }
+
+    /// Sets the era of the server, which is not detected then.
+    #[must_use]
+    pub fn assume(mut self, era: Era) -> Self {
+        self.assumed = Some(era);
+        self
+    }
+
+    /// Revision that the server speaks; `None` until a call has detected it.
+    #[must_use]
+    pub fn version(&self) -> Option<Version> {
+        self.detection.version()
+    }
+
+    /// State of the connection.
+    #[must_use]
+    pub fn state(&self) -> ConnectionState {
+        self.detection.state()
+    }
+
+    /// Waits until a stream has ended or the detection has failed, and returns the reason.
+    ///
+    /// Returns at once if that has happened already. Dropping the future is safe.
+    pub async fn closed(&self) -> CloseReason {
+        self.detection.closed().await
+    }
+
+    /// Forgets the outcome of the detection: the next call detects the revision again.
+    ///
+    /// This is for a detection that failed while the streams are open, for example by a timeout.
+    /// Streams that have ended are replaced by a new value.
+    pub fn reset(&self) {
+        let link = self.connection.link();
+        link.clear_message_sink();
+        self.detection.reset(link);
+    }
+
+    /// Number of lines from the server that were not messages.
+    #[must_use]
+    pub fn malformed_lines(&self) -> u64 {
+        self.connection.malformed_lines()
+    }
+}
+
+impl Service for StreamPair {
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+        self.detection.call(&self.name, call, |_watcher| {
+            let link = self.connection.link().clone();
+            detect(link, self.assumed, self.config.clone())
+        })
+    }
+}
+
+async fn detect(link: Arc<Link>, assumed: Option<Era>, config: Config) -> Result<Detected, Error> {
+    let identity = ClientIdentity::shared();
+    let probe = match assumed {
+        Some(era) => Probe::Known(era),
+        None => probe(&link, &identity, &config).await?,
+    };
+    connect(&link, probe, &identity, config).await
+}

@@ -1,0 +1,293 @@
+use std::net::IpAddr;
+use std::time::Duration;
+
+use tokio::time::{sleep, timeout};
+use url::{Host, Url};
+
+use super::clock::unix_time;
+use super::config::{Config, ShowCode};
+use super::error::TokenError;
+use super::shared::ServerRefusal;
+use crate::authorize::Nonces;
+use crate::browser::PageUrl;
+use crate::callback::CallbackError;
+use crate::callback_listener::{self, Page};
+use crate::consent::Consent;
+use crate::fetch::Fetcher;
+use crate::flow::{self, Flow, FlowError, Goal, GrantedTokens, Step};
+use crate::guard::{Guard, Network};
+use crate::http_message::Request;
+use crate::registration::ClientOptions;
+use crate::unix_seconds::whole_seconds;
+use crate::{Secret, dpop};
+
+/// One run of a [`Flow`], with its requests and its questions to the user carried out.
+#[derive(Debug)]
+pub(super) struct FlowRun {
+    pub(super) goal: Goal,
+    /// Refusal that the run reacts to.
+    pub(super) refusal: ServerRefusal,
+    pub(super) options: ClientOptions,
+    /// Key that the login is bound to so far.
+    pub(super) dpop_key: Option<dpop::Key>,
+}
+
+/// Way to ask the user during a run.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Interaction<'a> {
+    /// No user. The run has a time limit, because requests wait for it.
+    None,
+    /// Browser of the user.
+    Browser(&'a dyn Consent),
+    /// Other device of the user.
+    Device(&'a ShowCode),
+}
+
+/// Failure of a run.
+#[derive(Debug)]
+pub(super) struct FlowFailure {
+    pub(super) error: TokenError,
+    /// `Retry-After` of the authorization server.
+    pub(super) retry_after: Option<Duration>,
+}
+
+/// Time limit of a run without a user.
+const TIMEOUT: Duration = Duration::from_secs(45);
+
+/// Maximum number of pasted answers that belong to another login.
+const MAX_ANSWERS: u32 = 3;
+
+impl FlowRun {
+    /// Gets a token, and returns the time of the token request with it.
+    pub(super) async fn run(
+        self,
+        config: &Config,
+        interaction: Interaction<'_>,
+    ) -> Result<(GrantedTokens, f64), FlowFailure> {
+        match self.finish(config, interaction).await? {
+            (Step::Done(login), asked_at) => Ok((*login, asked_at)),
+            _ => Err(TokenError::Flow(FlowError::OutOfOrder).into()),
+        }
+    }
+
+    /// Revokes a token.
+    pub(super) async fn revoke(self, config: &Config) -> Result<(), FlowFailure> {
+        self.finish(config, Interaction::None).await.map(drop)
+    }
+
+    async fn finish(
+        self,
+        config: &Config,
+        interaction: Interaction<'_>,
+    ) -> Result<(Step, f64), FlowFailure> {
+        if !matches!(interaction, Interaction::None) {
+            return self.go(config, interaction).await;
+        }
+        match timeout(TIMEOUT, self.go(config, interaction)).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(TokenError::TimedOut(TIMEOUT).into()),
+        }
+    }
+
+    async fn go(
+        self,
+        config: &Config,
+        interaction: Interaction<'_>,
+    ) -> Result<(Step, f64), FlowFailure> {
+        let nonces = Nonces::random().map_err(TokenError::Random)?;
+        let state = nonces.state.clone();
+        let guard = guard(&config.server, self.refusal.peer);
+        let identity_provider = match &self.goal {
+            Goal::Enterprise(provider, _) => Some(provider.token_endpoint.clone()),
+            _ => None,
+        };
+        let started = Flow::start(self.flow_config(config, interaction), nonces);
+        let (flow, step) = started.map_err(TokenError::from)?;
+        let mut runner = StepRunner {
+            flow,
+            fetcher: &config.fetcher,
+            guard,
+            identity_provider,
+            interaction,
+            state,
+            is_asked: false,
+            asked_at: unix_time(),
+        };
+        let outcome = runner.run_steps(step).await;
+        if let Interaction::Browser(consent) = interaction
+            && runner.is_asked
+        {
+            consent.conclude(&runner.state, page(&outcome)).await;
+        }
+        Ok((outcome?, runner.asked_at))
+    }
+
+    fn flow_config(self, config: &Config, interaction: Interaction<'_>) -> flow::Config {
+        let redirect_uri = match interaction {
+            Interaction::Browser(consent) => consent.redirect_uri(),
+            // A registration must name a redirect URI, even if no browser ever returns to it.
+            Interaction::Device(_) => default_redirect_uri(),
+            Interaction::None => String::new(),
+        };
+        flow::Config {
+            server: config.server.clone(),
+            protocol_version: config.protocol_version.clone(),
+            challenge: self.refusal.challenge,
+            client_name: config.client_name.clone(),
+            redirect_uri,
+            options: self.options,
+            scopes: config.scopes.clone(),
+            goal: self.goal,
+            dpop_key: self.dpop_key,
+            now: now(),
+        }
+    }
+}
+
+/// Flow in progress.
+struct StepRunner<'a> {
+    flow: Flow,
+    fetcher: &'a Fetcher,
+    guard: Guard,
+    /// Token endpoint that the user configured, which may be on any network.
+    identity_provider: Option<Url>,
+    interaction: Interaction<'a>,
+    state: Secret,
+    /// Set once the user was sent to a page and expects a final one.
+    is_asked: bool,
+    /// Time of the last request, from which the lifetime of a token is counted.
+    asked_at: f64,
+}
+
+impl StepRunner<'_> {
+    /// Carries out each step until the flow is over.
+    async fn run_steps(&mut self, mut step: Step) -> Result<Step, FlowFailure> {
+        loop {
+            step = match step {
+                Step::Fetch(request) => self.fetch(&request).await?,
+                Step::Open(url) => self.open(&url).await?,
+                Step::ShowCode(prompt) => {
+                    let Interaction::Device(device) = self.interaction else {
+                        return Err(TokenError::Flow(FlowError::OutOfOrder).into());
+                    };
+                    device.show(&prompt);
+                    self.flow.resume(now()).map_err(TokenError::from)?
+                }
+                Step::Wait(time) => {
+                    sleep(time).await;
+                    self.flow.resume(now()).map_err(TokenError::from)?
+                }
+                Step::Done(_) | Step::Revoked => return Ok(step),
+            };
+        }
+    }
+
+    async fn fetch(&mut self, request: &Request) -> Result<Step, FlowFailure> {
+        self.asked_at = unix_time();
+        let guard = widened(self.guard, self.identity_provider.as_ref(), &request.url);
+        match self.fetcher.fetch(guard, request).await {
+            Ok(response) => {
+                let next = self.flow.response(&response, now());
+                next.map_err(|error| FlowFailure {
+                    error: error.into(),
+                    retry_after: response.retry_after.map(Duration::from_secs),
+                })
+            }
+            Err(error) => {
+                let next = error.is_transient().then(|| self.flow.retry_unanswered());
+                next.flatten().ok_or_else(|| TokenError::from(error).into())
+            }
+        }
+    }
+
+    /// Asks the user, again if the answer belongs to another login.
+    async fn open(&mut self, url: &Url) -> Result<Step, FlowFailure> {
+        let Interaction::Browser(consent) = self.interaction else {
+            return Err(TokenError::Flow(FlowError::OutOfOrder).into());
+        };
+        let page = PageUrl::parse(url.as_str()).map_err(TokenError::from)?;
+        self.is_asked = true;
+        let mut answers = 0;
+        loop {
+            let answer = consent.ask(&page, &self.state).await;
+            let redirect = answer.map_err(TokenError::from)?;
+            answers += 1;
+            match self.flow.redirect(&redirect, now()) {
+                Err(FlowError::Callback(CallbackError::State)) if answers < MAX_ANSWERS => {}
+                next => return Ok(next.map_err(TokenError::from)?),
+            }
+        }
+    }
+}
+
+impl From<TokenError> for FlowFailure {
+    fn from(error: TokenError) -> Self {
+        Self {
+            error,
+            retry_after: None,
+        }
+    }
+}
+
+fn page(outcome: &Result<Step, FlowFailure>) -> Page {
+    match outcome {
+        Ok(_) => Page::Done,
+        Err(failure) => Page::Failed(failure.error.to_string()),
+    }
+}
+
+fn now() -> u64 {
+    whole_seconds(unix_time())
+}
+
+pub(super) fn default_redirect_uri() -> String {
+    callback_listener::Config::default().redirect_uri()
+}
+
+/// Guard for the URLs that the server names.
+///
+/// A server on a private network may name hosts there, a public one may not. Without the address of
+/// a refused connection, only a literal address proves where the server is: a name could resolve
+/// differently the next time.
+pub(super) fn guard(server: &Url, peer: Option<IpAddr>) -> Guard {
+    match (peer, server.host()) {
+        (Some(peer), _) => Guard::for_server_at(peer),
+        (None, Some(Host::Ipv4(address))) => Guard::for_server_at(address.into()),
+        (None, Some(Host::Ipv6(address))) => Guard::for_server_at(address.into()),
+        (None, Some(Host::Domain("localhost"))) => Guard::public().allow(Network::Loopback),
+        _ => Guard::public(),
+    }
+}
+
+/// Allows private networks for the identity provider, because the user named its URL and an
+/// employer's provider often is on one.
+fn widened(guard: Guard, identity_provider: Option<&Url>, url: &Url) -> Guard {
+    if identity_provider == Some(url) {
+        return guard.allow(Network::Loopback).allow(Network::Private);
+    }
+    guard
+}
+
+#[cfg(test)]
+mod tests {
+    use url::Url;
+
+    use super::widened;
+    use crate::guard::Guard;
+
+    #[test]
+    fn only_the_identity_provider_may_be_on_a_private_network() {
+        let url = |text: &str| Url::parse(text).unwrap();
+        let provider = url("https://10.0.0.1/token");
+        for (named, asked, expected) in [
+            (Some(&provider), "https://10.0.0.1/token", true),
+            (Some(&provider), "https://10.0.0.1/register", false),
+            (Some(&provider), "https://10.0.0.2/token", false),
+            (None, "https://10.0.0.1/token", false),
+        ] {
+            let asked = url(asked);
+            let guard = widened(Guard::public(), named, &asked);
+            assert_eq!(guard.check_url(&asked).is_ok(), expected, "{asked}");
+        }
+    }
+}

@@ -1,0 +1,367 @@
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::cache::TokenOrigin;
+use super::clock::unix_time;
+use super::error::{LoginReason, TokenError};
+use super::flow_run::{FlowFailure, FlowRun, Interaction};
+use super::shared::{ServerRefusal, Shared, jitter};
+use super::storage::StoragePermit;
+use super::stored_tokens;
+use crate::flow::{self, FlowError, Goal};
+use crate::registration::{ClientInfo, ClientOptions};
+use crate::store::{Login, RefreshDecision, Tokens};
+use crate::token_endpoint::TokenEndpointError;
+use crate::{Secret, dpop};
+
+/// Result of a refresh.
+#[derive(Debug)]
+pub(super) enum RefreshOutcome {
+    /// The cache has another token.
+    Done,
+    /// Only a login helps.
+    NeedsLogin(LoginReason),
+}
+
+/// Urgency of a refresh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RefreshUrgency {
+    /// The token still works, so a failure can wait.
+    Early,
+    /// The token has expired by our clock, so a failure is retried at once. But our clock may be
+    /// wrong.
+    Expired,
+    /// The server refused the token.
+    Refused,
+}
+
+/// Delays before the retries of an urgent refresh.
+const RETRY_DELAYS: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(1)];
+/// Maximum `Retry-After` that a request waits for.
+const LONGEST_RETRY_DELAY: Duration = Duration::from_secs(2);
+
+impl Shared {
+    /// Replaces the token `seen`, unless another process has done so.
+    pub(super) async fn refresh(
+        &self,
+        seen: &Secret,
+        urgency: RefreshUrgency,
+        refusal: &ServerRefusal,
+    ) -> Result<RefreshOutcome, TokenError> {
+        self.save_unsaved().await?;
+        match self.storage.begin_refresh(seen).await? {
+            RefreshDecision::Replaced(login) if self.is_for_server(&login) => {
+                Ok(self.use_stored(login))
+            }
+            RefreshDecision::Replaced(_) | RefreshDecision::NoTokens => {
+                self.forget();
+                Ok(RefreshOutcome::NeedsLogin(LoginReason::NoLogin))
+            }
+            RefreshDecision::Permitted(permit) => {
+                let permit = StoragePermit::new(permit);
+                self.replace(&permit, urgency, refusal).await
+            }
+        }
+    }
+
+    /// Requests new tokens under a permit.
+    async fn replace(
+        &self,
+        permit: &StoragePermit,
+        urgency: RefreshUrgency,
+        refusal: &ServerRefusal,
+    ) -> Result<RefreshOutcome, TokenError> {
+        let goal = match self.refresh_goal(permit.login()).await? {
+            Ok(goal) => goal,
+            Err(reason) => return Ok(RefreshOutcome::NeedsLogin(reason)),
+        };
+        if let Some(error) = self.cache().backing_off() {
+            return Err(error);
+        }
+        if matches!(goal, Goal::Refresh { .. }) {
+            // A refresh token is spent by its use. If the new one could not be stored, the login
+            // would be lost.
+            permit.check_writable().await?;
+        }
+        let flow_run = || FlowRun {
+            goal: goal.clone(),
+            refusal: refusal.clone(),
+            options: self.client_options(),
+            dpop_key: self.dpop_key(permit.login()),
+        };
+        match self.run(flow_run, urgency).await {
+            Ok((login, asked_at)) => {
+                self.cache().end_backoff();
+                let tokens = stored_tokens::refreshed(&login, asked_at, unix_time());
+                let refresh = self.store_refreshed(permit, tokens).await;
+                self.record_issuer(permit.login(), &login.issuer).await;
+                refresh
+            }
+            Err(failure) => {
+                self.remember_refused_assertion(&goal, &failure.error);
+                self.handle_failure(permit, urgency, failure).await
+            }
+        }
+    }
+
+    /// Remembers a refused identity token: sending it again cannot help.
+    pub(super) fn remember_refused_assertion(&self, goal: &Goal, error: &TokenError) {
+        let refused = match (goal, error) {
+            (Goal::JwtBearer(token), TokenError::Flow(FlowError::Token(error))) => {
+                error.is_invalid_grant().then_some(token)
+            }
+            (Goal::Enterprise(_, token), TokenError::Flow(FlowError::IdentityProvider(error))) => {
+                error.is_invalid_grant().then_some(token)
+            }
+            _ => None,
+        };
+        if let Some(token) = refused {
+            self.cache().refused_assertion = Some(token.clone());
+        }
+    }
+
+    /// Binds a login to the issuer that refreshed it.
+    ///
+    /// Imported logins of OpenCode name no issuer, and those of grants without a user belong to any
+    /// issuer that the server names.
+    async fn record_issuer(&self, login: &Login, issuer: &str) {
+        if login.issuer.as_deref() == Some(issuer) {
+            return;
+        }
+        let (old, issuer) = (login.issuer.clone(), issuer.to_owned());
+        let bind = move |login: &mut Login| {
+            // A login that the user made meanwhile wins.
+            if login.issuer == old {
+                login.issuer = Some(issuer.clone());
+            }
+        };
+        if let Err(error) = self.storage.update(bind).await {
+            // The next refresh records it.
+            tracing::warn!(%error, server = %self.config.name, "cannot store the issuer of a login");
+        }
+    }
+
+    async fn store_refreshed(
+        &self,
+        permit: &StoragePermit,
+        tokens: Tokens,
+    ) -> Result<RefreshOutcome, TokenError> {
+        let origin = self.cache().refreshed_origin();
+        match permit.complete(&tokens).await {
+            Ok(Some(login)) => self.adopt(login, origin)?,
+            Ok(None) => {
+                self.forget();
+                return Ok(RefreshOutcome::NeedsLogin(LoginReason::NoLogin));
+            }
+            Err(error) => {
+                tracing::warn!(%error, server = %self.config.name,
+                    "cannot store a refreshed token; it is kept in memory until the store works again");
+                let mut login = permit.login().clone();
+                let old = login.tokens.take();
+                let unsaved = old.as_ref().map(|old| old.access_token.clone());
+                login.tokens = Some(match &old {
+                    Some(old) => tokens.completed_from(old),
+                    None => tokens,
+                });
+                self.adopt(login, origin)?;
+                self.cache().unsaved = unsaved;
+            }
+        }
+        Ok(RefreshOutcome::Done)
+    }
+
+    async fn handle_failure(
+        &self,
+        permit: &StoragePermit,
+        urgency: RefreshUrgency,
+        failure: FlowFailure,
+    ) -> Result<RefreshOutcome, TokenError> {
+        if failure.error.is_transient() {
+            self.cache()
+                .back_off(&failure.error, failure.retry_after, jitter());
+            return Err(failure.error);
+        }
+        if !self.config.grant.needs_user() {
+            return Err(failure.error);
+        }
+        match failure.error {
+            TokenError::Flow(FlowError::Token(error)) if error.is_invalid_grant() => {
+                let left = match urgency {
+                    RefreshUrgency::Refused => permit.reject().await?,
+                    RefreshUrgency::Early | RefreshUrgency::Expired => {
+                        permit.reject_refresh_token().await?
+                    }
+                };
+                self.rejected(permit, left)
+            }
+            TokenError::Flow(FlowError::Token(error)) if error.is_invalid_client() => {
+                if self.config.client.is_some() {
+                    // A login would fail in the same way: the configuration is wrong.
+                    return Err(TokenError::Flow(error.into()));
+                }
+                self.forget_client(permit.login()).await?;
+                Ok(RefreshOutcome::NeedsLogin(LoginReason::ClientChanged))
+            }
+            TokenError::Flow(FlowError::Token(TokenEndpointError::Refused(refusal))) => Ok(
+                RefreshOutcome::NeedsLogin(LoginReason::NotRefreshed(Box::new(refusal))),
+            ),
+            TokenError::Flow(FlowError::IssuerChanged { issuer }) => {
+                Ok(RefreshOutcome::NeedsLogin(LoginReason::IssuerChanged {
+                    issuer,
+                }))
+            }
+            error => Err(error),
+        }
+    }
+
+    /// Uses the login that is `left` after the authorization server rejected the refresh token.
+    fn rejected(
+        &self,
+        permit: &StoragePermit,
+        left: Option<Login>,
+    ) -> Result<RefreshOutcome, TokenError> {
+        let access_token = |login: &Login| Some(login.tokens.as_ref()?.access_token.clone());
+        let Some(left) = left.filter(|left| self.is_for_server(left)) else {
+            self.forget();
+            return Ok(RefreshOutcome::NeedsLogin(LoginReason::Revoked));
+        };
+        let is_other = access_token(&left) != access_token(permit.login());
+        self.adopt(left, TokenOrigin::Store)?;
+        Ok(if is_other {
+            RefreshOutcome::Done
+        } else {
+            RefreshOutcome::NeedsLogin(LoginReason::Revoked)
+        })
+    }
+
+    /// Runs the flow, with retries if the refresh is urgent.
+    async fn run(
+        &self,
+        flow_run: impl Fn() -> FlowRun,
+        urgency: RefreshUrgency,
+    ) -> Result<(flow::GrantedTokens, f64), FlowFailure> {
+        for pause in RETRY_DELAYS
+            .iter()
+            .filter(|_| urgency != RefreshUrgency::Early)
+        {
+            let outcome = flow_run().run(&self.config, Interaction::None).await;
+            match outcome.as_ref().err().and_then(|it| it.pause(*pause)) {
+                Some(pause) => sleep(pause).await,
+                None => return outcome,
+            }
+        }
+        flow_run().run(&self.config, Interaction::None).await
+    }
+
+    /// Goal of a refresh: the grant itself if it needs no user, else the refresh token.
+    async fn refresh_goal(&self, login: &Login) -> Result<Result<Goal, LoginReason>, TokenError> {
+        if let Some(goal) = self.unattended_goal().await? {
+            return Ok(Ok(goal));
+        }
+        let tokens = login.tokens.as_ref();
+        let Some(refresh_token) = tokens.and_then(|tokens| tokens.refresh_token.clone()) else {
+            return Ok(Err(LoginReason::Expired));
+        };
+        Ok(match self.client_of(login) {
+            None => Err(LoginReason::ClientChanged),
+            Some(client) => Ok(Goal::Refresh {
+                issuer: login.issuer.clone(),
+                client,
+                refresh_token,
+            }),
+        })
+    }
+
+    /// Key that `login` is bound to. A damaged one counts as none, and the authorization server
+    /// then decides.
+    pub(super) fn dpop_key(&self, login: &Login) -> Option<dpop::Key> {
+        let stored = login.tokens.as_ref()?.dpop_key.as_ref()?;
+        dpop::Key::from_stored(stored).ok()
+    }
+
+    /// Clients that the user configured.
+    pub(super) fn client_options(&self) -> ClientOptions {
+        ClientOptions {
+            configured: self.config.client.clone(),
+            metadata_document: self.config.metadata_document.clone(),
+            ..ClientOptions::default()
+        }
+    }
+
+    /// Client that `login` was issued to, if it is still known.
+    pub(super) fn client_of(&self, login: &Login) -> Option<ClientInfo> {
+        let id = login.tokens.as_ref().and_then(|it| it.client_id.as_ref());
+        let configured = self.config.client.as_ref().map(|it| it.client.clone());
+        let described = self.config.metadata_document.as_ref();
+        let described = described.map(|url| ClientInfo::public(url.as_str()));
+        let registered = login.client.clone();
+        // OpenCode does not record the client of its tokens: they belong to the client that it
+        // registered, if any.
+        let known = registered.into_iter().chain(configured).chain(described);
+        let mut known = known.filter(|client| id.is_none_or(|id| client.id == *id));
+        known.next()
+    }
+
+    /// Uses a login that another process has stored.
+    pub(super) fn use_stored(&self, login: Login) -> RefreshOutcome {
+        match self.adopt(login, TokenOrigin::Store) {
+            Ok(()) => RefreshOutcome::Done,
+            Err(error) => {
+                tracing::warn!(%error, server = %self.config.name, "the stored login cannot be used");
+                RefreshOutcome::NeedsLogin(LoginReason::Unusable)
+            }
+        }
+    }
+
+    /// Stores a token that could not be stored before.
+    pub(super) async fn save_unsaved(&self) -> Result<(), TokenError> {
+        let pending = {
+            let cache = self.cache();
+            let tokens = cache.token.as_ref().map(|token| token.tokens.clone());
+            cache.unsaved.clone().zip(tokens)
+        };
+        let Some((old, tokens)) = pending else {
+            return Ok(());
+        };
+        let is_old = move |login: &Login| {
+            let stored = login.tokens.as_ref();
+            stored.is_some_and(|stored| stored.access_token == old)
+        };
+        let save = move |login: &mut Login| {
+            if is_old(login) {
+                login.tokens = Some(tokens.clone());
+            }
+        };
+        self.storage.update(save).await?;
+        self.cache().unsaved = None;
+        Ok(())
+    }
+
+    /// Clears the cached token.
+    pub(super) fn forget(&self) {
+        let mut cache = self.cache();
+        cache.token = None;
+        cache.unsaved = None;
+    }
+
+    /// Deletes the registration that the authorization server does not know any more. The tokens
+    /// stay while they work.
+    pub(super) async fn forget_client(&self, login: &Login) -> Result<(), TokenError> {
+        let id = login.client.as_ref().map(|client| client.id.clone());
+        let forget = move |login: &mut Login| {
+            if login.client.as_ref().map(|client| &client.id) == id.as_ref() {
+                login.client = None;
+            }
+        };
+        self.storage.update(forget).await.map(drop)
+    }
+}
+
+impl FlowFailure {
+    /// Delay before the next attempt, or `None` if that would take too long for a waiting request.
+    fn pause(&self, usual: Duration) -> Option<Duration> {
+        let pause = self.retry_after.unwrap_or(usual).max(usual);
+        (self.error.is_transient() && pause <= LONGEST_RETRY_DELAY).then_some(pause)
+    }
+}

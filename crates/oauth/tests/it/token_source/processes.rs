@@ -1,0 +1,104 @@
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStderr, ChildStdin, Stdio};
+use std::time::Instant;
+
+use tokio::task::spawn_blocking;
+
+use super::provider::Traits;
+use super::scene::Scene;
+use crate::peer;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hundred_processes_that_want_a_token_refresh_it_once() {
+    let scene = Scene::logged_in(Traits::default()).await;
+    let mut processes = Processes::start(&scene, 100, "1");
+    for expected in 1..=2 {
+        scene.provider.ledger().end_access();
+        processes = processes.call().await;
+        let counts = scene.provider.counts();
+        let harm = (counts.logins, counts.registrations, counts.reuses);
+        assert_eq!((counts.refreshes, harm), (expected, (0, 0, 0)));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_storm_of_refreshes_loses_nothing() {
+    // The processes refresh the token by their clocks, all the time, and the server refuses it now
+    // and then on top of that.
+    let traits = Traits {
+        expires_in: Some(1),
+        ..Traits::default()
+    };
+    let scene = Scene::logged_in(traits).await;
+    let start = Instant::now();
+    let mut processes = Processes::start(&scene, 8, "50");
+    for round in 0..40 {
+        if round % 4 == 0 {
+            scene.provider.ledger().end_access();
+        }
+        processes = processes.call().await;
+    }
+    let counts = scene.provider.counts();
+    let harm = (counts.logins, counts.registrations, counts.reuses);
+    assert_eq!(harm, (0, 0, 0));
+    // Each token is refreshed once: after three quarters of its second at the earliest, or when
+    // refused.
+    let most = start.elapsed().as_secs_f64() / 0.75 + 12.0;
+    let (least, found) = (10.0, f64::from(counts.refreshes));
+    assert!((least..=most).contains(&found), "{counts:?} of {most}");
+}
+
+/// Processes that share a login, each of which makes its requests when it is told to.
+struct Processes(Vec<Process>);
+
+struct Process {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStderr>,
+}
+
+impl Processes {
+    /// Starts so many processes, each of which makes so many requests at once.
+    fn start(scene: &Scene, count: usize, tasks: &str) -> Self {
+        Self((0..count).map(|_| Process::start(scene, tasks)).collect())
+    }
+
+    /// Has every process make its requests, and waits until all have succeeded.
+    async fn call(mut self) -> Self {
+        let called = spawn_blocking(|| {
+            for process in &mut self.0 {
+                writeln!(process.input).expect("it reads");
+            }
+            for process in &mut self.0 {
+                let mut line = String::new();
+                process.output.read_line(&mut line).expect("it writes");
+                assert_eq!(line, "done\n");
+            }
+            self
+        });
+        called.await.unwrap()
+    }
+}
+
+impl Process {
+    fn start(scene: &Scene, tasks: &str) -> Self {
+        let store = scene.place.file();
+        let store = store.to_str().unwrap();
+        let mut child = peer::command(&["call", store, &scene.provider.server(), tasks])
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        Self {
+            input: child.stdin.take().expect("it is piped"),
+            output: BufReader::new(child.stderr.take().expect("it is piped")),
+            child,
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
