@@ -12,6 +12,8 @@ use anyhow::{Context, Result, anyhow, bail, ensure};
 /// Without it a test that waits for ever would hide the results of all later steps.
 const COMMAND_LIMIT: Duration = Duration::from_secs(45 * 60);
 
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
 /// The cargo that runs this program.
 pub(crate) fn cargo() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
@@ -46,7 +48,7 @@ fn wait(child: &mut Child, limit: Duration) -> Result<Option<ExitStatus>> {
         if Instant::now() >= deadline {
             return Ok(None);
         }
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
