@@ -1,5 +1,5 @@
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use callgate_wire::RawJson;
 use tokio::sync::OnceCell;
@@ -7,6 +7,7 @@ use tokio::sync::OnceCell;
 use crate::error::{Error, Kind};
 use crate::legacy::client::http::{HttpSse, StreamableHttp};
 use crate::legacy::client::session::Session;
+use crate::mutex::Mutex;
 use crate::service::{BoxFuture, Caller};
 use crate::transport::CloseReason;
 
@@ -64,7 +65,7 @@ impl SessionTable {
     pub(crate) fn slot(&self, key: Key) -> Result<Arc<SessionSlot>, Error> {
         // Dropped after the lock is released: the end of a session takes other locks.
         let mut evicted = None;
-        let mut state = self.state();
+        let mut state = self.0.lock();
         if state.closed {
             return Err(Error::new(Kind::Closed, "the connection was closed").retry_safe());
         }
@@ -102,14 +103,14 @@ impl SessionTable {
 
     /// Removes all sessions; those in use end with their calls.
     pub(crate) fn clear(&self) {
-        let entries = std::mem::take(&mut self.state().entries);
+        let entries = std::mem::take(&mut self.0.lock().entries);
         drop(entries);
     }
 
     /// Ends all sessions, and opens no more.
     pub(crate) fn close(&self) {
         let entries = {
-            let mut state = self.state();
+            let mut state = self.0.lock();
             state.closed = true;
             std::mem::take(&mut state.entries)
         };
@@ -118,10 +119,6 @@ impl SessionTable {
                 opened.transport.close();
             }
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, TableState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -190,7 +187,7 @@ mod tests {
     }
 
     fn keys(sessions: &SessionTable) -> Vec<usize> {
-        let state = sessions.state();
+        let state = sessions.0.lock();
         let number = |key: &Key| key.caller.principal().unwrap().name().parse().unwrap();
         let mut keys: Vec<usize> = state.entries.keys().map(number).collect();
         keys.sort_unstable();

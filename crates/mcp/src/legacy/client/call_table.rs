@@ -1,11 +1,12 @@
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use callgate_wire::logging::LogLevel;
 use callgate_wire::{Id, Map, Notification, RawJson, RpcError, Splice, code, task};
 use tokio::sync::Notify;
 
 use super::question::Question;
+use crate::mutex::Mutex;
 use crate::notifier::Notifier;
 use crate::service::{Call, Caller, PeerInfo};
 
@@ -74,7 +75,7 @@ const MOST_QUESTIONS: usize = 16;
 impl CallTable {
     /// Adds a call of a client.
     pub(super) fn admit(&self, call: &Call, client: Requester) -> Arc<OldCall> {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.last += 1;
         let old_call = Arc::new(OldCall {
             number: state.last,
@@ -89,21 +90,18 @@ impl CallTable {
 
     /// Removes a call.
     pub(super) fn remove(&self, number: u64) {
-        self.state().calls.remove(&number);
+        self.0.lock().calls.remove(&number);
     }
 
     /// The call with this number.
     pub(super) fn get(&self, number: u64) -> Option<Arc<OldCall>> {
-        self.state().calls.get(&number).cloned()
+        self.0.lock().calls.get(&number).cloned()
     }
 
     /// The most verbose level of log messages that any client wants.
     pub(super) fn log_level(&self) -> Option<LogLevel> {
-        let calls = self.all();
-        calls
-            .iter()
-            .filter_map(|old_call| old_call.log_level())
-            .min()
+        let calls = self.all().into_iter();
+        calls.filter_map(|it| it.client()?.log_level).min()
     }
 
     /// Delivers a log message that names no call, if all calls are of one caller: otherwise one
@@ -128,7 +126,7 @@ impl CallTable {
         let (attached, suspended): (Vec<_>, Vec<_>) = self
             .all()
             .into_iter()
-            .partition(|old_call| old_call.phase() == CallPhase::Attached);
+            .partition(|old_call| old_call.state.lock().phase == CallPhase::Attached);
         let calls = if attached.is_empty() {
             suspended
         } else {
@@ -157,11 +155,7 @@ impl CallTable {
     }
 
     fn all(&self) -> Vec<Arc<OldCall>> {
-        self.state().calls.values().cloned().collect()
-    }
-
-    fn state(&self) -> MutexGuard<'_, CallTableState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().calls.values().cloned().collect()
     }
 }
 
@@ -183,7 +177,7 @@ impl OldCall {
 
     /// Open questions, as `InputRequests`.
     pub(super) fn questions(&self) -> Map<RawJson> {
-        let state = self.state();
+        let state = self.state.lock();
         let questions = state.questions.iter();
         questions
             .map(|(key, question)| (key.clone(), question.request.clone()))
@@ -192,7 +186,7 @@ impl OldCall {
 
     /// Removes a question that the server has cancelled.
     pub(super) fn withdraw(&self, id: &Id) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.questions.retain(|(_, question)| question.id != *id);
     }
 
@@ -202,12 +196,12 @@ impl OldCall {
             let text = "a client cannot be asked anything in the middle of this call";
             return Err(RpcError::new(code::INVALID_PARAMS, text));
         }
-        question.suits(&self.state().client.peer)
+        question.suits(&self.state.lock().client.peer)
     }
 
     /// Adds a question to the call, or gives it back if the call has ended or has too many.
     pub(super) fn ask(&self, question: Question) -> Result<(), Question> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.phase == CallPhase::Over || state.questions.len() >= MOST_QUESTIONS {
             return Err(question);
         }
@@ -226,7 +220,7 @@ impl OldCall {
             tokio::pin!(wake);
             // Registered before the check of the questions, so that no wake-up is missed.
             wake.as_mut().enable();
-            if !self.state().questions.is_empty() {
+            if !self.state.lock().questions.is_empty() {
                 return;
             }
             wake.await;
@@ -236,7 +230,7 @@ impl OldCall {
     /// Suspends the call: its open questions as `InputRequests`, or `None` if the server has cancelled
     /// all of them.
     pub(super) fn suspend(&self) -> Option<Map<RawJson>> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.questions.is_empty() {
             return None;
         }
@@ -252,7 +246,7 @@ impl OldCall {
 
     /// Continues a suspended call for the next request of its client.
     pub(super) fn attach(&self, client: Requester) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.client = client;
         state.phase = CallPhase::Attached;
     }
@@ -260,7 +254,8 @@ impl OldCall {
     /// Takes out the questions that have answers now, with the answers.
     pub(super) fn answered(&self, answers: &Map<RawJson>) -> Vec<(Question, RawJson)> {
         let mut answered = Vec::new();
-        self.state()
+        self.state
+            .lock()
             .questions
             .retain(|(key, question)| match answers.get(key) {
                 None => true,
@@ -311,7 +306,7 @@ impl OldCall {
 
     /// Takes out all questions, and enters `phase`.
     fn unanswered(&self, phase: CallPhase) -> Vec<Question> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.phase = phase;
         let questions = std::mem::take(&mut state.questions);
         questions
@@ -320,22 +315,10 @@ impl OldCall {
             .collect()
     }
 
-    fn log_level(&self) -> Option<LogLevel> {
-        self.client()?.log_level
-    }
-
     /// The client that waits for the call now.
     fn client(&self) -> Option<Requester> {
-        let state = self.state();
+        let state = self.state.lock();
         (state.phase == CallPhase::Attached).then(|| state.client.clone())
-    }
-
-    fn phase(&self) -> CallPhase {
-        self.state().phase
-    }
-
-    fn state(&self) -> MutexGuard<'_, OldCallState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

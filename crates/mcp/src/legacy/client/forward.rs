@@ -279,7 +279,7 @@ impl SessionShared {
         let (Some(level), true) = (wanted, self.server.has(&["logging"])) else {
             return;
         };
-        if *self.server_log_level() == wanted {
+        if *self.server_log_level.lock() == wanted {
             return;
         }
         let params = RawJson::encode(&SetLevelParams::new(level)).expect("a level is always JSON");
@@ -290,7 +290,7 @@ impl SessionShared {
         let (messages, _incoming) = MessageSender::channel(1);
         let telling = self.transport.request(outgoing, messages);
         match timeout(self.config.handshake_timeout, telling).await {
-            Ok(Ok(_)) => *self.server_log_level() = wanted,
+            Ok(Ok(_)) => *self.server_log_level.lock() = wanted,
             _ => tracing::debug!(server = %self.name, "the level of log messages was not set"),
         }
     }

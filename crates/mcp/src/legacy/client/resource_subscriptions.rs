@@ -1,5 +1,5 @@
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use callgate_wire::legacy::method as old;
 use callgate_wire::legacy::subscription::SubscribeParams;
@@ -8,6 +8,7 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::transport::{MessageSender, OldRequest, SessionTransport};
+use crate::mutex::Mutex;
 use crate::upstream::Config;
 
 /// Resources that clients are subscribed to, counted: the server has one subscription for each.
@@ -47,7 +48,7 @@ enum Step {
 impl ResourceSubscriptions {
     /// Subscribes to `uris`. The server is asked in the background.
     pub(super) fn subscribe(&self, uris: Vec<String>) -> SubscriptionGuard<'_> {
-        let mut resources = self.resources();
+        let mut resources = self.resources.lock();
         for uri in &uris {
             resources.entry(uri.clone()).or_default().subscribers += 1;
         }
@@ -58,7 +59,7 @@ impl ResourceSubscriptions {
 
     /// The subscribed resources that a change of `uri` concerns: itself, and those that it is part of.
     pub(super) fn covering(&self, uri: &str) -> Vec<String> {
-        let resources = self.resources();
+        let resources = self.resources.lock();
         let covering = resources.keys().filter(|subscribed| {
             let rest = uri.strip_prefix(subscribed.as_str());
             rest.is_some_and(|rest| {
@@ -94,7 +95,7 @@ impl ResourceSubscriptions {
                 (Ok(Ok(_)), _) | (_, Step::Unsubscribe(_)) => on_success,
                 _ => AtServer::Refused,
             };
-            if let Some(resource) = self.resources().get_mut(uri) {
+            if let Some(resource) = self.resources.lock().get_mut(uri) {
                 resource.at_server = at_server;
             }
             self.settled.notify_waiters();
@@ -102,7 +103,7 @@ impl ResourceSubscriptions {
     }
 
     fn next_step(&self) -> Option<Step> {
-        let mut resources = self.resources();
+        let mut resources = self.resources.lock();
         resources.retain(|_, resource| {
             resource.subscribers > 0 || resource.at_server == AtServer::Subscribed
         });
@@ -116,12 +117,6 @@ impl ResourceSubscriptions {
         };
         resources.iter().find_map(step)
     }
-
-    fn resources(&self) -> MutexGuard<'_, HashMap<String, Resource>> {
-        self.resources
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl SubscriptionGuard<'_> {
@@ -133,7 +128,7 @@ impl SubscriptionGuard<'_> {
             // Registered before the check of the resources, so that no wake-up is missed.
             settled.as_mut().enable();
             let states: Vec<AtServer> = {
-                let resources = self.table.resources();
+                let resources = self.table.resources.lock();
                 let state = |uri| {
                     resources
                         .get(uri)
@@ -155,7 +150,7 @@ impl SubscriptionGuard<'_> {
 
 impl Drop for SubscriptionGuard<'_> {
     fn drop(&mut self) {
-        let mut resources = self.table.resources();
+        let mut resources = self.table.resources.lock();
         for uri in &self.uris {
             if let Some(resource) = resources.get_mut(uri) {
                 resource.subscribers -= 1;

@@ -1,5 +1,5 @@
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -21,6 +21,7 @@ use super::timeout_queue::TimeoutQueue;
 use super::transport::{MessageReceiver, SessionTransport};
 use super::url_elicitations::UrlElicitations;
 use crate::error::Error;
+use crate::mutex::Mutex;
 use crate::seal::{StateKey, StateSealer, random};
 use crate::service::{BoxFuture, Call, Reply, Service};
 use crate::subscribers::Subscribers;
@@ -58,7 +59,8 @@ pub(super) struct SessionShared {
     pub(super) resource_subscriptions: ResourceSubscriptions,
     pub(super) tasks: Arc<TaskTable>,
     pub(super) tools: TaskSupportCache,
-    server_log_level: Mutex<Option<LogLevel>>,
+    /// Log level that the server was last set to.
+    pub(super) server_log_level: Mutex<Option<LogLevel>>,
     discover: RawJson,
     incoming: Mutex<MessageReceiver>,
 }
@@ -168,7 +170,7 @@ impl Drop for Session {
 impl SessionShared {
     /// Handles all messages that have come so far.
     pub(super) fn handle_waiting_messages(&self) {
-        let mut incoming = self.incoming();
+        let mut incoming = self.incoming.lock();
         while let Ok(message) = incoming.try_recv() {
             self.handle_message(message, None);
         }
@@ -178,7 +180,7 @@ impl SessionShared {
     async fn handle_next_message(&self) -> bool {
         poll_fn(|cx| {
             // The lock is held while the message is handled, so that messages keep their order.
-            let mut incoming = self.incoming();
+            let mut incoming = self.incoming.lock();
             match incoming.poll_recv(cx) {
                 Poll::Pending => Poll::Pending,
                 Poll::Ready(None) => Poll::Ready(false),
@@ -193,18 +195,7 @@ impl SessionShared {
 
     /// True if no more messages of the server will come.
     pub(super) fn is_disconnected(&self) -> bool {
-        self.incoming().is_closed() || self.transport.is_closed()
-    }
-
-    /// Log level that the server was last set to.
-    pub(super) fn server_log_level(&self) -> MutexGuard<'_, Option<LogLevel>> {
-        self.server_log_level
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn incoming(&self) -> MutexGuard<'_, MessageReceiver> {
-        self.incoming.lock().unwrap_or_else(PoisonError::into_inner)
+        self.incoming.lock().is_closed() || self.transport.is_closed()
     }
 }
 

@@ -1,7 +1,8 @@
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
+
+use crate::mutex::Mutex;
 
 /// URL elicitations that users have completed, by the ids of the server.
 #[derive(Debug, Default)]
@@ -16,7 +17,7 @@ const REMEMBERED: usize = 256;
 impl UrlElicitations {
     /// Remembers that a user has completed an elicitation.
     pub(super) fn complete(&self, id: String) {
-        let mut done = self.done();
+        let mut done = self.done.lock();
         if done.len() >= REMEMBERED {
             done.pop_front();
         }
@@ -33,17 +34,13 @@ impl UrlElicitations {
             // Registered before the check of the ids, so that no wake-up is missed.
             changed.as_mut().enable();
             {
-                let done = self.done();
+                let done = self.done.lock();
                 if ids.iter().all(|id| done.contains(id)) {
                     return;
                 }
             }
             changed.await;
         }
-    }
-
-    fn done(&self) -> MutexGuard<'_, VecDeque<String>> {
-        self.done.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -57,10 +54,10 @@ mod tests {
         for number in 0..=REMEMBERED {
             elicitations.complete(number.to_string());
         }
-        assert_eq!(elicitations.done().len(), REMEMBERED);
+        assert_eq!(elicitations.done.lock().len(), REMEMBERED);
         elicitations
             .completed(&["1".to_owned(), REMEMBERED.to_string()])
             .await;
-        assert!(!elicitations.done().contains(&"0".to_owned()));
+        assert!(!elicitations.done.lock().contains(&"0".to_owned()));
     }
 }

@@ -1,4 +1,4 @@
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use callgate_wire::legacy::batch::split;
@@ -8,6 +8,7 @@ use super::client_request::{ClientRequest, Message, MessageKind, MessageSink, Re
 use super::handshake::is_handshake;
 use super::session::Session;
 use crate::error::{Error, Kind};
+use crate::mutex::Mutex;
 use crate::service::BoxFuture;
 
 /// Runs a JSON array of messages, which only 2025-03-26 has. Returns true if there will be a
@@ -126,7 +127,7 @@ impl BatchItem {
 
     /// True the first time: a request may be answered and dropped, but ends once.
     fn ends(&self) -> bool {
-        let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut answered = self.answered.lock();
         !std::mem::replace(&mut *answered, true)
     }
 }
@@ -161,7 +162,7 @@ impl Drop for BatchItem {
 impl BatchResponse {
     /// Ends one request; the last one sends the responses.
     fn end(&self, response: Option<(Option<&Id>, Bytes)>) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if let Some((id, json)) = response {
             let json = state.within_limit(id, json);
             state.responses.push(json);
@@ -176,10 +177,6 @@ impl BatchResponse {
             kind: MessageKind::Response,
             json: array(&responses),
         });
-    }
-
-    fn state(&self) -> MutexGuard<'_, BatchState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,4 +1,4 @@
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use callgate_wire::legacy::method as old;
 use callgate_wire::{Frame, Limits, RawJson, Request, Response, meta};
@@ -9,6 +9,7 @@ use super::client_request::{ClientRequest, Message, MessageSink, RequestOrigin};
 use super::handshake::is_handshake;
 use super::session::{Session, conversation_key};
 use crate::error::{Error, Kind};
+use crate::mutex::Mutex;
 use crate::server::{ClientMessage, SessionLimits};
 use crate::service::{BoxFuture, Caller, Service, Source, TransportKind};
 use crate::transport::line::{LineServer, LineSessions};
@@ -87,7 +88,7 @@ impl LineSession {
         let opened = Session::open(service, self.origin(), &request.params, self.config).await;
         // Locked until all queued messages are delivered: at the end of the input, an open session
         // without running requests would be taken for idle, and its messages would be lost.
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let (next, outcome) = match opened {
             Ok((session, result)) => (LineSessionState::Open(session), Ok(result)),
             Err(error) => (LineSessionState::Closed, Err(error)),
@@ -138,10 +139,6 @@ impl LineSession {
             (LineSessionState::Closed, _) => {}
         }
     }
-
-    fn state(&self) -> MutexGuard<'_, LineSessionState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl LineSessions for LineSession {
@@ -151,7 +148,7 @@ impl LineSessions for LineSession {
         message: ClientMessage,
         line: &Arc<LineServer>,
     ) -> Result<(), ClientMessage> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         match message {
             // A request that names a revision in `_meta` is one of the newest revision, and wrong.
             ClientMessage::One(Frame::Request(request)) if names_version(&request) => {
@@ -169,7 +166,7 @@ impl LineSessions for LineSession {
     }
 
     fn is_idle(&self) -> bool {
-        match &*self.state() {
+        match &*self.state.lock() {
             LineSessionState::Closed => true,
             LineSessionState::Opening { .. } => false,
             LineSessionState::Open(session) => session.in_flight() == 0,
@@ -177,7 +174,7 @@ impl LineSessions for LineSession {
     }
 
     fn close(&self) {
-        match std::mem::replace(&mut *self.state(), LineSessionState::Closed) {
+        match std::mem::replace(&mut *self.state.lock(), LineSessionState::Closed) {
             LineSessionState::Closed => {}
             LineSessionState::Opening { abort, .. } => abort.abort(),
             LineSessionState::Open(session) => session.close(),

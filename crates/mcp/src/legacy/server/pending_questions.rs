@@ -1,5 +1,5 @@
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use callgate_wire::cancel::CancelledParams;
 use callgate_wire::elicitation::ElicitResult;
@@ -14,6 +14,7 @@ use super::client_request::{Message, MessageSink};
 use super::convert::{self, QuestionKind};
 use super::session::Session;
 use crate::error::{Error, Kind};
+use crate::mutex::Mutex;
 
 /// Questions to one old client that it has not answered yet.
 #[derive(Debug)]
@@ -55,7 +56,7 @@ impl PendingQuestions {
         params: &RawJson,
     ) -> Result<Question, Error> {
         let (sender, answer) = oneshot::channel();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.open.len() >= self.most {
             let message = "the client has too many questions to answer already";
             return Err(Error::new(Kind::Busy, message));
@@ -76,16 +77,12 @@ impl PendingQuestions {
     /// Takes an answer. An answer to an unknown or canceled question is ignored.
     pub(super) fn receive_answer(&self, response: Response) {
         let number = response.id.as_ref().and_then(Id::as_number);
-        let asked = number.and_then(|number| self.state().open.remove(&number));
+        let asked = number.and_then(|number| self.state.lock().open.remove(&number));
         match asked {
             // The receiver is gone if the question is being canceled at this moment.
             Some(asked) => drop(asked.send(response.outcome)),
             None => tracing::debug!(id = ?response.id, "ignored an answer to no question"),
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, QuestionTable> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -100,7 +97,14 @@ impl Question {
 
 impl Drop for Question {
     fn drop(&mut self) {
-        if self.questions.state().open.remove(&self.number).is_none() {
+        if self
+            .questions
+            .state
+            .lock()
+            .open
+            .remove(&self.number)
+            .is_none()
+        {
             return;
         }
         let params = RawJson::encode(&CancelledParams::new(Id::number(self.number)))

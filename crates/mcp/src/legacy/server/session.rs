@@ -1,4 +1,4 @@
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -18,6 +18,7 @@ use super::listen::{Change, Subscriptions};
 use super::pending_questions::PendingQuestions;
 use super::tasks::SessionTasks;
 use crate::error::{Error, Kind};
+use crate::mutex::Mutex;
 use crate::server::{InFlight, RunningRequest, SessionLimits};
 use crate::service::Service;
 
@@ -184,11 +185,11 @@ impl Session {
 
     /// Lowest level of log messages to send.
     pub(super) fn level(&self) -> Option<LogLevel> {
-        *self.level.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.level.lock()
     }
 
     fn set_level(&self, level: Option<LogLevel>) {
-        *self.level.lock().unwrap_or_else(PoisonError::into_inner) = level;
+        *self.level.lock() = level;
     }
 
     /// Answers methods that the service does not have, or that mean something else there.

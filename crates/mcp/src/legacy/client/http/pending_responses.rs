@@ -1,8 +1,10 @@
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use callgate_wire::{Id, RawJson, Response};
 use tokio::sync::oneshot;
+
+use crate::mutex::Mutex;
 
 /// Table of the requests that wait for their responses, by number.
 #[derive(Default)]
@@ -37,7 +39,7 @@ const MAX_PENDING: usize = 1024;
 impl PendingResponses {
     pub(crate) fn enter(self: &Arc<Self>, number: u64) -> Result<PendingResponse, Rejected> {
         let (sender, outcome) = oneshot::channel();
-        let mut state = self.state();
+        let mut state = self.0.lock();
         if state.ended {
             return Err(Rejected::Ended);
         }
@@ -55,7 +57,7 @@ impl PendingResponses {
     /// Delivers a response to the request that waits for it.
     pub(crate) fn answer(&self, response: Response) {
         let number = response.id.as_ref().and_then(Id::as_number);
-        let entry = number.and_then(|number| self.state().entries.remove(&number));
+        let entry = number.and_then(|number| self.0.lock().entries.remove(&number));
         if let Some(entry) = entry {
             entry.send(response.outcome).ok();
         }
@@ -63,19 +65,15 @@ impl PendingResponses {
 
     /// Fails all waiting requests, and those to come.
     pub(crate) fn end(&self) {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.ended = true;
         state.entries.clear();
-    }
-
-    fn state(&self) -> MutexGuard<'_, PendingState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for PendingResponse {
     fn drop(&mut self) {
-        self.waiting.state().entries.remove(&self.number);
+        self.waiting.0.lock().entries.remove(&self.number);
     }
 }
 

@@ -1,4 +1,4 @@
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use callgate_wire::{Id, Notification, RawJson, RpcError, Version};
 use tokio::time::Instant;
@@ -9,6 +9,7 @@ use super::session_link::SessionLink;
 use super::streamable_request::StreamableRequest;
 use crate::error::Error;
 use crate::legacy::client::{MessageSender, OldRequest, SessionTransport};
+use crate::mutex::Mutex;
 use crate::service::BoxFuture;
 use crate::transport::http::client::{HttpUpstream, finish};
 
@@ -43,8 +44,7 @@ impl StreamableHttp {
     pub(crate) fn close(&self) {
         let request = self.link.delete();
         let lasted = self.link.end();
-        let listener = self.listener.lock();
-        listener.unwrap_or_else(PoisonError::into_inner).take();
+        self.listener.lock().take();
         let (true, Some(request)) = (lasted, request) else {
             return;
         };
@@ -90,7 +90,7 @@ impl SessionTransport for StreamableHttp {
                 return Err(link.gone());
             }
             let opened = {
-                let mut listener = listener.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut listener = listener.lock();
                 if listener.as_ref().is_some_and(|open| !open.is_finished()) {
                     return Ok(());
                 }

@@ -1,5 +1,4 @@
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use callgate_wire::legacy::tool::TaskSupport;
 use callgate_wire::{Method, RawJson, method};
@@ -9,6 +8,7 @@ use tokio::time::timeout;
 use crate::legacy::client::call_table::Requester;
 use crate::legacy::client::session::SessionShared;
 use crate::legacy::client::transport::{MessageSender, OldRequest};
+use crate::mutex::Mutex;
 use crate::service::Call;
 
 /// Way to call a tool, by the task support of the tool and of the client.
@@ -35,16 +35,12 @@ const MAX_TOOLS: usize = 10_000;
 impl TaskSupportCache {
     /// Clears the cache, since the tools have changed.
     pub(crate) fn forget(&self) {
-        *self.known() = None;
+        *self.0.lock() = None;
     }
 
     fn support(&self, name: &str) -> Option<TaskSupport> {
-        let known = self.known();
+        let known = self.0.lock();
         Some(known.as_ref()?.get(name).copied().unwrap_or_default())
-    }
-
-    fn known(&self) -> MutexGuard<'_, Option<HashMap<String, TaskSupport>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -73,7 +69,7 @@ impl SessionShared {
             return TaskSupport::Forbidden;
         };
         let support = tools.get(name).copied().unwrap_or_default();
-        *self.tools.known() = Some(tools);
+        *self.tools.0.lock() = Some(tools);
         support
     }
 

@@ -1,4 +1,4 @@
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_wire::legacy::task as old;
@@ -9,6 +9,7 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use crate::legacy::client::call_table::OldCall;
+use crate::mutex::Mutex;
 use crate::service::Caller;
 
 /// Task at an old server, and the caller that it belongs to.
@@ -50,23 +51,23 @@ impl TaskEntry {
 
     /// Sets the background task that ends with this entry.
     pub(super) fn runs_by(&self, runner: AbortHandle) {
-        self.state().runner = Some(runner);
+        self.state.lock().runner = Some(runner);
     }
 
     /// Updates the task as the server describes it.
     pub(super) fn update(&self, task: old::Task) {
-        self.state().task = task;
+        self.state.lock().task = task;
     }
 
     /// Sets the outcome.
     pub(super) fn end(&self, outcome: Outcome) {
-        self.state().outcome = Some(outcome);
+        self.state.lock().outcome = Some(outcome);
         self.ended.notify_waiters();
     }
 
     /// True if the outcome is known.
     pub(super) fn has_ended(&self) -> bool {
-        self.state().outcome.is_some()
+        self.state.lock().outcome.is_some()
     }
 
     /// True if the time to live has passed, after which the server forgets the task.
@@ -83,7 +84,7 @@ impl TaskEntry {
             // Registered before the check of the state, so that no wake-up is missed.
             ended.as_mut().enable();
             {
-                let state = self.state();
+                let state = self.state.lock();
                 let is_over = matches!(
                     state.task.status,
                     TaskStatus::Completed | TaskStatus::Failed
@@ -99,7 +100,7 @@ impl TaskEntry {
     /// The task as this revision has it.
     pub(super) fn snapshot(&self) -> DetailedTask {
         let questions = self.old_call.questions();
-        let state = self.state();
+        let state = self.state.lock();
         let mut detailed = DetailedTask::from(modern(&state.task));
         // An error of a tool makes an old task `failed`; a task of today is `completed` with
         // `isError`. So the outcome decides, not the status.
@@ -124,15 +125,11 @@ impl TaskEntry {
         };
         detailed
     }
-
-    fn state(&self) -> MutexGuard<'_, TaskState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for TaskEntry {
     fn drop(&mut self) {
-        if let Some(runner) = self.state().runner.take() {
+        if let Some(runner) = self.state.lock().runner.take() {
             runner.abort();
         }
     }

@@ -1,11 +1,12 @@
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use callgate_wire::Id;
 
 use super::entry::TaskEntry;
 use crate::error::{Error, Kind};
 use crate::legacy::client::call_table::OldCall;
+use crate::mutex::Mutex;
 use crate::service::Caller;
 use crate::upstream::Config;
 
@@ -23,7 +24,7 @@ struct TaskState {
 impl TaskTable {
     /// Adds a task, unless there are too many.
     pub(super) fn insert(&self, entry: Arc<TaskEntry>, config: &Config) -> Result<(), Error> {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.entries.retain(|_, entry| !entry.has_expired());
         if state.entries.len() >= config.tasks {
             state.entries.retain(|_, entry| !entry.has_ended());
@@ -41,7 +42,7 @@ impl TaskTable {
 
     /// The task with this id, if it is `caller`'s.
     pub(super) fn get(&self, id: &str, caller: &Caller) -> Option<Arc<TaskEntry>> {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.entries.retain(|_, entry| !entry.has_expired());
         let entry = state.entries.get(id).cloned();
         entry.filter(|entry| entry.caller == *caller)
@@ -49,35 +50,31 @@ impl TaskTable {
 
     /// Adds the call that waits for a task.
     pub(super) fn add_waiting_call(&self, id: &str, old_call: Arc<OldCall>) {
-        self.state().waiting_calls.insert(id.to_owned(), old_call);
+        self.0.lock().waiting_calls.insert(id.to_owned(), old_call);
     }
 
     /// Removes the call that waited for a task.
     pub(super) fn remove_waiting_call(&self, id: &str) {
-        self.state().waiting_calls.remove(id);
+        self.0.lock().waiting_calls.remove(id);
     }
 
     /// The call whose client is asked the questions of a task.
     pub(crate) fn old_call(&self, id: &str) -> Option<Arc<OldCall>> {
-        let state = self.state();
+        let state = self.0.lock();
         let entry = state.entries.get(id).map(|entry| entry.old_call.clone());
         entry.or_else(|| state.waiting_calls.get(id).cloned())
     }
 
     /// Removes a question that the server has cancelled.
     pub(crate) fn withdraw(&self, id: &Id) {
-        for entry in self.state().entries.values() {
+        for entry in self.0.lock().entries.values() {
             entry.old_call.withdraw(id);
         }
     }
 
     /// Removes all tasks, which ends their background tasks.
     pub(crate) fn clear(&self) {
-        let entries = std::mem::take(&mut self.state().entries);
+        let entries = std::mem::take(&mut self.0.lock().entries);
         drop(entries);
-    }
-
-    fn state(&self) -> MutexGuard<'_, TaskState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

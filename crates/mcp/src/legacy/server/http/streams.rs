@@ -1,4 +1,4 @@
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::stream_table::{Event, EventId, FirstEvent, StreamTable};
 use crate::legacy::server::client_request::{Message, MessageKind, MessageSink};
+use crate::mutex::Mutex;
 use crate::service::BoxFuture;
 
 /// Streams of one session: calls append to them, and connections come and go reading them.
@@ -37,13 +38,13 @@ impl Streams {
 
     /// Opens a stream for the messages of one request.
     pub(super) fn open(self: &Arc<Self>, keep: Retention) -> StreamReader {
-        let (stream, turn) = self.table().open(keep);
+        let (stream, turn) = self.table.lock().open(keep);
         StreamReader::new(self.clone(), stream, turn)
     }
 
     /// Opens a general stream. Messages that belong to no request go there from now on.
     pub(super) fn open_general(self: &Arc<Self>, keep: Retention) -> StreamReader {
-        let (stream, turn) = self.table().open_general(keep);
+        let (stream, turn) = self.table.lock().open_general(keep);
         StreamReader::new(self.clone(), stream, turn)
     }
 
@@ -51,7 +52,7 @@ impl Streams {
     ///
     /// `None` if there is no such event, or if some of those after it are no longer kept.
     pub(super) fn resume(self: &Arc<Self>, id: EventId) -> Option<StreamReader> {
-        let turn = self.table().resume(id)?;
+        let turn = self.table.lock().resume(id)?;
         Some(StreamReader::new(self.clone(), id.stream, turn))
     }
 
@@ -61,50 +62,50 @@ impl Streams {
     }
 
     pub(super) fn is_general(&self, stream: u64) -> bool {
-        self.table().is_general(stream)
+        self.table.lock().is_general(stream)
     }
 
     /// True if any stream is read.
     pub(super) fn are_read(&self) -> bool {
-        self.table().are_read()
+        self.table.lock().are_read()
     }
 
     /// Time since which no general stream is read; `None` while one is, or if there never was one.
     pub(super) fn unread_since(&self) -> Option<Instant> {
-        self.table().unread_since()
+        self.table.lock().unread_since()
     }
 
     /// Ends the general streams.
     pub(super) fn end_general(&self) {
-        self.table().end_general();
+        self.table.lock().end_general();
     }
 
     /// Ends every stream at once.
     pub(super) fn close(&self) {
-        self.table().close();
+        self.table.lock().close();
         self.room.notify_waiters();
     }
 
     pub(super) fn push(&self, stream: u64, message: Message) {
-        self.table().push(stream, message);
+        self.table.lock().push(stream, message);
     }
 
     pub(super) fn finish(&self, stream: u64) {
-        self.table().finish(stream);
+        self.table.lock().finish(stream);
     }
 
     /// Records that the client knows an id of the stream.
     pub(super) fn name(&self, stream: u64) {
-        self.table().name(stream);
+        self.table.lock().name(stream);
     }
 
     pub(super) fn leave(&self, stream: u64, turn: u64) {
-        self.table().leave(stream, turn);
+        self.table.lock().leave(stream, turn);
         self.room.notify_waiters();
     }
 
     pub(super) fn poll_first(&self, stream: u64, cx: &mut Context<'_>) -> Poll<FirstEvent> {
-        self.table().poll_first(stream, cx)
+        self.table.lock().poll_first(stream, cx)
     }
 
     pub(super) fn poll_read(
@@ -113,7 +114,7 @@ impl Streams {
         turn: u64,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Vec<Event>>> {
-        let polled = self.table().poll_read(stream, turn, cx);
+        let polled = self.table.lock().poll_read(stream, turn, cx);
         if polled.is_ready() {
             self.room.notify_waiters();
         }
@@ -127,15 +128,11 @@ impl Streams {
             tokio::pin!(room);
             // Registered before the table is read, so that no wake-up is missed.
             room.as_mut().enable();
-            if has_room(&self.table()) {
+            if has_room(&self.table.lock()) {
                 return;
             }
             room.await;
         }
-    }
-
-    fn table(&self) -> MutexGuard<'_, StreamTable> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -144,7 +141,7 @@ struct GeneralSink(Arc<Streams>);
 
 impl MessageSink for GeneralSink {
     fn push(&self, message: Message) {
-        self.0.table().push_general(message);
+        self.0.table.lock().push_general(message);
     }
 
     fn room(&self) -> BoxFuture<'_, ()> {
@@ -365,7 +362,7 @@ mod tests {
             sink.push(note("a"));
             sink.push(response("b"));
             assert!(streams.resume(id(stream, 0)).is_none(), "{keep:?}");
-            assert!(streams.table().is_empty(), "{keep:?}");
+            assert!(streams.table.lock().is_empty(), "{keep:?}");
         }
     }
 
