@@ -5,11 +5,10 @@ use callgate_wire::RawJson;
 use tokio::sync::OnceCell;
 
 use crate::error::{Error, Kind};
-use crate::legacy::client::http::{HttpSse, StreamableHttp};
+use crate::legacy::client::http::HttpTransport;
 use crate::legacy::client::session::Session;
 use crate::mutex::Mutex;
-use crate::service::{BoxFuture, Caller};
-use crate::transport::CloseReason;
+use crate::service::Caller;
 
 /// Table of our sessions with one old server: one for each caller and each set of capabilities.
 ///
@@ -48,13 +47,7 @@ pub(crate) struct SessionSlot(OnceCell<Result<Opened, Error>>);
 /// A session and its transport.
 pub(crate) struct Opened {
     pub(crate) session: Arc<Session>,
-    pub(crate) transport: HttpTransport,
-}
-
-/// Transport of a session.
-pub(crate) enum HttpTransport {
-    Streamable(Arc<StreamableHttp>),
-    HttpSse(Arc<HttpSse>),
+    pub(crate) transport: Arc<HttpTransport>,
 }
 
 /// Maximum number of sessions.
@@ -152,26 +145,6 @@ impl SessionSlot {
 impl Entry {
     fn is_idle(&self) -> bool {
         Arc::strong_count(&self.slot) == 1 && !self.slot.has_suspended_calls()
-    }
-}
-
-impl HttpTransport {
-    /// Waits for the end of the session; `None` if this process ended it. The future does not keep
-    /// the session open.
-    pub(crate) fn ended_by_server(&self) -> BoxFuture<'static, Option<CloseReason>> {
-        let link = match self {
-            Self::Streamable(transport) => transport.link(),
-            Self::HttpSse(transport) => transport.link(),
-        };
-        let link = link.clone();
-        Box::pin(async move { link.ended_by_server().await })
-    }
-
-    fn close(&self) {
-        match self {
-            Self::Streamable(transport) => transport.close(),
-            Self::HttpSse(transport) => transport.close(),
-        }
     }
 }
 

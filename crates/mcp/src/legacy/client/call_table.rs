@@ -215,15 +215,9 @@ impl OldCall {
 
     /// Waits until there is an open question. Dropping the future is safe.
     pub(super) async fn asked(&self) {
-        loop {
-            let wake = self.wake.notified();
-            tokio::pin!(wake);
-            // Registered before the check of the questions, so that no wake-up is missed.
-            wake.as_mut().enable();
-            if !self.state.lock().questions.is_empty() {
-                return;
-            }
-            wake.await;
+        // A wake-up between the check and the wait is not missed: `notify_one` is remembered.
+        while self.state.lock().questions.is_empty() {
+            self.wake.notified().await;
         }
     }
 

@@ -1,6 +1,5 @@
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use callgate_wire::logging::LogLevel;
@@ -48,7 +47,7 @@ pub(super) struct SessionShared {
     pub(super) config: Config,
     pub(super) server: ServerInfo,
     pub(super) calls: Arc<CallTable>,
-    pub(super) reply_sender: Arc<ReplySender>,
+    pub(super) reply_sender: ReplySender,
     /// Calls that wait for input of their clients.
     pub(super) suspended: TimeoutQueue<RunningCall>,
     /// Questions outside of any call, which wait for a call to carry them.
@@ -85,7 +84,7 @@ impl Session {
             id: u64::from_ne_bytes(random()),
             discover: server.discover(),
             calls: Arc::default(),
-            reply_sender: Arc::new(ReplySender::new(transport.clone())),
+            reply_sender: ReplySender::new(transport.clone()),
             suspended: TimeoutQueue::new(config.suspended_calls, config.input_timeout),
             unassigned: TimeoutQueue::new(config.unassigned_questions, config.unassigned_timeout),
             sealer: StateSealer::new(config.state_key.clone().unwrap_or_else(StateKey::random)),
@@ -103,17 +102,10 @@ impl Session {
         });
         let listening = tokio::spawn(open_message_stream(shared.clone(), can_be_asked(identity)));
         let attending = tokio::spawn(run_background(shared.clone()));
-        let watching = tokio::spawn({
-            let shared = shared.clone();
-            async move {
-                let SessionShared {
-                    resource_subscriptions,
-                    transport,
-                    config,
-                    ..
-                } = &*shared;
-                resource_subscriptions.run(transport, config).await;
-            }
+        let watched = shared.clone();
+        let watching = tokio::spawn(async move {
+            let (transport, config) = (&watched.transport, &watched.config);
+            watched.resource_subscriptions.run(transport, config).await;
         });
         let workers = [&listening, &attending, &watching].map(JoinHandle::abort_handle);
         let session = Arc::new(Self { shared, workers });
@@ -181,14 +173,10 @@ impl SessionShared {
         poll_fn(|cx| {
             // The lock is held while the message is handled, so that messages keep their order.
             let mut incoming = self.incoming.lock();
-            match incoming.poll_recv(cx) {
-                Poll::Pending => Poll::Pending,
-                Poll::Ready(None) => Poll::Ready(false),
-                Poll::Ready(Some(message)) => {
-                    self.handle_message(message, None);
-                    Poll::Ready(true)
-                }
-            }
+            let handle = |message| self.handle_message(message, None);
+            incoming
+                .poll_recv(cx)
+                .map(|next| next.map(handle).is_some())
         })
         .await
     }
@@ -221,8 +209,7 @@ async fn run_background(shared: Arc<SessionShared>) {
                 tokio::spawn(running.abandon());
             }
             question = shared.unassigned.expired() => {
-                let outcome = question.unanswered();
-                shared.reply_sender.post(question.id, outcome);
+                shared.reply_sender.post_unanswered(vec![question]);
             }
         }
     }
@@ -230,8 +217,8 @@ async fn run_background(shared: Arc<SessionShared>) {
 
 /// True if the client declares a capability that lets a server ask it something.
 fn can_be_asked(identity: &ClientIdentity) -> bool {
-    let kinds = ["elicitation", "roots", "sampling"];
-    kinds
-        .iter()
-        .any(|kind| identity.capabilities.get(kind).is_some())
+    let kinds = identity
+        .capabilities
+        .pick(["elicitation", "roots", "sampling"]);
+    kinds.iter().any(Option::is_some)
 }

@@ -56,13 +56,10 @@ impl<T> TimeoutQueue<T> {
     /// The next value whose timeout has passed. Dropping the future is safe.
     pub(super) async fn expired(&self) -> T {
         loop {
-            let changed = self.changed.notified();
-            tokio::pin!(changed);
-            // Registered before the check of the queue, so that no wake-up is missed.
-            changed.as_mut().enable();
             let next = self.values.lock().front().map(|(until, _)| *until);
             match next {
-                None => changed.await,
+                // A change since the check is not missed: `notify_one` is remembered.
+                None => self.changed.notified().await,
                 Some(until) => {
                     sleep_until(until).await;
                     // Another task may have taken the value meanwhile.

@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use crate::legacy::client::call_table::Requester;
 use crate::legacy::client::session::SessionShared;
-use crate::legacy::client::transport::{MessageSender, OldRequest};
+use crate::legacy::client::transport::OldRequest;
 use crate::mutex::Mutex;
 use crate::service::Call;
 
@@ -78,12 +78,11 @@ impl SessionShared {
         let mut tools = HashMap::new();
         let mut params = RawJson::empty_object();
         for _ in 0..MAX_PAGES {
-            let (messages, _incoming) = MessageSender::channel(1);
             let request = OldRequest {
                 method: Method::new(method::TOOLS_LIST),
                 params,
             };
-            let page = self.transport.request(request, messages).await.ok()?;
+            let page = self.transport.ask(request).await.ok()?;
             for tool in page.get("tools").iter().flat_map(RawJson::elements) {
                 let support = tool.at(&["execution", "taskSupport"]);
                 let support = support.and_then(|support| support.decode().ok());

@@ -1,15 +1,14 @@
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use callgate_wire::legacy::task as old;
 use callgate_wire::task::{DetailedTask, Task, TaskStatus};
 use callgate_wire::{RawJson, RpcError};
-use tokio::sync::Notify;
+use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use crate::legacy::client::call_table::OldCall;
-use crate::mutex::Mutex;
 use crate::service::Caller;
 
 /// Task at an old server, and the caller that it belongs to.
@@ -19,14 +18,14 @@ pub(super) struct TaskEntry {
     /// Questions of the server for the task.
     pub(super) old_call: Arc<OldCall>,
     expires: Option<Instant>,
-    state: Mutex<TaskState>,
-    ended: Notify,
+    state: watch::Sender<TaskState>,
+    /// Background task that ends with this entry.
+    pub(super) runner: OnceLock<AbortHandle>,
 }
 
 struct TaskState {
     task: old::Task,
     outcome: Option<Outcome>,
-    runner: Option<AbortHandle>,
 }
 
 /// Outcome of a task: a result of this revision, or an error.
@@ -40,34 +39,27 @@ impl TaskEntry {
             caller,
             old_call,
             expires: ttl.and_then(|ttl| Instant::now().checked_add(ttl)),
-            state: Mutex::new(TaskState {
+            state: watch::Sender::new(TaskState {
                 task,
                 outcome: None,
-                runner: None,
             }),
-            ended: Notify::new(),
+            runner: OnceLock::new(),
         }
-    }
-
-    /// Sets the background task that ends with this entry.
-    pub(super) fn runs_by(&self, runner: AbortHandle) {
-        self.state.lock().runner = Some(runner);
     }
 
     /// Updates the task as the server describes it.
     pub(super) fn update(&self, task: old::Task) {
-        self.state.lock().task = task;
+        self.state.send_modify(|state| state.task = task);
     }
 
-    /// Sets the outcome.
     pub(super) fn end(&self, outcome: Outcome) {
-        self.state.lock().outcome = Some(outcome);
-        self.ended.notify_waiters();
+        self.state
+            .send_modify(|state| state.outcome = Some(outcome));
     }
 
     /// True if the outcome is known.
     pub(super) fn has_ended(&self) -> bool {
-        self.state.lock().outcome.is_some()
+        self.state.borrow().outcome.is_some()
     }
 
     /// True if the time to live has passed, after which the server forgets the task.
@@ -78,29 +70,20 @@ impl TaskEntry {
 
     /// Waits for the outcome of a task that has ended by its status.
     pub(super) async fn settled(&self) {
-        loop {
-            let ended = self.ended.notified();
-            tokio::pin!(ended);
-            // Registered before the check of the state, so that no wake-up is missed.
-            ended.as_mut().enable();
-            {
-                let state = self.state.lock();
-                let is_over = matches!(
-                    state.task.status,
-                    TaskStatus::Completed | TaskStatus::Failed
-                );
-                if !is_over || state.outcome.is_some() {
-                    return;
-                }
-            }
-            ended.await;
-        }
+        let is_settled = |state: &TaskState| {
+            let status = state.task.status;
+            let is_over = matches!(status, TaskStatus::Completed | TaskStatus::Failed);
+            !is_over || state.outcome.is_some()
+        };
+        let mut state = self.state.subscribe();
+        // It cannot fail: the sender lives as long as `self`.
+        let _ = state.wait_for(is_settled).await;
     }
 
     /// The task as this revision has it.
     pub(super) fn snapshot(&self) -> DetailedTask {
         let questions = self.old_call.questions();
-        let state = self.state.lock();
+        let state = self.state.borrow();
         let mut detailed = DetailedTask::from(modern(&state.task));
         // An error of a tool makes an old task `failed`; a task of today is `completed` with
         // `isError`. So the outcome decides, not the status.
@@ -129,7 +112,7 @@ impl TaskEntry {
 
 impl Drop for TaskEntry {
     fn drop(&mut self) {
-        if let Some(runner) = self.state.lock().runner.take() {
+        if let Some(runner) = self.runner.get() {
             runner.abort();
         }
     }
