@@ -113,7 +113,8 @@ impl OldSessions {
     /// Opens a session over the transport that the server speaks.
     async fn open(&self, cached: &CachedEra, hello: &Hello<'_>) -> Result<Opened, Error> {
         let connecting = Connecting::begin(&self.state);
-        let opened = self.open_any(cached, hello).await?;
+        // Boxed, since calls that find their session open carry this future too.
+        let opened = Box::pin(self.open_any(cached, hello)).await?;
         // Counted before the state is set: the end of another session must not overwrite it.
         self.open.fetch_add(1, Ordering::Relaxed);
         connecting.succeed(opened.session.version());

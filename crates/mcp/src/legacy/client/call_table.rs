@@ -53,20 +53,8 @@ enum CallPhase {
 /// Client that waits for a call: its capabilities and the sink for its notifications.
 #[derive(Debug, Clone)]
 pub(super) struct Requester {
-    peer: PeerInfo,
-    log_level: Option<LogLevel>,
+    peer: Arc<PeerInfo>,
     notify: Notifier,
-}
-
-/// Call that carries a question of the server which names no call.
-#[derive(Debug)]
-pub(super) enum QuestionTarget {
-    /// The client of this call is asked.
-    Call(Arc<OldCall>),
-    /// No call is running: the client of the next one is asked.
-    NextCall,
-    /// No client can be asked.
-    Refuse(RpcError),
 }
 
 /// Maximum number of open questions of one call.
@@ -88,12 +76,10 @@ impl CallTable {
         old_call
     }
 
-    /// Removes a call.
     pub(super) fn remove(&self, number: u64) {
         self.0.lock().calls.remove(&number);
     }
 
-    /// The call with this number.
     pub(super) fn get(&self, number: u64) -> Option<Arc<OldCall>> {
         self.0.lock().calls.get(&number).cloned()
     }
@@ -101,7 +87,7 @@ impl CallTable {
     /// The most verbose level of log messages that any client wants.
     pub(super) fn log_level(&self) -> Option<LogLevel> {
         let calls = self.all().into_iter();
-        calls.filter_map(|it| it.client()?.log_level).min()
+        calls.filter_map(|it| it.client()?.peer.log_level()).min()
     }
 
     /// Delivers a log message that names no call, if all calls are of one caller: otherwise one
@@ -118,33 +104,35 @@ impl CallTable {
         }
     }
 
-    /// Finds the call to carry a question that names no call.
+    /// Finds the call to carry a question that names no call; `None` if that is the next one.
     ///
     /// If all calls are of one caller, the same user answers, whichever call carries it. Suspended
     /// calls come last: they can ask nothing more until their client comes back.
-    pub(super) fn target_of(&self, question: &Question) -> QuestionTarget {
+    ///
+    /// # Errors
+    /// The answer to a question that no client can be asked.
+    pub(super) fn target_of(&self, question: &Question) -> Result<Option<Arc<OldCall>>, RpcError> {
         let (attached, suspended): (Vec<_>, Vec<_>) = self
             .all()
             .into_iter()
             .partition(|old_call| old_call.state.lock().phase == CallPhase::Attached);
-        let calls = if attached.is_empty() {
-            suspended
-        } else {
-            attached
+        let calls = match attached.is_empty() {
+            true => suspended,
+            false => attached,
         };
         if !is_of_one_caller(&calls) {
             let text = "the request names no call, and calls of several callers are running";
-            return QuestionTarget::Refuse(RpcError::new(code::INVALID_PARAMS, text));
+            return Err(RpcError::new(code::INVALID_PARAMS, text));
         }
-        let mut refusal = None;
+        let mut target = Ok(None);
         let carriers = calls.iter().rev().filter(|old_call| old_call.carries_input);
         for old_call in carriers {
             match old_call.suits(question) {
-                Ok(()) => return QuestionTarget::Call(old_call.clone()),
-                Err(error) => refusal = Some(error),
+                Ok(()) => return Ok(Some(old_call.clone())),
+                Err(error) => target = Err(error),
             }
         }
-        refusal.map_or(QuestionTarget::NextCall, QuestionTarget::Refuse)
+        target
     }
 
     /// Removes a question that the server has cancelled.
@@ -167,7 +155,6 @@ impl OldCall {
             caller: call.cx.caller.clone(),
             carries_input: true,
             state: Mutex::new(OldCallState::new(Requester {
-                log_level: None,
                 notify: Notifier::disabled(),
                 ..client
             })),
@@ -293,7 +280,8 @@ impl OldCall {
         // An unknown level may be severe, so it is not filtered out.
         let level = level.and_then(|level| level.decode().ok());
         let level = level.unwrap_or(LogLevel::Emergency);
-        if client.log_level.is_some_and(|wanted| wanted <= level) {
+        let wanted = client.peer.log_level();
+        if wanted.is_some_and(|wanted| wanted <= level) {
             client.notify.offer(message.clone());
         }
     }
@@ -330,19 +318,14 @@ impl OldCallState {
 impl Requester {
     /// The client that makes `call`.
     pub(super) fn of(call: &Call) -> Self {
-        let meta = call.params().get("_meta").filter(RawJson::is_object);
-        let meta = meta.unwrap_or_else(RawJson::empty_object);
-        let peer = PeerInfo::new(call.cx.peer().version(), meta);
         Self {
-            log_level: peer.log_level(),
+            peer: call.cx.peer().clone(),
             notify: call.cx.notify.clone(),
-            peer,
         }
     }
 
-    /// True if the client asked for log messages.
     pub(super) fn wants_logs(&self) -> bool {
-        self.log_level.is_some()
+        self.peer.log_level().is_some()
     }
 
     /// True if the client declares the tasks extension.
@@ -355,7 +338,6 @@ impl Requester {
         self.peer.declares(&["elicitation", "url"])
     }
 
-    /// True if the client asked for progress.
     pub(super) fn wants_progress(&self) -> bool {
         self.peer.progress_token().is_some()
     }

@@ -184,7 +184,7 @@ impl SessionShared {
         };
         if error.code() == code::METHOD_NOT_FOUND {
             // A tool that must be called as a task answers so: the cached task support is stale.
-            self.tools.forget();
+            *self.tools.lock() = None;
         }
         if self.transport.is_closed() {
             self.listeners.close();

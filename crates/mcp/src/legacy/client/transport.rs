@@ -32,7 +32,6 @@ pub(crate) trait SessionTransport: Send + Sync + 'static {
         self.request(request, messages)
     }
 
-    /// Sends a notification.
     fn notify(&self, notification: Notification) -> BoxFuture<'static, Result<(), Error>>;
 
     /// Answers a request of the server.

@@ -4,8 +4,7 @@ use callgate_wire::legacy::method as old;
 use callgate_wire::{Frame, Limits, RawJson, Request, Response, meta};
 use tokio::task::AbortHandle;
 
-use super::batch;
-use super::client_request::{ClientRequest, Message, MessageSink, RequestOrigin};
+use super::client_request::{Message, MessageSink, RequestOrigin};
 use super::handshake::is_handshake;
 use super::session::{Session, conversation_key};
 use crate::error::{Error, Kind};
@@ -99,7 +98,7 @@ impl LineSession {
         }
         if let LineSessionState::Opening { queue, .. } = std::mem::replace(&mut *state, next) {
             for message in queue.messages {
-                self.deliver(&mut state, message, sink.clone());
+                self.deliver(&mut state, message, &sink);
             }
         }
     }
@@ -108,19 +107,12 @@ impl LineSession {
         &self,
         state: &mut LineSessionState,
         message: ClientMessage,
-        sink: Arc<dyn MessageSink>,
+        sink: &Arc<dyn MessageSink>,
     ) {
         match (state, message) {
-            (LineSessionState::Open(session), ClientMessage::One(frame)) => match frame {
-                Frame::Request(request) => {
-                    session.start(ClientRequest::new(request, self.origin(), sink));
-                }
-                Frame::Notification(notification) => session.receive_notification(notification),
-                Frame::Response(response) => session.receive_answer(response),
-            },
-            (LineSessionState::Open(session), ClientMessage::Array(array, _)) => {
-                let received =
-                    batch::receive(session, &array, &self.limits, &self.origin(), sink.clone());
+            (LineSessionState::Open(session), message) => {
+                let origin = self.origin();
+                let received = session.receive(message, &self.limits, &origin, sink.clone());
                 if let Err(error) = received {
                     sink.push(Message::response(None, &Err(error)));
                 }
@@ -160,7 +152,10 @@ impl LineSessions for LineSession {
             ClientMessage::Array(..) if matches!(*state, LineSessionState::Closed) => {
                 return Err(message);
             }
-            message => self.deliver(&mut state, message, line.clone()),
+            message => {
+                let sink: Arc<dyn MessageSink> = line.clone();
+                self.deliver(&mut state, message, &sink);
+            }
         }
         Ok(())
     }

@@ -5,13 +5,13 @@ use callgate_wire::{Frame, RawJson};
 use http::Uri;
 
 use super::events::EventReader;
-use super::pending_responses::{PendingResponses, Rejected};
 use super::resolve::{resolve, same_origin};
 use super::session_link::SessionLink;
 use super::streamable_request::SentRequest;
 use crate::error::{Error, Kind, Retry};
 use crate::legacy::client::background::BackgroundSender;
 use crate::legacy::client::{MessageSender, OldRequest};
+use crate::legacy::pending_responses::{PendingResponses, Rejected};
 use crate::transport::http::client::{Content, HttpUpstream};
 use crate::upstream::server_timeout::server_timeout;
 

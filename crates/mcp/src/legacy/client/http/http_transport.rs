@@ -6,12 +6,12 @@ use tokio::time::Instant;
 
 use super::get_stream::GetStream;
 use super::http_sse;
-use super::pending_responses::PendingResponses;
 use super::session_link::SessionLink;
 use super::streamable_request::StreamableRequest;
 use crate::error::Error;
 use crate::legacy::client::background::BackgroundSender;
 use crate::legacy::client::{MessageSender, OldRequest, SessionTransport};
+use crate::legacy::pending_responses::PendingResponses;
 use crate::mutex::Mutex;
 use crate::service::BoxFuture;
 use crate::transport::CloseReason;

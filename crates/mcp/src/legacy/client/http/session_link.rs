@@ -102,14 +102,11 @@ impl SessionLink {
     /// Waits for the end of the session; `None` if it was ended here. Dropping the future is safe.
     pub(crate) async fn ended_by_server(&self) -> Option<CloseReason> {
         let mut ended = self.ended.subscribe();
-        loop {
-            match &*ended.borrow_and_update() {
-                Some(SessionEnd::ByServer(reason)) => return Some(reason.clone()),
-                Some(SessionEnd::Here) => return None,
-                None => {}
-            }
-            // It cannot fail: the sender lives as long as `self`.
-            let _ = ended.changed().await;
+        // It cannot fail: the sender lives as long as `self`.
+        let end = ended.wait_for(Option::is_some).await.ok()?;
+        match &*end {
+            Some(SessionEnd::ByServer(reason)) => Some(reason.clone()),
+            _ => None,
         }
     }
 

@@ -22,27 +22,14 @@ pub(crate) enum CallMode {
     AwaitTask,
 }
 
-/// Cache of the task support of the tools of a server.
-#[derive(Debug, Default)]
-pub(crate) struct TaskSupportCache(Mutex<Option<HashMap<String, TaskSupport>>>);
+/// Cache of the task support of the tools of a server; empty if it is not known.
+pub(crate) type TaskSupportCache = Mutex<Option<HashMap<String, TaskSupport>>>;
 
 /// Maximum number of pages of `tools/list` that are read.
 const MAX_PAGES: usize = 64;
 
 /// Maximum number of remembered tools.
 const MAX_TOOLS: usize = 10_000;
-
-impl TaskSupportCache {
-    /// Clears the cache, since the tools have changed.
-    pub(crate) fn forget(&self) {
-        *self.0.lock() = None;
-    }
-
-    fn support(&self, name: &str) -> Option<TaskSupport> {
-        let known = self.0.lock();
-        Some(known.as_ref()?.get(name).copied().unwrap_or_default())
-    }
-}
 
 impl SessionShared {
     /// Chooses the way to make a call.
@@ -60,8 +47,8 @@ impl SessionShared {
     }
 
     async fn task_support(&self, name: &str) -> TaskSupport {
-        if let Some(support) = self.tools.support(name) {
-            return support;
+        if let Some(tools) = &*self.tools.lock() {
+            return tools.get(name).copied().unwrap_or_default();
         }
         let reading = timeout(self.config.handshake_timeout, self.read_tools());
         let Ok(Some(tools)) = reading.await else {
@@ -69,7 +56,7 @@ impl SessionShared {
             return TaskSupport::Forbidden;
         };
         let support = tools.get(name).copied().unwrap_or_default();
-        *self.tools.0.lock() = Some(tools);
+        *self.tools.lock() = Some(tools);
         support
     }
 

@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use super::await_task::{about, without_task};
-use super::entry::{Outcome, TaskEntry, modern};
+use super::task_table::{Outcome, TaskEntry, modern};
 use crate::error::{Error, Kind};
 use crate::legacy::client::call_table::{OldCall, Requester};
 use crate::legacy::client::convert;

@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep};
 use super::streams::Streams;
 use crate::legacy::server::session::{Session, conversation_key};
 use crate::mutex::Mutex;
+use crate::seal::random;
 use crate::server::SessionLimits;
 use crate::service::Caller;
 
@@ -195,7 +196,7 @@ pub(super) struct SessionEntry {
     caller: Caller,
     transport: SessionTransport,
     /// Key of the conversation, which unlike the session id is no secret.
-    conversation: Arc<str>,
+    pub(super) conversation: Arc<str>,
     /// Absent until the handshake. In HTTP+SSE the stream is opened before it.
     session: OnceLock<Arc<Session>>,
     streams: Arc<Streams>,
@@ -251,10 +252,6 @@ impl SessionEntry {
         &self.streams
     }
 
-    pub(super) fn conversation(&self) -> &Arc<str> {
-        &self.conversation
-    }
-
     /// True if `caller` may use the session by this transport.
     fn admits(&self, caller: &Caller, transport: SessionTransport) -> bool {
         self.transport == transport && self.caller == *caller
@@ -280,10 +277,9 @@ impl SessionEntry {
 
     /// True if the session has been idle for too long.
     fn is_expired(&self, now: Instant, config: &SessionLimits) -> bool {
-        let is_busy = match self.session() {
-            Some(session) => session.in_flight() > 0 || self.streams.are_read(),
-            None => false,
-        };
+        let is_busy = self
+            .session()
+            .is_some_and(|session| session.in_flight() > 0 || self.streams.are_read());
         let mut activity = self.activity.lock();
         if is_busy {
             activity.since = now;
@@ -329,11 +325,9 @@ const LENGTH: usize = RANDOM_BYTES / 3 * 4;
 
 impl SessionId {
     pub(super) fn random() -> Self {
-        let mut secret = [0; RANDOM_BYTES];
-        getrandom::fill(&mut secret).expect("the system has randomness");
         let mut name = [0; LENGTH];
         URL_SAFE_NO_PAD
-            .encode_slice(secret, &mut name)
+            .encode_slice(random::<RANDOM_BYTES>(), &mut name)
             .expect("the name has the length of the encoded secret");
         Self(name)
     }
