@@ -68,6 +68,8 @@ mod error;
 mod header_param;
 pub mod layer;
 mod legacy;
+#[cfg(feature = "legacy")]
+mod mutex;
 mod notifier;
 mod percent;
 pub mod router;

@@ -8,11 +8,12 @@ use super::era_cache::CachedEra;
 use super::http_detection;
 use super::identity::ClientIdentity;
 use super::remote::{CallFailure, Connecting, StateCell};
-use super::session_table::{HttpTransport, Key, Opened, SessionTable};
+use super::session_table::{Key, Opened, SessionTable};
 use crate::error::{Error, Kind, Retry};
-use crate::legacy::client::http::{BackgroundSender, HttpSse, StreamableHttp};
+use crate::legacy::client::background::BackgroundSender;
+use crate::legacy::client::http::HttpTransport;
 use crate::legacy::client::session::Session;
-use crate::legacy::client::transport::{MessageReceiver, MessageSender, SessionTransport};
+use crate::legacy::client::transport::{MessageReceiver, MessageSender};
 use crate::service::{Call, Reply, Service as _};
 use crate::transport::ConnectionState;
 use crate::transport::http::client::HttpUpstream;
@@ -112,7 +113,8 @@ impl OldSessions {
     /// Opens a session over the transport that the server speaks.
     async fn open(&self, cached: &CachedEra, hello: &Hello<'_>) -> Result<Opened, Error> {
         let connecting = Connecting::begin(&self.state);
-        let opened = self.open_any(cached, hello).await?;
+        // Boxed, since calls that find their session open carry this future too.
+        let opened = Box::pin(self.open_any(cached, hello)).await?;
         // Counted before the state is set: the end of another session must not overwrite it.
         self.open.fetch_add(1, Ordering::Relaxed);
         connecting.succeed(opened.session.version());
@@ -161,44 +163,42 @@ impl OldSessions {
 
     async fn open_streamable(&self, hello: &Hello<'_>) -> Result<Opened, Error> {
         let (messages, incoming) = MessageSender::channel(hello.config.queued_messages);
-        let transport =
-            StreamableHttp::new(self.upstream.clone(), messages, self.background.clone());
-        let transport = Arc::new(transport);
-        Ok(Opened {
-            session: self
-                .open_session(transport.clone(), incoming, hello)
-                .await?,
-            transport: HttpTransport::Streamable(transport),
-        })
+        let (upstream, background) = (self.upstream.clone(), self.background.clone());
+        let transport = HttpTransport::streamable(upstream, messages, background);
+        self.open_session(transport, incoming, hello).await
     }
 
     async fn open_http_sse(&self, hello: &Hello<'_>) -> Result<Opened, Error> {
         let (messages, incoming) = MessageSender::channel(hello.config.queued_messages);
-        let background = self.background.clone();
-        let transport = HttpSse::open(self.upstream.clone(), messages, background).await?;
-        let transport = Arc::new(transport);
-        Ok(Opened {
-            session: self
-                .open_session(transport.clone(), incoming, hello)
-                .await?,
-            transport: HttpTransport::HttpSse(transport),
-        })
+        let (upstream, background) = (self.upstream.clone(), self.background.clone());
+        let transport = HttpTransport::http_sse(upstream, messages, background).await?;
+        self.open_session(transport, incoming, hello).await
     }
 
     async fn open_session(
         &self,
-        transport: Arc<dyn SessionTransport>,
+        transport: HttpTransport,
         incoming: MessageReceiver,
         hello: &Hello<'_>,
-    ) -> Result<Arc<Session>, Error> {
+    ) -> Result<Opened, Error> {
         let name = self.upstream.config().name.clone();
+        let transport = Arc::new(transport);
         let Hello {
             version,
             identity,
             config,
         } = hello;
         let config = (*config).clone();
-        Session::open(name, transport, incoming, identity, *version, config).await
+        let session = Session::open(
+            name,
+            transport.clone(),
+            incoming,
+            identity,
+            *version,
+            config,
+        )
+        .await?;
+        Ok(Opened { session, transport })
     }
 }
 

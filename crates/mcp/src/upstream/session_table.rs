@@ -1,14 +1,14 @@
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use callgate_wire::RawJson;
 use tokio::sync::OnceCell;
 
 use crate::error::{Error, Kind};
-use crate::legacy::client::http::{HttpSse, StreamableHttp};
+use crate::legacy::client::http::HttpTransport;
 use crate::legacy::client::session::Session;
-use crate::service::{BoxFuture, Caller};
-use crate::transport::CloseReason;
+use crate::mutex::Mutex;
+use crate::service::Caller;
 
 /// Table of our sessions with one old server: one for each caller and each set of capabilities.
 ///
@@ -47,13 +47,7 @@ pub(crate) struct SessionSlot(OnceCell<Result<Opened, Error>>);
 /// A session and its transport.
 pub(crate) struct Opened {
     pub(crate) session: Arc<Session>,
-    pub(crate) transport: HttpTransport,
-}
-
-/// Transport of a session.
-pub(crate) enum HttpTransport {
-    Streamable(Arc<StreamableHttp>),
-    HttpSse(Arc<HttpSse>),
+    pub(crate) transport: Arc<HttpTransport>,
 }
 
 /// Maximum number of sessions.
@@ -64,7 +58,7 @@ impl SessionTable {
     pub(crate) fn slot(&self, key: Key) -> Result<Arc<SessionSlot>, Error> {
         // Dropped after the lock is released: the end of a session takes other locks.
         let mut evicted = None;
-        let mut state = self.state();
+        let mut state = self.0.lock();
         if state.closed {
             return Err(Error::new(Kind::Closed, "the connection was closed").retry_safe());
         }
@@ -102,14 +96,14 @@ impl SessionTable {
 
     /// Removes all sessions; those in use end with their calls.
     pub(crate) fn clear(&self) {
-        let entries = std::mem::take(&mut self.state().entries);
+        let entries = std::mem::take(&mut self.0.lock().entries);
         drop(entries);
     }
 
     /// Ends all sessions, and opens no more.
     pub(crate) fn close(&self) {
         let entries = {
-            let mut state = self.state();
+            let mut state = self.0.lock();
             state.closed = true;
             std::mem::take(&mut state.entries)
         };
@@ -118,10 +112,6 @@ impl SessionTable {
                 opened.transport.close();
             }
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, TableState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -158,26 +148,6 @@ impl Entry {
     }
 }
 
-impl HttpTransport {
-    /// Waits for the end of the session; `None` if this process ended it. The future does not keep
-    /// the session open.
-    pub(crate) fn ended_by_server(&self) -> BoxFuture<'static, Option<CloseReason>> {
-        let link = match self {
-            Self::Streamable(transport) => transport.link(),
-            Self::HttpSse(transport) => transport.link(),
-        };
-        let link = link.clone();
-        Box::pin(async move { link.ended_by_server().await })
-    }
-
-    fn close(&self) {
-        match self {
-            Self::Streamable(transport) => transport.close(),
-            Self::HttpSse(transport) => transport.close(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -190,7 +160,7 @@ mod tests {
     }
 
     fn keys(sessions: &SessionTable) -> Vec<usize> {
-        let state = sessions.state();
+        let state = sessions.0.lock();
         let number = |key: &Key| key.caller.principal().unwrap().name().parse().unwrap();
         let mut keys: Vec<usize> = state.entries.keys().map(number).collect();
         keys.sort_unstable();

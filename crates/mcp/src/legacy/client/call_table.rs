@@ -1,11 +1,12 @@
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use callgate_wire::logging::LogLevel;
 use callgate_wire::{Id, Map, Notification, RawJson, RpcError, Splice, code, task};
 use tokio::sync::Notify;
 
 use super::question::Question;
+use crate::mutex::Mutex;
 use crate::notifier::Notifier;
 use crate::service::{Call, Caller, PeerInfo};
 
@@ -52,20 +53,8 @@ enum CallPhase {
 /// Client that waits for a call: its capabilities and the sink for its notifications.
 #[derive(Debug, Clone)]
 pub(super) struct Requester {
-    peer: PeerInfo,
-    log_level: Option<LogLevel>,
+    peer: Arc<PeerInfo>,
     notify: Notifier,
-}
-
-/// Call that carries a question of the server which names no call.
-#[derive(Debug)]
-pub(super) enum QuestionTarget {
-    /// The client of this call is asked.
-    Call(Arc<OldCall>),
-    /// No call is running: the client of the next one is asked.
-    NextCall,
-    /// No client can be asked.
-    Refuse(RpcError),
 }
 
 /// Maximum number of open questions of one call.
@@ -74,7 +63,7 @@ const MOST_QUESTIONS: usize = 16;
 impl CallTable {
     /// Adds a call of a client.
     pub(super) fn admit(&self, call: &Call, client: Requester) -> Arc<OldCall> {
-        let mut state = self.state();
+        let mut state = self.0.lock();
         state.last += 1;
         let old_call = Arc::new(OldCall {
             number: state.last,
@@ -87,23 +76,18 @@ impl CallTable {
         old_call
     }
 
-    /// Removes a call.
     pub(super) fn remove(&self, number: u64) {
-        self.state().calls.remove(&number);
+        self.0.lock().calls.remove(&number);
     }
 
-    /// The call with this number.
     pub(super) fn get(&self, number: u64) -> Option<Arc<OldCall>> {
-        self.state().calls.get(&number).cloned()
+        self.0.lock().calls.get(&number).cloned()
     }
 
     /// The most verbose level of log messages that any client wants.
     pub(super) fn log_level(&self) -> Option<LogLevel> {
-        let calls = self.all();
-        calls
-            .iter()
-            .filter_map(|old_call| old_call.log_level())
-            .min()
+        let calls = self.all().into_iter();
+        calls.filter_map(|it| it.client()?.peer.log_level()).min()
     }
 
     /// Delivers a log message that names no call, if all calls are of one caller: otherwise one
@@ -120,33 +104,35 @@ impl CallTable {
         }
     }
 
-    /// Finds the call to carry a question that names no call.
+    /// Finds the call to carry a question that names no call; `None` if that is the next one.
     ///
     /// If all calls are of one caller, the same user answers, whichever call carries it. Suspended
     /// calls come last: they can ask nothing more until their client comes back.
-    pub(super) fn target_of(&self, question: &Question) -> QuestionTarget {
+    ///
+    /// # Errors
+    /// The answer to a question that no client can be asked.
+    pub(super) fn target_of(&self, question: &Question) -> Result<Option<Arc<OldCall>>, RpcError> {
         let (attached, suspended): (Vec<_>, Vec<_>) = self
             .all()
             .into_iter()
-            .partition(|old_call| old_call.phase() == CallPhase::Attached);
-        let calls = if attached.is_empty() {
-            suspended
-        } else {
-            attached
+            .partition(|old_call| old_call.state.lock().phase == CallPhase::Attached);
+        let calls = match attached.is_empty() {
+            true => suspended,
+            false => attached,
         };
         if !is_of_one_caller(&calls) {
             let text = "the request names no call, and calls of several callers are running";
-            return QuestionTarget::Refuse(RpcError::new(code::INVALID_PARAMS, text));
+            return Err(RpcError::new(code::INVALID_PARAMS, text));
         }
-        let mut refusal = None;
+        let mut target = Ok(None);
         let carriers = calls.iter().rev().filter(|old_call| old_call.carries_input);
         for old_call in carriers {
             match old_call.suits(question) {
-                Ok(()) => return QuestionTarget::Call(old_call.clone()),
-                Err(error) => refusal = Some(error),
+                Ok(()) => return Ok(Some(old_call.clone())),
+                Err(error) => target = Err(error),
             }
         }
-        refusal.map_or(QuestionTarget::NextCall, QuestionTarget::Refuse)
+        target
     }
 
     /// Removes a question that the server has cancelled.
@@ -157,11 +143,7 @@ impl CallTable {
     }
 
     fn all(&self) -> Vec<Arc<OldCall>> {
-        self.state().calls.values().cloned().collect()
-    }
-
-    fn state(&self) -> MutexGuard<'_, CallTableState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().calls.values().cloned().collect()
     }
 }
 
@@ -173,7 +155,6 @@ impl OldCall {
             caller: call.cx.caller.clone(),
             carries_input: true,
             state: Mutex::new(OldCallState::new(Requester {
-                log_level: None,
                 notify: Notifier::disabled(),
                 ..client
             })),
@@ -183,7 +164,7 @@ impl OldCall {
 
     /// Open questions, as `InputRequests`.
     pub(super) fn questions(&self) -> Map<RawJson> {
-        let state = self.state();
+        let state = self.state.lock();
         let questions = state.questions.iter();
         questions
             .map(|(key, question)| (key.clone(), question.request.clone()))
@@ -192,7 +173,7 @@ impl OldCall {
 
     /// Removes a question that the server has cancelled.
     pub(super) fn withdraw(&self, id: &Id) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.questions.retain(|(_, question)| question.id != *id);
     }
 
@@ -202,12 +183,12 @@ impl OldCall {
             let text = "a client cannot be asked anything in the middle of this call";
             return Err(RpcError::new(code::INVALID_PARAMS, text));
         }
-        question.suits(&self.state().client.peer)
+        question.suits(&self.state.lock().client.peer)
     }
 
     /// Adds a question to the call, or gives it back if the call has ended or has too many.
     pub(super) fn ask(&self, question: Question) -> Result<(), Question> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.phase == CallPhase::Over || state.questions.len() >= MOST_QUESTIONS {
             return Err(question);
         }
@@ -221,22 +202,16 @@ impl OldCall {
 
     /// Waits until there is an open question. Dropping the future is safe.
     pub(super) async fn asked(&self) {
-        loop {
-            let wake = self.wake.notified();
-            tokio::pin!(wake);
-            // Registered before the check of the questions, so that no wake-up is missed.
-            wake.as_mut().enable();
-            if !self.state().questions.is_empty() {
-                return;
-            }
-            wake.await;
+        // A wake-up between the check and the wait is not missed: `notify_one` is remembered.
+        while self.state.lock().questions.is_empty() {
+            self.wake.notified().await;
         }
     }
 
     /// Suspends the call: its open questions as `InputRequests`, or `None` if the server has cancelled
     /// all of them.
     pub(super) fn suspend(&self) -> Option<Map<RawJson>> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.questions.is_empty() {
             return None;
         }
@@ -252,7 +227,7 @@ impl OldCall {
 
     /// Continues a suspended call for the next request of its client.
     pub(super) fn attach(&self, client: Requester) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.client = client;
         state.phase = CallPhase::Attached;
     }
@@ -260,7 +235,8 @@ impl OldCall {
     /// Takes out the questions that have answers now, with the answers.
     pub(super) fn answered(&self, answers: &Map<RawJson>) -> Vec<(Question, RawJson)> {
         let mut answered = Vec::new();
-        self.state()
+        self.state
+            .lock()
             .questions
             .retain(|(key, question)| match answers.get(key) {
                 None => true,
@@ -304,14 +280,15 @@ impl OldCall {
         // An unknown level may be severe, so it is not filtered out.
         let level = level.and_then(|level| level.decode().ok());
         let level = level.unwrap_or(LogLevel::Emergency);
-        if client.log_level.is_some_and(|wanted| wanted <= level) {
+        let wanted = client.peer.log_level();
+        if wanted.is_some_and(|wanted| wanted <= level) {
             client.notify.offer(message.clone());
         }
     }
 
     /// Takes out all questions, and enters `phase`.
     fn unanswered(&self, phase: CallPhase) -> Vec<Question> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.phase = phase;
         let questions = std::mem::take(&mut state.questions);
         questions
@@ -320,22 +297,10 @@ impl OldCall {
             .collect()
     }
 
-    fn log_level(&self) -> Option<LogLevel> {
-        self.client()?.log_level
-    }
-
     /// The client that waits for the call now.
     fn client(&self) -> Option<Requester> {
-        let state = self.state();
+        let state = self.state.lock();
         (state.phase == CallPhase::Attached).then(|| state.client.clone())
-    }
-
-    fn phase(&self) -> CallPhase {
-        self.state().phase
-    }
-
-    fn state(&self) -> MutexGuard<'_, OldCallState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -353,19 +318,14 @@ impl OldCallState {
 impl Requester {
     /// The client that makes `call`.
     pub(super) fn of(call: &Call) -> Self {
-        let meta = call.params().get("_meta").filter(RawJson::is_object);
-        let meta = meta.unwrap_or_else(RawJson::empty_object);
-        let peer = PeerInfo::new(call.cx.peer().version(), meta);
         Self {
-            log_level: peer.log_level(),
+            peer: call.cx.peer().clone(),
             notify: call.cx.notify.clone(),
-            peer,
         }
     }
 
-    /// True if the client asked for log messages.
     pub(super) fn wants_logs(&self) -> bool {
-        self.log_level.is_some()
+        self.peer.log_level().is_some()
     }
 
     /// True if the client declares the tasks extension.
@@ -378,7 +338,6 @@ impl Requester {
         self.peer.declares(&["elicitation", "url"])
     }
 
-    /// True if the client asked for progress.
     pub(super) fn wants_progress(&self) -> bool {
         self.peer.progress_token().is_some()
     }

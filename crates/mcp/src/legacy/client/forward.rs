@@ -1,16 +1,18 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use callgate_wire::elicitation::ElicitParams;
 use callgate_wire::legacy::elicitation::UrlElicitationRequiredData;
 use callgate_wire::legacy::logging::SetLevelParams;
 use callgate_wire::legacy::method as old;
-use callgate_wire::{Id, Map, Meta, Method, RawJson, Splice, code, meta};
+use callgate_wire::{Id, Map, Meta, RawJson, Splice, code, meta, method};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use tokio::time::timeout;
 
 use super::call_table::Requester;
 use super::convert::{self, Failure};
-use super::running_call::{CallStep, RunningCall};
+use super::running_call::RunningCall;
 use super::session::SessionShared;
 use super::tasks::{CallMode, await_task};
 use super::transport::{MessageSender, OldRequest};
@@ -49,10 +51,10 @@ impl SessionShared {
         };
         loop {
             match running.drive(self).await {
-                CallStep::Answered(answer) => return self.reply(&call, answer),
-                CallStep::InputNeeded => match self.suspend(&call, running)? {
-                    Suspension::Suspended(reply) => return Ok(reply),
-                    Suspension::Continue(same) => running = same,
+                Some(answer) => return self.reply(&call, answer),
+                None => match self.suspend(&call, running)? {
+                    Ok(reply) => return Ok(reply),
+                    Err(same) => running = same,
                 },
             }
         }
@@ -62,8 +64,7 @@ impl SessionShared {
     async fn start(&self, call: &Call) -> Result<RunningCall, Error> {
         let client = Requester::of(call);
         let call_mode = self.call_mode(call, &client).await;
-        let wants_logs = client.wants_logs();
-        let wants_progress = client.wants_progress();
+        let (wants_logs, wants_progress) = (client.wants_logs(), client.wants_progress());
         let old_call = self.calls.admit(call, client);
         let (messages, incoming) = MessageSender::channel(self.config.queued_messages);
         let mut running = RunningCall {
@@ -90,8 +91,7 @@ impl SessionShared {
             .take(|question| old_call.suits(question).is_ok())
         {
             if let Err(question) = old_call.ask(question) {
-                let outcome = question.unanswered();
-                self.reply_sender.post(question.id, outcome);
+                self.reply_sender.post_unanswered(vec![question]);
             }
         }
         running.answer = match call_mode {
@@ -138,10 +138,15 @@ impl SessionShared {
         }
     }
 
-    /// Suspends a call, and replies with the questions of the server to its client.
-    fn suspend(&self, call: &Call, running: RunningCall) -> Result<Suspension, Error> {
+    /// Suspends a call, and replies with the questions of the server to its client; or gives the
+    /// call back, which continues.
+    fn suspend(
+        &self,
+        call: &Call,
+        running: RunningCall,
+    ) -> Result<Result<Reply, RunningCall>, Error> {
         let Some(questions) = running.old_call.suspend() else {
-            return Ok(Suspension::Continue(running));
+            return Ok(Err(running));
         };
         let resume_state = ResumeState::Suspended {
             session: self.id,
@@ -149,14 +154,11 @@ impl SessionShared {
         };
         let reply = self.input_required(call, questions, &resume_state)?;
         let Err(running) = self.suspended.put(running) else {
-            return Ok(Suspension::Suspended(reply));
+            return Ok(Ok(reply));
         };
         // Too many calls are suspended: this one continues without input.
-        for question in running.old_call.refuse() {
-            let outcome = question.unanswered();
-            self.reply_sender.post(question.id, outcome);
-        }
-        Ok(Suspension::Continue(running))
+        self.reply_sender.post_unanswered(running.old_call.refuse());
+        Ok(Err(running))
     }
 
     fn reply(
@@ -174,17 +176,15 @@ impl SessionShared {
                 return Ok(Reply::Complete(result));
             }
             Ok(_) => {
-                let text = format!(
-                    "server `{}` answered with a result that is no object",
-                    self.name
-                );
-                return Err(Error::new(Kind::Protocol, text).from_upstream(&self.name));
+                let name = &self.name;
+                let text = format!("server `{name}` answered with a result that is no object");
+                return Err(Error::new(Kind::Protocol, text).from_upstream(name));
             }
             Err(error) => error,
         };
         if error.code() == code::METHOD_NOT_FOUND {
             // A tool that must be called as a task answers so: the cached task support is stale.
-            self.tools.forget();
+            *self.tools.lock() = None;
         }
         if self.transport.is_closed() {
             self.listeners.close();
@@ -204,12 +204,11 @@ impl SessionShared {
         #[derive(Serialize)]
         struct Asked<'a> {
             method: &'a str,
-            params: callgate_wire::elicitation::ElicitParams,
+            params: ElicitParams,
         }
-        let can_open = Requester::of(call).opens_urls();
-        if !call.method.may_ask_input() || !can_open {
-            let required = RawJson::encode(&serde_json::json!({ "elicitation": { "url": {} } }))
-                .expect("a value is always JSON");
+        if !call.method.may_ask_input() || !Requester::of(call).opens_urls() {
+            let required = RawJson::encode(&json!({ "elicitation": { "url": {} } }));
+            let required = required.expect("a value is always JSON");
             return Err(Error::missing_capability(&required));
         }
         let mut ids = Vec::new();
@@ -217,11 +216,8 @@ impl SessionShared {
         for (number, elicitation) in (1..).zip(urls.elicitations) {
             ids.push(elicitation.elicitation_id);
             let asked = Asked {
-                method: callgate_wire::method::ELICITATION_CREATE,
-                params: callgate_wire::elicitation::ElicitParams::url(
-                    elicitation.message,
-                    elicitation.url,
-                ),
+                method: method::ELICITATION_CREATE,
+                params: ElicitParams::url(elicitation.message, elicitation.url),
             };
             let asked = RawJson::encode(&asked).expect("a question is always JSON");
             questions.insert(number.to_string(), asked);
@@ -236,18 +232,13 @@ impl SessionShared {
             action.is_some_and(|action| action.text().as_deref() == Some("accept"))
         };
         if answers.is_empty() || !answers.iter().all(|(_, answer)| accepts(answer)) {
-            let text = format!(
-                "the user did not open the page that server `{}` needs",
-                self.name
-            );
+            let name = &self.name;
+            let text = format!("the user did not open the page that server `{name}` needs");
             return Err(Error::new(Kind::InputRequired, text));
         }
         // Many servers do not report when the user is done: then the call itself will show it.
-        let _ = timeout(
-            self.config.url_timeout,
-            self.url_elicitations.completed(ids),
-        )
-        .await;
+        let completed = self.url_elicitations.completed(ids);
+        let _ = timeout(self.config.url_timeout, completed).await;
         Ok(())
     }
 
@@ -279,27 +270,16 @@ impl SessionShared {
         let (Some(level), true) = (wanted, self.server.has(&["logging"])) else {
             return;
         };
-        if *self.server_log_level() == wanted {
+        if *self.server_log_level.lock() == wanted {
             return;
         }
-        let params = RawJson::encode(&SetLevelParams::new(level)).expect("a level is always JSON");
-        let outgoing = OldRequest {
-            method: Method::new(old::LOGGING_SET_LEVEL),
-            params,
-        };
-        let (messages, _incoming) = MessageSender::channel(1);
-        let telling = self.transport.request(outgoing, messages);
+        let request = OldRequest::new(old::LOGGING_SET_LEVEL, &SetLevelParams::new(level));
+        let telling = self.transport.ask(request);
         match timeout(self.config.handshake_timeout, telling).await {
-            Ok(Ok(_)) => *self.server_log_level() = wanted,
+            Ok(Ok(_)) => *self.server_log_level.lock() = wanted,
             _ => tracing::debug!(server = %self.name, "the level of log messages was not set"),
         }
     }
-}
-
-/// Outcome of the attempt to suspend a call.
-enum Suspension {
-    Suspended(Reply),
-    Continue(RunningCall),
 }
 
 /// The `inputResponses` of a request.

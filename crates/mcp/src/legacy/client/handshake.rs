@@ -28,10 +28,7 @@ pub(super) async fn initialize(
         capabilities: old_capabilities(identity),
         client_info: &identity.client_info,
     };
-    let opening = OldRequest {
-        method: Method::new(old::INITIALIZE),
-        params: RawJson::encode(&params).expect("params are always JSON"),
-    };
+    let opening = OldRequest::new(old::INITIALIZE, &params);
     let answer = ask(transport, incoming, opening, config);
     let auth_wait = || transport.auth_wait_until();
     let result = server_timeout(config.handshake_timeout, auth_wait, answer)

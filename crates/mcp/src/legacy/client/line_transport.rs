@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use callgate_wire::legacy::method as old;
-use callgate_wire::{Id, Notification, RawJson, RpcError, Version};
+use callgate_wire::{Id, Notification, RawJson, RpcError};
 
 use super::transport::{MessageReceiver, MessageSender, OldRequest, SessionTransport};
 use crate::error::Error;
@@ -53,12 +53,6 @@ impl SessionTransport for LineTransport {
     ) -> BoxFuture<'static, Result<(), Error>> {
         Box::pin(std::future::ready(self.0.respond(&id, &outcome)))
     }
-
-    fn listen(&self) -> BoxFuture<'static, Result<(), Error>> {
-        Box::pin(std::future::ready(Ok(())))
-    }
-
-    fn negotiated(&self, _version: Version) {}
 
     fn is_closed(&self) -> bool {
         self.0.is_closed()

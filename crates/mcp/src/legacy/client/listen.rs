@@ -2,7 +2,6 @@ use callgate_wire::subscription::{
     SubscriptionFilter, SubscriptionsAcknowledgedParams, SubscriptionsListenParams,
 };
 use callgate_wire::{Meta, Method, Notification, RawJson, method};
-use serde::Serialize;
 
 use super::call_table::Requester;
 use super::session::SessionShared;
@@ -26,7 +25,7 @@ pub(super) async fn listen(shared: &SessionShared, call: Call) -> Result<Reply, 
         require_extension(&client)?;
     }
     let mut filter = offered(shared, params.notifications);
-    if is_wanted(&filter)
+    if filter != SubscriptionFilter::default()
         && let Err(error) = shared.transport.listen().await
     {
         tracing::debug!(server = %shared.name, %error, "the server tells no changes");
@@ -43,8 +42,11 @@ pub(super) async fn listen(shared: &SessionShared, call: Call) -> Result<Reply, 
     filter.resource_subscriptions = (!accepted.is_empty()).then_some(accepted);
 
     let acknowledged = SubscriptionsAcknowledgedParams::new(&cx.id, filter);
-    let name = method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED;
-    cx.notify.send(notification(name, &acknowledged)).await;
+    let acknowledged = Notification {
+        method: Method::new(method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED),
+        params: RawJson::encode(&acknowledged).expect("params are always JSON"),
+    };
+    cx.notify.send(acknowledged).await;
     if shared.is_disconnected() {
         return Ok(Reply::subscription_end(&cx.id));
     }
@@ -76,21 +78,10 @@ fn offered(shared: &SessionShared, asked: SubscriptionFilter) -> SubscriptionFil
     offered
 }
 
-fn is_wanted(filter: &SubscriptionFilter) -> bool {
-    *filter != SubscriptionFilter::default()
-}
-
 /// The resources of one subscription, each once, up to the limit.
 fn followed(mut uris: Vec<String>) -> Vec<String> {
     uris.truncate(MOST_FOLLOWED);
     let mut seen = std::collections::HashSet::new();
     uris.retain(|uri| seen.insert(uri.clone()));
     uris
-}
-
-fn notification(name: &str, params: &impl Serialize) -> Notification {
-    Notification {
-        method: Method::new(name),
-        params: RawJson::encode(params).expect("params are always JSON"),
-    }
 }

@@ -6,12 +6,13 @@
 //!   `call_table`: all running calls; `timeout_queue`: those that wait for input of their clients.
 //! - `server_messages`: messages of the server, and the call that each belongs to; `question`:
 //!   requests of the server; `url_elicitations`: the URLs that users have to open; `reply_sender`:
-//!   our answers.
+//!   our answers; `background`: messages that no call waits for.
 //! - `listen`, `resource_subscriptions`: subscriptions to changes.
 //! - `tasks`: calls that continue as tasks.
 //! - `convert`: messages of one revision in the terms of another.
 //! - `transport`: the trait of the transports; `line_transport`: lines; `http`: both HTTP transports.
 
+pub(crate) mod background;
 mod call_table;
 mod convert;
 mod forward;

@@ -1,6 +1,7 @@
 use callgate_wire::input::InputRequest;
 use callgate_wire::{Id, RawJson, Request, RpcError, Splice, Version, code, method};
 use serde::Serialize;
+use serde_json::json;
 
 use crate::service::PeerInfo;
 
@@ -118,7 +119,7 @@ impl Question {
     pub(super) fn unanswered(&self) -> Result<RawJson, RpcError> {
         match self.kind {
             Kind::Form | Kind::Url => {
-                Ok(RawJson::encode(&Cancelled { action: "cancel" })
+                Ok(RawJson::encode(&json!({ "action": "cancel" }))
                     .expect("an action is always JSON"))
             }
             Kind::Message | Kind::MessageWithTools => {
@@ -130,11 +131,6 @@ impl Question {
             )),
         }
     }
-}
-
-#[derive(Serialize)]
-struct Cancelled {
-    action: &'static str,
 }
 
 /// Params without the members that only sessions have.

@@ -2,22 +2,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_wire::{Id, RawJson, RpcError};
-use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use super::background::BackgroundSender;
+use super::question::Question;
 use super::transport::SessionTransport;
 
 /// Sends our answers to the requests of an old server.
+#[derive(Clone)]
 pub(super) struct ReplySender {
     transport: Arc<dyn SessionTransport>,
-    permits: Arc<Semaphore>,
+    background: BackgroundSender,
 }
 
 pub(super) type Outcome = Result<RawJson, RpcError>;
 
 /// Maximum number of answers that are sent in the background.
-const MAX_IN_BACKGROUND: usize = 64;
+const MAX_IN_BACKGROUND: u32 = 64;
 
 /// Timeout of sending one answer.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
@@ -26,7 +27,7 @@ impl ReplySender {
     pub(super) fn new(transport: Arc<dyn SessionTransport>) -> Self {
         Self {
             transport,
-            permits: Arc::new(Semaphore::new(MAX_IN_BACKGROUND)),
+            background: BackgroundSender::with_limits(MAX_IN_BACKGROUND, SEND_TIMEOUT),
         }
     }
 
@@ -41,17 +42,17 @@ impl ReplySender {
     }
 
     /// Sends an answer in the background. It is dropped if too many are on their way.
-    pub(super) fn post(self: &Arc<Self>, id: Id, outcome: Outcome) {
-        let (Ok(permit), Ok(runtime)) = (
-            self.permits.clone().try_acquire_owned(),
-            Handle::try_current(),
-        ) else {
-            return tracing::debug!(%id, "dropped an answer to a server");
-        };
+    pub(super) fn post(&self, id: Id, outcome: Outcome) {
         let reply_sender = self.clone();
-        runtime.spawn(async move {
-            reply_sender.send(id, outcome).await;
-            drop(permit);
-        });
+        let sending = async move { reply_sender.send(id, outcome).await };
+        self.background.run(sending);
+    }
+
+    /// Tells the server in the background that no client answers these questions.
+    pub(super) fn post_unanswered(&self, questions: Vec<Question>) {
+        for question in questions {
+            let outcome = question.unanswered();
+            self.post(question.id, outcome);
+        }
     }
 }

@@ -1,22 +1,19 @@
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use callgate_wire::legacy::method as old;
 use callgate_wire::legacy::subscription::SubscribeParams;
-use callgate_wire::{Method, RawJson};
-use tokio::sync::Notify;
+use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::transport::{MessageSender, OldRequest, SessionTransport};
+use super::transport::{OldRequest, SessionTransport};
 use crate::upstream::Config;
 
 /// Resources that clients are subscribed to, counted: the server has one subscription for each.
 #[derive(Debug, Default)]
-pub(super) struct ResourceSubscriptions {
-    resources: Mutex<HashMap<String, Resource>>,
-    wanted: Notify,
-    settled: Notify,
-}
+pub(super) struct ResourceSubscriptions(watch::Sender<Resources>);
+
+type Resources = HashMap<String, Resource>;
 
 #[derive(Debug, Default)]
 struct Resource {
@@ -38,27 +35,20 @@ pub(super) struct SubscriptionGuard<'a> {
     uris: Vec<String>,
 }
 
-/// Next request to the server.
-enum Step {
-    Subscribe(String),
-    Unsubscribe(String),
-}
-
 impl ResourceSubscriptions {
     /// Subscribes to `uris`. The server is asked in the background.
     pub(super) fn subscribe(&self, uris: Vec<String>) -> SubscriptionGuard<'_> {
-        let mut resources = self.resources();
-        for uri in &uris {
-            resources.entry(uri.clone()).or_default().subscribers += 1;
-        }
-        drop(resources);
-        self.wanted.notify_one();
+        self.0.send_modify(|resources| {
+            for uri in &uris {
+                resources.entry(uri.clone()).or_default().subscribers += 1;
+            }
+        });
         SubscriptionGuard { table: self, uris }
     }
 
     /// The subscribed resources that a change of `uri` concerns: itself, and those that it is part of.
     pub(super) fn covering(&self, uri: &str) -> Vec<String> {
-        let resources = self.resources();
+        let resources = self.0.borrow();
         let covering = resources.keys().filter(|subscribed| {
             let rest = uri.strip_prefix(subscribed.as_str());
             rest.is_some_and(|rest| {
@@ -70,99 +60,82 @@ impl ResourceSubscriptions {
 
     /// Subscribes and unsubscribes at the server, one request at a time, until it is dropped.
     pub(super) async fn run(&self, transport: &Arc<dyn SessionTransport>, config: &Config) {
+        let mut changes = self.0.subscribe();
         loop {
-            let Some(step) = self.next_step() else {
-                self.wanted.notified().await;
+            changes.mark_unchanged();
+            let Some((uri, subscribe)) = self.next_step() else {
+                // It cannot fail: the sender lives as long as `self`.
+                let _ = changes.changed().await;
                 continue;
             };
-            let (method, uri, on_success) = match &step {
-                Step::Subscribe(uri) => (old::RESOURCES_SUBSCRIBE, uri, AtServer::Subscribed),
-                Step::Unsubscribe(uri) => (old::RESOURCES_UNSUBSCRIBE, uri, AtServer::Unknown),
+            let method = match subscribe {
+                true => old::RESOURCES_SUBSCRIBE,
+                false => old::RESOURCES_UNSUBSCRIBE,
             };
-            let params = SubscribeParams::new(uri.as_str());
-            let outgoing = OldRequest {
-                method: Method::new(method),
-                params: RawJson::encode(&params).expect("params are always JSON"),
+            let request = OldRequest::new(method, &SubscribeParams::new(uri.as_str()));
+            let asked = timeout(config.handshake_timeout, transport.ask(request)).await;
+            let at_server = match (subscribe, asked) {
+                (false, _) => AtServer::Unknown,
+                (true, Ok(Ok(_))) => AtServer::Subscribed,
+                (true, _) => AtServer::Refused,
             };
-            let (messages, _incoming) = MessageSender::channel(1);
-            let asked = timeout(
-                config.handshake_timeout,
-                transport.request(outgoing, messages),
-            )
-            .await;
-            let at_server = match (asked, &step) {
-                (Ok(Ok(_)), _) | (_, Step::Unsubscribe(_)) => on_success,
-                _ => AtServer::Refused,
-            };
-            if let Some(resource) = self.resources().get_mut(uri) {
-                resource.at_server = at_server;
-            }
-            self.settled.notify_waiters();
+            self.0.send_modify(|resources| {
+                if let Some(resource) = resources.get_mut(&uri) {
+                    resource.at_server = at_server;
+                }
+            });
         }
     }
 
-    fn next_step(&self) -> Option<Step> {
-        let mut resources = self.resources();
-        resources.retain(|_, resource| {
-            resource.subscribers > 0 || resource.at_server == AtServer::Subscribed
+    /// A resource, and true if it is to be subscribed to at the server, or false for the opposite.
+    fn next_step(&self) -> Option<(String, bool)> {
+        self.0.send_if_modified(|resources| {
+            resources.retain(|_, resource| {
+                resource.subscribers > 0 || resource.at_server == AtServer::Subscribed
+            });
+            false
         });
-        let step = |(uri, resource): (&String, &Resource)| match (
-            resource.subscribers,
-            resource.at_server,
-        ) {
-            (0, AtServer::Subscribed) => Some(Step::Unsubscribe(uri.clone())),
-            (1.., AtServer::Unknown) => Some(Step::Subscribe(uri.clone())),
-            _ => None,
-        };
-        resources.iter().find_map(step)
-    }
-
-    fn resources(&self) -> MutexGuard<'_, HashMap<String, Resource>> {
-        self.resources
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        let resources = self.0.borrow();
+        let mut steps = resources.iter().filter_map(|(uri, resource)| {
+            match (resource.subscribers, resource.at_server) {
+                (0, AtServer::Subscribed) => Some((uri.clone(), false)),
+                (1.., AtServer::Unknown) => Some((uri.clone(), true)),
+                _ => None,
+            }
+        });
+        steps.next()
     }
 }
 
 impl SubscriptionGuard<'_> {
     /// Waits for the answers of the server, and returns the resources that it accepted.
     pub(super) async fn settled(&self) -> Vec<String> {
-        loop {
-            let settled = self.table.settled.notified();
-            tokio::pin!(settled);
-            // Registered before the check of the resources, so that no wake-up is missed.
-            settled.as_mut().enable();
-            let states: Vec<AtServer> = {
-                let resources = self.table.resources();
-                let state = |uri| {
-                    resources
-                        .get(uri)
-                        .map_or(AtServer::Refused, |resource| resource.at_server)
-                };
-                self.uris.iter().map(state).collect()
-            };
-            if !states.contains(&AtServer::Unknown) {
-                let states = self.uris.iter().zip(states);
-                return states
-                    .filter(|(_, state)| *state == AtServer::Subscribed)
-                    .map(|(uri, _)| uri.clone())
-                    .collect();
-            }
-            settled.await;
-        }
+        let is = |resources: &Resources, uri: &String, state: AtServer| {
+            let resource = resources.get(uri);
+            resource.is_some_and(|resource| resource.at_server == state)
+        };
+        let mut resources = self.table.0.subscribe();
+        let is_settled = |resources: &Resources| {
+            let mut uris = self.uris.iter();
+            !uris.any(|uri| is(resources, uri, AtServer::Unknown))
+        };
+        let Ok(resources) = resources.wait_for(is_settled).await else {
+            return Vec::new();
+        };
+        let accepted = |uri: &&String| is(&resources, uri, AtServer::Subscribed);
+        self.uris.iter().filter(accepted).cloned().collect()
     }
 }
 
 impl Drop for SubscriptionGuard<'_> {
     fn drop(&mut self) {
-        let mut resources = self.table.resources();
-        for uri in &self.uris {
-            if let Some(resource) = resources.get_mut(uri) {
-                resource.subscribers -= 1;
+        self.table.0.send_modify(|resources| {
+            for uri in &self.uris {
+                if let Some(resource) = resources.get_mut(uri) {
+                    resource.subscribers -= 1;
+                }
             }
-        }
-        drop(resources);
-        self.table.wanted.notify_one();
+        });
     }
 }
 

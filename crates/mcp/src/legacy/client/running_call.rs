@@ -16,22 +16,14 @@ use crate::service::BoxFuture;
 pub(super) struct RunningCall {
     pub(super) old_call: Arc<OldCall>,
     pub(super) calls: Arc<CallTable>,
-    pub(super) reply_sender: Arc<ReplySender>,
+    pub(super) reply_sender: ReplySender,
     pub(super) answer: BoxFuture<'static, Result<RawJson, Error>>,
     pub(super) incoming: MessageReceiver,
 }
 
-/// Result of driving a call.
-pub(super) enum CallStep {
-    /// The server answered.
-    Answered(Result<RawJson, Error>),
-    /// The server has asked for input.
-    InputNeeded,
-}
-
 impl RunningCall {
-    /// Drives the call until it is answered or its client has to be asked for input.
-    pub(super) async fn drive(&mut self, shared: &SessionShared) -> CallStep {
+    /// Drives the call until it is answered; `None` if its client has to be asked for input first.
+    pub(super) async fn drive(&mut self, shared: &SessionShared) -> Option<Result<RawJson, Error>> {
         let mut ask_at = None;
         loop {
             let gathered = ask_at.unwrap_or_else(Instant::now);
@@ -44,14 +36,14 @@ impl RunningCall {
                     }
                     // Messages that came before the answer are handled before it.
                     shared.handle_waiting_messages();
-                    return CallStep::Answered(answer);
+                    return Some(answer);
                 }
                 () = self.old_call.asked(), if ask_at.is_none() => {
                     // Servers that need several inputs ask for one after the other, without waiting:
                     // a short pause collects them into one round.
                     ask_at = Some(Instant::now() + shared.config.input_gathering);
                 }
-                () = sleep_until(gathered), if ask_at.is_some() => return CallStep::InputNeeded,
+                () = sleep_until(gathered), if ask_at.is_some() => return None,
             }
         }
     }
@@ -68,9 +60,6 @@ impl RunningCall {
 impl Drop for RunningCall {
     fn drop(&mut self) {
         self.calls.remove(self.old_call.number);
-        for question in self.old_call.close() {
-            let outcome = question.unanswered();
-            self.reply_sender.post(question.id, outcome);
-        }
+        self.reply_sender.post_unanswered(self.old_call.close());
     }
 }

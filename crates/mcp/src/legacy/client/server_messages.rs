@@ -5,7 +5,7 @@ use callgate_wire::legacy::meta::RELATED_TASK;
 use callgate_wire::legacy::method as old;
 use callgate_wire::{Id, Notification, RawJson, Request, RpcError, code, method};
 
-use super::call_table::{OldCall, QuestionTarget};
+use super::call_table::OldCall;
 use super::question::Question;
 use super::session::SessionShared;
 use super::transport::ServerMessage;
@@ -48,17 +48,17 @@ impl SessionShared {
     fn handle_question(&self, question: Question, of: Option<&Arc<OldCall>>) {
         let target = match of {
             None => self.calls.target_of(&question),
-            Some(old_call) => match old_call.suits(&question) {
-                Ok(()) => QuestionTarget::Call(old_call.clone()),
-                Err(error) => QuestionTarget::Refuse(error),
-            },
+            Some(old_call) => old_call.suits(&question).map(|()| Some(old_call.clone())),
         };
         let id = question.id.clone();
-        let placed = match target {
-            QuestionTarget::Call(old_call) => old_call.ask(question).map_err(|_| too_many()),
-            QuestionTarget::NextCall => self.unassigned.put(question).map_err(|_| too_many()),
-            QuestionTarget::Refuse(error) => Err(error),
-        };
+        let placed = target.and_then(|target| {
+            let placed = match target {
+                Some(old_call) => old_call.ask(question),
+                None => self.unassigned.put(question),
+            };
+            let text = "too many questions wait for answers";
+            placed.map_err(|_| RpcError::new(code::INTERNAL_ERROR, text))
+        });
         if let Err(error) = placed {
             self.reply_sender.post(id, Err(error));
         }
@@ -91,7 +91,7 @@ impl SessionShared {
                 }
             }
             method::NOTIFICATIONS_TOOLS_LIST_CHANGED => {
-                self.tools.forget();
+                *self.tools.lock() = None;
                 self.listeners.publish(&ServerChange::Tools);
             }
             method::NOTIFICATIONS_PROMPTS_LIST_CHANGED => {
@@ -111,10 +111,6 @@ impl SessionShared {
             _ => tracing::debug!(%method, "ignored a notification"),
         }
     }
-}
-
-fn too_many() -> RpcError {
-    RpcError::new(code::INTERNAL_ERROR, "too many questions wait for answers")
 }
 
 /// Number of one of our calls. Some servers turn numbers into strings.

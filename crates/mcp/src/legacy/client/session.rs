@@ -1,6 +1,5 @@
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
+use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_wire::logging::LogLevel;
@@ -21,6 +20,7 @@ use super::timeout_queue::TimeoutQueue;
 use super::transport::{MessageReceiver, SessionTransport};
 use super::url_elicitations::UrlElicitations;
 use crate::error::Error;
+use crate::mutex::Mutex;
 use crate::seal::{StateKey, StateSealer, random};
 use crate::service::{BoxFuture, Call, Reply, Service};
 use crate::subscribers::Subscribers;
@@ -47,7 +47,7 @@ pub(super) struct SessionShared {
     pub(super) config: Config,
     pub(super) server: ServerInfo,
     pub(super) calls: Arc<CallTable>,
-    pub(super) reply_sender: Arc<ReplySender>,
+    pub(super) reply_sender: ReplySender,
     /// Calls that wait for input of their clients.
     pub(super) suspended: TimeoutQueue<RunningCall>,
     /// Questions outside of any call, which wait for a call to carry them.
@@ -58,7 +58,8 @@ pub(super) struct SessionShared {
     pub(super) resource_subscriptions: ResourceSubscriptions,
     pub(super) tasks: Arc<TaskTable>,
     pub(super) tools: TaskSupportCache,
-    server_log_level: Mutex<Option<LogLevel>>,
+    /// Log level that the server was last set to.
+    pub(super) server_log_level: Mutex<Option<LogLevel>>,
     discover: RawJson,
     incoming: Mutex<MessageReceiver>,
 }
@@ -83,7 +84,7 @@ impl Session {
             id: u64::from_ne_bytes(random()),
             discover: server.discover(),
             calls: Arc::default(),
-            reply_sender: Arc::new(ReplySender::new(transport.clone())),
+            reply_sender: ReplySender::new(transport.clone()),
             suspended: TimeoutQueue::new(config.suspended_calls, config.input_timeout),
             unassigned: TimeoutQueue::new(config.unassigned_questions, config.unassigned_timeout),
             sealer: StateSealer::new(config.state_key.clone().unwrap_or_else(StateKey::random)),
@@ -101,17 +102,10 @@ impl Session {
         });
         let listening = tokio::spawn(open_message_stream(shared.clone(), can_be_asked(identity)));
         let attending = tokio::spawn(run_background(shared.clone()));
-        let watching = tokio::spawn({
-            let shared = shared.clone();
-            async move {
-                let SessionShared {
-                    resource_subscriptions,
-                    transport,
-                    config,
-                    ..
-                } = &*shared;
-                resource_subscriptions.run(transport, config).await;
-            }
+        let watched = shared.clone();
+        let watching = tokio::spawn(async move {
+            let (transport, config) = (&watched.transport, &watched.config);
+            watched.resource_subscriptions.run(transport, config).await;
         });
         let workers = [&listening, &attending, &watching].map(JoinHandle::abort_handle);
         let session = Arc::new(Self { shared, workers });
@@ -168,7 +162,7 @@ impl Drop for Session {
 impl SessionShared {
     /// Handles all messages that have come so far.
     pub(super) fn handle_waiting_messages(&self) {
-        let mut incoming = self.incoming();
+        let mut incoming = self.incoming.lock();
         while let Ok(message) = incoming.try_recv() {
             self.handle_message(message, None);
         }
@@ -178,33 +172,18 @@ impl SessionShared {
     async fn handle_next_message(&self) -> bool {
         poll_fn(|cx| {
             // The lock is held while the message is handled, so that messages keep their order.
-            let mut incoming = self.incoming();
-            match incoming.poll_recv(cx) {
-                Poll::Pending => Poll::Pending,
-                Poll::Ready(None) => Poll::Ready(false),
-                Poll::Ready(Some(message)) => {
-                    self.handle_message(message, None);
-                    Poll::Ready(true)
-                }
-            }
+            let mut incoming = self.incoming.lock();
+            let handle = |message| self.handle_message(message, None);
+            incoming
+                .poll_recv(cx)
+                .map(|next| next.map(handle).is_some())
         })
         .await
     }
 
     /// True if no more messages of the server will come.
     pub(super) fn is_disconnected(&self) -> bool {
-        self.incoming().is_closed() || self.transport.is_closed()
-    }
-
-    /// Log level that the server was last set to.
-    pub(super) fn server_log_level(&self) -> MutexGuard<'_, Option<LogLevel>> {
-        self.server_log_level
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn incoming(&self) -> MutexGuard<'_, MessageReceiver> {
-        self.incoming.lock().unwrap_or_else(PoisonError::into_inner)
+        self.incoming.lock().is_closed() || self.transport.is_closed()
     }
 }
 
@@ -230,8 +209,7 @@ async fn run_background(shared: Arc<SessionShared>) {
                 tokio::spawn(running.abandon());
             }
             question = shared.unassigned.expired() => {
-                let outcome = question.unanswered();
-                shared.reply_sender.post(question.id, outcome);
+                shared.reply_sender.post_unanswered(vec![question]);
             }
         }
     }
@@ -239,8 +217,8 @@ async fn run_background(shared: Arc<SessionShared>) {
 
 /// True if the client declares a capability that lets a server ask it something.
 fn can_be_asked(identity: &ClientIdentity) -> bool {
-    let kinds = ["elicitation", "roots", "sampling"];
-    kinds
-        .iter()
-        .any(|kind| identity.capabilities.get(kind).is_some())
+    let kinds = identity
+        .capabilities
+        .pick(["elicitation", "roots", "sampling"]);
+    kinds.iter().any(Option::is_some)
 }

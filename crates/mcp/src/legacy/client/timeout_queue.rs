@@ -1,9 +1,10 @@
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
+
+use crate::mutex::Mutex;
 
 /// Bounded queue of values that wait to be taken, oldest first, all with the same timeout.
 ///
@@ -28,12 +29,12 @@ impl<T> TimeoutQueue<T> {
 
     #[cfg(feature = "http-client")]
     pub(super) fn is_empty(&self) -> bool {
-        self.values().is_empty()
+        self.values.lock().is_empty()
     }
 
     /// Queues a value, or gives it back if the queue is full.
     pub(super) fn put(&self, value: T) -> Result<(), T> {
-        let mut values = self.values();
+        let mut values = self.values.lock();
         if values.len() >= self.max {
             return Err(value);
         }
@@ -45,7 +46,7 @@ impl<T> TimeoutQueue<T> {
 
     /// Takes out all values that match.
     pub(super) fn take(&self, matches: impl Fn(&T) -> bool) -> Vec<T> {
-        let mut values = self.values();
+        let mut values = self.values.lock();
         let all = std::mem::take(&mut *values).into_iter();
         let (taken, kept): (VecDeque<_>, _) = all.partition(|(_, value)| matches(value));
         *values = kept;
@@ -55,26 +56,19 @@ impl<T> TimeoutQueue<T> {
     /// The next value whose timeout has passed. Dropping the future is safe.
     pub(super) async fn expired(&self) -> T {
         loop {
-            let changed = self.changed.notified();
-            tokio::pin!(changed);
-            // Registered before the check of the queue, so that no wake-up is missed.
-            changed.as_mut().enable();
-            let next = self.values().front().map(|(until, _)| *until);
+            let next = self.values.lock().front().map(|(until, _)| *until);
             match next {
-                None => changed.await,
+                // A change since the check is not missed: `notify_one` is remembered.
+                None => self.changed.notified().await,
                 Some(until) => {
                     sleep_until(until).await;
                     // Another task may have taken the value meanwhile.
                     let is_late = |front: &mut (Instant, T)| front.0 <= Instant::now();
-                    if let Some((_, value)) = self.values().pop_front_if(is_late) {
+                    if let Some((_, value)) = self.values.lock().pop_front_if(is_late) {
                         return value;
                     }
                 }
             }
         }
-    }
-
-    fn values(&self) -> MutexGuard<'_, VecDeque<(Instant, T)>> {
-        self.values.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -2,6 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use callgate_wire::{Frame, Id, Method, Notification, RawJson, Request, RpcError, Version, code};
+use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -25,7 +26,12 @@ pub(crate) trait SessionTransport: Send + Sync + 'static {
         messages: MessageSender,
     ) -> BoxFuture<'static, Result<RawJson, Error>>;
 
-    /// Sends a notification.
+    /// Sends a request whose stream carries nothing but the result.
+    fn ask(&self, request: OldRequest) -> BoxFuture<'static, Result<RawJson, Error>> {
+        let (messages, _incoming) = MessageSender::channel(1);
+        self.request(request, messages)
+    }
+
     fn notify(&self, notification: Notification) -> BoxFuture<'static, Result<(), Error>>;
 
     /// Answers a request of the server.
@@ -39,10 +45,12 @@ pub(crate) trait SessionTransport: Send + Sync + 'static {
     ///
     /// # Errors
     /// The server offers no such stream.
-    fn listen(&self) -> BoxFuture<'static, Result<(), Error>>;
+    fn listen(&self) -> BoxFuture<'static, Result<(), Error>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 
     /// Sets the revision that was agreed on.
-    fn negotiated(&self, version: Version);
+    fn negotiated(&self, _version: Version) {}
 
     /// True if the connection or the session has ended.
     fn is_closed(&self) -> bool;
@@ -58,6 +66,15 @@ pub(crate) trait SessionTransport: Send + Sync + 'static {
 pub(crate) struct OldRequest {
     pub(crate) method: Method,
     pub(crate) params: RawJson,
+}
+
+impl OldRequest {
+    pub(super) fn new(method: &str, params: &impl Serialize) -> Self {
+        Self {
+            method: Method::new(method),
+            params: RawJson::encode(params).expect("params are always JSON"),
+        }
+    }
 }
 
 /// Message of an old server that is not a response.

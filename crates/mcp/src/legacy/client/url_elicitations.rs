@@ -1,14 +1,10 @@
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::Notify;
+use tokio::sync::watch;
 
 /// URL elicitations that users have completed, by the ids of the server.
 #[derive(Debug, Default)]
-pub(super) struct UrlElicitations {
-    done: Mutex<VecDeque<String>>,
-    changed: Notify,
-}
+pub(super) struct UrlElicitations(watch::Sender<VecDeque<String>>);
 
 /// Maximum number of remembered ids.
 const REMEMBERED: usize = 256;
@@ -16,34 +12,20 @@ const REMEMBERED: usize = 256;
 impl UrlElicitations {
     /// Remembers that a user has completed an elicitation.
     pub(super) fn complete(&self, id: String) {
-        let mut done = self.done();
-        if done.len() >= REMEMBERED {
-            done.pop_front();
-        }
-        done.push_back(id);
-        drop(done);
-        self.changed.notify_waiters();
+        self.0.send_modify(|done| {
+            if done.len() >= REMEMBERED {
+                done.pop_front();
+            }
+            done.push_back(id);
+        });
     }
 
     /// Waits until users have completed all of these. Dropping the future is safe.
     pub(super) async fn completed(&self, ids: &[String]) {
-        loop {
-            let changed = self.changed.notified();
-            tokio::pin!(changed);
-            // Registered before the check of the ids, so that no wake-up is missed.
-            changed.as_mut().enable();
-            {
-                let done = self.done();
-                if ids.iter().all(|id| done.contains(id)) {
-                    return;
-                }
-            }
-            changed.await;
-        }
-    }
-
-    fn done(&self) -> MutexGuard<'_, VecDeque<String>> {
-        self.done.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut done = self.0.subscribe();
+        let all = |done: &VecDeque<String>| ids.iter().all(|id| done.contains(id));
+        // It cannot fail: the sender lives as long as `self`.
+        let _ = done.wait_for(all).await;
     }
 }
 
@@ -57,10 +39,10 @@ mod tests {
         for number in 0..=REMEMBERED {
             elicitations.complete(number.to_string());
         }
-        assert_eq!(elicitations.done().len(), REMEMBERED);
+        assert_eq!(elicitations.0.borrow().len(), REMEMBERED);
         elicitations
             .completed(&["1".to_owned(), REMEMBERED.to_string()])
             .await;
-        assert!(!elicitations.done().contains(&"0".to_owned()));
+        assert!(!elicitations.0.borrow().contains(&"0".to_owned()));
     }
 }

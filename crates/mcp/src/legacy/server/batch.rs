@@ -1,13 +1,15 @@
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::{BufMut, Bytes, BytesMut};
 use callgate_wire::legacy::batch::split;
-use callgate_wire::{Frame, Id, Limits, RawJson, Request, Version};
+use callgate_wire::{Frame, Id, Limits, RawJson, Version};
 
 use super::client_request::{ClientRequest, Message, MessageKind, MessageSink, RequestOrigin};
 use super::handshake::is_handshake;
 use super::session::Session;
 use crate::error::{Error, Kind};
+use crate::mutex::Mutex;
 use crate::service::BoxFuture;
 
 /// Runs a JSON array of messages, which only 2025-03-26 has. Returns true if there will be a
@@ -26,7 +28,7 @@ pub(crate) fn receive(
     sink: Arc<dyn MessageSink>,
 ) -> Result<bool, Error> {
     let frames = read(session, array, limits)?;
-    let expected = frames.iter().filter(|frame| answers(frame)).count();
+    let expected = frames.iter().filter(is_answered).count();
     let joined = Arc::new(BatchResponse {
         sink,
         state: Mutex::new(BatchState {
@@ -38,7 +40,7 @@ pub(crate) fn receive(
     for frame in frames {
         match frame {
             Ok(Frame::Notification(notification)) => session.receive_notification(notification),
-            Ok(Frame::Response(response)) => session.receive_answer(response),
+            Ok(Frame::Response(response)) => session.questions.answer(response),
             Ok(Frame::Request(request)) if is_handshake(&request) => {
                 let message = "a handshake must not be part of a batch";
                 let refused = Err(Error::new(Kind::InvalidRequest, message));
@@ -87,8 +89,8 @@ fn read(
     Ok(messages.into_iter().map(frame).collect())
 }
 
-fn answers(frame: &Result<Frame, Message>) -> bool {
-    matches!(frame, Err(_) | Ok(Frame::Request(Request { .. })))
+fn is_answered(frame: &&Result<Frame, Message>) -> bool {
+    matches!(frame, Err(_) | Ok(Frame::Request(_)))
 }
 
 /// Maximum bytes of the responses of one batch; a single response may have more.
@@ -112,7 +114,7 @@ struct BatchItem {
     joined: Arc<BatchResponse>,
     /// Id of the request, unless it is refused.
     id: Option<Id>,
-    answered: Mutex<bool>,
+    answered: AtomicBool,
 }
 
 impl BatchItem {
@@ -120,14 +122,13 @@ impl BatchItem {
         Arc::new(Self {
             joined: joined.clone(),
             id,
-            answered: Mutex::new(false),
+            answered: AtomicBool::new(false),
         })
     }
 
     /// True the first time: a request may be answered and dropped, but ends once.
     fn ends(&self) -> bool {
-        let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
-        !std::mem::replace(&mut *answered, true)
+        !self.answered.swap(true, Ordering::Relaxed)
     }
 }
 
@@ -161,7 +162,7 @@ impl Drop for BatchItem {
 impl BatchResponse {
     /// Ends one request; the last one sends the responses.
     fn end(&self, response: Option<(Option<&Id>, Bytes)>) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if let Some((id, json)) = response {
             let json = state.within_limit(id, json);
             state.responses.push(json);
@@ -176,10 +177,6 @@ impl BatchResponse {
             kind: MessageKind::Response,
             json: array(&responses),
         });
-    }
-
-    fn state(&self) -> MutexGuard<'_, BatchState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -38,6 +38,11 @@ impl ClientRequest {
             sink,
         }
     }
+
+    /// The context of a call that is made for this request.
+    pub(super) fn context(&self) -> Cx {
+        self.origin.context(self.id.clone())
+    }
 }
 
 impl RequestOrigin {

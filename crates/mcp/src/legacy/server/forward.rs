@@ -8,8 +8,9 @@ use callgate_wire::legacy::elicitation::ElicitationCompleteParams;
 use callgate_wire::legacy::method as old;
 use callgate_wire::logging::LogLevel;
 use callgate_wire::task::EXTENSION;
-use callgate_wire::{Id, Method, Notification, RawJson, Splice, Version, code, meta, method};
+use callgate_wire::{Method, Notification, RawJson, Splice, Version, code, meta, method};
 use futures_util::FutureExt;
+use serde::Serialize;
 
 use super::client_request::{ClientRequest, Message, MessageSink, RequestOrigin};
 use super::convert;
@@ -19,7 +20,7 @@ use super::tasks::must_be_a_task;
 use crate::error::{Error, Kind};
 use crate::layer::{Round, Rounds};
 use crate::notifier::Notifier;
-use crate::service::{BoxFuture, Call, Reply, Service};
+use crate::service::{BoxFuture, Call, Cx, Reply, Service};
 
 /// Maximum number of notifications of one request that wait to be sent.
 const NOTIFICATIONS: usize = 64;
@@ -30,7 +31,7 @@ impl Session {
     pub(super) async fn forward(&self, request: &ClientRequest) -> Result<RawJson, Error> {
         let method = &request.method;
         let outcome = self.run_rounds(&self.upstream, request).await;
-        let reply = match (outcome, self.tasks()) {
+        let reply = match (outcome, &self.tasks) {
             (Err(error), Some(tasks)) if must_be_a_task(request, &error) => {
                 self.run_as_hidden_task(tasks, request).await?
             }
@@ -39,9 +40,8 @@ impl Session {
         let result = match reply {
             Reply::Complete(result) if result.is_object() => result,
             _ => {
-                return Err(protocol_error(format!(
-                    "`{method}` was answered with a result of a type that it must not have"
-                )));
+                let text = "was answered with a result of a type that it must not have";
+                return Err(Error::new(Kind::Protocol, format!("`{method}` {text}")));
             }
         };
         let result = convert::result(self.version(), method, &result);
@@ -91,19 +91,16 @@ impl Session {
         params: &RawJson,
     ) -> Result<Reply, Error> {
         let sink = &request.sink;
-        let level = self.level();
+        let level = *self.level.lock();
         let (notify, mut notifications) = Notifier::channel(NOTIFICATIONS);
-        let asking = ServiceRequest {
-            id: &request.id,
-            method: &request.method,
-            params,
-            level,
-            origin: Some(&request.origin),
-        };
+        let cx = request.context().with_notifier(notify);
         let can_be_asked = sink.carries_questions();
         let mut answer = match can_be_asked {
-            true => upstream.call(&asking, notify)?,
-            false => upstream.without_questions().call(&asking, notify)?,
+            true => upstream.call(cx, &request.method, params, level)?,
+            false => {
+                let upstream = upstream.without_questions();
+                upstream.call(cx, &request.method, params, level)?
+            }
         };
         let is_wanted = |notification: &Notification| {
             notification.method.as_str() != method::NOTIFICATIONS_MESSAGE
@@ -212,10 +209,6 @@ fn has_wanted_level(notification: &Notification, wanted: Option<LogLevel>) -> bo
     }
 }
 
-fn protocol_error(what: String) -> Error {
-    Error::new(Kind::Protocol, what)
-}
-
 /// The service, called with the identity of one old client.
 #[derive(Clone)]
 pub(super) struct SessionService {
@@ -232,30 +225,6 @@ pub(super) struct ClientIdentity {
     client_info: Option<RawJson>,
     version: RawJson,
     encoded: RawJson,
-}
-
-/// One call with the identity of an old client.
-pub(super) struct ServiceRequest<'a> {
-    pub(super) id: &'a Id,
-    pub(super) method: &'a Method,
-    pub(super) params: &'a RawJson,
-    /// Lowest level of log messages to send.
-    pub(super) level: Option<LogLevel>,
-    /// Origin of the request that the call is made for.
-    pub(super) origin: Option<&'a RequestOrigin>,
-}
-
-impl<'a> ServiceRequest<'a> {
-    /// A call that belongs to no request of the client.
-    pub(super) fn new(id: &'a Id, method: &'a Method, params: &'a RawJson) -> Self {
-        Self {
-            id,
-            method,
-            params,
-            level: None,
-            origin: None,
-        }
-    }
 }
 
 impl ClientIdentity {
@@ -304,37 +273,42 @@ impl SessionService {
         }
     }
 
-    /// Calls the service. Dropping the future cancels the call.
+    /// Calls the service in the context `cx`. Dropping the future cancels the call.
     pub(super) fn call(
         &self,
-        asking: &ServiceRequest<'_>,
-        notify: Notifier,
+        cx: Cx,
+        method: &Method,
+        params: &RawJson,
+        level: Option<LogLevel>,
     ) -> Result<BoxFuture<'static, Result<Reply, Error>>, Error> {
-        let params = self.stamp(asking)?;
-        let origin = asking.origin.unwrap_or(&self.origin);
-        let cx = origin.context(asking.id.clone()).with_notifier(notify);
-        let call = Call::new(asking.method.clone(), params, cx);
+        let call = Call::new(method.clone(), self.stamp(params, level)?, cx);
         let service = self.service.clone();
         Ok(Box::pin(async move { service.call(call).await }))
     }
 
-    /// Calls the service without notifications, and waits for its result.
-    pub(super) async fn result(&self, asking: &ServiceRequest<'_>) -> Result<RawJson, Error> {
-        let reply = self.call(asking, Notifier::disabled())?.await?;
+    /// Calls the service without log messages, and waits for its result.
+    pub(super) async fn result(
+        &self,
+        cx: Cx,
+        method: &str,
+        params: &impl Serialize,
+    ) -> Result<RawJson, Error> {
+        let params = RawJson::encode(params).expect("params are always JSON");
+        let reply = self.call(cx, &Method::new(method), &params, None)?.await?;
         Ok(reply.into_result())
     }
 
     /// The params with the metadata of the session; other metadata stays.
-    fn stamp(&self, asking: &ServiceRequest<'_>) -> Result<RawJson, Error> {
+    fn stamp(&self, params: &RawJson, level: Option<LogLevel>) -> Result<RawJson, Error> {
         let identity = &self.identity;
-        let mut splice = Splice::new(asking.params)
+        let mut splice = Splice::new(params)
             .set(&["_meta", meta::PROTOCOL_VERSION], &identity.version)
             .set(&["_meta", meta::CLIENT_CAPABILITIES], &identity.encoded);
         splice = match &identity.client_info {
             Some(info) => splice.set(&["_meta", meta::CLIENT_INFO], info),
             None => splice.remove(&["_meta", meta::CLIENT_INFO]),
         };
-        splice = match asking.level {
+        splice = match level {
             Some(level) => {
                 let level = RawJson::encode(&level).expect("a level is always JSON");
                 splice.set(&["_meta", meta::LOG_LEVEL], &level)

@@ -4,10 +4,10 @@ use callgate_wire::legacy::initialize::{InitializeParams, InitializeResult};
 use callgate_wire::legacy::method as old;
 use callgate_wire::subscription::SubscriptionFilter;
 use callgate_wire::task::EXTENSION;
-use callgate_wire::{Id, Method, RawJson, Request, Version, method};
+use callgate_wire::{Id, RawJson, Request, Version, method};
 
 use super::convert;
-use super::forward::{ClientIdentity, ServiceRequest, SessionService};
+use super::forward::{ClientIdentity, SessionService};
 use crate::error::{Error, Kind};
 
 /// Request of a client to open a session.
@@ -51,12 +51,10 @@ pub(super) async fn discover(
     upstream: &SessionService,
     version: Version,
 ) -> Result<(ServerFeatures, RawJson), Error> {
+    let cx = upstream.origin.context(Id::text("handshake"));
+    let params = RawJson::empty_object();
     let result = upstream
-        .result(&ServiceRequest::new(
-            &Id::text("handshake"),
-            &Method::new(method::SERVER_DISCOVER),
-            &RawJson::empty_object(),
-        ))
+        .result(cx, method::SERVER_DISCOVER, &params)
         .await?;
     let found: DiscoverResult = result.decode().map_err(|error| {
         Error::new(Kind::Protocol, "malformed result of `server/discover`").with_source(error)

@@ -1,14 +1,14 @@
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use callgate_wire::legacy::method as old;
 use callgate_wire::{Frame, Limits, RawJson, Request, Response, meta};
 use tokio::task::AbortHandle;
 
-use super::batch;
-use super::client_request::{ClientRequest, Message, MessageSink, RequestOrigin};
+use super::client_request::{Message, MessageSink, RequestOrigin};
 use super::handshake::is_handshake;
 use super::session::{Session, conversation_key};
 use crate::error::{Error, Kind};
+use crate::mutex::Mutex;
 use crate::server::{ClientMessage, SessionLimits};
 use crate::service::{BoxFuture, Caller, Service, Source, TransportKind};
 use crate::transport::line::{LineServer, LineSessions};
@@ -87,7 +87,7 @@ impl LineSession {
         let opened = Session::open(service, self.origin(), &request.params, self.config).await;
         // Locked until all queued messages are delivered: at the end of the input, an open session
         // without running requests would be taken for idle, and its messages would be lost.
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let (next, outcome) = match opened {
             Ok((session, result)) => (LineSessionState::Open(session), Ok(result)),
             Err(error) => (LineSessionState::Closed, Err(error)),
@@ -98,7 +98,7 @@ impl LineSession {
         }
         if let LineSessionState::Opening { queue, .. } = std::mem::replace(&mut *state, next) {
             for message in queue.messages {
-                self.deliver(&mut state, message, sink.clone());
+                self.deliver(&mut state, message, &sink);
             }
         }
     }
@@ -107,19 +107,12 @@ impl LineSession {
         &self,
         state: &mut LineSessionState,
         message: ClientMessage,
-        sink: Arc<dyn MessageSink>,
+        sink: &Arc<dyn MessageSink>,
     ) {
         match (state, message) {
-            (LineSessionState::Open(session), ClientMessage::One(frame)) => match frame {
-                Frame::Request(request) => {
-                    session.start(ClientRequest::new(request, self.origin(), sink));
-                }
-                Frame::Notification(notification) => session.receive_notification(notification),
-                Frame::Response(response) => session.receive_answer(response),
-            },
-            (LineSessionState::Open(session), ClientMessage::Array(array, _)) => {
-                let received =
-                    batch::receive(session, &array, &self.limits, &self.origin(), sink.clone());
+            (LineSessionState::Open(session), message) => {
+                let origin = self.origin();
+                let received = session.receive(message, &self.limits, &origin, sink.clone());
                 if let Err(error) = received {
                     sink.push(Message::response(None, &Err(error)));
                 }
@@ -138,10 +131,6 @@ impl LineSession {
             (LineSessionState::Closed, _) => {}
         }
     }
-
-    fn state(&self) -> MutexGuard<'_, LineSessionState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl LineSessions for LineSession {
@@ -151,7 +140,7 @@ impl LineSessions for LineSession {
         message: ClientMessage,
         line: &Arc<LineServer>,
     ) -> Result<(), ClientMessage> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         match message {
             // A request that names a revision in `_meta` is one of the newest revision, and wrong.
             ClientMessage::One(Frame::Request(request)) if names_version(&request) => {
@@ -163,13 +152,16 @@ impl LineSessions for LineSession {
             ClientMessage::Array(..) if matches!(*state, LineSessionState::Closed) => {
                 return Err(message);
             }
-            message => self.deliver(&mut state, message, line.clone()),
+            message => {
+                let sink: Arc<dyn MessageSink> = line.clone();
+                self.deliver(&mut state, message, &sink);
+            }
         }
         Ok(())
     }
 
     fn is_idle(&self) -> bool {
-        match &*self.state() {
+        match &*self.state.lock() {
             LineSessionState::Closed => true,
             LineSessionState::Opening { .. } => false,
             LineSessionState::Open(session) => session.in_flight() == 0,
@@ -177,7 +169,7 @@ impl LineSessions for LineSession {
     }
 
     fn close(&self) {
-        match std::mem::replace(&mut *self.state(), LineSessionState::Closed) {
+        match std::mem::replace(&mut *self.state.lock(), LineSessionState::Closed) {
             LineSessionState::Closed => {}
             LineSessionState::Opening { abort, .. } => abort.abort(),
             LineSessionState::Open(session) => session.close(),

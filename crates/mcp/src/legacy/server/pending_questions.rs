@@ -1,109 +1,31 @@
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use callgate_wire::cancel::CancelledParams;
 use callgate_wire::elicitation::ElicitResult;
 use callgate_wire::input::{InputResponse, InputResponses};
-use callgate_wire::legacy::meta::RELATED_TASK;
-use callgate_wire::{Id, Method, RawJson, Response, RpcError, Splice, method};
+use callgate_wire::{Id, Method, RawJson, RpcError, method};
 use futures_util::future::try_join_all;
-use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::client_request::{Message, MessageSink};
 use super::convert::{self, QuestionKind};
 use super::session::Session;
 use crate::error::{Error, Kind};
-
-/// Questions to one old client that it has not answered yet.
-#[derive(Debug)]
-pub(super) struct PendingQuestions {
-    most: usize,
-    state: Mutex<QuestionTable>,
-}
-
-/// Answer of a client: a result, or an error as it came.
-pub(super) type Answer = Result<RawJson, RawJson>;
-
-#[derive(Debug, Default)]
-struct QuestionTable {
-    last: u64,
-    open: HashMap<u64, oneshot::Sender<Answer>>,
-}
+use crate::legacy::pending_responses::{Outcome, PendingResponse};
 
 /// One question. Dropping it before the answer cancels it at the client.
-pub(super) struct Question {
-    number: u64,
-    answer: oneshot::Receiver<Answer>,
-    questions: Arc<PendingQuestions>,
+struct Question {
+    pending: PendingResponse,
     sink: Arc<dyn MessageSink>,
-}
-
-impl PendingQuestions {
-    pub(super) fn new(most: usize) -> Self {
-        Self {
-            most,
-            state: Mutex::default(),
-        }
-    }
-
-    /// Sends a question on `sink`, under an id that is new in this session.
-    pub(super) fn ask(
-        self: &Arc<Self>,
-        sink: &Arc<dyn MessageSink>,
-        method: &Method,
-        params: &RawJson,
-    ) -> Result<Question, Error> {
-        let (sender, answer) = oneshot::channel();
-        let mut state = self.state();
-        if state.open.len() >= self.most {
-            let message = "the client has too many questions to answer already";
-            return Err(Error::new(Kind::Busy, message));
-        }
-        state.last += 1;
-        let number = state.last;
-        state.open.insert(number, sender);
-        drop(state);
-        sink.push(Message::request(&Id::number(number), method, params));
-        Ok(Question {
-            number,
-            answer,
-            questions: self.clone(),
-            sink: sink.clone(),
-        })
-    }
-
-    /// Takes an answer. An answer to an unknown or canceled question is ignored.
-    pub(super) fn receive_answer(&self, response: Response) {
-        let number = response.id.as_ref().and_then(Id::as_number);
-        let asked = number.and_then(|number| self.state().open.remove(&number));
-        match asked {
-            // The receiver is gone if the question is being canceled at this moment.
-            Some(asked) => drop(asked.send(response.outcome)),
-            None => tracing::debug!(id = ?response.id, "ignored an answer to no question"),
-        }
-    }
-
-    fn state(&self) -> MutexGuard<'_, QuestionTable> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Question {
-    /// Waits for the answer.
-    pub(super) async fn answer(&mut self) -> Result<Answer, Error> {
-        (&mut self.answer)
-            .await
-            .map_err(|_| Error::internal("a question was lost"))
-    }
 }
 
 impl Drop for Question {
     fn drop(&mut self) {
-        if self.questions.state().open.remove(&self.number).is_none() {
+        if !self.pending.leave() {
             return;
         }
-        let params = RawJson::encode(&CancelledParams::new(Id::number(self.number)))
+        let params = RawJson::encode(&CancelledParams::new(Id::number(self.pending.number)))
             .expect("params are always JSON");
         let cancelled = Method::new(method::NOTIFICATIONS_CANCELLED);
         self.sink.push(Message::notification(&cancelled, &params));
@@ -142,9 +64,19 @@ impl Session {
         for (key, convert::Question { kind, params }) in asked {
             sink.room().await;
             let method = Method::new(kind.method());
-            let params = related_to(task, params)?;
-            let question = self.questions.ask(sink, &method, &params)?;
-            waiting.push(answer(key, kind, question));
+            let params = match task {
+                Some(task) => convert::related_to(task, &params)?,
+                None => params,
+            };
+            // New in this session.
+            let number = self.last_question.fetch_add(1, Ordering::Relaxed) + 1;
+            let pending = self.questions.enter(number).map_err(|_| {
+                let message = "the client has too many questions to answer already";
+                Error::new(Kind::Busy, message)
+            })?;
+            sink.push(Message::request(&Id::number(number), &method, &params));
+            let sink = sink.clone();
+            waiting.push(answer(key, kind, Question { pending, sink }));
         }
         let answers = timeout(self.config.answer, try_join_all(waiting)).await;
         let answers = answers.map_err(|_| {
@@ -191,7 +123,9 @@ async fn answer(
     kind: QuestionKind,
     mut question: Question,
 ) -> Result<(String, InputResponse, Option<String>), Error> {
-    let response = accept(&kind, question.answer().await?)?;
+    let answer = (&mut question.pending.outcome).await;
+    let answer = answer.map_err(|_| Error::internal("a question was lost"))?;
+    let response = accept(&kind, answer)?;
     let opened = match kind {
         QuestionKind::Url(id) => Some(id).filter(|_| is_consent(&response)),
         _ => None,
@@ -203,7 +137,7 @@ async fn answer(
 ///
 /// A client that cannot ask its user means the same as a user who cancels. There is no such answer
 /// for messages of a model and for roots.
-fn accept(kind: &QuestionKind, answer: Answer) -> Result<InputResponse, Error> {
+fn accept(kind: &QuestionKind, answer: Outcome) -> Result<InputResponse, Error> {
     match (kind, answer) {
         (_, Ok(result)) if result.is_object() => Ok(InputResponse::from(result)),
         (QuestionKind::Form | QuestionKind::Url(_), _) => {
@@ -220,16 +154,6 @@ fn accept(kind: &QuestionKind, answer: Answer) -> Result<InputResponse, Error> {
             Err(Error::new(Kind::InputRequired, message))
         }
     }
-}
-
-fn related_to(task: Option<&RawJson>, params: RawJson) -> Result<RawJson, Error> {
-    let Some(task) = task else {
-        return Ok(params);
-    };
-    Splice::new(&params)
-        .set(&["_meta", RELATED_TASK], task)
-        .finish()
-        .map_err(|error| Error::new(Kind::Protocol, "malformed `_meta`").with_source(error))
 }
 
 fn is_consent(response: &InputResponse) -> bool {

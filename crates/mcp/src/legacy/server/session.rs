@@ -1,4 +1,5 @@
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -8,17 +9,20 @@ use callgate_wire::legacy::logging::SetLevelParams;
 use callgate_wire::legacy::method as old;
 use callgate_wire::legacy::subscription::SubscribeParams;
 use callgate_wire::logging::LogLevel;
-use callgate_wire::{Method, Notification, RawJson, Response, Version, method};
+use callgate_wire::{Frame, Limits, Method, Notification, RawJson, Version, method};
 
+use super::batch;
 use super::client_request::{ClientRequest, Message, MessageSink, RequestOrigin};
 use super::convert;
 use super::forward::SessionService;
 use super::handshake::{self, ServerFeatures};
 use super::listen::{Change, Subscriptions};
-use super::pending_questions::PendingQuestions;
 use super::tasks::SessionTasks;
 use crate::error::{Error, Kind};
-use crate::server::{InFlight, RunningRequest, SessionLimits};
+use crate::legacy::pending_responses::PendingResponses;
+use crate::mutex::Mutex;
+use crate::seal::random;
+use crate::server::{ClientMessage, InFlight, RunningRequest, SessionLimits};
 use crate::service::Service;
 
 /// Session of one old client: its identity, its requests, questions, subscriptions and tasks.
@@ -29,12 +33,15 @@ pub(crate) struct Session {
     pub(super) config: SessionLimits,
     pub(super) upstream: SessionService,
     features: ServerFeatures,
-    level: Mutex<Option<LogLevel>>,
+    /// Lowest level of log messages to send.
+    pub(super) level: Mutex<Option<LogLevel>>,
     in_flight: InFlight,
-    pub(super) questions: Arc<PendingQuestions>,
+    /// Questions to the client that it has not answered yet.
+    pub(super) questions: Arc<PendingResponses>,
+    pub(super) last_question: AtomicU64,
     subscriptions: Subscriptions,
     /// Present if the service has tasks.
-    tasks: Option<SessionTasks>,
+    pub(super) tasks: Option<SessionTasks>,
 }
 
 /// Log level of a client that has set none.
@@ -61,7 +68,7 @@ impl Session {
         };
         let (features, result) = handshake::discover(&upstream, hello.version).await?;
         let session = Self::new(hello.version, upstream, features, config);
-        session.set_level(Some(DEFAULT_LEVEL));
+        *session.level.lock() = Some(DEFAULT_LEVEL);
         Ok((session, result))
     }
 
@@ -95,7 +102,8 @@ impl Session {
             features,
             level: Mutex::default(),
             in_flight: InFlight::new(config.in_flight, config.in_flight_bytes),
-            questions: Arc::new(PendingQuestions::new(config.questions)),
+            questions: Arc::new(PendingResponses::new(config.questions)),
+            last_question: AtomicU64::new(0),
         })
     }
 
@@ -127,7 +135,34 @@ impl Session {
         });
     }
 
-    /// Takes a notification of the client.
+    /// Takes a message of the client; true if there will be a response. All messages about it go to
+    /// `sink`.
+    ///
+    /// # Errors
+    /// A batch is refused as a whole.
+    pub(super) fn receive(
+        self: &Arc<Self>,
+        message: ClientMessage,
+        limits: &Limits,
+        origin: &RequestOrigin,
+        sink: Arc<dyn MessageSink>,
+    ) -> Result<bool, Error> {
+        match message {
+            ClientMessage::One(Frame::Notification(notification)) => {
+                self.receive_notification(notification);
+            }
+            ClientMessage::One(Frame::Response(response)) => self.questions.answer(response),
+            ClientMessage::One(Frame::Request(request)) => {
+                self.start(ClientRequest::new(request, origin.clone(), sink));
+                return Ok(true);
+            }
+            ClientMessage::Array(array, _) => {
+                return batch::receive(self, &array, limits, origin, sink);
+            }
+        }
+        Ok(false)
+    }
+
     pub(crate) fn receive_notification(self: &Arc<Self>, notification: Notification) {
         let Notification { method, params } = notification;
         match method.as_str() {
@@ -141,11 +176,6 @@ impl Session {
             // Roots are requested when they are needed, and progress of questions is not used.
             _ => {}
         }
-    }
-
-    /// Takes the answer to a question.
-    pub(crate) fn receive_answer(&self, response: Response) {
-        self.questions.receive_answer(response);
     }
 
     /// Sends messages that belong to no request to `sink` from now on, or drops them.
@@ -171,24 +201,10 @@ impl Session {
         self.subscriptions.close();
     }
 
-    /// The tasks, if the service has them.
-    pub(super) fn tasks(&self) -> Option<&SessionTasks> {
-        self.tasks.as_ref()
-    }
-
     /// The tasks, if the revision of the client has them too.
     pub(super) fn known_tasks(&self) -> Option<&SessionTasks> {
         let is_known = self.version == Version::V2025_11_25;
-        self.tasks().filter(|_| is_known)
-    }
-
-    /// Lowest level of log messages to send.
-    pub(super) fn level(&self) -> Option<LogLevel> {
-        *self.level.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn set_level(&self, level: Option<LogLevel>) {
-        *self.level.lock().unwrap_or_else(PoisonError::into_inner) = level;
+        self.tasks.as_ref().filter(|_| is_known)
     }
 
     /// Answers methods that the service does not have, or that mean something else there.
@@ -199,7 +215,7 @@ impl Session {
                 let params: Result<SetLevelParams, _> = request.params.decode();
                 Some(match params {
                     Ok(params) => {
-                        self.set_level(Some(params.level));
+                        *self.level.lock() = Some(params.level);
                         Ok(RawJson::empty_object())
                     }
                     Err(error) => {
@@ -280,9 +296,7 @@ impl Session {
 
 /// A new key of a conversation. It is random, but neither a secret nor made from one.
 pub(super) fn conversation_key() -> Arc<str> {
-    let mut key = [0; 9];
-    getrandom::fill(&mut key).expect("the system has randomness");
-    Arc::from(URL_SAFE_NO_PAD.encode(key))
+    Arc::from(URL_SAFE_NO_PAD.encode(random::<9>()))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use callgate_wire::legacy::code as old;
 use callgate_wire::legacy::elicitation::UrlElicitationRequiredData;
 use callgate_wire::{RawJson, RpcError, code, method};
-use serde::Serialize;
+use serde_json::json;
 
 use crate::error::Error;
 
@@ -68,17 +68,8 @@ fn requires_capabilities(error: &RpcError) -> bool {
 }
 
 fn not_found(params: &RawJson, error: RpcError) -> RpcError {
-    #[derive(Serialize)]
-    struct Data {
-        uri: RawJson,
-    }
     let known = error.data.filter(|data| data.get("uri").is_some());
-    let data = known.or_else(|| {
-        RawJson::encode(&Data {
-            uri: params.get("uri")?,
-        })
-        .ok()
-    });
+    let data = known.or_else(|| RawJson::encode(&json!({ "uri": params.get("uri")? })).ok());
     RpcError {
         code: code::INVALID_PARAMS,
         message: error.message,

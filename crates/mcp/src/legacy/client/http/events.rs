@@ -51,7 +51,6 @@ impl EventReader {
         }
     }
 
-    /// Position in the stream.
     pub(crate) fn into_position(self) -> StreamPosition {
         self.position
     }

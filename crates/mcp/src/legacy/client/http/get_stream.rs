@@ -3,12 +3,12 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::events::{EventReader, frames};
+use super::events::EventReader;
 use super::session_link::SessionLink;
 use super::stream_position::StreamPosition;
 use crate::error::{Error, Kind};
 use crate::legacy::client::MessageSender;
-use crate::transport::http::client::{Content, carries_message};
+use crate::transport::http::client::Content;
 
 /// GET stream of messages that belong to no request. Dropping it closes the stream.
 #[derive(Debug)]
@@ -59,48 +59,17 @@ async fn open(link: &SessionLink) -> Result<EventReader, Error> {
 
 async fn listen(link: Arc<SessionLink>, messages: MessageSender, mut events: EventReader) {
     loop {
-        let position = match queue_messages(&link, &messages, &mut events).await {
-            Ok(()) => events.into_position(),
-            Err(error) => {
-                tracing::warn!(%error, "closed the stream of an old server");
-                return;
-            }
-        };
-        events = match reconnect(&link, position).await {
+        let take = |frame| link.hear(&messages, frame);
+        if let Err(error) = link.read_messages(&mut events, take).await {
+            return tracing::warn!(%error, "closed the stream of an old server");
+        }
+        events = match reconnect(&link, events.into_position()).await {
             Ok(events) => events,
             Err(error) => {
                 tracing::debug!(%error, "the stream of an old server cannot be opened again");
                 return;
             }
         };
-    }
-}
-
-/// Queues messages up to the end of the stream.
-async fn queue_messages(
-    link: &Arc<SessionLink>,
-    messages: &MessageSender,
-    events: &mut EventReader,
-) -> Result<(), Error> {
-    let limit = link.upstream().config().limits.event;
-    loop {
-        let next = events.next().await.map_err(|error| {
-            let did = format!("sent an event larger than {} bytes", error.limit);
-            link.failed(Kind::TooLarge, &did)
-        })?;
-        let Some(event) = next else { return Ok(()) };
-        if !carries_message(&event) {
-            continue;
-        }
-        match frames(&event.data, limit) {
-            Ok(frames) => frames
-                .into_iter()
-                .for_each(|frame| link.hear(messages, frame)),
-            Err(error) => {
-                let server = &link.upstream().config().name;
-                tracing::warn!(%server, %error, "skipped a malformed message");
-            }
-        }
     }
 }
 

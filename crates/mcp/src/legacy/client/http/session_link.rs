@@ -12,13 +12,15 @@ use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Uri};
 use tokio::sync::watch;
 
-use super::background::BackgroundSender;
+use super::events::{EventReader, frames};
 use super::lost_session::session_is_gone;
 use crate::error::{Error, Kind};
 use crate::legacy::client::MessageSender;
+use crate::legacy::client::background::BackgroundSender;
 use crate::transport::CloseReason;
 use crate::transport::http::client::{
-    Body, BodyStream, ErrorStatus, HttpFailure, HttpUpstream, finish, framed, parse,
+    Body, BodyStream, ErrorStatus, HttpFailure, HttpUpstream, carries_message, finish, framed,
+    parse,
 };
 
 /// One session with an old server: the headers of its requests, and its end.
@@ -100,14 +102,11 @@ impl SessionLink {
     /// Waits for the end of the session; `None` if it was ended here. Dropping the future is safe.
     pub(crate) async fn ended_by_server(&self) -> Option<CloseReason> {
         let mut ended = self.ended.subscribe();
-        loop {
-            match &*ended.borrow_and_update() {
-                Some(SessionEnd::ByServer(reason)) => return Some(reason.clone()),
-                Some(SessionEnd::Here) => return None,
-                None => {}
-            }
-            // It cannot fail: the sender lives as long as `self`.
-            let _ = ended.changed().await;
+        // It cannot fail: the sender lives as long as `self`.
+        let end = ended.wait_for(Option::is_some).await.ok()?;
+        match &*end {
+            Some(SessionEnd::ByServer(reason)) => Some(reason.clone()),
+            _ => None,
         }
     }
 
@@ -290,6 +289,44 @@ impl SessionLink {
     pub(crate) fn failed(&self, kind: Kind, did: &str) -> Error {
         let name = &self.upstream.config().name;
         Error::new(kind, format!("server `{name}` {did}")).from_upstream(name)
+    }
+
+    /// The error of a server that sent `what` beyond the limit of bytes.
+    pub(super) fn too_large(&self, what: &str, limit: usize) -> Error {
+        let did = format!("sent {what} larger than {limit} bytes");
+        self.failed(Kind::TooLarge, &did)
+    }
+
+    /// Outcome of a request, as the server answered it.
+    pub(super) fn outcome(&self, answer: Result<RawJson, RawJson>) -> Result<RawJson, Error> {
+        match answer {
+            Ok(result) if result.is_object() => Ok(result),
+            Ok(_) => Err(self.failed(Kind::Protocol, "answered with a result that is no object")),
+            Err(error) => Err(Error::rpc(&self.upstream.config().name, error)),
+        }
+    }
+
+    /// Passes the messages of a stream to `take` up to its end; malformed ones are skipped.
+    pub(super) async fn read_messages(
+        &self,
+        events: &mut EventReader,
+        mut take: impl FnMut(Frame),
+    ) -> Result<(), Error> {
+        let config = self.upstream.config();
+        loop {
+            let next = events.next().await;
+            let next = next.map_err(|error| self.too_large("an event", error.limit))?;
+            let Some(event) = next else { return Ok(()) };
+            if !carries_message(&event) {
+                continue;
+            }
+            match frames(&event.data, config.limits.event) {
+                Ok(frames) => frames.into_iter().for_each(&mut take),
+                Err(error) => {
+                    tracing::warn!(server = %config.name, %error, "skipped a malformed message");
+                }
+            }
+        }
     }
 
     /// Posts a message that has no answer.

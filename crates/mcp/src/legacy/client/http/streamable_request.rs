@@ -13,10 +13,8 @@ use crate::transport::http::client::{BodyError, BodyStream, Content, carries_mes
 
 /// One request over Streamable HTTP.
 pub(crate) struct StreamableRequest {
-    link: Arc<SessionLink>,
-    id: Id,
+    sent: SentRequest,
     messages: MessageSender,
-    cancel_on_drop: CancelOnDrop,
 }
 
 impl StreamableRequest {
@@ -31,64 +29,60 @@ impl StreamableRequest {
         if link.is_closed() {
             return Err(link.gone());
         }
-        let number = link.next_number();
-        let id = Id::number(number);
-        let mut message = BytesMut::new();
-        encode::request(&mut message, &id, &request.method, &request.params);
-
         let opens = request.method.as_str() == INITIALIZE;
-        let cancel_on_drop = CancelOnDrop::new(&link, number);
-        let mut running = Self {
-            link,
-            id,
-            messages,
-            cancel_on_drop,
-        };
-        if opens {
-            running.cancel_on_drop.disarm();
-        }
-        running.post(message.freeze(), opens).await
+        let (sent, message) = SentRequest::new(link, &request);
+        Self { sent, messages }.post(message, opens).await
     }
 
     async fn post(&mut self, message: Bytes, opens: bool) -> Result<RawJson, Error> {
-        let sent = self.link.upstream().send(self.link.post(message)).await;
+        let sent = self
+            .sent
+            .link
+            .upstream()
+            .send(self.sent.link.post(message))
+            .await;
         let (head, body) = sent.inspect_err(|error| {
             // Not written, or refused for its credentials: there is nothing to cancel.
             if error.retry() == Retry::Safe || error.kind() == Kind::Unauthorized {
-                self.cancel_on_drop.disarm();
+                self.sent.disarm();
             }
         })?;
         if !head.status.is_success() {
-            self.cancel_on_drop.disarm();
-            return Err(self.link.refusal(&head, body, Some(&self.id)).await);
+            self.sent.disarm();
+            return Err(self
+                .sent
+                .link
+                .refusal(&head, body, Some(&self.sent.id()))
+                .await);
         }
         if opens {
-            self.link.learn_session(&head)?;
+            self.sent.link.learn_session(&head)?;
         }
         match Content::of(&head.headers) {
             Content::Json => self.message(body).await,
             Content::Events => self.events(body).await,
             Content::Other => {
-                self.cancel_on_drop.disarm();
-                let limit = self.link.upstream().config().limits.error;
-                Err(self.link.failure(&head, &body.beginning(limit).await))
+                self.sent.disarm();
+                let limit = self.sent.link.upstream().config().limits.error;
+                Err(self.sent.link.failure(&head, &body.beginning(limit).await))
             }
         }
     }
 
     /// Reads a response that is one message, or a batch with one.
     async fn message(&mut self, body: BodyStream) -> Result<RawJson, Error> {
-        let limit = self.link.upstream().config().limits.json;
+        let limit = self.sent.link.upstream().config().limits.json;
         let body = body.whole(limit).await.map_err(|error| match error {
-            BodyError::TooLarge { limit } => self.too_large("a response", limit),
+            BodyError::TooLarge { limit } => self.sent.link.too_large("a response", limit),
             BodyError::Broken(error) => self
+                .sent
                 .link
                 .failed(Kind::Closed, "broke off within the response")
                 .with_source(error),
         })?;
         let outcome = self.receive(&body, limit)?;
         outcome.unwrap_or_else(|| {
-            Err(self.link.failed(
+            Err(self.sent.link.failed(
                 Kind::Protocol,
                 "answered with a message that is no response",
             ))
@@ -97,11 +91,11 @@ impl StreamableRequest {
 
     /// Reads a stream of events up to the response, and resumes it if it ends before.
     async fn events(&mut self, body: BodyStream) -> Result<RawJson, Error> {
-        let limit = self.link.upstream().config().limits.event;
+        let limit = self.sent.link.upstream().config().limits.event;
         let mut events = EventReader::new(body, limit);
         loop {
             let next = events.next().await;
-            match next.map_err(|error| self.too_large("an event", error.limit))? {
+            match next.map_err(|error| self.sent.link.too_large("an event", error.limit))? {
                 Some(event) if carries_message(&event) => {
                     if let Some(outcome) = self.receive(&event.data, limit)? {
                         events.finish().await;
@@ -109,7 +103,7 @@ impl StreamableRequest {
                     }
                 }
                 Some(_) => {}
-                None => events = resume(&self.link, events.into_position()).await?,
+                None => events = resume(&self.sent.link, events.into_position()).await?,
             }
         }
     }
@@ -122,20 +116,23 @@ impl StreamableRequest {
     ) -> Result<Option<Result<RawJson, Error>>, Error> {
         let frames = frames(bytes, limit).map_err(|error| {
             let did = format!("sent a malformed message: {error}");
-            self.link.failed(Kind::Protocol, &did).with_source(error)
+            self.sent
+                .link
+                .failed(Kind::Protocol, &did)
+                .with_source(error)
         })?;
         let mut outcome = None;
         for frame in frames {
             match frame {
                 Frame::Response(response) if self.is_mine(&response) => {
-                    self.cancel_on_drop.disarm();
-                    outcome = Some(self.outcome(response));
+                    self.sent.disarm();
+                    outcome = Some(self.sent.link.outcome(response.outcome));
                 }
                 Frame::Response(_) => {
-                    let server = &self.link.upstream().config().name;
+                    let server = &self.sent.link.upstream().config().name;
                     tracing::debug!(%server, "ignored a response to another request");
                 }
-                frame => self.link.hear(&self.messages, frame),
+                frame => self.sent.link.hear(&self.messages, frame),
             }
         }
         Ok(outcome)
@@ -145,24 +142,9 @@ impl StreamableRequest {
     /// its id, so an error without id counts.
     fn is_mine(&self, response: &Response) -> bool {
         match &response.id {
-            Some(id) => *id == self.id,
+            Some(id) => *id == self.sent.id(),
             None => response.outcome.is_err(),
         }
-    }
-
-    fn outcome(&self, response: Response) -> Result<RawJson, Error> {
-        match response.outcome {
-            Ok(result) if result.is_object() => Ok(result),
-            Ok(_) => Err(self
-                .link
-                .failed(Kind::Protocol, "answered with a result that is no object")),
-            Err(error) => Err(Error::rpc(&self.link.upstream().config().name, error)),
-        }
-    }
-
-    fn too_large(&self, what: &str, limit: usize) -> Error {
-        let did = format!("sent {what} larger than {limit} bytes");
-        self.link.failed(Kind::TooLarge, &did)
     }
 }
 
@@ -204,30 +186,41 @@ async fn resume(link: &SessionLink, mut position: StreamPosition) -> Result<Even
     }
 }
 
-/// Cancels a request at the server when it is dropped, unless it was disarmed.
-pub(crate) struct CancelOnDrop {
-    link: Option<Arc<SessionLink>>,
-    number: u64,
+/// Request with a number of its own. Dropping it cancels the request at the server, unless it was
+/// disarmed.
+pub(super) struct SentRequest {
+    pub(super) link: Arc<SessionLink>,
+    pub(super) number: u64,
+    cancels: bool,
 }
 
-impl CancelOnDrop {
-    pub(crate) fn new(link: &Arc<SessionLink>, number: u64) -> Self {
-        Self {
-            link: Some(link.clone()),
-            number,
-        }
+impl SentRequest {
+    /// The request, and its message. A handshake is never cancelled.
+    pub(super) fn new(link: Arc<SessionLink>, request: &OldRequest) -> (Self, Bytes) {
+        let sent = Self {
+            number: link.next_number(),
+            cancels: request.method.as_str() != INITIALIZE,
+            link,
+        };
+        let mut message = BytesMut::new();
+        encode::request(&mut message, &sent.id(), &request.method, &request.params);
+        (sent, message.freeze())
+    }
+
+    pub(super) fn id(&self) -> Id {
+        Id::number(self.number)
     }
 
     /// Disarms it: the server has answered the request, or never got it.
-    pub(crate) fn disarm(&mut self) {
-        self.link = None;
+    pub(super) fn disarm(&mut self) {
+        self.cancels = false;
     }
 }
 
-impl Drop for CancelOnDrop {
+impl Drop for SentRequest {
     fn drop(&mut self) {
-        if let Some(link) = self.link.take() {
-            link.cancel(self.number);
+        if self.cancels {
+            self.link.clone().cancel(self.number);
         }
     }
 }

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use callgate_wire::legacy::task::GetTaskParams;
 use callgate_wire::legacy::{meta, method as old};
-use callgate_wire::{Method, RawJson, Splice, method};
+use callgate_wire::{RawJson, Splice, method};
 use tokio::runtime::Handle;
 
 use super::task_table::TaskTable;
@@ -49,20 +49,15 @@ impl Drop for AwaitedTask {
     fn drop(&mut self) {
         self.tasks.remove_waiting_call(&self.id);
         if let (false, Ok(runtime)) = (self.is_over, Handle::try_current()) {
-            let (messages, _incoming) = MessageSender::channel(1);
-            let cancel = about(method::TASKS_CANCEL, &self.id);
             // The outcome has no receiver: the call was dropped.
-            runtime.spawn(self.transport.request(cancel, messages));
+            runtime.spawn(self.transport.ask(about(method::TASKS_CANCEL, &self.id)));
         }
     }
 }
 
 /// Request about a task.
 pub(super) fn about(method: &str, id: &str) -> OldRequest {
-    OldRequest {
-        method: Method::new(method),
-        params: RawJson::encode(&GetTaskParams::new(id)).expect("params are always JSON"),
-    }
+    OldRequest::new(method, &GetTaskParams::new(id))
 }
 
 /// Result of a task without the metadata that names the task.

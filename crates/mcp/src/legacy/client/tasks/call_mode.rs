@@ -1,5 +1,4 @@
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use callgate_wire::legacy::tool::TaskSupport;
 use callgate_wire::{Method, RawJson, method};
@@ -8,7 +7,8 @@ use tokio::time::timeout;
 
 use crate::legacy::client::call_table::Requester;
 use crate::legacy::client::session::SessionShared;
-use crate::legacy::client::transport::{MessageSender, OldRequest};
+use crate::legacy::client::transport::OldRequest;
+use crate::mutex::Mutex;
 use crate::service::Call;
 
 /// Way to call a tool, by the task support of the tool and of the client.
@@ -22,31 +22,14 @@ pub(crate) enum CallMode {
     AwaitTask,
 }
 
-/// Cache of the task support of the tools of a server.
-#[derive(Debug, Default)]
-pub(crate) struct TaskSupportCache(Mutex<Option<HashMap<String, TaskSupport>>>);
+/// Cache of the task support of the tools of a server; empty if it is not known.
+pub(crate) type TaskSupportCache = Mutex<Option<HashMap<String, TaskSupport>>>;
 
 /// Maximum number of pages of `tools/list` that are read.
 const MAX_PAGES: usize = 64;
 
 /// Maximum number of remembered tools.
 const MAX_TOOLS: usize = 10_000;
-
-impl TaskSupportCache {
-    /// Clears the cache, since the tools have changed.
-    pub(crate) fn forget(&self) {
-        *self.known() = None;
-    }
-
-    fn support(&self, name: &str) -> Option<TaskSupport> {
-        let known = self.known();
-        Some(known.as_ref()?.get(name).copied().unwrap_or_default())
-    }
-
-    fn known(&self) -> MutexGuard<'_, Option<HashMap<String, TaskSupport>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 impl SessionShared {
     /// Chooses the way to make a call.
@@ -64,8 +47,8 @@ impl SessionShared {
     }
 
     async fn task_support(&self, name: &str) -> TaskSupport {
-        if let Some(support) = self.tools.support(name) {
-            return support;
+        if let Some(tools) = &*self.tools.lock() {
+            return tools.get(name).copied().unwrap_or_default();
         }
         let reading = timeout(self.config.handshake_timeout, self.read_tools());
         let Ok(Some(tools)) = reading.await else {
@@ -73,7 +56,7 @@ impl SessionShared {
             return TaskSupport::Forbidden;
         };
         let support = tools.get(name).copied().unwrap_or_default();
-        *self.tools.known() = Some(tools);
+        *self.tools.lock() = Some(tools);
         support
     }
 
@@ -82,12 +65,11 @@ impl SessionShared {
         let mut tools = HashMap::new();
         let mut params = RawJson::empty_object();
         for _ in 0..MAX_PAGES {
-            let (messages, _incoming) = MessageSender::channel(1);
             let request = OldRequest {
                 method: Method::new(method::TOOLS_LIST),
                 params,
             };
-            let page = self.transport.request(request, messages).await.ok()?;
+            let page = self.transport.ask(request).await.ok()?;
             for tool in page.get("tools").iter().flat_map(RawJson::elements) {
                 let support = tool.at(&["execution", "taskSupport"]);
                 let support = support.and_then(|support| support.decode().ok());

@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use super::await_task::{about, without_task};
-use super::entry::{Outcome, TaskEntry, modern};
+use super::task_table::{Outcome, TaskEntry, modern};
 use crate::error::{Error, Kind};
 use crate::legacy::client::call_table::{OldCall, Requester};
 use crate::legacy::client::convert;
@@ -55,14 +55,13 @@ impl SessionShared {
         let entry = TaskEntry::new(call.cx.caller.clone(), old_call, created.task);
         let entry = Arc::new(entry);
         if let Err(error) = self.tasks.insert(entry.clone(), &self.config) {
-            let (messages, _incoming) = MessageSender::channel(1);
             let cancel = about(method::TASKS_CANCEL, &entry.id);
-            tokio::spawn(self.transport.request(cancel, messages));
+            tokio::spawn(self.transport.ask(cancel));
             return Err(error);
         }
         // A weak reference: the drop of the entry ends the background task.
         let runner = tokio::spawn(run(self.clone(), Arc::downgrade(&entry)));
-        entry.runs_by(runner.abort_handle());
+        let _ = entry.runner.set(runner.abort_handle());
         let reply = RawJson::encode(&reply).expect("a task is always JSON");
         Ok(Reply::Task(reply))
     }
@@ -80,15 +79,10 @@ impl SessionShared {
 
     /// Answers `tasks/get`.
     async fn get_task(&self, entry: &TaskEntry) -> Result<Reply, Error> {
-        match self.about_task(method::TASKS_GET, entry).await {
-            Ok(task) => {
-                if let Ok(task) = task.decode::<OldTask>() {
-                    entry.update(task);
-                }
-            }
-            Err(error) if !entry.has_ended() => return Err(error),
+        match self.ask_about(method::TASKS_GET, entry).await {
             // The outcome is known here, even if the server has forgotten the task.
-            Err(_) => {}
+            Err(error) if !entry.has_ended() => return Err(error),
+            _ => {}
         }
         // After the timeout the client gets the status only, and asks again.
         let _ = timeout(RESULT_TIMEOUT, entry.settled()).await;
@@ -108,24 +102,21 @@ impl SessionShared {
 
     /// Answers `tasks/cancel`.
     async fn cancel_task(&self, entry: &TaskEntry) -> Result<Reply, Error> {
-        match self.about_task(method::TASKS_CANCEL, entry).await {
-            Ok(task) => {
-                if let Ok(task) = task.decode::<OldTask>() {
-                    entry.update(task);
-                }
-            }
-            // The server refused: the task has ended, or cannot be cancelled.
-            Err(error) if error.kind() == Kind::Rpc => {}
-            Err(error) => return Err(error),
+        match self.ask_about(method::TASKS_CANCEL, entry).await {
+            // Else the server refused: the task has ended, or cannot be cancelled.
+            Err(error) if error.kind() != Kind::Rpc => return Err(error),
+            _ => {}
         }
         acknowledge()
     }
 
-    async fn about_task(&self, method: &str, entry: &TaskEntry) -> Result<RawJson, Error> {
-        let (messages, _incoming) = MessageSender::channel(1);
-        self.transport
-            .request(about(method, &entry.id), messages)
-            .await
+    /// Sends a request about a task, and takes the task from the answer.
+    async fn ask_about(&self, method: &str, entry: &TaskEntry) -> Result<(), Error> {
+        let task = self.transport.ask(about(method, &entry.id)).await?;
+        if let Ok(task) = task.decode::<OldTask>() {
+            entry.update(task);
+        }
+        Ok(())
     }
 
     fn find_task(&self, call: &Call) -> Result<Arc<TaskEntry>, Error> {
@@ -166,10 +157,7 @@ async fn run(shared: Arc<SessionShared>, entry: std::sync::Weak<TaskEntry>) {
             answer = &mut answer => break answer,
         }
     };
-    for question in old_call.close() {
-        let outcome = question.unanswered();
-        shared.reply_sender.post(question.id, outcome);
-    }
+    shared.reply_sender.post_unanswered(old_call.close());
     if let Some(entry) = entry.upgrade() {
         entry.end(outcome(&shared, answer));
     }

@@ -2,13 +2,12 @@
 //!
 //! # Layout
 //! - `call_mode`: the way to call a tool, by the task support of the tool and of the client.
-//! - `task_table`, `entry`: the tasks of clients with the extension.
+//! - `task_table`: the tasks of clients with the extension.
 //! - `methods`: `tasks/get`, `tasks/update` and `tasks/cancel`.
 //! - `await_task`: a call that waits for its task, for clients without the extension.
 
 mod await_task;
 mod call_mode;
-mod entry;
 mod methods;
 mod task_table;
 

@@ -9,7 +9,7 @@ use callgate_wire::{Map, RawJson, Version};
 ///
 /// Only those of its revision count, and tasks are never passed on: those of 2025-11-25 are not
 /// those of the extension.
-pub(in crate::legacy::server) fn client_capabilities(
+pub(crate) fn client_capabilities(
     version: Version,
     declared: old::ClientCapabilities,
 ) -> ClientCapabilities {
@@ -34,7 +34,7 @@ pub(in crate::legacy::server) fn client_capabilities(
 }
 
 /// Capabilities of a server, for an old client.
-pub(in crate::legacy::server) fn server_capabilities(
+pub(crate) fn server_capabilities(
     version: Version,
     offered: ServerCapabilities,
 ) -> old::ServerCapabilities {

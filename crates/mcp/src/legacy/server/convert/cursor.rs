@@ -15,7 +15,7 @@ pub(super) fn encode(cursor: &RawJson) -> Option<RawJson> {
 }
 
 /// Params of an old client with the cursor of the server.
-pub(in crate::legacy::server) fn decode_in(params: &RawJson) -> RawJson {
+pub(crate) fn decode_in(params: &RawJson) -> RawJson {
     let cursor = params.get("cursor");
     let text = cursor.as_ref().and_then(RawJson::text);
     let Some(original) = text.as_deref().and_then(|text| text.strip_prefix(MARK)) else {

@@ -8,7 +8,7 @@ use crate::error::{Error, Kind};
 ///
 /// It does not know the codes that 2026-07-28 defines; all others pass unchanged, those of servers
 /// included. `opens_urls` is true if it can be told to open a URL first.
-pub(in crate::legacy::server) fn error(opens_urls: bool, method: &Method, error: Error) -> Error {
+pub(crate) fn error(opens_urls: bool, method: &Method, error: Error) -> Error {
     let (message, data) = (error.to_string(), error.data().cloned());
     match error.code() {
         // Best-effort: only the URI distinguishes a missing resource from other invalid params.

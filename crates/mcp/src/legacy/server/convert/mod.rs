@@ -20,5 +20,5 @@ pub(super) use capabilities::{client_capabilities, server_capabilities};
 pub(super) use cursor::decode_in as decode_cursor;
 pub(super) use error::error;
 pub(super) use question::{Question, QuestionKind, question};
-pub(super) use result::result;
-pub(super) use task::{finished_task, is_error, task, with_task_support};
+pub(super) use result::{remove_meta, result};
+pub(super) use task::{finished_task, is_error, related_to, task, with_task_support};

@@ -6,17 +6,18 @@ use serde_json::Value;
 
 use super::content::messages;
 use crate::error::{self, Error};
+use crate::seal::random;
 
 /// Question of a server, as a request to an old client.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::legacy::server) struct Question {
-    pub(in crate::legacy::server) kind: QuestionKind,
-    pub(in crate::legacy::server) params: RawJson,
+pub(crate) struct Question {
+    pub(crate) kind: QuestionKind,
+    pub(crate) params: RawJson,
 }
 
 /// Kind of question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::legacy::server) enum QuestionKind {
+pub(crate) enum QuestionKind {
     /// A form for the user to fill in.
     Form,
     /// A URL for the user to open, with the id that only 2025-11-25 has.
@@ -28,7 +29,7 @@ pub(in crate::legacy::server) enum QuestionKind {
 }
 
 impl QuestionKind {
-    pub(in crate::legacy::server) fn method(&self) -> &'static str {
+    pub(crate) fn method(&self) -> &'static str {
         match self {
             Self::Form | Self::Url(_) => method::ELICITATION_CREATE,
             Self::Message => method::SAMPLING_CREATE_MESSAGE,
@@ -41,7 +42,7 @@ impl QuestionKind {
 ///
 /// # Errors
 /// It is not a known input request, or the client did not declare the capability for it.
-pub(in crate::legacy::server) fn question(
+pub(crate) fn question(
     version: Version,
     can: &ClientCapabilities,
     request: &RawJson,
@@ -79,7 +80,9 @@ fn kind(name: &str, params: &RawJson) -> Result<QuestionKind, Error> {
     let mode = mode.as_ref().and_then(RawJson::text);
     match (name, mode.as_deref()) {
         (method::ELICITATION_CREATE, None | Some("form")) => Ok(QuestionKind::Form),
-        (method::ELICITATION_CREATE, Some("url")) => Ok(QuestionKind::Url(elicitation_id())),
+        (method::ELICITATION_CREATE, Some("url")) => {
+            Ok(QuestionKind::Url(URL_SAFE_NO_PAD.encode(random::<16>())))
+        }
         (method::SAMPLING_CREATE_MESSAGE, _) => Ok(QuestionKind::Message),
         (method::ROOTS_LIST, _) => Ok(QuestionKind::Roots),
         _ => Err(protocol_error(&format!(
@@ -150,12 +153,6 @@ fn set(params: &RawJson, key: &str, value: &RawJson) -> RawJson {
         .set(&[key], value)
         .finish()
         .expect("a member of an object can be set")
-}
-
-fn elicitation_id() -> String {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).expect("the system has randomness");
-    URL_SAFE_NO_PAD.encode(bytes)
 }
 
 fn protocol_error(what: &str) -> Error {

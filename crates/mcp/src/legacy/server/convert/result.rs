@@ -3,16 +3,9 @@ use callgate_wire::{Method, RawJson, Splice, Version, meta, method};
 use super::{content, cursor, tool};
 
 /// Complete result for a client of `version`. Members that it ignores stay.
-pub(in crate::legacy::server) fn result(
-    version: Version,
-    method: &Method,
-    result: &RawJson,
-) -> RawJson {
+pub(crate) fn result(version: Version, method: &Method, result: &RawJson) -> RawJson {
     let mut splice = Splice::new(result).remove(&["resultType"]);
-    splice = match result.get("_meta") {
-        Some(meta) if names_only_the_server(&meta) => splice.remove(&["_meta"]),
-        _ => splice.remove(&["_meta", meta::SERVER_INFO]),
-    };
+    splice = remove_meta(splice, result, &["_meta", meta::SERVER_INFO]);
     if method.is_cacheable() {
         splice = splice.remove(&["ttlMs"]).remove(&["cacheScope"]);
     }
@@ -61,10 +54,21 @@ fn set<'a>(splice: Splice<'a>, path: &'a [&'a str], value: Option<RawJson>) -> S
     }
 }
 
-fn names_only_the_server(meta: &RawJson) -> bool {
-    let mut members = meta.members();
-    let first = members.next();
-    first.is_some_and(|member| member.is(meta::SERVER_INFO)) && members.next().is_none()
+/// Removes a member of the `_meta` of `value`; all of `_meta`, if there is nothing else.
+pub(crate) fn remove_meta<'a>(
+    splice: Splice<'a>,
+    value: &RawJson,
+    path: &'a [&'a str; 2],
+) -> Splice<'a> {
+    let is_alone = value.get("_meta").is_some_and(|meta| {
+        let mut members = meta.members();
+        let first = members.next();
+        first.is_some_and(|member| member.is(path[1])) && members.next().is_none()
+    });
+    match is_alone {
+        true => splice.remove(&["_meta"]),
+        false => splice.remove(path),
+    }
 }
 
 #[cfg(test)]

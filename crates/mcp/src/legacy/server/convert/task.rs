@@ -2,18 +2,21 @@ use std::time::SystemTime;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use callgate_wire::legacy::meta::RELATED_TASK;
 use callgate_wire::legacy::task as old;
 use callgate_wire::task::{Task, TaskStatus};
 use callgate_wire::{RawJson, Splice};
 
 use super::content::edit_each;
+use crate::error::{Error, Kind};
 use crate::router::timestamp;
+use crate::seal::random;
 
 /// Default time to live of a task that ended at once, in milliseconds.
 const DEFAULT_TTL: u64 = 60 * 60 * 1000;
 
 /// Task of the extension for 2025-11-25, where a failed call makes its task fail.
-pub(in crate::legacy::server) fn task(task: Task, failed: bool) -> old::Task {
+pub(crate) fn task(task: Task, failed: bool) -> old::Task {
     old::Task {
         task_id: task.task_id,
         status: match task.status {
@@ -30,12 +33,10 @@ pub(in crate::legacy::server) fn task(task: Task, failed: bool) -> old::Task {
 }
 
 /// Task for a call that ended at once.
-pub(in crate::legacy::server) fn finished_task(ttl: Option<u64>, failed: bool) -> old::Task {
+pub(crate) fn finished_task(ttl: Option<u64>, failed: bool) -> old::Task {
     let now = timestamp(SystemTime::now());
-    let mut id = [0; 24];
-    getrandom::fill(&mut id).expect("the system has randomness");
     old::Task {
-        task_id: URL_SAFE_NO_PAD.encode(id),
+        task_id: URL_SAFE_NO_PAD.encode(random::<24>()),
         status: match failed {
             true => TaskStatus::Failed,
             false => TaskStatus::Completed,
@@ -50,13 +51,21 @@ pub(in crate::legacy::server) fn finished_task(ttl: Option<u64>, failed: bool) -
 }
 
 /// True if the result of a tool is an error.
-pub(in crate::legacy::server) fn is_error(result: &RawJson) -> bool {
+pub(crate) fn is_error(result: &RawJson) -> bool {
     let is_error = result.get("isError");
     is_error.is_some_and(|is_error| is_error.as_str() == "true")
 }
 
+/// A message or result with the metadata that names its task.
+pub(crate) fn related_to(task: &RawJson, value: &RawJson) -> Result<RawJson, Error> {
+    Splice::new(value)
+        .set(&["_meta", RELATED_TASK], task)
+        .finish()
+        .map_err(|error| Error::new(Kind::Protocol, "malformed `_meta`").with_source(error))
+}
+
 /// List of tools, each of which supports tasks.
-pub(in crate::legacy::server) fn with_task_support(result: &RawJson) -> RawJson {
+pub(crate) fn with_task_support(result: &RawJson) -> RawJson {
     let optional = RawJson::string("optional");
     let tools = result.get("tools").and_then(|tools| {
         edit_each(&tools, |tool| {

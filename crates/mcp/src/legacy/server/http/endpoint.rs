@@ -6,7 +6,7 @@ use http::request::Parts;
 use http::{Method, Response};
 
 use super::headers::{self, HeaderField};
-use super::session_table::{SessionEntry, SessionTable, SessionTransport};
+use super::session_table::{SessionEntry, SessionId, SessionTable, SessionTransport};
 use crate::legacy::server::client_request::RequestOrigin;
 use crate::legacy::server::handshake::is_handshake;
 use crate::server::{ClientMessage, SessionLimits};
@@ -62,6 +62,24 @@ impl SessionEndpoint {
         })
     }
 
+    /// The session of Streamable HTTP that the head names; invalid if `caller` has no such session.
+    pub(super) fn named_session(
+        &self,
+        head: &Parts,
+        caller: &Caller,
+    ) -> HeaderField<(SessionId, Arc<SessionEntry>)> {
+        let id = match headers::session(&head.headers) {
+            HeaderField::Value(id) => id,
+            HeaderField::Absent => return HeaderField::Absent,
+            HeaderField::Invalid => return HeaderField::Invalid,
+        };
+        let transport = SessionTransport::Streamable;
+        let entry = self.sessions.find(&id, caller, transport);
+        entry.map_or(HeaderField::Invalid, |entry| {
+            HeaderField::Value((id, entry))
+        })
+    }
+
     /// Decides whether a message is one of an older revision, and what it belongs to: here, for all
     /// of HTTP.
     ///
@@ -91,19 +109,11 @@ impl SessionEndpoint {
         if opens {
             return Some(Claim::Handshake);
         }
-        let entry = match headers::session(&head.headers) {
+        let entry = match self.named_session(head, caller) {
             HeaderField::Absent => None,
+            // Before the revision is looked at: 404 tells the client to open a new session.
             HeaderField::Invalid => return Some(Claim::NoSession),
-            HeaderField::Value(id) => {
-                let entry = self
-                    .sessions
-                    .find(&id, caller, SessionTransport::Streamable);
-                match entry {
-                    Some(entry) => Some(entry),
-                    // Before the revision is looked at: 404 tells the client to open a new session.
-                    None => return Some(Claim::NoSession),
-                }
-            }
+            HeaderField::Value((_, entry)) => Some(entry),
         };
         match (version, entry) {
             (Some(None), Some(_)) => Some(Claim::UnknownVersion),
@@ -141,7 +151,7 @@ impl HttpSessions for SessionEndpoint {
 /// Origin of a request in the session of `entry`, or without a session.
 pub(super) fn origin(admission: Admission, entry: Option<&SessionEntry>) -> RequestOrigin {
     let mut source = admission.source;
-    source.conversation = entry.map(|entry| entry.conversation().clone());
+    source.conversation = entry.map(|entry| entry.conversation.clone());
     RequestOrigin {
         caller: admission.caller,
         source,
@@ -163,7 +173,6 @@ fn names_version(message: &ClientMessage) -> bool {
 mod tests {
     use super::*;
     use crate::error::Error;
-    use crate::legacy::server::http::session_table::SessionId;
     use crate::service::{Call, Reply};
     use bytes::Bytes;
 

@@ -20,16 +20,10 @@ impl SessionEndpoint {
             let message = "Accept must name text/event-stream";
             return responses::refuse(StatusCode::NOT_ACCEPTABLE, None, message);
         }
-        let entry = match headers::session(&head.headers) {
+        let entry = match self.named_session(head, &admission.caller) {
             HeaderField::Absent => return self.open_stream(admission),
-            HeaderField::Invalid => None,
-            HeaderField::Value(id) => {
-                let transport = SessionTransport::Streamable;
-                self.sessions.find(&id, &admission.caller, transport)
-            }
-        };
-        let Some(entry) = entry else {
-            return responses::no_session(None);
+            HeaderField::Invalid => return responses::no_session(None),
+            HeaderField::Value((_, entry)) => entry,
         };
         if !has_old_version(head) {
             return responses::unknown_version(None);
@@ -44,19 +38,14 @@ impl SessionEndpoint {
 
     /// Closes a session.
     pub(super) fn delete(&self, head: &Parts, admission: &Admission) -> Response<ResponseBody> {
-        let id = match headers::session(&head.headers) {
+        let id = match self.named_session(head, &admission.caller) {
             HeaderField::Absent => {
                 let message = "header `Mcp-Session-Id` must name the session to end";
                 return responses::refuse(StatusCode::BAD_REQUEST, None, message);
             }
             HeaderField::Invalid => return responses::no_session(None),
-            HeaderField::Value(id) => id,
+            HeaderField::Value((id, _)) => id,
         };
-        let transport = SessionTransport::Streamable;
-        let entry = self.sessions.find(&id, &admission.caller, transport);
-        if entry.is_none() {
-            return responses::no_session(None);
-        }
         if !has_old_version(head) {
             return responses::unknown_version(None);
         }
@@ -83,10 +72,9 @@ impl SessionEndpoint {
         };
         let is_general = reader.is_general();
         let events = SessionEvents::new(reader, EventIds::Given, self.keep_alive);
-        response::event_stream(if is_general {
-            events.until(self.draining.begun())
-        } else {
-            events
+        response::event_stream(match is_general {
+            true => events.until(self.draining.begun()),
+            false => events,
         })
     }
 

@@ -2,7 +2,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_wire::{Frame, Limits, Request, Version};
+use callgate_wire::{Frame, Request, Version};
 use http::header::HeaderValue;
 use http::{Response, StatusCode};
 use tokio::time::timeout;
@@ -15,8 +15,7 @@ use super::session_table::{SessionEntry, SessionTransport};
 use super::stream_table::FirstEvent;
 use super::streams::{Retention, StreamReader, Streams};
 use crate::error::{Error, Kind};
-use crate::legacy::server::batch;
-use crate::legacy::server::client_request::{ClientRequest, Message, MessageSink, RequestOrigin};
+use crate::legacy::server::client_request::{Message, RequestOrigin};
 use crate::legacy::server::handshake::is_handshake;
 use crate::legacy::server::session::Session;
 use crate::server::ClientMessage;
@@ -104,19 +103,16 @@ impl SessionEndpoint {
         };
         entry.touch();
         let accepts = admission.accepts;
-        let (reader, sink) = if accepts.events {
-            let reader = entry.streams().open(Retention::Events);
-            let sink = reader.for_request();
-            (reader, sink)
-        } else {
-            // Without events there are no ids to reconnect with, and the client reads no questions.
-            let reader = entry.streams().open(Retention::Nothing);
-            let sink = reader.for_response();
-            (reader, sink)
+        // Without events there are no ids to reconnect with, and the client reads no questions.
+        let keep = match accepts.events {
+            true => Retention::Events,
+            false => Retention::Nothing,
         };
+        let reader = entry.streams().open(keep);
+        let sink = reader.sink(accepts.events);
         let origin = origin(admission, Some(entry));
         let id = message.request_id().cloned();
-        match receive(session, message, &self.json, &origin, sink) {
+        match session.receive(message, &self.json, &origin, sink) {
             Ok(true) => {}
             Ok(false) => return response::accepted(),
             Err(error) => return response::reject(id.as_ref(), &error),
@@ -152,7 +148,7 @@ impl SessionEndpoint {
         });
         let reader = Streams::new(0).open(Retention::Nothing);
         let id = message.request_id().cloned();
-        match receive(&session, message, &self.json, &origin, reader.for_request()) {
+        match session.receive(message, &self.json, &origin, reader.for_request()) {
             Ok(true) => {}
             Ok(false) => return response::accepted(),
             Err(error) => return response::reject(id.as_ref(), &error),
@@ -189,7 +185,7 @@ impl SessionEndpoint {
             return response::accepted();
         };
         entry.touch();
-        match receive(session, message, &self.json, &origin, sink) {
+        match session.receive(message, &self.json, &origin, sink) {
             Ok(_) => response::accepted(),
             Err(error) => response::reject(None, &error),
         }
@@ -270,30 +266,4 @@ impl SessionEndpoint {
             _ => self.keep_alive,
         }
     }
-}
-
-/// Passes a message to a session; returns true if there will be a response.
-///
-/// The messages of the session about it go to `sink`.
-fn receive(
-    session: &Arc<Session>,
-    message: ClientMessage,
-    json: &Limits,
-    origin: &RequestOrigin,
-    sink: Arc<dyn MessageSink>,
-) -> Result<bool, Error> {
-    match message {
-        ClientMessage::One(Frame::Notification(notification)) => {
-            session.receive_notification(notification);
-        }
-        ClientMessage::One(Frame::Response(response)) => session.receive_answer(response),
-        ClientMessage::One(Frame::Request(request)) => {
-            session.start(ClientRequest::new(request, origin.clone(), sink));
-            return Ok(true);
-        }
-        ClientMessage::Array(array, _) => {
-            return batch::receive(session, &array, json, origin, sink);
-        }
-    }
-    Ok(false)
 }

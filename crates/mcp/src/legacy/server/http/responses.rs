@@ -2,7 +2,7 @@ use bytes::{Bytes, BytesMut};
 use callgate_wire::{Id, RawJson, RpcError, Version, code, encode};
 use http::header::{HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
-use serde::Serialize;
+use serde_json::json;
 
 use super::session_table::TableFull;
 use crate::error::{Error, Kind};
@@ -55,11 +55,6 @@ pub(super) fn refuse(status: StatusCode, id: Option<&Id>, message: &str) -> Resp
 
 /// The response to a client that may not open another session now.
 pub(super) fn full(full: TableFull, id: Option<&Id>) -> Response<ResponseBody> {
-    #[derive(Serialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Data {
-        retry_after_ms: u64,
-    }
     let (status, message) = match full {
         TableFull::Caller => (
             StatusCode::TOO_MANY_REQUESTS,
@@ -70,10 +65,8 @@ pub(super) fn full(full: TableFull, id: Option<&Id>) -> Response<ResponseBody> {
             "the server has too many sessions open: try again later",
         ),
     };
-    let data = RawJson::encode(&Data {
-        retry_after_ms: RETRY_SECONDS * 1000,
-    })
-    .expect("a number is always JSON");
+    let data = RawJson::encode(&json!({ "retryAfterMs": RETRY_SECONDS * 1000 }));
+    let data = data.expect("a number is always JSON");
     let error = Error::new(Kind::Busy, message).with_data(data);
     let mut response = response::reject(id, &error);
     *response.status_mut() = status;

@@ -117,7 +117,7 @@ impl SessionEvents {
 
     fn id(&self, number: u64) -> EventId {
         EventId {
-            stream: self.reader.stream(),
+            stream: self.reader.stream,
             number,
         }
     }

@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -9,6 +9,8 @@ use tokio::time::{Instant, sleep};
 
 use super::streams::Streams;
 use crate::legacy::server::session::{Session, conversation_key};
+use crate::mutex::Mutex;
+use crate::seal::random;
 use crate::server::SessionLimits;
 use crate::service::Caller;
 
@@ -58,7 +60,7 @@ impl SessionTable {
 
     /// Takes a slot for a session of `caller`.
     pub(super) fn reserve(self: &Arc<Self>, caller: &Caller) -> Result<SessionSlot, TableFull> {
-        let mut sessions = self.sessions();
+        let mut sessions = self.sessions.lock();
         if sessions.taken >= self.config.sessions {
             return Err(TableFull::Server);
         }
@@ -82,7 +84,7 @@ impl SessionTable {
     ) -> SessionId {
         let id = SessionId::random();
         let row = TableRow { entry, _slot: slot };
-        let mut sessions = self.sessions();
+        let mut sessions = self.sessions.lock();
         sessions.by_id.insert(id, row);
         if !std::mem::replace(&mut sessions.is_swept, true) {
             tokio::spawn(sweep(Arc::downgrade(self), sweep_interval(&self.config)));
@@ -99,7 +101,7 @@ impl SessionTable {
         caller: &Caller,
         transport: SessionTransport,
     ) -> Option<Arc<SessionEntry>> {
-        let sessions = self.sessions();
+        let sessions = self.sessions.lock();
         let row = sessions.by_id.get(id);
         let entry = row.map(|row| &row.entry);
         entry
@@ -109,7 +111,7 @@ impl SessionTable {
 
     /// Closes the session `id`.
     pub(super) fn remove(&self, id: &SessionId) {
-        let row = self.sessions().by_id.remove(id);
+        let row = self.sessions.lock().by_id.remove(id);
         if let Some(row) = row {
             row.entry.close();
         }
@@ -118,7 +120,7 @@ impl SessionTable {
     /// Closes expired sessions, and stops listening for those whose clients do not read.
     fn sweep(&self, now: Instant) {
         let expired: Vec<TableRow> = {
-            let mut sessions = self.sessions();
+            let mut sessions = self.sessions.lock();
             let expired = sessions
                 .by_id
                 .extract_if(|_, row| row.entry.is_expired(now, &self.config));
@@ -134,16 +136,12 @@ impl SessionTable {
 
     /// Sessions whose general stream is not read.
     fn unread(&self) -> Vec<Arc<SessionEntry>> {
-        let sessions = self.sessions();
+        let sessions = self.sessions.lock();
         let entries = sessions.by_id.values().map(|row| &row.entry);
         entries
             .filter(|entry| entry.streams().unread_since().is_some())
             .cloned()
             .collect()
-    }
-
-    fn sessions(&self) -> MutexGuard<'_, Sessions> {
-        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -155,7 +153,7 @@ async fn sweep(table: Weak<SessionTable>, interval: Duration) {
             return;
         };
         table.sweep(Instant::now());
-        let mut sessions = table.sessions();
+        let mut sessions = table.sessions.lock();
         if sessions.by_id.is_empty() {
             // Under the lock: a session that is added from now on starts another task.
             sessions.is_swept = false;
@@ -171,7 +169,7 @@ fn sweep_interval(config: &SessionLimits) -> Duration {
 
 impl Drop for SessionTable {
     fn drop(&mut self) {
-        for row in self.sessions().by_id.values() {
+        for row in self.sessions.lock().by_id.values() {
             row.entry.close();
         }
     }
@@ -182,7 +180,7 @@ impl Drop for SessionSlot {
         let Some(table) = self.table.upgrade() else {
             return;
         };
-        let mut sessions = table.sessions();
+        let mut sessions = table.sessions.lock();
         sessions.taken -= 1;
         if let Some(of_caller) = sessions.taken_by.get_mut(&self.caller) {
             *of_caller -= 1;
@@ -198,7 +196,7 @@ pub(super) struct SessionEntry {
     caller: Caller,
     transport: SessionTransport,
     /// Key of the conversation, which unlike the session id is no secret.
-    conversation: Arc<str>,
+    pub(super) conversation: Arc<str>,
     /// Absent until the handshake. In HTTP+SSE the stream is opened before it.
     session: OnceLock<Arc<Session>>,
     streams: Arc<Streams>,
@@ -254,10 +252,6 @@ impl SessionEntry {
         &self.streams
     }
 
-    pub(super) fn conversation(&self) -> &Arc<str> {
-        &self.conversation
-    }
-
     /// True if `caller` may use the session by this transport.
     fn admits(&self, caller: &Caller, transport: SessionTransport) -> bool {
         self.transport == transport && self.caller == *caller
@@ -265,7 +259,7 @@ impl SessionEntry {
 
     /// Records that the client came back.
     pub(super) fn touch(&self) {
-        let mut activity = self.activity();
+        let mut activity = self.activity.lock();
         activity.since = Instant::now();
         activity.is_used = true;
     }
@@ -275,7 +269,7 @@ impl SessionEntry {
         let Some(session) = self.session() else {
             return;
         };
-        let listened = std::mem::replace(&mut self.activity().listens, true);
+        let listened = std::mem::replace(&mut self.activity.lock().listens, true);
         if !listened {
             session.listen(Some(self.streams.general()));
         }
@@ -283,11 +277,10 @@ impl SessionEntry {
 
     /// True if the session has been idle for too long.
     fn is_expired(&self, now: Instant, config: &SessionLimits) -> bool {
-        let is_busy = match self.session() {
-            Some(session) => session.in_flight() > 0 || self.streams.are_read(),
-            None => false,
-        };
-        let mut activity = self.activity();
+        let is_busy = self
+            .session()
+            .is_some_and(|session| session.in_flight() > 0 || self.streams.are_read());
+        let mut activity = self.activity.lock();
         if is_busy {
             activity.since = now;
             return false;
@@ -307,7 +300,7 @@ impl SessionEntry {
         if !unread.is_some_and(is_long) {
             return;
         }
-        self.activity().listens = false;
+        self.activity.lock().listens = false;
         self.streams.end_general();
         if let Some(session) = self.session() {
             session.listen(None);
@@ -321,10 +314,6 @@ impl SessionEntry {
         }
         self.streams.close();
     }
-
-    fn activity(&self) -> MutexGuard<'_, SessionActivity> {
-        self.activity.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Secret id of a session: 192 random bits in visible ASCII.
@@ -336,11 +325,9 @@ const LENGTH: usize = RANDOM_BYTES / 3 * 4;
 
 impl SessionId {
     pub(super) fn random() -> Self {
-        let mut secret = [0; RANDOM_BYTES];
-        getrandom::fill(&mut secret).expect("the system has randomness");
         let mut name = [0; LENGTH];
         URL_SAFE_NO_PAD
-            .encode_slice(secret, &mut name)
+            .encode_slice(random::<RANDOM_BYTES>(), &mut name)
             .expect("the name has the length of the encoded secret");
         Self(name)
     }
@@ -457,8 +444,8 @@ mod tests {
         let slot = table.reserve(&bob).ok().unwrap();
         table.remove(&id);
         drop(slot);
-        assert_eq!(table.sessions().taken, 1);
-        assert_eq!(table.sessions().taken_by, HashMap::from([(bob, 1)]));
+        assert_eq!(table.sessions.lock().taken, 1);
+        assert_eq!(table.sessions.lock().taken_by, HashMap::from([(bob, 1)]));
     }
 
     #[tokio::test(start_paused = true)]
@@ -488,7 +475,7 @@ mod tests {
         advance(Duration::from_secs(1)).await;
         table.sweep(Instant::now());
         assert!(!is_open(&table, &used, &ann));
-        assert_eq!(table.sessions().taken, 0);
+        assert_eq!(table.sessions.lock().taken, 0);
     }
 
     #[tokio::test(start_paused = true)]

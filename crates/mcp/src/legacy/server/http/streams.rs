@@ -1,4 +1,4 @@
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::stream_table::{Event, EventId, FirstEvent, StreamTable};
 use crate::legacy::server::client_request::{Message, MessageKind, MessageSink};
+use crate::mutex::Mutex;
 use crate::service::BoxFuture;
 
 /// Streams of one session: calls append to them, and connections come and go reading them.
@@ -37,22 +38,22 @@ impl Streams {
 
     /// Opens a stream for the messages of one request.
     pub(super) fn open(self: &Arc<Self>, keep: Retention) -> StreamReader {
-        let (stream, turn) = self.table().open(keep);
-        StreamReader::new(self.clone(), stream, turn)
+        let opened = self.table.lock().open(keep);
+        self.reader(opened)
     }
 
     /// Opens a general stream. Messages that belong to no request go there from now on.
     pub(super) fn open_general(self: &Arc<Self>, keep: Retention) -> StreamReader {
-        let (stream, turn) = self.table().open_general(keep);
-        StreamReader::new(self.clone(), stream, turn)
+        let opened = self.table.lock().open_general(keep);
+        self.reader(opened)
     }
 
     /// Resumes a stream after the event `id`; its present reader, if any, is cut off.
     ///
     /// `None` if there is no such event, or if some of those after it are no longer kept.
     pub(super) fn resume(self: &Arc<Self>, id: EventId) -> Option<StreamReader> {
-        let turn = self.table().resume(id)?;
-        Some(StreamReader::new(self.clone(), id.stream, turn))
+        let turn = self.table.lock().resume(id)?;
+        Some(self.reader((id.stream, turn)))
     }
 
     /// Sink for messages that belong to no request.
@@ -60,64 +61,31 @@ impl Streams {
         Arc::new(GeneralSink(self.clone()))
     }
 
-    pub(super) fn is_general(&self, stream: u64) -> bool {
-        self.table().is_general(stream)
-    }
-
-    /// True if any stream is read.
     pub(super) fn are_read(&self) -> bool {
-        self.table().are_read()
+        self.table.lock().are_read()
     }
 
     /// Time since which no general stream is read; `None` while one is, or if there never was one.
     pub(super) fn unread_since(&self) -> Option<Instant> {
-        self.table().unread_since()
+        self.table.lock().unread_since()
     }
 
-    /// Ends the general streams.
     pub(super) fn end_general(&self) {
-        self.table().end_general();
+        self.table.lock().end_general();
     }
 
     /// Ends every stream at once.
     pub(super) fn close(&self) {
-        self.table().close();
+        self.table.lock().close();
         self.room.notify_waiters();
     }
 
-    pub(super) fn push(&self, stream: u64, message: Message) {
-        self.table().push(stream, message);
-    }
-
-    pub(super) fn finish(&self, stream: u64) {
-        self.table().finish(stream);
-    }
-
-    /// Records that the client knows an id of the stream.
-    pub(super) fn name(&self, stream: u64) {
-        self.table().name(stream);
-    }
-
-    pub(super) fn leave(&self, stream: u64, turn: u64) {
-        self.table().leave(stream, turn);
-        self.room.notify_waiters();
-    }
-
-    pub(super) fn poll_first(&self, stream: u64, cx: &mut Context<'_>) -> Poll<FirstEvent> {
-        self.table().poll_first(stream, cx)
-    }
-
-    pub(super) fn poll_read(
-        &self,
-        stream: u64,
-        turn: u64,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Vec<Event>>> {
-        let polled = self.table().poll_read(stream, turn, cx);
-        if polled.is_ready() {
-            self.room.notify_waiters();
+    fn reader(self: &Arc<Self>, (stream, turn): (u64, u64)) -> StreamReader {
+        StreamReader {
+            streams: self.clone(),
+            stream,
+            turn,
         }
-        polled
     }
 
     /// Waits until `has_room` is true. Dropping the future changes nothing.
@@ -127,15 +95,11 @@ impl Streams {
             tokio::pin!(room);
             // Registered before the table is read, so that no wake-up is missed.
             room.as_mut().enable();
-            if has_room(&self.table()) {
+            if has_room(&self.table.lock()) {
                 return;
             }
             room.await;
         }
-    }
-
-    fn table(&self) -> MutexGuard<'_, StreamTable> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -144,7 +108,7 @@ struct GeneralSink(Arc<Streams>);
 
 impl MessageSink for GeneralSink {
     fn push(&self, message: Message) {
-        self.0.table().push_general(message);
+        self.0.table.lock().push_general(message);
     }
 
     fn room(&self) -> BoxFuture<'_, ()> {
@@ -156,7 +120,8 @@ impl MessageSink for GeneralSink {
 #[derive(Debug)]
 pub(super) struct StreamReader {
     streams: Arc<Streams>,
-    stream: u64,
+    /// Number of the stream in its session.
+    pub(super) stream: u64,
     turn: u64,
 }
 
@@ -171,47 +136,33 @@ struct RequestSink {
 }
 
 impl StreamReader {
-    pub(super) fn new(streams: Arc<Streams>, stream: u64, turn: u64) -> Self {
-        Self {
-            streams,
-            stream,
-            turn,
-        }
-    }
-
-    /// Number of the stream in its session.
-    pub(super) fn stream(&self) -> u64 {
-        self.stream
-    }
-
     /// Sink for the messages of one request; its response ends the stream.
     pub(super) fn for_request(&self) -> Arc<dyn MessageSink> {
         self.sink(true)
     }
 
-    /// The same for a client that accepts only the response.
-    pub(super) fn for_response(&self) -> Arc<dyn MessageSink> {
-        self.sink(false)
-    }
-
-    /// True if this is a general stream.
     pub(super) fn is_general(&self) -> bool {
-        self.streams.is_general(self.stream)
+        self.streams.table.lock().is_general(self.stream)
     }
 
     /// Records that the client knows an id of this stream.
     pub(super) fn name(&self) {
-        self.streams.name(self.stream);
+        self.streams.table.lock().name(self.stream);
     }
 
-    /// The first event of the stream.
     pub(super) fn poll_first(&self, cx: &mut Context<'_>) -> Poll<FirstEvent> {
-        self.streams.poll_first(self.stream, cx)
+        self.streams.table.lock().poll_first(self.stream, cx)
     }
 
     /// The next events, or `None` after the last one or when another reader has taken over.
     pub(super) fn poll_read(&self, cx: &mut Context<'_>) -> Poll<Option<Vec<Event>>> {
-        self.streams.poll_read(self.stream, self.turn, cx)
+        let mut table = self.streams.table.lock();
+        let polled = table.poll_read(self.stream, self.turn, cx);
+        drop(table);
+        if polled.is_ready() {
+            self.streams.room.notify_waiters();
+        }
+        polled
     }
 
     /// The response; other messages are skipped. `None` if the stream ends without one.
@@ -227,7 +178,8 @@ impl StreamReader {
         }
     }
 
-    fn sink(&self, carries_questions: bool) -> Arc<dyn MessageSink> {
+    /// The same; without `carries_questions` for a client that accepts only the response.
+    pub(super) fn sink(&self, carries_questions: bool) -> Arc<dyn MessageSink> {
         Arc::new(RequestSink {
             streams: self.streams.clone(),
             stream: self.stream,
@@ -238,16 +190,18 @@ impl StreamReader {
 
 impl Drop for StreamReader {
     fn drop(&mut self) {
-        self.streams.leave(self.stream, self.turn);
+        self.streams.table.lock().leave(self.stream, self.turn);
+        self.streams.room.notify_waiters();
     }
 }
 
 impl MessageSink for RequestSink {
     fn push(&self, message: Message) {
         let is_last = message.kind == MessageKind::Response;
-        self.streams.push(self.stream, message);
+        let mut table = self.streams.table.lock();
+        table.push(self.stream, message);
         if is_last {
-            self.streams.finish(self.stream);
+            table.finish(self.stream);
         }
     }
 
@@ -266,7 +220,7 @@ impl MessageSink for RequestSink {
 
 impl Drop for RequestSink {
     fn drop(&mut self) {
-        self.streams.finish(self.stream);
+        self.streams.table.lock().finish(self.stream);
     }
 }
 
@@ -360,12 +314,12 @@ mod tests {
         for keep in [Retention::Events, Retention::Nothing] {
             let source = streams.open(keep);
             let sink = source.for_request();
-            let stream = source.stream();
+            let stream = source.stream;
             drop(source);
             sink.push(note("a"));
             sink.push(response("b"));
             assert!(streams.resume(id(stream, 0)).is_none(), "{keep:?}");
-            assert!(streams.table().is_empty(), "{keep:?}");
+            assert!(streams.table.lock().is_empty(), "{keep:?}");
         }
     }
 

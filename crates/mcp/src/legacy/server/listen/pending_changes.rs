@@ -4,6 +4,8 @@ use callgate_wire::resource::ResourceUpdatedParams;
 use callgate_wire::subscription::SubscriptionFilter;
 use callgate_wire::{Method, Notification, RawJson, Splice, meta, method};
 
+use crate::legacy::server::convert;
+
 /// Changes that wait to be sent, each once, oldest first.
 ///
 /// A notification only says that something changed, so one for each thing is enough.
@@ -95,17 +97,8 @@ fn is_change(name: &Method) -> bool {
 }
 
 fn without_subscription(params: &RawJson) -> RawJson {
-    let is_alone = params.get("_meta").is_some_and(|meta| {
-        let mut members = meta.members();
-        members
-            .next()
-            .is_some_and(|member| member.is(meta::SUBSCRIPTION_ID))
-            && members.next().is_none()
-    });
-    let splice = match is_alone {
-        true => Splice::new(params).remove(&["_meta"]),
-        false => Splice::new(params).remove(&["_meta", meta::SUBSCRIPTION_ID]),
-    };
+    let splice = Splice::new(params);
+    let splice = convert::remove_meta(splice, params, &["_meta", meta::SUBSCRIPTION_ID]);
     splice.finish().unwrap_or_else(|_| params.clone())
 }
 

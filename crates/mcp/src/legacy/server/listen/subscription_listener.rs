@@ -13,7 +13,7 @@ use super::pending_changes::PendingChanges;
 use crate::client::{Backoff, EVENT_CAPACITY, StreamItem, SubscriptionStream};
 use crate::error::{Error, Kind};
 use crate::legacy::server::client_request::{Message, MessageSink};
-use crate::legacy::server::forward::{ServiceRequest, SessionService};
+use crate::legacy::server::forward::SessionService;
 use crate::notifier::Notifier;
 
 /// Keeps one subscription at the service, and sends its changes to the client.
@@ -33,7 +33,12 @@ pub(super) struct SubscriptionListener {
     live: Option<Live>,
     opening: Option<Opening>,
     pending: PendingChanges,
-    reconnect: Reconnect,
+    /// Number of losses and failed attempts in a row.
+    losses: u32,
+    /// Time of the next attempt; never, if the service has no subscriptions.
+    retry_at: Option<Instant>,
+    /// True if changes may have been missed.
+    gap: bool,
     last_id: u64,
 }
 
@@ -66,25 +71,6 @@ struct Opening {
     command: Option<Command>,
 }
 
-/// State of reconnecting.
-#[derive(Default)]
-struct Reconnect {
-    /// Number of losses and failed attempts in a row.
-    count: u32,
-    /// Time of the next attempt; never, if the service has no subscriptions.
-    retry: Retry,
-    /// True if changes may have been missed.
-    gap: bool,
-}
-
-#[derive(Default, Clone, Copy)]
-enum Retry {
-    #[default]
-    Now,
-    At(Instant),
-    Never,
-}
-
 /// Delays before the subscription is opened again.
 const AGAIN: Backoff = Backoff {
     first: Duration::from_millis(500),
@@ -115,7 +101,9 @@ impl SubscriptionListener {
             opening: None,
             // All lists and all resources, and as many again for resources below them.
             pending: PendingChanges::new(2 * most + 3),
-            reconnect: Reconnect::default(),
+            losses: 0,
+            retry_at: Some(Instant::now()),
+            gap: false,
             last_id: 0,
         }
     }
@@ -123,16 +111,15 @@ impl SubscriptionListener {
     /// Runs until the session is closed. Dropping the future unsubscribes.
     pub(super) async fn run(mut self) {
         loop {
-            self.open_or_end();
+            let now = Instant::now();
+            self.open_or_end(now);
             if self.opening.is_none() {
                 self.settled.send_replace(true);
             }
             let sink = self.sink.borrow().clone();
             let has_news = !self.pending.is_empty();
-            let (at, waits) = match self.reconnect.retry {
-                Retry::At(at) if self.live.is_none() && self.opening.is_none() => (at, true),
-                _ => (Instant::now(), false),
-            };
+            // The same `now` as above: an attempt is either made there, or waited for here.
+            let retry_at = self.retry_at.filter(|at| *at > now && self.is_idle());
             tokio::select! {
                 changed = self.sink.changed() => if changed.is_err() {
                     return;
@@ -144,25 +131,29 @@ impl SubscriptionListener {
                 told = acknowledged(&mut self.opening) => self.finish_opening(told),
                 told = next(&mut self.live) => self.receive(told),
                 () = room(sink.as_ref()), if has_news => self.send_next(sink.as_ref()),
-                () = sleep_until(at), if waits => self.reconnect.retry = Retry::Now,
+                () = sleep_until(retry_at.unwrap_or(now)), if retry_at.is_some() => {}
             }
         }
     }
 
     /// Opens the subscription if it is needed and possible now, and ends one that is not needed.
-    fn open_or_end(&mut self) {
+    fn open_or_end(&mut self, now: Instant) {
         let somewhere = self.sink.borrow().is_some();
         let wanted = match self.uris.is_empty() {
             true => somewhere && self.lists != SubscriptionFilter::default(),
             false => true,
         };
         if !wanted {
-            self.reconnect.gap |= self.live.take().is_some();
+            self.gap |= self.live.take().is_some();
         }
-        let idle = self.live.is_none() && self.opening.is_none();
-        if wanted && idle && matches!(self.reconnect.retry, Retry::Now) {
+        let is_due = self.retry_at.is_some_and(|at| at <= now);
+        if wanted && self.is_idle() && is_due {
             self.open(self.uris.clone(), None);
         }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.live.is_none() && self.opening.is_none()
     }
 
     fn take(&mut self, command: Command) {
@@ -198,8 +189,12 @@ impl SubscriptionListener {
         let (notify, notifications) = Notifier::channel(EVENT_CAPACITY);
         let params = RawJson::encode(&params).expect("params are always JSON");
         let method = Method::new(method::SUBSCRIPTIONS_LISTEN);
-        let request = ServiceRequest::new(&id, &method, &params);
-        let call = self.upstream.call(&request, notify);
+        let cx = self
+            .upstream
+            .origin
+            .context(id.clone())
+            .with_notifier(notify);
+        let call = self.upstream.call(cx, &method, &params, None);
         let call = call.expect("these params are an object");
         self.opening = Some(Opening {
             stream: SubscriptionStream::new(id, call, notifications),
@@ -232,8 +227,8 @@ impl SubscriptionListener {
         }
         self.uris = opening.uris;
         self.replace(opening.stream);
-        self.reconnect.retry = Retry::Now;
-        if std::mem::take(&mut self.reconnect.gap) {
+        self.retry_at = Some(Instant::now());
+        if std::mem::take(&mut self.gap) {
             self.pending.add_all(&accepted);
         }
     }
@@ -265,7 +260,7 @@ impl SubscriptionListener {
             StreamItem::Ended(outcome) => {
                 let lasted = self.live.take().map(|live| live.since.elapsed());
                 if lasted > Some(AGAIN.cap) {
-                    self.reconnect.count = 0;
+                    self.losses = 0;
                 }
                 self.reopen_later(outcome);
             }
@@ -273,12 +268,12 @@ impl SubscriptionListener {
     }
 
     fn reopen_later(&mut self, outcome: Result<(), Error>) {
-        self.reconnect.gap = true;
-        self.reconnect.retry = match outcome {
-            Err(error) if error.code() == code::METHOD_NOT_FOUND => Retry::Never,
-            _ => Retry::At(Instant::now() + AGAIN.delay(self.reconnect.count)),
+        self.gap = true;
+        self.retry_at = match outcome {
+            Err(error) if error.code() == code::METHOD_NOT_FOUND => None,
+            _ => Some(Instant::now() + AGAIN.delay(self.losses)),
         };
-        self.reconnect.count = self.reconnect.count.saturating_add(1);
+        self.losses = self.losses.saturating_add(1);
     }
 
     fn send_next(&mut self, sink: Option<&Arc<dyn MessageSink>>) {

@@ -1,4 +1,4 @@
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_wire::subscription::SubscriptionFilter;
@@ -10,6 +10,7 @@ use super::subscription_listener::{Change, Command, SubscriptionListener};
 use crate::error::Error;
 use crate::legacy::server::client_request::MessageSink;
 use crate::legacy::server::forward::SessionService;
+use crate::mutex::Mutex;
 
 /// Subscriptions of one session: changes of lists, and of resources that its client asks for.
 pub(in crate::legacy::server) struct Subscriptions {
@@ -62,7 +63,7 @@ impl Subscriptions {
 
     /// Notifies the client from now on.
     pub(in crate::legacy::server) fn ready(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if !state.ready {
             state.ready = true;
             let somewhere = state.sink.borrow().is_some();
@@ -75,7 +76,7 @@ impl Subscriptions {
 
     /// Sends changes to `sink` from now on, or drops them.
     pub(in crate::legacy::server) fn set_sink(&self, sink: Option<Arc<dyn MessageSink>>) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let useful = state.ready && sink.is_some() && self.has_lists();
         if useful {
             self.settled.send_replace(false);
@@ -102,7 +103,7 @@ impl Subscriptions {
     /// Adds or removes a resource; returns when the service has acknowledged it.
     pub(in crate::legacy::server) async fn change(&self, change: Change) -> Result<(), Error> {
         let commands = {
-            let mut state = self.state();
+            let mut state = self.state.lock();
             self.start(&mut state).commands.clone()
         };
         let (done, outcome) = oneshot::channel();
@@ -114,7 +115,7 @@ impl Subscriptions {
 
     /// Ends the subscription at the service.
     pub(in crate::legacy::server) fn close(&self) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.sink.send_replace(None);
         if let Some(listener) = state.listener.take() {
             listener.abort.abort();
@@ -142,9 +143,5 @@ impl Subscriptions {
                 abort: tokio::spawn(listener.run()).abort_handle(),
             }
         })
-    }
-
-    fn state(&self) -> MutexGuard<'_, SubscriptionState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

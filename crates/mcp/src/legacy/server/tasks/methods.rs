@@ -1,19 +1,17 @@
 use std::sync::Arc;
 
-use callgate_wire::legacy::meta::RELATED_TASK;
 use callgate_wire::legacy::method as old;
 use callgate_wire::legacy::task::{
     CreateTaskResult, GetTaskParams, ListTasksParams, ListTasksResult, RelatedTaskMetadata, Task,
     TaskAugmentedParams,
 };
 use callgate_wire::task::{self as extension, TaskStatus};
-use callgate_wire::{Method, RawJson, Splice, method};
+use callgate_wire::{Method, RawJson, method};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::session_tasks::SessionTasks;
 use super::task_registry::TaskEntry;
-use super::task_wait::TaskWait;
 use crate::error::{Error, Kind};
 use crate::legacy::server::client_request::ClientRequest;
 use crate::legacy::server::convert;
@@ -80,16 +78,11 @@ impl Session {
         let related = encode(&RelatedTaskMetadata {
             task_id: entry.task().task_id,
         });
-        let waiting = TaskWait {
-            tasks,
-            request,
-            entry: &entry,
-            related: Some(&related),
-        };
-        let result = self.wait_for(&waiting).await?;
+        let result = self.wait_for(tasks, request, &entry, Some(&related));
+        let result = result.await?;
         let call = Method::new(method::TOOLS_CALL);
         let result = convert::result(self.version(), &call, &result);
-        related_to(&related, &result)
+        convert::related_to(&related, &result)
     }
 }
 
@@ -155,13 +148,6 @@ fn wants_task(request: &ClientRequest) -> bool {
 fn find(tasks: &SessionTasks, request: &ClientRequest) -> Result<Arc<TaskEntry>, Error> {
     let params: GetTaskParams = read(request, "`taskId` must be a string")?;
     tasks.registry.find(&params.task_id)
-}
-
-fn related_to(task: &RawJson, result: &RawJson) -> Result<RawJson, Error> {
-    Splice::new(result)
-        .set(&["_meta", RELATED_TASK], task)
-        .finish()
-        .map_err(|error| Error::new(Kind::Protocol, "malformed `_meta`").with_source(error))
 }
 
 fn read<T: DeserializeOwned>(request: &ClientRequest, expected: &str) -> Result<T, Error> {

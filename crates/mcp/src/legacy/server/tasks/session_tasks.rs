@@ -1,13 +1,13 @@
 use callgate_wire::legacy::task::Task;
 use callgate_wire::task::{GetTaskParams, GetTaskResult, TaskStatus};
-use callgate_wire::{Method, RawJson, method};
+use callgate_wire::{RawJson, method};
 use serde::Serialize;
 
 use super::task_registry::{TaskEntry, TaskRegistry};
 use crate::error::{Error, Kind};
 use crate::legacy::server::client_request::ClientRequest;
 use crate::legacy::server::convert;
-use crate::legacy::server::forward::{ServiceRequest, SessionService};
+use crate::legacy::server::forward::SessionService;
 use crate::server::SessionLimits;
 
 /// Tasks of one session.
@@ -35,14 +35,8 @@ impl SessionTasks {
         method: &str,
         params: &impl Serialize,
     ) -> Result<RawJson, Error> {
-        let asking = ServiceRequest {
-            id: &request.id,
-            method: &Method::new(method),
-            params: &RawJson::encode(params).expect("params are always JSON"),
-            level: None,
-            origin: Some(&request.origin),
-        };
-        self.upstream.result(&asking).await
+        let cx = request.context();
+        self.upstream.result(cx, method, params).await
     }
 }
 

@@ -1,11 +1,12 @@
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use callgate_wire::RawJson;
 use callgate_wire::legacy::task::Task;
 use callgate_wire::task::TaskStatus;
 
 use crate::error::{Error, Kind};
+use crate::mutex::Mutex;
 
 /// Tasks of one session, oldest first.
 #[derive(Debug)]
@@ -64,7 +65,7 @@ impl TaskRegistry {
 
     /// Reserves a place for a task; the oldest finished task is removed for it.
     pub(super) fn reserve(&self) -> Result<TaskSlot<'_>, Error> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.entries.len() + state.reserved >= self.most {
             let ended = state.entries.iter().position(|entry| entry.has_ended());
             let Some(ended) = ended else {
@@ -77,7 +78,7 @@ impl TaskRegistry {
     }
 
     pub(super) fn find(&self, id: &str) -> Result<Arc<TaskEntry>, Error> {
-        let state = self.state();
+        let state = self.state.lock();
         let entry = state
             .entries
             .iter()
@@ -89,20 +90,16 @@ impl TaskRegistry {
 
     /// Up to `count` tasks after the one with this number.
     pub(super) fn page(&self, after: u64, count: usize) -> Vec<Arc<TaskEntry>> {
-        let state = self.state();
+        let state = self.state.lock();
         let later = state.entries.iter().filter(|entry| entry.number > after);
         later.take(count).cloned().collect()
-    }
-
-    fn state(&self) -> MutexGuard<'_, RegistryState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl TaskSlot<'_> {
     /// Adds a task, with its result if it ended at once.
     pub(super) fn fill(self, task: Task, result: Option<RawJson>) {
-        let mut state = self.0.state();
+        let mut state = self.0.state.lock();
         state.last += 1;
         let entry = TaskEntry::new(state.last, task, result);
         let mut kept = entry.bytes();
@@ -118,7 +115,7 @@ impl TaskSlot<'_> {
 
 impl Drop for TaskSlot<'_> {
     fn drop(&mut self) {
-        self.0.state().reserved -= 1;
+        self.0.state.lock().reserved -= 1;
     }
 }
 
@@ -137,22 +134,22 @@ impl TaskEntry {
 
     /// The last known state.
     pub(super) fn task(&self) -> Task {
-        self.state().task.clone()
+        self.state.lock().task.clone()
     }
 
     /// The result, if the task ended at once.
     pub(super) fn result(&self) -> Option<RawJson> {
-        self.state().result.clone()
+        self.state.lock().result.clone()
     }
 
     /// True if the state is final.
     pub(super) fn has_ended(&self) -> bool {
-        self.state().task.status.is_terminal()
+        self.state.lock().task.status.is_terminal()
     }
 
     /// Updates the state, unless the task was canceled: the client was told so, and it stays true.
     pub(super) fn update(&self, task: Task) -> Task {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.task.status != TaskStatus::Cancelled {
             state.task = task;
         }
@@ -161,7 +158,7 @@ impl TaskEntry {
 
     /// Claims those of these questions that no other request asks.
     pub(super) fn claim(&self, open: &RawJson) -> QuestionClaim<'_> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let open: Vec<String> = open
             .members()
             .filter_map(|member| member.key().ok().map(std::borrow::Cow::into_owned))
@@ -173,15 +170,11 @@ impl TaskEntry {
     }
 
     fn bytes(&self) -> usize {
-        let state = self.state();
+        let state = self.state.lock();
         state
             .result
             .as_ref()
             .map_or(0, |result| result.as_bytes().len())
-    }
-
-    fn state(&self) -> MutexGuard<'_, TaskEntryState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -198,7 +191,7 @@ impl QuestionClaim<'_> {
 
 impl Drop for QuestionClaim<'_> {
     fn drop(&mut self) {
-        let mut state = self.entry.state();
+        let mut state = self.entry.state.lock();
         for key in &self.keys {
             state.asked.remove(key);
         }

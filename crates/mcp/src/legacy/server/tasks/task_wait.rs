@@ -10,19 +10,9 @@ use super::session_tasks::{SessionTasks, TaskProgress};
 use super::task_registry::TaskEntry;
 use crate::error::Error;
 use crate::legacy::server::client_request::ClientRequest;
-use crate::legacy::server::forward::{ServiceRequest, notify_urls_done};
+use crate::legacy::server::forward::notify_urls_done;
 use crate::legacy::server::session::Session;
-use crate::notifier::Notifier;
 use crate::service::Reply;
-
-/// Request that waits for the end of a task.
-pub(super) struct TaskWait<'a> {
-    pub(super) tasks: &'a SessionTasks,
-    pub(super) request: &'a ClientRequest,
-    pub(super) entry: &'a TaskEntry,
-    /// Metadata of the task for its questions, if the client knows the task.
-    pub(super) related: Option<&'a RawJson>,
-}
 
 /// Poll interval of a task that names none.
 const DEFAULT_POLL: Duration = Duration::from_secs(1);
@@ -31,14 +21,15 @@ const DEFAULT_POLL: Duration = Duration::from_secs(1);
 const POLL: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
 
 impl Session {
-    /// Waits for the result of a task, and passes its questions to the client.
-    pub(super) async fn wait_for(&self, waiting: &TaskWait<'_>) -> Result<RawJson, Error> {
-        let TaskWait {
-            tasks,
-            request,
-            entry,
-            related,
-        } = *waiting;
+    /// Waits for the result of a task, and passes its questions to the client of `request`. They
+    /// carry the metadata `related`, if the client knows the task.
+    pub(super) async fn wait_for(
+        &self,
+        tasks: &SessionTasks,
+        request: &ClientRequest,
+        entry: &TaskEntry,
+        related: Option<&RawJson>,
+    ) -> Result<RawJson, Error> {
         let sink = &request.sink;
         let mut opened = Vec::new();
         loop {
@@ -96,13 +87,8 @@ impl Session {
             request,
             entry: TaskEntry::new(0, created(&result)?, None),
         };
-        let waiting = TaskWait {
-            tasks,
-            request,
-            entry: &held.entry,
-            related: None,
-        };
-        self.wait_for(&waiting).await.map(Reply::of_result)
+        let result = self.wait_for(tasks, request, &held.entry, None).await?;
+        Ok(Reply::of_result(result))
     }
 }
 
@@ -131,14 +117,9 @@ impl Drop for HiddenTask<'_> {
             return;
         }
         let params = encode(&CancelTaskParams::new(self.entry.task().task_id));
-        let asking = ServiceRequest {
-            id: &self.request.id,
-            method: &Method::new(method::TASKS_CANCEL),
-            params: &params,
-            level: None,
-            origin: Some(&self.request.origin),
-        };
-        let cancel = self.tasks.upstream.call(&asking, Notifier::disabled());
+        let method = Method::new(method::TASKS_CANCEL);
+        let upstream = &self.tasks.upstream;
+        let cancel = upstream.call(self.request.context(), &method, &params, None);
         if let (Ok(cancel), Ok(runtime)) = (cancel, Handle::try_current()) {
             // Detached: the call that the task belonged to is gone.
             runtime.spawn(cancel);

@@ -1,47 +1,68 @@
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use callgate_wire::{Id, RawJson, Response};
 use tokio::sync::oneshot;
 
-/// Table of the requests that wait for their responses, by number.
-#[derive(Default)]
-pub(crate) struct PendingResponses(Mutex<PendingState>);
+use crate::mutex::Mutex;
+
+/// Table of the requests that wait for their responses, by number: ours to an old server, or those
+/// of a session to an old client.
+pub(super) struct PendingResponses {
+    max: usize,
+    state: Mutex<PendingState>,
+}
+
+/// Outcome of a request: a result, or an error as it came.
+pub(super) type Outcome = Result<RawJson, RawJson>;
 
 #[derive(Default)]
 struct PendingState {
-    entries: HashMap<u64, oneshot::Sender<Result<RawJson, RawJson>>>,
+    entries: HashMap<u64, oneshot::Sender<Outcome>>,
     ended: bool,
 }
 
 /// Entry of a waiting request; dropping it removes the entry.
-pub(crate) struct PendingResponse {
+pub(super) struct PendingResponse {
     waiting: Arc<PendingResponses>,
-    number: u64,
+    pub(super) number: u64,
     /// Outcome of the request; an error if the session ends before it.
-    pub(crate) outcome: oneshot::Receiver<Result<RawJson, RawJson>>,
+    pub(super) outcome: oneshot::Receiver<Outcome>,
 }
 
 /// Reason why a request is not added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rejected {
+pub(super) enum Rejected {
     /// The session has ended.
     Ended,
     /// Too many requests wait already.
     Full,
 }
 
-/// Maximum number of waiting requests.
+/// Maximum number of requests that wait for an old server.
 const MAX_PENDING: usize = 1024;
 
+impl Default for PendingResponses {
+    fn default() -> Self {
+        Self::new(MAX_PENDING)
+    }
+}
+
 impl PendingResponses {
-    pub(crate) fn enter(self: &Arc<Self>, number: u64) -> Result<PendingResponse, Rejected> {
+    pub(super) fn new(max: usize) -> Self {
+        Self {
+            max,
+            state: Mutex::default(),
+        }
+    }
+
+    pub(super) fn enter(self: &Arc<Self>, number: u64) -> Result<PendingResponse, Rejected> {
         let (sender, outcome) = oneshot::channel();
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.ended {
             return Err(Rejected::Ended);
         }
-        if state.entries.len() >= MAX_PENDING {
+        if state.entries.len() >= self.max {
             return Err(Rejected::Full);
         }
         state.entries.insert(number, sender);
@@ -53,29 +74,36 @@ impl PendingResponses {
     }
 
     /// Delivers a response to the request that waits for it.
-    pub(crate) fn answer(&self, response: Response) {
+    pub(super) fn answer(&self, response: Response) {
         let number = response.id.as_ref().and_then(Id::as_number);
-        let entry = number.and_then(|number| self.state().entries.remove(&number));
-        if let Some(entry) = entry {
-            entry.send(response.outcome).ok();
+        let entry = number.and_then(|number| self.state.lock().entries.remove(&number));
+        match entry {
+            // The receiver is gone if the request is being dropped at this moment.
+            Some(entry) => drop(entry.send(response.outcome)),
+            None => tracing::debug!(id = ?response.id, "ignored a response to no request"),
         }
     }
 
     /// Fails all waiting requests, and those to come.
-    pub(crate) fn end(&self) {
-        let mut state = self.state();
+    #[cfg(feature = "http-client")]
+    pub(super) fn end(&self) {
+        let mut state = self.state.lock();
         state.ended = true;
         state.entries.clear();
     }
+}
 
-    fn state(&self) -> MutexGuard<'_, PendingState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+impl PendingResponse {
+    /// Removes the entry. True if there was no response yet.
+    pub(super) fn leave(&self) -> bool {
+        let mut state = self.waiting.state.lock();
+        state.entries.remove(&self.number).is_some()
     }
 }
 
 impl Drop for PendingResponse {
     fn drop(&mut self) {
-        self.waiting.state().entries.remove(&self.number);
+        self.leave();
     }
 }
 

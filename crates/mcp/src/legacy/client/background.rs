@@ -4,32 +4,47 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
-/// Sends small messages in the background: cancellations, and the ends of sessions.
+/// Sends small messages in the background: answers, cancellations, and the ends of sessions.
 ///
 /// Their number is limited, and each has a timeout.
 #[derive(Debug, Clone)]
-pub(crate) struct BackgroundSender(Arc<Semaphore>);
+pub(crate) struct BackgroundSender {
+    permits: Arc<Semaphore>,
+    timeout: Duration,
+}
 
 /// Maximum number of messages on their way: as many calls may be dropped at once.
+#[cfg(feature = "http-client")]
 const MAX_TASKS: u32 = 1024;
 
 /// Timeout of one message.
+#[cfg(feature = "http-client")]
 const SEND_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl BackgroundSender {
+    #[cfg(feature = "http-client")]
     pub(crate) fn new() -> Self {
-        Self(Arc::new(Semaphore::new(MAX_TASKS as usize)))
+        Self::with_limits(MAX_TASKS, SEND_TIMEOUT)
+    }
+
+    /// Sends up to `max` messages at once, each with this timeout.
+    pub(super) fn with_limits(max: u32, timeout: Duration) -> Self {
+        Self {
+            permits: Arc::new(Semaphore::new(max as usize)),
+            timeout,
+        }
     }
 
     /// Runs `task` in the background. It is dropped if the runtime has ended or too many are running.
     pub(crate) fn run(&self, task: impl Future<Output = ()> + Send + 'static) {
-        let permit = self.0.clone().try_acquire_owned();
+        let permit = self.permits.clone().try_acquire_owned();
         let (Ok(permit), Ok(runtime)) = (permit, Handle::try_current()) else {
             tracing::debug!("dropped a message to an old server: too many are on their way");
             return;
         };
+        let task = tokio::time::timeout(self.timeout, task);
         runtime.spawn(async move {
-            if tokio::time::timeout(SEND_TIMEOUT, task).await.is_err() {
+            if task.await.is_err() {
                 tracing::debug!("sending a message to an old server timed out");
             }
             drop(permit);
@@ -37,9 +52,10 @@ impl BackgroundSender {
     }
 
     /// Waits until all tasks so far have ended.
+    #[cfg(feature = "http-client")]
     pub(crate) async fn idle(&self) {
         // It cannot fail: the semaphore is never closed.
-        let _all = self.0.acquire_many(MAX_TASKS).await;
+        let _all = self.permits.acquire_many(MAX_TASKS).await;
     }
 }
 
