@@ -1,12 +1,15 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
-use std::task::{Context, Poll, Waker};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use callgate_wire::{Notification, method};
+use futures_util::task::AtomicWaker;
 use tokio::sync::Notify;
 use tokio::time::Instant;
+
+use crate::lock::lock;
 
 /// Bounded queue for the notifications of one request: the sending end.
 ///
@@ -38,7 +41,7 @@ const MAX_BYTES: usize = 8 * 1024 * 1024;
 struct QueueState {
     unread: VecDeque<Notification>,
     bytes: usize,
-    reader: Option<Waker>,
+    reader: AtomicWaker,
     dropped: u64,
     closed: bool,
 }
@@ -121,7 +124,7 @@ impl Notifier {
             // Registered before the queue is checked: room that is made in between wakes it too.
             room.as_mut().enable();
             {
-                let mut state = queue.state();
+                let mut state = lock(&queue.state);
                 if state.closed {
                     return;
                 }
@@ -142,7 +145,7 @@ impl Notifier {
         let Some(queue) = self.admit(&notification) else {
             return;
         };
-        let mut state = queue.state();
+        let mut state = lock(&queue.state);
         if state.closed {
             return;
         }
@@ -204,22 +207,19 @@ impl Notifications {
 
     /// Polls for the next notification.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Notification> {
-        let mut state = self.queue.state();
+        let mut state = lock(&self.queue.state);
         if let Some(notification) = state.pop() {
             drop(state);
             self.queue.room.notify_one();
             return Poll::Ready(notification);
         }
-        match &mut state.reader {
-            Some(reader) => reader.clone_from(cx.waker()),
-            none => *none = Some(cx.waker().clone()),
-        }
+        state.reader.register(cx.waker());
         Poll::Pending
     }
 
     /// Returns the next notification if one is unread.
     pub fn try_next(&mut self) -> Option<Notification> {
-        let notification = self.queue.state().pop()?;
+        let notification = lock(&self.queue.state).pop()?;
         self.queue.room.notify_one();
         Some(notification)
     }
@@ -227,26 +227,18 @@ impl Notifications {
     /// Returns the number of notifications that were dropped to make room for newer ones.
     #[must_use]
     pub fn dropped(&self) -> u64 {
-        self.queue.state().dropped
+        lock(&self.queue.state).dropped
     }
 }
 
 impl Drop for Notifications {
     fn drop(&mut self) {
-        let mut state = self.queue.state();
+        let mut state = lock(&self.queue.state);
         state.closed = true;
         state.unread.clear();
         drop(state);
         // All of them: a sender that waits for room must see that the queue is closed.
         self.queue.room.notify_waiters();
-    }
-}
-
-impl Queue {
-    fn state(&self) -> MutexGuard<'_, QueueState> {
-        self.state
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
@@ -265,9 +257,7 @@ impl QueueState {
     fn push(&mut self, notification: Notification) {
         self.bytes += size(&notification);
         self.unread.push_back(notification);
-        if let Some(reader) = self.reader.take() {
-            reader.wake();
-        }
+        self.reader.wake();
     }
 }
 

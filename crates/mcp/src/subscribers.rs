@@ -4,13 +4,15 @@
 //! that merges the changes of many servers does the same.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use callgate_wire::params::NotificationParams;
 use callgate_wire::resource::ResourceUpdatedParams;
 use callgate_wire::subscription::SubscriptionFilter;
 use callgate_wire::{DecodeError, Meta, Method, Notification, RawJson, method};
 use tokio::sync::Notify;
+
+use crate::lock::lock;
 
 /// Table of subscribers.
 ///
@@ -219,10 +221,6 @@ impl ChangeFilter {
             ServerChange::Task(id) => self.task_ids.contains(id),
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn list_changed(meta: Option<Meta>) -> Result<RawJson, DecodeError> {

@@ -28,7 +28,7 @@ mod progress_filter;
 mod timeout;
 
 pub(crate) use input_rounds::{Round, Rounds, input_requests};
-pub(crate) use panic_guard::{Panicked, poll_guarded};
+pub(crate) use panic_guard::{Panicked, poll_call, poll_guarded};
 pub(crate) use timeout::{Expired, LONGEST, Timer};
 
 pub use input_rounds::{AnswerInput, InputRounds};

@@ -2,6 +2,8 @@ use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll};
 
+use callgate_wire::Id;
+
 use crate::error::Error;
 use crate::service::{BoxFuture, Call, Reply, Service};
 
@@ -27,19 +29,25 @@ impl<S: Service> Service for PanicGuard<S> {
         let id = call.cx.id.clone();
         // A service may panic before it returns its future.
         let mut running = catch_unwind(AssertUnwindSafe(|| self.0.call(call))).ok();
-        Box::pin(poll_fn(move |cx| {
-            let polled = match &mut running {
-                Some(running) => poll_guarded(running, cx),
-                None => Poll::Ready(Err(Panicked)),
-            };
-            polled.map(|outcome| {
-                outcome.unwrap_or_else(|Panicked| {
-                    tracing::error!(%id, "a request handler panicked");
-                    Err(Error::internal("the request handler panicked"))
-                })
-            })
+        Box::pin(poll_fn(move |cx| match &mut running {
+            Some(running) => poll_call(running, &id, cx),
+            None => Poll::Ready(Err(panicked(&id))),
         }))
     }
+}
+
+/// Polls the call of the request `id`; a panic is the error of this one request.
+pub(crate) fn poll_call(
+    call: &mut BoxFuture<'_, Result<Reply, Error>>,
+    id: &Id,
+    cx: &mut Context<'_>,
+) -> Poll<Result<Reply, Error>> {
+    poll_guarded(call, cx).map(|outcome| outcome.unwrap_or_else(|Panicked| Err(panicked(id))))
+}
+
+fn panicked(id: &Id) -> Error {
+    tracing::error!(%id, "a request handler panicked");
+    Error::internal("the request handler panicked")
 }
 
 /// Polls a future; a panic in it is an error here.

@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //! - `accept`: the call that a request of the newest revision makes. `reply`: its response.
-//! - `in_flight`: the running requests of one client, within limits.
+//! - `running_call`: polls one call. `in_flight`: the running requests of one client, within limits.
 //! - `client_message`, `revisions`: messages of other revisions, and the adapters that take them.
 //! - [`SessionLimits`]: limits of those adapters.
 
@@ -11,9 +11,11 @@ mod client_message;
 mod in_flight;
 pub(crate) mod reply;
 pub(crate) mod revisions;
+mod running_call;
 mod session_limits;
 
 pub(crate) use client_message::ClientMessage;
 pub(crate) use in_flight::{InFlight, RunningRequest};
+pub(crate) use running_call::{CallEvent, RunningCall};
 
 pub use session_limits::SessionLimits;

@@ -3,6 +3,7 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 
 use callgate_wire::{RawJson, Version};
+use tokio::sync::watch;
 
 use crate::error::{Error, Kind};
 
@@ -55,6 +56,17 @@ impl CloseReason {
         }
     }
 
+    /// The reason of a connection that ended because the server `did` something.
+    pub(crate) fn by_server(server: &Arc<str>, kind: Kind, did: &str) -> Self {
+        Self::new(server, kind, format!("server `{server}` {did}"))
+    }
+
+    /// The reason of a connection that this process closed.
+    pub(crate) fn here(server: &Arc<str>) -> Self {
+        let text = format!("the connection to `{server}` was closed");
+        Self::new(server, Kind::Closed, text)
+    }
+
     /// The reason that `error` gives.
     pub(crate) fn of_error(server: &Arc<str>, error: &Error) -> Self {
         Self {
@@ -99,6 +111,17 @@ impl CloseReason {
             None => error,
         }
     }
+}
+
+/// Waits until `reason` finds the reason of a close in `state`.
+pub(crate) async fn closed<T>(
+    state: &watch::Sender<T>,
+    reason: impl Fn(&T) -> Option<&CloseReason>,
+) -> CloseReason {
+    let mut state = state.subscribe();
+    let closed = state.wait_for(|state| reason(state).is_some()).await;
+    let closed = closed.ok().and_then(|state| reason(&state).cloned());
+    closed.expect("the sender lives: it is borrowed")
 }
 
 impl fmt::Display for CloseReason {

@@ -11,4 +11,5 @@ pub mod line;
 pub mod memory;
 pub mod stdio;
 
+pub(crate) use connection_state::closed;
 pub use connection_state::{CloseReason, ConnectionState};

@@ -1,5 +1,5 @@
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use callgate_wire::Version;
 use tokio::sync::watch;
@@ -8,11 +8,12 @@ use tokio::task::AbortHandle;
 use crate::error::{Error, Kind};
 #[cfg(feature = "legacy")]
 use crate::legacy::client::session::Session;
+use crate::lock::lock;
 #[cfg(feature = "legacy")]
 use crate::service::Service as _;
 use crate::service::{BoxFuture, Call, Reply};
 use crate::transport::line::Link;
-use crate::transport::{CloseReason, ConnectionState};
+use crate::transport::{self, CloseReason, ConnectionState};
 
 /// Detection of the revision of a server on lines: made by the first call, shared by all calls.
 ///
@@ -77,7 +78,7 @@ impl Detection {
     where
         F: Future<Output = Result<Detected, Error>> + Send + 'static,
     {
-        let outcome = self.attempt().outcome.clone();
+        let outcome = lock(&self.attempt).outcome.clone();
         match outcome.get() {
             // One box for the whole call: this is the path of every call but the first.
             Some(Ok(Detected::Modern(link))) => {
@@ -96,7 +97,7 @@ impl Detection {
 
     /// Revision that the server speaks, once it is detected.
     pub(crate) fn version(&self) -> Option<Version> {
-        let outcome = self.attempt().outcome.clone();
+        let outcome = lock(&self.attempt).outcome.clone();
         Some(outcome.get()?.as_ref().ok()?.version())
     }
 
@@ -108,21 +109,14 @@ impl Detection {
     /// Waits until the connection is closed or the detection has failed. Dropping the future is
     /// safe.
     pub(crate) async fn closed(&self) -> CloseReason {
-        let mut state = self.state.subscribe();
-        let reason = state
-            .wait_for(|state| state.1.close_reason().is_some())
-            .await;
-        let reason = reason
-            .ok()
-            .and_then(|state| state.1.close_reason().cloned());
-        reason.expect("the sender lives as long as `self`")
+        transport::closed(&self.state, |state| state.1.close_reason()).await
     }
 
     /// Forgets the outcome, so that the next call detects again; `link` is the connection from now
     /// on. A detection that runs is stopped, and the calls that wait for it fail.
     pub(crate) fn reset(&self, link: &Arc<Link>) {
         // Dropped after the lock is released: this ends a session, and what belongs to it.
-        let before = std::mem::take(&mut *self.attempt());
+        let before = std::mem::take(&mut *lock(&self.attempt));
         let mut generation = 0;
         self.state.send_modify(|state| {
             generation = state.0 + 1;
@@ -147,7 +141,7 @@ impl Detection {
     where
         F: Future<Output = Result<Detected, Error>> + Send + 'static,
     {
-        let mut attempt = self.attempt();
+        let mut attempt = lock(&self.attempt);
         if let Some((_, done)) = &attempt.running {
             return (attempt.outcome.clone(), done.clone());
         }
@@ -178,10 +172,6 @@ impl Detection {
             generation,
         }
     }
-
-    fn attempt(&self) -> MutexGuard<'_, Attempt> {
-        self.attempt.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Makes a call after the detection.
@@ -202,7 +192,7 @@ async fn call_detected(outcome: Outcome, name: &Arc<str>, call: Call) -> Result<
 
 impl Drop for Detection {
     fn drop(&mut self) {
-        self.attempt().abort();
+        lock(&self.attempt).abort();
     }
 }
 

@@ -1,5 +1,5 @@
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::OnceCell;
@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::era::Era;
 use crate::error::Error;
+use crate::lock::lock;
 
 /// Cache of the era of the server at one URL, with a limit on how often it is detected again.
 pub(crate) struct EraCache(Mutex<CacheState>);
@@ -37,13 +38,13 @@ impl EraCache {
     }
 
     pub(crate) fn current(&self) -> Arc<CachedEra> {
-        self.state().current.clone()
+        lock(&self.0).current.clone()
     }
 
     /// The next entry after `past`, which a failure contradicted; `None` if too many were contradicted
     /// lately.
     pub(crate) fn after(&self, past: &Arc<CachedEra>) -> Option<Arc<CachedEra>> {
-        let mut state = self.state();
+        let mut state = lock(&self.0);
         if Arc::ptr_eq(&state.current, past) {
             // A new outcome that no call has confirmed is not doubted: a server that starts up may
             // fail in any way.
@@ -59,7 +60,7 @@ impl EraCache {
 
     /// Removes an entry whose detection failed.
     fn forget(&self, failed: &Arc<CachedEra>) {
-        let mut state = self.state();
+        let mut state = lock(&self.0);
         if Arc::ptr_eq(&state.current, failed) {
             state.current = Arc::new(CachedEra::new(None));
         }
@@ -78,10 +79,6 @@ impl EraCache {
                 Err(error.shared())
             }
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, CacheState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

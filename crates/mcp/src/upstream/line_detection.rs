@@ -38,7 +38,7 @@ pub(crate) async fn probe<'a>(
         link.request(&method, &params, OnDrop::Ignore).await
     });
     match timeout(config.discover_timeout, &mut answer).await {
-        Ok(answer) => era_of(link.name(), answer).map(Probe::Known),
+        Ok(answer) => era_of(&link.name, answer).map(Probe::Known),
         Err(_) => Ok(Probe::Late(answer)),
     }
 }
@@ -69,7 +69,7 @@ pub(crate) async fn connect(
         }
     };
     let (transport, incoming) = LineTransport::new(link.clone(), config.queued_messages);
-    let (name, transport) = (link.name().clone(), Arc::new(transport));
+    let (name, transport) = (link.name.clone(), Arc::new(transport));
     let opened = tokio::select! {
         // A server that has both answers ready got the probe first, and has settled for its era.
         biased;
@@ -100,14 +100,14 @@ pub(crate) async fn connect(
     let era = match probe {
         Probe::Known(era) => era,
         Probe::Late(answer) => match timeout(config.handshake_timeout, answer).await {
-            Ok(answer) => era_of(link.name(), answer)?,
+            Ok(answer) => era_of(&link.name, answer)?,
             // An old server may ignore what it does not know.
             Err(_) => Era::OLD,
         },
     };
     match era {
         Era::Modern => Ok(Detected::Modern(link.clone())),
-        Era::Old(_) => Err(super::era::built_without_legacy(link.name())),
+        Era::Old(_) => Err(super::era::built_without_legacy(&link.name)),
     }
 }
 
@@ -115,7 +115,7 @@ pub(crate) async fn connect(
 /// the decision to the handshake, and this never returns.
 #[cfg(feature = "legacy")]
 async fn turns_out_modern(link: &Link, answer: BoxFuture<'_, Result<RawJson, Error>>) {
-    let era = era_of(link.name(), answer.await);
+    let era = era_of(&link.name, answer.await);
     if !matches!(era, Ok(Era::Modern)) {
         std::future::pending::<()>().await;
     }

@@ -1,4 +1,4 @@
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use callgate_wire::Version;
 
@@ -8,6 +8,7 @@ use super::era::Era;
 use super::identity::ClientIdentity;
 use super::line_detection::{Probe, connect, probe};
 use crate::error::{Error, Kind};
+use crate::lock::lock;
 use crate::service::{BoxFuture, Call, Reply, Service};
 use crate::transport::child::{ChildConfig, ModernChild};
 use crate::transport::{CloseReason, ConnectionState};
@@ -121,7 +122,7 @@ impl Process {
     pub async fn restart(&self) -> Result<(), Error> {
         let _restarting = self.restarting.lock().await;
         self.close().await;
-        let child = self.running.start(&mut self.running.current())?;
+        let child = self.running.start(&mut lock(&self.running.current))?;
         self.detection.reset(child.link());
         Ok(())
     }
@@ -132,7 +133,7 @@ impl Process {
     /// then; new ones are refused. Dropping the future does not stop the end of the server.
     pub async fn close(&self) {
         let child = {
-            let mut current = self.running.current();
+            let mut current = lock(&self.running.current);
             current.is_closing = true;
             current.child.clone()
         };
@@ -190,7 +191,7 @@ impl Running {
     /// Starts the process once more after it exited, unless it was closed on purpose.
     fn start_again(&self, closed: Error) -> Result<Arc<ModernChild>, Error> {
         // One lock for the check and the start: a restart at the same time must not be undone.
-        let mut current = self.current();
+        let mut current = lock(&self.current);
         match current.is_closing {
             true => Err(closed),
             false => self.start(&mut current),
@@ -208,10 +209,6 @@ impl Running {
     }
 
     fn child(&self) -> Arc<ModernChild> {
-        self.current().child.clone()
-    }
-
-    fn current(&self) -> MutexGuard<'_, Current> {
-        self.current.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.current).child.clone()
     }
 }

@@ -14,7 +14,7 @@ use super::server_timeout::server_timeout;
 use crate::error::{Error, Kind};
 use crate::service::{BoxFuture, Call, Reply, Service};
 use crate::transport::http::client::{self, HttpUpstream, ModernHttpClient};
-use crate::transport::{CloseReason, ConnectionState};
+use crate::transport::{self, CloseReason, ConnectionState};
 
 /// A server of any revision at a URL.
 ///
@@ -117,10 +117,7 @@ impl Remote {
     /// revision there is no connection that could end: this returns only after `close`. Dropping the
     /// future is safe.
     pub async fn closed(&self) -> CloseReason {
-        let mut state = self.state.subscribe();
-        let reason = state.wait_for(|state| state.close_reason().is_some()).await;
-        let reason = reason.ok().and_then(|state| state.close_reason().cloned());
-        reason.expect("the sender lives as long as `self`")
+        transport::closed(&self.state, ConnectionState::close_reason).await
     }
 
     /// Ends all sessions, and waits a short time until the server was told.
@@ -128,9 +125,7 @@ impl Remote {
     /// Calls to an old server fail from now on. Dropping the value without this ends its sessions
     /// too, best-effort: only while the runtime still runs.
     pub async fn close(&self) {
-        let name = &self.upstream.config().name;
-        let text = format!("the connection to `{name}` was closed");
-        let reason = CloseReason::new(name, Kind::Closed, text);
+        let reason = CloseReason::here(&self.upstream.config().name);
         self.state.send_replace(ConnectionState::Closed(reason));
         #[cfg(feature = "legacy")]
         self.sessions.close().await;

@@ -112,7 +112,7 @@ impl Lifecycle {
             let _ = self.process.start_kill();
         }
         if timeout(KILL_TIMEOUT, self.process.wait()).await.is_err() {
-            tracing::warn!(server = %self.link.name(), "the server was killed and still runs");
+            tracing::warn!(server = %self.link.name, "the server was killed and still runs");
         }
     }
 

@@ -1,7 +1,9 @@
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
+
+use crate::lock::lock;
 
 /// End of the standard error of a child.
 #[derive(Debug, Default)]
@@ -24,7 +26,7 @@ impl StderrTail {
 
     /// All kept bytes, as text.
     pub(super) fn text(&self) -> String {
-        let mut stderr = self.stderr();
+        let mut stderr = lock(&self.0);
         String::from_utf8_lossy(stderr.make_contiguous()).into_owned()
     }
 
@@ -44,17 +46,13 @@ impl StderrTail {
     }
 
     fn push(&self, bytes: &[u8]) {
-        let mut stderr = self.stderr();
+        let mut stderr = lock(&self.0);
         let bytes = bytes
             .get(bytes.len().saturating_sub(KEPT)..)
             .unwrap_or_default();
         let over = (stderr.len() + bytes.len()).saturating_sub(KEPT);
         stderr.drain(..over);
         stderr.extend(bytes);
-    }
-
-    fn stderr(&self) -> MutexGuard<'_, VecDeque<u8>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,9 +1,10 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
+use bytes::BytesMut;
 use callgate_wire::{Frame, Id, Method, Notification, RawJson, RpcError, Splice, Version};
 use callgate_wire::{encode, meta, method};
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -12,16 +13,16 @@ use tokio::sync::watch;
 use super::config::Config;
 use super::lines::Lines;
 use super::outbox::{Outbox, Sender};
-use super::pending::{Answer, CallerContext, PendingCalls};
+use super::pending::{CallerContext, PendingCalls};
 use super::route::MessageRouter;
 use crate::error::{Error, Kind};
+use crate::lock::lock;
 use crate::service::{Call, Reply};
-use crate::transport::{CloseReason, ConnectionState};
+use crate::transport::{self, CloseReason, ConnectionState};
 
 /// Client side of a line connection: shared by its calls and by the task that drives its streams.
-#[derive(Debug)]
 pub(crate) struct Link {
-    pub(super) name: Arc<str>,
+    pub(crate) name: Arc<str>,
     pub(super) config: Config,
     pub(super) outbox: Outbox,
     pub(super) pending: PendingCalls,
@@ -31,10 +32,7 @@ pub(crate) struct Link {
 }
 
 /// Receiver of every message of the server that is not an answer.
-#[derive(Clone)]
-pub(crate) struct MessageSink(Arc<SinkFunction>);
-
-type SinkFunction = dyn Fn(&Link, Frame) + Send + Sync;
+pub(super) type MessageSink = Arc<dyn Fn(&Link, Frame) + Send + Sync>;
 
 /// Consequence of dropping a request before its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,8 +60,18 @@ impl Link {
     pub(crate) async fn call(&self, call: Call) -> Result<Reply, Error> {
         let pending_call = self.admit(CallerContext::new(&call), OnDrop::Cancel)?;
         let params = outgoing(&call, pending_call.number)?;
-        let answer = self.ask(&pending_call, &call.method, &params).await?;
-        self.reply(&call, answer)
+        let result = self.ask(&pending_call, &call.method, &params).await?;
+        if !result.is_object() {
+            let text = format!(
+                "server `{}` answered with a result that is no object",
+                self.name
+            );
+            return Err(Error::new(Kind::Protocol, text).from_upstream(&self.name));
+        }
+        Ok(Reply::of_result(match call.method.is_subscription() {
+            true => rename(&result, &["_meta", meta::SUBSCRIPTION_ID], &call.cx.id),
+            false => result,
+        }))
     }
 
     /// Sends a request as it is, and waits for its result.
@@ -74,12 +82,7 @@ impl Link {
         on_drop: OnDrop,
     ) -> Result<RawJson, Error> {
         let pending_call = self.admit(CallerContext::silent(), on_drop)?;
-        match self.ask(&pending_call, method, params).await? {
-            Answer::Result(result) => Ok(result),
-            Answer::Error(error) => Err(Error::rpc(&self.name, error)),
-            Answer::Failed(error) => Err(error),
-            Answer::Unsubscribed => Ok(RawJson::empty_object()),
-        }
+        self.ask(&pending_call, method, params).await
     }
 
     /// Sends a notification, waiting while the outbox is full.
@@ -90,10 +93,7 @@ impl Link {
     pub(crate) async fn notify(&self, notification: &Notification) -> Result<(), Error> {
         let Notification { method, params } = notification;
         self.outbox.room().await;
-        let pushed = self
-            .outbox
-            .push(|out| encode::notification(out, method, params));
-        pushed.map(drop).map_err(|_closed| self.is_closing())
+        self.push(|out| encode::notification(out, method, params))
     }
 
     /// Answers a request of the server. Never waits.
@@ -106,11 +106,10 @@ impl Link {
         id: &Id,
         outcome: &Result<RawJson, RpcError>,
     ) -> Result<(), Error> {
-        let pushed = self.outbox.push(|out| match outcome {
+        self.push(|out| match outcome {
             Ok(result) => encode::result(out, id, result),
             Err(error) => encode::error(out, Some(id), error),
-        });
-        pushed.map(drop).map_err(|_closed| self.is_closing())
+        })
     }
 
     /// Gives every message that is not an answer to `sink` instead of to the call that it names.
@@ -123,13 +122,13 @@ impl Link {
     pub(crate) fn set_message_sink(&self, sink: impl Fn(&Link, Frame) + Send + Sync + 'static) {
         // Closing takes the sink out. One that came later would never be dropped.
         if !self.is_closed() {
-            *self.sink() = Some(MessageSink(Arc::new(sink)));
+            *lock(&self.sink) = Some(Arc::new(sink));
         }
     }
 
     /// Gives messages to the calls that they name again.
     pub(crate) fn clear_message_sink(&self) {
-        *self.sink() = None;
+        *lock(&self.sink) = None;
     }
 
     /// True if the connection is closed.
@@ -154,19 +153,11 @@ impl Link {
 
     /// Waits until the connection is closed. Dropping the future is safe.
     pub(crate) async fn closed(&self) -> CloseReason {
-        let mut closed = self.closed.subscribe();
-        let reason = closed.wait_for(Option::is_some).await;
-        let reason = reason.ok().and_then(|reason| reason.clone());
-        reason.expect("the sender lives as long as this link")
+        transport::closed(&self.closed, Option::as_ref).await
     }
 
-    /// Receiver of the messages that are not answers, if there is one.
     pub(super) fn message_sink(&self) -> Option<MessageSink> {
-        self.sink().clone()
-    }
-
-    fn sink(&self) -> std::sync::MutexGuard<'_, Option<MessageSink>> {
-        self.sink.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.sink).clone()
     }
 
     fn admit(&self, caller: CallerContext, on_drop: OnDrop) -> Result<PendingCall<'_>, Error> {
@@ -182,12 +173,17 @@ impl Link {
         pending_call: &PendingCall<'_>,
         method: &Method,
         params: &RawJson,
-    ) -> Result<Answer, Error> {
+    ) -> Result<RawJson, Error> {
         self.outbox.room().await;
         self.pending
             .send(pending_call.number, &self.outbox, (method, params))
             .map_err(|_closed| self.is_closing().retry_safe())?;
-        Ok(poll_fn(|cx| self.pending.poll_answer(pending_call.number, cx)).await)
+        poll_fn(|cx| self.pending.poll_answer(pending_call.number, cx)).await
+    }
+
+    fn push(&self, write: impl FnOnce(&mut BytesMut)) -> Result<(), Error> {
+        let pushed = self.outbox.push(write);
+        pushed.map(drop).map_err(|_closed| self.is_closing())
     }
 
     fn is_closing(&self) -> Error {
@@ -230,7 +226,7 @@ impl Link {
     pub(crate) fn close(&self, reason: &CloseReason) {
         self.pending.close(reason, &self.outbox);
         self.outbox.close();
-        *self.sink() = None;
+        *lock(&self.sink) = None;
         self.closed.send_if_modified(|closed| {
             let is_first = closed.is_none();
             if is_first {
@@ -245,42 +241,13 @@ impl Link {
         self.outbox.finish();
     }
 
-    pub(crate) fn name(&self) -> &Arc<str> {
-        &self.name
-    }
-
     pub(crate) fn malformed_lines(&self) -> u64 {
         self.malformed.load(Ordering::Relaxed)
     }
 
     /// The reason of a connection that closed because the server `did` something.
     pub(crate) fn closed_by(&self, did: &str) -> CloseReason {
-        CloseReason::new(
-            &self.name,
-            Kind::Closed,
-            format!("server `{}` {did}", self.name),
-        )
-    }
-
-    fn reply(&self, call: &Call, answer: Answer) -> Result<Reply, Error> {
-        let result = match answer {
-            Answer::Result(result) if result.is_object() => result,
-            Answer::Result(_) => {
-                let text = format!(
-                    "server `{}` answered with a result that is no object",
-                    self.name
-                );
-                return Err(Error::new(Kind::Protocol, text).from_upstream(&self.name));
-            }
-            Answer::Error(error) => return Err(Error::rpc(&self.name, error)),
-            Answer::Unsubscribed => return Ok(Reply::subscription_end(&call.cx.id)),
-            Answer::Failed(error) => return Err(error),
-        };
-        let result = match call.method.is_subscription() {
-            true => rename(&result, &["_meta", meta::SUBSCRIPTION_ID], &call.cx.id),
-            false => result,
-        };
-        Ok(Reply::of_result(result))
+        CloseReason::by_server(&self.name, Kind::Closed, did)
     }
 
     fn cancel(&self, number: u64) {
@@ -288,9 +255,7 @@ impl Link {
             .expect("a number is always JSON");
         let method = Method::new(method::NOTIFICATIONS_CANCELLED);
         // On a closed connection the server cannot be told.
-        let _ = self
-            .outbox
-            .push(|out| encode::notification(out, &method, &params));
+        let _ = self.push(|out| encode::notification(out, &method, &params));
     }
 }
 
@@ -310,15 +275,12 @@ impl Drop for PendingCall<'_> {
     }
 }
 
-impl MessageSink {
-    pub(super) fn take(&self, link: &Link, frame: Frame) {
-        (self.0)(link, frame);
-    }
-}
-
-impl fmt::Debug for MessageSink {
+impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("MessageSink(..)")
+        f.debug_struct("Link")
+            .field("name", &self.name)
+            .field("config", &self.config)
+            .finish_non_exhaustive()
     }
 }
 
@@ -328,9 +290,7 @@ pub(crate) struct CloseOnDrop(pub(crate) Arc<Link>);
 
 impl Drop for CloseOnDrop {
     fn drop(&mut self) {
-        let name = &self.0.name;
-        let text = format!("the connection to `{name}` was closed");
-        self.0.close(&CloseReason::new(name, Kind::Closed, text));
+        self.0.close(&CloseReason::here(&self.0.name));
     }
 }
 

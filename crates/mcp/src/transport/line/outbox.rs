@@ -1,31 +1,33 @@
 use std::io;
 use std::pin::Pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker, ready};
+use std::sync::Mutex;
+use std::task::{Context, Poll, ready};
 
 use bytes::{BufMut, BytesMut};
+use futures_util::task::AtomicWaker;
 use tokio::io::AsyncWrite;
 use tokio::sync::Notify;
 
+use crate::lock::lock;
+
 /// Queue of outgoing lines: many tasks append whole lines, one [`Sender`] writes them.
-#[derive(Debug)]
 pub(super) struct Outbox {
     room_for: usize,
     state: Mutex<OutboxState>,
+    sender: AtomicWaker,
     room: Notify,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct OutboxState {
     lines: BytesMut,
     /// Bytes that the sender has taken and not written yet.
     sending: usize,
     written: u64,
-    sender: Option<Waker>,
     phase: OutboxPhase,
 }
 
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
 enum OutboxPhase {
     #[default]
     Open,
@@ -39,7 +41,6 @@ enum OutboxPhase {
 pub(super) struct Closed;
 
 /// Writing end of an [`Outbox`].
-#[derive(Debug)]
 pub(super) struct Sender<W> {
     sink: Option<W>,
     lines: BytesMut,
@@ -55,6 +56,7 @@ impl Outbox {
         Self {
             room_for,
             state: Mutex::default(),
+            sender: AtomicWaker::new(),
             room: Notify::new(),
         }
     }
@@ -63,29 +65,26 @@ impl Outbox {
     ///
     /// Returns the number of written bytes at which the whole line has been written.
     pub(super) fn push(&self, write: impl FnOnce(&mut BytesMut)) -> Result<u64, Closed> {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         if state.phase != OutboxPhase::Open {
             return Err(Closed);
         }
         write(&mut state.lines);
         let end = state.written + state.unsent() as u64;
         state.lines.put_u8(b'\n');
-        let sender = state.sender.take();
         drop(state);
-        if let Some(sender) = sender {
-            sender.wake();
-        }
+        self.sender.wake();
         Ok(end)
     }
 
     /// Says that the sender is about to check the queue, so that a push need not wake it.
     pub(super) fn sender_is_awake(&self) {
-        self.state().sender = None;
+        self.sender.take();
     }
 
     /// True if another line should be appended now.
     pub(super) fn has_room(&self) -> bool {
-        let state = self.state();
+        let state = lock(&self.state);
         state.phase != OutboxPhase::Open || state.unsent() < self.room_for
     }
 
@@ -115,37 +114,32 @@ impl Outbox {
 
     /// Number of bytes that have been written.
     pub(super) fn written(&self) -> u64 {
-        self.state().written
+        lock(&self.state).written
     }
 
     fn enter(&self, phase: OutboxPhase) {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         if state.phase != OutboxPhase::Closed {
             state.phase = phase;
         }
         if phase == OutboxPhase::Closed {
             state.lines = BytesMut::new();
         }
-        let sender = state.sender.take();
         drop(state);
-        if let Some(sender) = sender {
-            sender.wake();
-        }
+        self.sender.wake();
         self.room.notify_waiters();
     }
 
     /// Trades an empty buffer for the waiting lines, if there are any.
     fn take(&self, empty: &mut BytesMut, cx: &mut Context<'_>) -> Taken {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         if !state.lines.is_empty() {
             std::mem::swap(&mut state.lines, empty);
             state.sending = empty.len();
             return Taken::Lines;
         }
-        match &mut state.sender {
-            Some(sender) => sender.clone_from(cx.waker()),
-            none => *none = Some(cx.waker().clone()),
-        }
+        // Registered under the lock: a line that is pushed next wakes the sender.
+        self.sender.register(cx.waker());
         match state.phase {
             OutboxPhase::Open => Taken::Nothing,
             OutboxPhase::Finishing | OutboxPhase::Closed => Taken::End,
@@ -153,7 +147,7 @@ impl Outbox {
     }
 
     fn wrote(&self, bytes: usize) {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         let was_full = state.unsent() >= self.room_for;
         state.sending -= bytes;
         state.written += bytes as u64;
@@ -162,10 +156,6 @@ impl Outbox {
         if made_room {
             self.room.notify_waiters();
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, OutboxState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

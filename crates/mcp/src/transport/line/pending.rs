@@ -1,39 +1,39 @@
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 
 use callgate_wire::logging::LogLevel;
 use callgate_wire::{Id, Method, RawJson};
+use futures_util::task::AtomicWaker;
 
 use super::outbox::{Closed, Outbox};
 use crate::error::{Error, Kind};
+use crate::lock::lock;
 use crate::notifier::Notifier;
 use crate::service::Call;
 use crate::transport::CloseReason;
 
 /// Table of the calls that wait for their answers, by their ids on this connection.
-#[derive(Debug)]
 pub(super) struct PendingCalls {
     max: usize,
     state: Mutex<PendingState>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct PendingState {
     calls: HashMap<u64, Entry>,
     last: u64,
     closed: Option<CloseReason>,
 }
 
-#[derive(Debug)]
 struct Entry {
     caller: CallerContext,
     stage: CallStage,
-    waker: Option<Waker>,
+    waker: AtomicWaker,
 }
 
 /// Ids by which the caller of a call knows it, and the sink for its notifications.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct CallerContext {
     /// Id of the request; subscriptions are named after it.
     pub(super) id: Id,
@@ -47,7 +47,6 @@ pub(super) struct CallerContext {
     pub(super) notify: Notifier,
 }
 
-#[derive(Debug)]
 enum CallStage {
     Unsent,
     /// The outbox has the request, and has sent it once this many bytes are written.
@@ -55,18 +54,8 @@ enum CallStage {
     Answered(Answer),
 }
 
-/// Outcome of the wait for an answer.
-#[derive(Debug)]
-pub(super) enum Answer {
-    /// The server answered with a result.
-    Result(RawJson),
-    /// The server answered with an error.
-    Error(RawJson),
-    /// The server ended the subscription without a result.
-    Unsubscribed,
-    /// No answer will come.
-    Failed(Error),
-}
+/// Result of a call; or the error that the server answered with, or why no answer will come.
+pub(super) type Answer = Result<RawJson, Error>;
 
 impl CallerContext {
     pub(super) fn new(call: &Call) -> Self {
@@ -102,7 +91,7 @@ impl PendingCalls {
 
     /// Adds a call and gives it its number, or refuses it as closed or busy.
     pub(super) fn admit(&self, caller: CallerContext, name: &Arc<str>) -> Result<u64, Error> {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         if let Some(reason) = &state.closed {
             return Err(reason.to_error().retry_safe());
         }
@@ -115,7 +104,7 @@ impl PendingCalls {
         let entry = Entry {
             caller,
             stage: CallStage::Unsent,
-            waker: None,
+            waker: AtomicWaker::new(),
         };
         state.calls.insert(number, entry);
         Ok(number)
@@ -130,7 +119,7 @@ impl PendingCalls {
     ) -> Result<(), Closed> {
         // The lock is held during the push: if the connection closes at the same time, the stage
         // says reliably if the request was sent, and so if a retry is safe.
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         let Some(Entry {
             stage: stage @ CallStage::Unsent,
             ..
@@ -146,16 +135,13 @@ impl PendingCalls {
 
     /// The answer to a call. It is taken out.
     pub(super) fn poll_answer(&self, number: u64, cx: &mut Context<'_>) -> Poll<Answer> {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         let entry = state
             .calls
             .get_mut(&number)
             .expect("a call is pending until it is answered or dropped");
         if !matches!(entry.stage, CallStage::Answered(_)) {
-            match &mut entry.waker {
-                Some(waker) => waker.clone_from(cx.waker()),
-                none => *none = Some(cx.waker().clone()),
-            }
+            entry.waker.register(cx.waker());
             return Poll::Pending;
         }
         match state.calls.remove(&number).map(|entry| entry.stage) {
@@ -166,22 +152,20 @@ impl PendingCalls {
 
     /// Removes a call. True if it was sent and not answered, so that the server is to be told.
     pub(super) fn forget(&self, number: u64) -> bool {
-        let entry = self.state().calls.remove(&number);
+        let entry = lock(&self.state).calls.remove(&number);
         entry.is_some_and(|entry| matches!(entry.stage, CallStage::Sent(_)))
     }
 
     /// Answers a call; the first answer counts. False if no call waits for it.
     pub(super) fn answer(&self, number: u64, answer: Answer) -> bool {
-        let mut state = self.state();
-        match state.calls.get_mut(&number) {
-            Some(entry) => entry.answer(answer),
-            None => false,
-        }
+        let mut state = lock(&self.state);
+        let entry = state.calls.get_mut(&number);
+        entry.is_some_and(|entry| entry.answer(answer))
     }
 
     /// Fails all calls, now and from now on. Those that were not sent are safe to retry.
     pub(super) fn close(&self, reason: &CloseReason, outbox: &Outbox) {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         if state.closed.is_some() {
             return;
         }
@@ -192,30 +176,26 @@ impl PendingCalls {
                 CallStage::Sent(end) if end <= written => error,
                 _ => error.retry_safe(),
             };
-            entry.answer(Answer::Failed(error));
+            entry.answer(Err(error));
         }
         state.closed = Some(reason.clone());
     }
 
     /// True if the connection is closed.
     pub(super) fn is_closed(&self) -> bool {
-        self.state().closed.is_some()
+        lock(&self.state).closed.is_some()
     }
 
     /// The caller of the call `number`, while it waits.
     pub(super) fn caller(&self, number: u64) -> Option<CallerContext> {
-        Some(self.state().calls.get(&number)?.caller.clone())
+        Some(lock(&self.state).calls.get(&number)?.caller.clone())
     }
 
     /// The callers of all waiting calls that match.
     pub(super) fn callers(&self, matches: impl Fn(&CallerContext) -> bool) -> Vec<CallerContext> {
-        let state = self.state();
+        let state = lock(&self.state);
         let callers = state.calls.values().map(|entry| &entry.caller);
         callers.filter(|caller| matches(caller)).cloned().collect()
-    }
-
-    fn state(&self) -> MutexGuard<'_, PendingState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -225,9 +205,7 @@ impl Entry {
             return false;
         }
         self.stage = CallStage::Answered(answer);
-        if let Some(waker) = self.waker.take() {
-            waker.wake();
-        }
+        self.waker.wake();
         true
     }
 }

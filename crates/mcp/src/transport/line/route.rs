@@ -7,8 +7,8 @@ use callgate_wire::{Frame, FrameError, Id, Notification, RawJson, Response, meta
 
 use super::lines::{Line, is_header};
 use super::link::{Link, rename};
-use super::pending::Answer;
 use crate::error::{Error, Kind};
+use crate::service::Reply;
 use crate::transport::CloseReason;
 
 /// Routes the messages of a server to the calls they are for. It never waits for a call.
@@ -77,9 +77,7 @@ impl<'a> MessageRouter<'a> {
     fn route(&self, frame: Frame) {
         match frame {
             Frame::Response(response) => self.respond(response),
-            frame if let Some(sink) = self.link.message_sink() => {
-                sink.take(self.link, frame);
-            }
+            frame if let Some(sink) = self.link.message_sink() => sink(self.link, frame),
             Frame::Notification(notification) => self.notify(&notification),
             Frame::Request(request) => {
                 // A client of this revision must not answer requests.
@@ -89,10 +87,7 @@ impl<'a> MessageRouter<'a> {
     }
 
     fn respond(&self, Response { id, outcome }: Response) {
-        let answer = match outcome {
-            Ok(result) => Answer::Result(result),
-            Err(error) => Answer::Error(error),
-        };
+        let answer = outcome.map_err(|error| Error::rpc(&self.link.name, error));
         let number = id.as_ref().and_then(number);
         if !number.is_some_and(|number| self.link.pending.answer(number, answer)) {
             tracing::debug!(?id, "ignored a response to no call");
@@ -143,8 +138,9 @@ impl<'a> MessageRouter<'a> {
             return;
         };
         let caller = self.link.pending.caller(number);
-        if caller.is_some_and(|caller| caller.is_subscription) {
-            self.link.pending.answer(number, Answer::Unsubscribed);
+        if let Some(caller) = caller.filter(|caller| caller.is_subscription) {
+            let end = Reply::subscription_end(&caller.id).into_result();
+            self.link.pending.answer(number, Ok(end));
         }
     }
 
@@ -191,12 +187,11 @@ impl<'a> MessageRouter<'a> {
 
     fn fail(&self, number: u64, kind: Kind, text: String) {
         let error = Error::new(kind, text).from_upstream(&self.link.name);
-        self.link.pending.answer(number, Answer::Failed(error));
+        self.link.pending.answer(number, Err(error));
     }
 
     fn breach(&self, did: &str) -> CloseReason {
-        let name = &self.link.name;
-        CloseReason::new(name, Kind::Protocol, format!("server `{name}` {did}"))
+        CloseReason::by_server(&self.link.name, Kind::Protocol, did)
     }
 }
 

@@ -11,11 +11,11 @@ use tokio::time::timeout;
 use super::config::Config;
 use super::lines::{Line, Lines, is_header};
 use super::outbox::{Outbox, Sender};
-use super::server_call::ServerCall;
+use super::server_call;
 use crate::error::{Error, Kind};
 use crate::notifier::Notifier;
 use crate::server::accept::{self, RequestMeta};
-use crate::server::{ClientMessage, InFlight, RunningRequest, reply, revisions};
+use crate::server::{ClientMessage, InFlight, RunningCall, RunningRequest, reply, revisions};
 use crate::service::{Service, Source, TransportKind};
 
 /// Serves the requests that arrive on `reader` until it ends.
@@ -86,8 +86,8 @@ pub(crate) struct LineServer {
     service: Arc<dyn Service>,
     sessions: Option<Arc<dyn LineSessions>>,
     config: Config,
-    outbox: Outbox,
-    in_flight: InFlight,
+    pub(super) outbox: Outbox,
+    pub(super) in_flight: InFlight,
 }
 
 impl LineServer {
@@ -190,16 +190,16 @@ impl LineServer {
                 return self.push(|out| reply::error_response(out, Some(&id), &error));
             }
         };
-        let mut call = ServerCall::new(self.service.clone(), call, notifications);
+        let mut call = RunningCall::start(self.service.clone(), call, Some(notifications));
         // A quick call is answered here: a task for each would cost more than most tools do.
-        if call.try_answer(self) {
+        if server_call::try_answer(&mut call, self) {
             return;
         }
         self.in_flight.add(|number| RunningRequest {
             id,
             bytes,
             endless,
-            abort: tokio::spawn(call.run(self.clone(), number)).abort_handle(),
+            abort: tokio::spawn(server_call::run(call, self.clone(), number)).abort_handle(),
         });
     }
 
@@ -238,18 +238,9 @@ impl LineServer {
             .expect("the outbox of a server is not closed while it runs");
     }
 
-    /// True if another line should be appended now.
-    pub(super) fn has_room(&self) -> bool {
-        self.outbox.has_room()
-    }
-
     /// Waits until another line should be appended.
     pub(crate) async fn room(&self) {
         self.outbox.room().await;
-    }
-
-    pub(super) fn in_flight(&self) -> &InFlight {
-        &self.in_flight
     }
 }
 

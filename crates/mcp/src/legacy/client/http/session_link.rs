@@ -93,9 +93,7 @@ impl SessionLink {
 
     /// Ends the session because the server `did` something.
     pub(crate) fn end_by_server(&self, did: &str) {
-        let name = &self.upstream.config().name;
-        let text = format!("server `{name}` {did}");
-        let reason = CloseReason::new(name, Kind::Closed, text);
+        let reason = CloseReason::by_server(&self.upstream.config().name, Kind::Closed, did);
         self.end_as(SessionEnd::ByServer(reason));
     }
 

@@ -1,4 +1,4 @@
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use http::header::WWW_AUTHENTICATE;
@@ -11,6 +11,7 @@ use super::body::BodyStream;
 use super::http_upstream::HttpUpstream;
 use super::request::Body;
 use crate::error::Error;
+use crate::lock::lock;
 use crate::service::BoxFuture;
 
 /// Sends a request with the credentials of the authorizer, and again if the authorizer decides so.
@@ -103,27 +104,23 @@ pub(super) struct AuthWait<'a>(&'a AuthWaits);
 
 impl AuthWaits {
     pub(super) fn begin(&self) -> AuthWait<'_> {
-        self.state().waiting += 1;
+        lock(&self.0).waiting += 1;
         AuthWait(self)
     }
 
     /// Time until which a request waited: now, if one still waits.
     pub(super) fn until(&self) -> Option<Instant> {
-        let state = self.state();
+        let state = lock(&self.0);
         match state.waiting {
             0 => state.last_end,
             _ => Some(Instant::now()),
         }
     }
-
-    fn state(&self) -> MutexGuard<'_, WaitState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for AuthWait<'_> {
     fn drop(&mut self) {
-        let mut state = self.0.state();
+        let mut state = lock(&self.0.0);
         state.waiting -= 1;
         state.last_end = Some(Instant::now());
     }

@@ -1,5 +1,5 @@
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::response::Parts;
@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::body::BodyStream;
 use super::connector::{ConnectError, Connection, Connector};
 use super::request::Body;
+use crate::lock::lock;
 
 /// Pool of the connections to one server.
 ///
@@ -113,10 +114,10 @@ impl IdleConnections {
     /// Takes a connection that is ready for a request.
     async fn take(&self) -> Option<Connection> {
         loop {
-            let (since, mut connection) = self.connections().pop()?;
+            let (since, mut connection) = lock(&self.0).pop()?;
             if since.elapsed() > IDLE_TIMEOUT {
                 // All others have been idle for longer: the last used one is on top.
-                self.connections().clear();
+                lock(&self.0).clear();
                 return None;
             }
             if connection.sender.is_ready() {
@@ -131,14 +132,10 @@ impl IdleConnections {
     }
 
     fn put(&self, connection: Connection) {
-        let mut connections = self.connections();
+        let mut connections = lock(&self.0);
         if connections.len() < MAX_IDLE && !connection.sender.is_closed() {
             connections.push((Instant::now(), connection));
         }
-    }
-
-    fn connections(&self) -> MutexGuard<'_, Vec<(Instant, Connection)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -172,7 +169,7 @@ mod tests {
         idle.put(connection);
         tokio::time::advance(IDLE_TIMEOUT + Duration::from_millis(1)).await;
         assert!(idle.take().await.is_none());
-        assert_eq!(idle.connections().len(), 0);
+        assert_eq!(lock(&idle.0).len(), 0);
     }
 
     #[tokio::test(start_paused = true)]
@@ -187,7 +184,7 @@ mod tests {
         idle.put(closed);
         drop(task);
         assert!(idle.take().await.unwrap().sender.is_ready());
-        assert_eq!(idle.connections().len(), 0);
+        assert_eq!(lock(&idle.0).len(), 0);
     }
 
     #[tokio::test]
@@ -199,6 +196,6 @@ mod tests {
             open_connections.push((task, theirs));
             idle.put(connection);
         }
-        assert_eq!(idle.connections().len(), MAX_IDLE);
+        assert_eq!(lock(&idle.0).len(), MAX_IDLE);
     }
 }

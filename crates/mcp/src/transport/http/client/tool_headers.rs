@@ -1,9 +1,10 @@
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use callgate_wire::{RawJson, Splice};
 
 use crate::header_param::{HeaderParam, HeaderParamError};
+use crate::lock::lock;
 
 /// Cache of the tool parameters that are sent as headers, from the newest schemas.
 ///
@@ -31,7 +32,7 @@ enum UnusableTool {
 impl ToolHeaders {
     /// Parameters of `tool` to mirror; `None` if it has none or is unknown.
     pub(super) fn params_of(&self, tool: &str) -> Option<Arc<[HeaderParam]>> {
-        self.known().get(tool).cloned()
+        lock(&self.known).get(tool).cloned()
     }
 
     /// Reads the result of `tools/list`, and removes the tools that cannot be called.
@@ -69,7 +70,7 @@ impl ToolHeaders {
             Some(schema) => HeaderParam::find_all(&schema)?,
             None => Vec::new(),
         };
-        let mut known = self.known();
+        let mut known = lock(&self.known);
         if found.is_empty() {
             known.remove(name);
             return Ok(());
@@ -83,10 +84,6 @@ impl ToolHeaders {
         }
         known.insert(name.to_owned(), found.into());
         Ok(())
-    }
-
-    fn known(&self) -> MutexGuard<'_, HashMap<String, Arc<[HeaderParam]>>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -165,7 +162,7 @@ mod tests {
             .map(|n| tool(&format!("t{n}"), r#""A""#))
             .collect();
         schemas.learn("s", raw(&format!(r#"{{"tools":[{}]}}"#, tools.join(","))));
-        assert_eq!(schemas.known().len(), MAX_TOOLS);
+        assert_eq!(lock(&schemas.known).len(), MAX_TOOLS);
         assert!(schemas.params_of(&format!("t{MAX_TOOLS}")).is_some());
     }
 

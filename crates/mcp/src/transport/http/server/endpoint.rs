@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use callgate_wire::{Frame, Method, Request as Message};
+use callgate_wire::{Frame, Request as Message};
 use http::request::Parts;
 use http::{Method as Verb, Request, Response, Version};
 use tokio::sync::watch;
@@ -18,11 +18,10 @@ use super::event_stream::EventStream;
 use super::head::{self, Admission, Field, Fields};
 use super::host_policy::{HostPolicy, OwnAddress};
 use super::response::{self, Refusal};
-use super::running_call::{FirstEvent, RunningCall};
 use super::{documents, mirror};
 use crate::error::{Error, Kind};
 use crate::notifier::Notifier;
-use crate::server::{ClientMessage, accept, revisions};
+use crate::server::{CallEvent, ClientMessage, RunningCall, accept, revisions};
 use crate::service::{BoxFuture, PeerInfo, Service, Source, TransportKind};
 
 /// MCP over Streamable HTTP as a `hyper` and `tower` service, to be mounted in another HTTP server.
@@ -266,7 +265,9 @@ impl Shared {
         } else {
             (Notifier::disabled(), None)
         };
-        let end = subscription_end(&message.method, &self.draining);
+        // A subscription ends when the server shuts down; other calls may finish.
+        let end = message.method.is_subscription();
+        let end = end.then(|| self.draining.begun());
         let call = accept::call(message, peer, notify, |cx| {
             let cx = cx.with_caller(caller).with_source(source);
             match trace {
@@ -276,36 +277,28 @@ impl Shared {
         });
         let mut running = RunningCall::start(self.service.clone(), call, notifications);
 
-        let first = if accepts.json {
-            running.first_event(limits.keep_alive).await
-        } else {
-            FirstEvent::Timeout
+        let first = match accepts.json {
+            true => running.first_event(limits.keep_alive).await,
+            false => None,
         };
-        let first = match first {
-            FirstEvent::Outcome(outcome) if !accepts.events => {
-                return response::outcome(running.id(), outcome);
-            }
-            FirstEvent::Outcome(outcome) => match running.waiting_notification() {
+        // JSON only if the call ended before it notified anything, and before a keep-alive is due.
+        let (notification, outcome) = match first {
+            Some(CallEvent::Outcome(outcome)) => match running.waiting_notification() {
                 None => return response::outcome(running.id(), outcome),
-                Some(notification) => (Some(notification), Some(outcome)),
+                notification => (notification, Some(outcome)),
             },
-            FirstEvent::Notification(notification) => (Some(notification), None),
-            FirstEvent::Timeout => (None, None),
+            Some(CallEvent::Notification(notification)) => (Some(notification), None),
+            None => (None, None),
         };
         let mut stream = EventStream::new(running, limits.keep_alive, end);
-        if let (Some(notification), outcome) = first {
+        if let Some(notification) = notification {
             stream.push(&notification);
-            if let Some(outcome) = outcome {
-                stream.finish(outcome);
-            }
+        }
+        if let Some(outcome) = outcome {
+            stream.finish(outcome);
         }
         response::event_stream(stream)
     }
-}
-
-/// Future that ends a subscription when the server shuts down; other calls may finish.
-fn subscription_end(method: &Method, draining: &Draining) -> Option<BoxFuture<'static, ()>> {
-    method.is_subscription().then(|| draining.begun())
 }
 
 impl ShutdownHandle {

@@ -8,9 +8,8 @@ use callgate_wire::{Id, Notification, RawJson, encode, sse};
 use tokio::time::{Sleep, sleep};
 
 use super::body::{EventChunks, LARGE};
-use super::running_call::RunningCall;
 use crate::error::Error;
-use crate::server::reply;
+use crate::server::{RunningCall, reply};
 use crate::service::{BoxFuture, Reply};
 
 /// Event stream of one call: its notifications in order, then its response.

@@ -6,7 +6,7 @@
 //! - [`Config`], [`Guard`], [`Auth`], [`Limits`]: configuration.
 //! - [`TokenVerifier`]: verifies bearer tokens. [`Document`]: public documents.
 //! - `head`, `host_policy`, `auth`, `body_reader`, `mirror`: the checks.
-//! - `running_call`, `event_stream`, `response`, `body`: from a call to its response.
+//! - `event_stream`, `response`, `body`: from a call to its response.
 //! - `connections`, `connection_health`, `tls`: connections of a listener.
 //! - `http1_guard`: protection against request smuggling on them.
 //!
@@ -27,7 +27,6 @@ mod http1_guard;
 mod listener;
 mod mirror;
 pub(crate) mod response;
-mod running_call;
 mod socket;
 #[cfg(feature = "server-tls")]
 mod tls;
