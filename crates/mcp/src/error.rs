@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use callgate_wire::{Method, RawJson, RpcError, Version, code};
 use serde::Serialize;
+use serde_json::json;
 
 /// Failure of a request: its kind, its origin, and whether a retry is safe.
 ///
@@ -12,7 +13,7 @@ use serde::Serialize;
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Inner {
     kind: Kind,
     origin: Origin,
@@ -152,10 +153,7 @@ impl Error {
     /// A rule forbids the request; the caller reads `message`.
     #[must_use]
     pub fn denied(message: impl Into<String>) -> Self {
-        Self::new(Kind::Denied, message).with_encoded_data(&Reason {
-            reason: "denied",
-            retry_after_ms: None,
-        })
+        Self::new(Kind::Denied, message).with_encoded_data(&json!({ "reason": "denied" }))
     }
 
     /// The caller has used up its share, and may try again after `retry_after`.
@@ -163,20 +161,16 @@ impl Error {
     pub fn rate_limited(retry_after: Duration) -> Self {
         let message = "Rate limit exceeded. Please try again later.";
         let milliseconds = u64::try_from(retry_after.as_millis()).unwrap_or(u64::MAX);
-        let error = Self::new(Kind::RateLimited, message).with_encoded_data(&Reason {
-            reason: "rate_limited",
-            retry_after_ms: Some(milliseconds),
-        });
+        let data = json!({ "reason": "rate_limited", "retryAfterMs": milliseconds });
+        let error = Self::new(Kind::RateLimited, message).with_encoded_data(&data);
         error.with_retry_after(retry_after).retry_safe()
     }
 
     /// The request waits for the approval of a person; `message` says how to give it.
     #[must_use]
     pub fn approval_required(message: impl Into<String>) -> Self {
-        let error = Self::new(Kind::ApprovalRequired, message).with_encoded_data(&Reason {
-            reason: "approval_required",
-            retry_after_ms: None,
-        });
+        let data = json!({ "reason": "approval_required" });
+        let error = Self::new(Kind::ApprovalRequired, message).with_encoded_data(&data);
         error.retry_safe()
     }
 
@@ -282,18 +276,7 @@ impl Error {
     /// A copy for another request that waited for the same operation.
     #[cfg(feature = "http-client")]
     pub(crate) fn shared(&self) -> Self {
-        let inner = &self.0;
-        Self(Box::new(Inner {
-            kind: inner.kind,
-            origin: inner.origin.clone(),
-            retry: inner.retry,
-            retry_after: inner.retry_after,
-            code: inner.code,
-            message: inner.message.clone(),
-            data: inner.data.clone(),
-            raw: inner.raw.clone(),
-            source: inner.source.clone(),
-        }))
+        Self(self.0.clone())
     }
 
     fn with_encoded_data(self, data: &impl Serialize) -> Self {
@@ -357,15 +340,6 @@ impl Error {
             _ => code::INTERNAL_ERROR,
         }
     }
-}
-
-/// The `data` of an error that a policy raises.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Reason {
-    reason: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    retry_after_ms: Option<u64>,
 }
 
 impl fmt::Display for Error {

@@ -6,36 +6,51 @@
 
 use std::sync::Arc;
 
-use callgate_wire::Request;
+use callgate_wire::{RawJson, Request, meta};
 
+use super::accept::SUPPORTED;
 use crate::error::Error;
 use crate::service::Service;
 #[cfg(feature = "http-server")]
 use crate::transport::http::server::{Config as HttpConfig, Draining, HttpSessions};
 use crate::transport::line::{Config as LineConfig, LineSessions};
 
-#[cfg(feature = "legacy")]
-use crate::legacy::server as old;
-
 /// Handler of old clients on one line connection.
-#[cfg(feature = "legacy")]
 pub(crate) fn line_sessions(
     service: &Arc<dyn Service>,
     config: &LineConfig,
 ) -> Option<Arc<dyn LineSessions>> {
-    let session = old::LineSession::new(guarded(service), config.sessions?, config.limits);
-    Some(Arc::new(session))
+    #[cfg(feature = "legacy")]
+    return {
+        use crate::legacy::server::LineSession;
+        let session = LineSession::new(guarded(service), config.sessions?, config.limits);
+        Some(Arc::new(session))
+    };
+    #[cfg(not(feature = "legacy"))]
+    {
+        let _ = (service, config);
+        None
+    }
 }
 
 /// Handler of old clients at one HTTP endpoint.
-#[cfg(all(feature = "legacy", feature = "http-server"))]
+#[cfg(feature = "http-server")]
 pub(crate) fn http_sessions(
     service: &Arc<dyn Service>,
     config: &HttpConfig,
     draining: &Draining,
 ) -> Option<Arc<dyn HttpSessions>> {
-    let endpoint = old::http::SessionEndpoint::new(guarded(service), config, draining.clone())?;
-    Some(Arc::new(endpoint))
+    #[cfg(feature = "legacy")]
+    return {
+        use crate::legacy::server::http::SessionEndpoint;
+        let endpoint = SessionEndpoint::new(guarded(service), config, draining.clone())?;
+        Some(Arc::new(endpoint))
+    };
+    #[cfg(not(feature = "legacy"))]
+    {
+        let _ = (service, config, draining);
+        None
+    }
 }
 
 /// The service with the guards that the transports have for requests of the newest revision.
@@ -45,37 +60,13 @@ fn guarded(service: &Arc<dyn Service>) -> Arc<dyn Service> {
     Arc::new(ProgressFilter::new(PanicGuard::new(service.clone())))
 }
 
-/// The error for a request that nothing here serves.
-#[cfg(feature = "legacy")]
-pub(crate) fn explain(_: &Request, error: Error) -> Error {
-    error
-}
-
-#[cfg(not(feature = "legacy"))]
-pub(crate) fn line_sessions(_: &Arc<dyn Service>, _: &LineConfig) -> Option<Arc<dyn LineSessions>> {
-    None
-}
-
-#[cfg(all(not(feature = "legacy"), feature = "http-server"))]
-pub(crate) fn http_sessions(
-    _: &Arc<dyn Service>,
-    _: &HttpConfig,
-    _: &Draining,
-) -> Option<Arc<dyn HttpSessions>> {
-    None
-}
-
-/// The error for a request that nothing here serves. To a client of an older revision it says
-/// which revision it has to speak, and why.
-#[cfg(not(feature = "legacy"))]
+/// The error for a request that nothing here serves. Without the feature `legacy` it says to a
+/// client of an older revision which revision it has to speak, and why.
 pub(crate) fn explain(request: &Request, error: Error) -> Error {
-    use super::accept::SUPPORTED;
-    use callgate_wire::{RawJson, meta};
-
     const HINT: &str =
         "this server speaks only 2026-07-28, because it was built without the feature `legacy`";
     let params = &request.params;
-    if params.at(&["_meta", meta::PROTOCOL_VERSION]).is_some() {
+    if cfg!(feature = "legacy") || params.at(&["_meta", meta::PROTOCOL_VERSION]).is_some() {
         return error;
     }
     // Only the handshake of an older revision names the revision outside of `_meta`.

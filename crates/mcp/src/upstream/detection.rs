@@ -56,16 +56,13 @@ struct Attempt {
 impl Detection {
     /// A detection that has not begun, of the server on `link`.
     pub(crate) fn new(link: &Arc<Link>) -> Self {
-        let state = Arc::new(watch::Sender::new((0, ConnectionState::NotConnected)));
-        let watcher = LinkWatcher {
-            state: state.clone(),
-            generation: 0,
-        };
-        watcher.watch(link.clone());
-        Self {
+        let state = watch::Sender::new((0, ConnectionState::NotConnected));
+        let detection = Self {
             attempt: Mutex::default(),
-            state,
-        }
+            state: Arc::new(state),
+        };
+        detection.watcher(|_| {}).watch(link.clone());
+        detection
     }
 
     /// Makes a call. If the revision is not known yet, `detect` is run, once for all calls.
@@ -117,16 +114,8 @@ impl Detection {
     pub(crate) fn reset(&self, link: &Arc<Link>) {
         // Dropped after the lock is released: this ends a session, and what belongs to it.
         let before = std::mem::take(&mut *lock(&self.attempt));
-        let mut generation = 0;
-        self.state.send_modify(|state| {
-            generation = state.0 + 1;
-            *state = (generation, ConnectionState::NotConnected);
-        });
+        let watcher = self.watcher(|state| *state = (state.0 + 1, ConnectionState::NotConnected));
         before.abort();
-        let watcher = LinkWatcher {
-            state: self.state.clone(),
-            generation,
-        };
         watcher.watch(link.clone());
     }
 
@@ -145,7 +134,7 @@ impl Detection {
         if let Some((_, done)) = &attempt.running {
             return (attempt.outcome.clone(), done.clone());
         }
-        let watcher = self.begin_connecting();
+        let watcher = self.watcher(|state| state.1 = ConnectionState::Connecting);
         let detecting = detect(watcher.clone());
         let (working, done) = watch::channel(());
         let (outcome, name) = (attempt.outcome.clone(), name.clone());
@@ -161,15 +150,12 @@ impl Detection {
         (attempt.outcome.clone(), done)
     }
 
-    fn begin_connecting(&self) -> LinkWatcher {
-        let mut generation = 0;
-        self.state.send_modify(|state| {
-            generation = state.0;
-            state.1 = ConnectionState::Connecting;
-        });
+    /// Changes the state, and returns a watcher of the process that it is then about.
+    fn watcher(&self, change: impl FnOnce(&mut (u64, ConnectionState))) -> LinkWatcher {
+        self.state.send_modify(change);
         LinkWatcher {
+            generation: self.state.borrow().0,
             state: self.state.clone(),
-            generation,
         }
     }
 }

@@ -9,17 +9,6 @@ pub enum Era {
     Old(Version),
 }
 
-/// Meaning of an answer to `server/discover`: the one place that decides which era a server is of.
-///
-/// Old servers answer requests that they do not know with any error, or as if it were another
-/// request. So a server counts as modern only for an answer that no old server gives.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Answered {
-    Era(Era),
-    /// The server names its revisions, and this client speaks none of them.
-    NoCommonVersion(Vec<String>),
-}
-
 impl Era {
     /// Newest revision with a handshake: the one to try if nothing is known about a server.
     pub(crate) const NEWEST_OLD: Version = Version::V2025_11_25;
@@ -32,38 +21,46 @@ impl Era {
     pub fn is_modern(self) -> bool {
         self == Self::Modern
     }
-}
 
-impl Answered {
-    /// Meaning of a result.
-    pub(crate) fn of_result(result: &RawJson) -> Self {
+    /// Era that a result of `server/discover` shows.
+    ///
+    /// Old servers answer requests that they do not know with any error, or as if it were another
+    /// request. So a server counts as modern only for an answer that no old server gives. This
+    /// function and [`Self::of_error`] are the one place that decides it.
+    ///
+    /// # Errors
+    /// The revisions that the server names, if this client speaks none of them.
+    pub(crate) fn of_result(result: &RawJson) -> Result<Self, Vec<String>> {
         match names(result.get("supportedVersions")) {
             Some(versions) => Self::of_versions(versions),
-            None if result.get("resultType").is_some() => Self::Era(Era::Modern),
-            None => Self::Era(Era::OLD),
+            None if result.get("resultType").is_some() => Ok(Self::Modern),
+            None => Ok(Self::OLD),
         }
     }
 
-    /// Meaning of an error object.
-    pub(crate) fn of_error(error: &RawJson) -> Self {
+    /// Era that an error object in answer to `server/discover` shows.
+    ///
+    /// # Errors
+    /// As for [`Self::of_result`].
+    pub(crate) fn of_error(error: &RawJson) -> Result<Self, Vec<String>> {
         match code_of(error) {
             Some(code::UNSUPPORTED_PROTOCOL_VERSION) => {
                 let supported = names(error.at(&["data", "supported"]));
                 Self::of_versions(supported.unwrap_or_default())
             }
             Some(code::HEADER_MISMATCH | code::MISSING_REQUIRED_CLIENT_CAPABILITY) => {
-                Self::Era(Era::Modern)
+                Ok(Self::Modern)
             }
-            _ => Self::Era(Era::OLD),
+            _ => Ok(Self::OLD),
         }
     }
 
-    fn of_versions(names: Vec<String>) -> Self {
+    fn of_versions(names: Vec<String>) -> Result<Self, Vec<String>> {
         let versions = names.iter().filter_map(|name| Version::parse(name));
         match versions.max() {
-            Some(version) if version.is_modern() => Self::Era(Era::Modern),
-            Some(version) => Self::Era(Era::Old(version)),
-            None => Self::NoCommonVersion(names),
+            Some(version) if version.is_modern() => Ok(Self::Modern),
+            Some(version) => Ok(Self::Old(version)),
+            None => Err(names),
         }
     }
 }

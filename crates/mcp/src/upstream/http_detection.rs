@@ -7,7 +7,7 @@ use callgate_wire::{Frame, Id, Method, RawJson, Splice, Version, code, encode, m
 use http::Request;
 use http::response::Parts;
 
-use super::era::{Answered, Era, code_of};
+use super::era::{Era, code_of};
 use crate::error::{Error, Kind};
 use crate::transport::http::client::{
     BodyStream, Content, ErrorStatus, HttpFailure, HttpUpstream, carries_message, finish, framed,
@@ -49,20 +49,17 @@ fn judge(status: u16, content: Content, body: &Bytes) -> Option<Era> {
     let Some(Frame::Response(response)) = message else {
         return Some(Era::OLD);
     };
-    let answered = match &response.outcome {
-        Ok(result) if is_success => Answered::of_result(result),
-        Ok(_) => Answered::Era(Era::OLD),
+    let era = match &response.outcome {
+        Ok(result) if is_success => Era::of_result(result),
+        Ok(_) => Ok(Era::OLD),
         // The status that the newest revision demands, and old servers do not use for this.
         Err(error) if status == 404 && code_of(error) == Some(code::METHOD_NOT_FOUND) => {
-            Answered::Era(Era::Modern)
+            Ok(Era::Modern)
         }
-        Err(error) => Answered::of_error(error),
+        Err(error) => Era::of_error(error),
     };
-    Some(match answered {
-        Answered::Era(era) => era,
-        // Its own answer to the call says best what it speaks.
-        Answered::NoCommonVersion(_) => Era::Modern,
-    })
+    // If it speaks none of ours, its own answer to the call says that best.
+    Some(era.unwrap_or(Era::Modern))
 }
 
 /// True if the failure of a request to a modern server shows that the server is an old one by now:

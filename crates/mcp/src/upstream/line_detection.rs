@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use super::config::Config;
 use super::detection::Detected;
-use super::era::{Answered, Era, spoken};
+use super::era::{Era, spoken};
 use super::identity::ClientIdentity;
 use crate::error::{Error, Kind};
 use crate::service::BoxFuture;
@@ -22,16 +22,20 @@ pub(crate) enum Probe<'a> {
     Late(BoxFuture<'a, Result<RawJson, Error>>),
 }
 
-/// Asks the server on `link` for `server/discover`, which no old server has.
+/// Asks the server on `link` for `server/discover`, which no old server has, unless its era is
+/// `assumed`.
 ///
 /// # Errors
 /// The connection is closed, or the server speaks no revision that this client speaks.
 pub(crate) async fn probe<'a>(
     link: &'a Link,
-    identity: &ClientIdentity,
+    assumed: Option<Era>,
     config: &Config,
 ) -> Result<Probe<'a>, Error> {
-    let params = identity.discover_params();
+    if let Some(era) = assumed {
+        return Ok(Probe::Known(era));
+    }
+    let params = ClientIdentity::shared().discover_params();
     let mut answer: BoxFuture<'a, _> = Box::pin(async move {
         let method = Method::new(method::SERVER_DISCOVER);
         // Not cancelled: an old server would not know which request that is about.
@@ -51,7 +55,6 @@ pub(crate) async fn probe<'a>(
 pub(crate) async fn connect(
     link: &Arc<Link>,
     probe: Probe<'_>,
-    identity: &ClientIdentity,
     config: Config,
 ) -> Result<Detected, Error> {
     use crate::legacy::client::line_transport::LineTransport;
@@ -70,11 +73,12 @@ pub(crate) async fn connect(
     };
     let (transport, incoming) = LineTransport::new(link.clone(), config.queued_messages);
     let (name, transport) = (link.name.clone(), Arc::new(transport));
+    let identity = ClientIdentity::shared();
     let opened = tokio::select! {
         // A server that has both answers ready got the probe first, and has settled for its era.
         biased;
         () = turns_out_modern => None,
-        opened = Session::open(name, transport, incoming, identity, version, config) => Some(opened),
+        opened = Session::open(name, transport, incoming, &identity, version, config) => Some(opened),
     };
     match opened {
         Some(Ok(session)) => return Ok(Detected::Old(session, link.clone())),
@@ -94,7 +98,6 @@ pub(crate) async fn connect(
 pub(crate) async fn connect(
     link: &Arc<Link>,
     probe: Probe<'_>,
-    _identity: &ClientIdentity,
     config: Config,
 ) -> Result<Detected, Error> {
     let era = match probe {
@@ -131,38 +134,34 @@ fn is_refused_by_modern(error: &Error) -> bool {
     let refusal = error.source().and_then(|source| source.downcast_ref());
     let answer = refusal.and_then(|refusal: &Error| refusal.raw());
     answer.is_some_and(|error| {
-        super::era::is_version_refusal(error)
-            && Answered::of_error(error) == Answered::Era(Era::Modern)
+        super::era::is_version_refusal(error) && Era::of_error(error) == Ok(Era::Modern)
     })
 }
 
 /// Era that the answer to the probe shows.
 fn era_of(name: &Arc<str>, answer: Result<RawJson, Error>) -> Result<Era, Error> {
-    let answered = match &answer {
-        Ok(result) => Answered::of_result(result),
+    let era = match &answer {
+        Ok(result) => Era::of_result(result),
         Err(error) => match error.raw() {
-            Some(error) => Answered::of_error(error),
+            Some(error) => Era::of_error(error),
             // Not an answer of the server: the connection ended, or the line was malformed.
             None if matches!(error.kind(), Kind::Closed | Kind::Protocol) => {
                 return answer.map(|_| Era::OLD);
             }
-            None => Answered::Era(Era::OLD),
+            None => Ok(Era::OLD),
         },
     };
-    match answered {
-        Answered::Era(era) => Ok(era),
-        Answered::NoCommonVersion(versions) => {
-            let named = match versions.is_empty() {
-                true => "none that it names".to_owned(),
-                false => versions.join(", "),
-            };
-            let text = format!(
-                "no common protocol version: server `{name}` speaks {named}, this client speaks {}",
-                spoken()
-            );
-            Err(Error::new(Kind::UnsupportedVersion, text).from_upstream(name))
-        }
-    }
+    era.map_err(|versions| {
+        let named = match versions.is_empty() {
+            true => "none that it names".to_owned(),
+            false => versions.join(", "),
+        };
+        let text = format!(
+            "no common protocol version: server `{name}` speaks {named}, this client speaks {}",
+            spoken()
+        );
+        Error::new(Kind::UnsupportedVersion, text).from_upstream(name)
+    })
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use callgate_wire::Version;
 use super::config::Config;
 use super::detection::{Detected, Detection, LinkWatcher};
 use super::era::Era;
-use super::identity::ClientIdentity;
 use super::line_detection::{Probe, connect, probe};
 use crate::error::{Error, Kind};
 use crate::lock::lock;
@@ -171,21 +170,16 @@ impl Running {
         config: Config,
         watcher: &LinkWatcher,
     ) -> Result<Detected, Error> {
-        let identity = ClientIdentity::shared();
         let link = self.child().link().clone();
-        let probe = match assumed {
-            Some(era) => Probe::Known(era),
-            None => match probe(&link, &identity, &config).await {
-                // Some old servers exit on a request that they do not know.
-                Err(error) if error.kind() == Kind::Closed => {
-                    let link = self.start_again(error)?.link().clone();
-                    watcher.watch(link.clone());
-                    return connect(&link, Probe::Known(Era::OLD), &identity, config).await;
-                }
-                probed => probed?,
-            },
-        };
-        connect(&link, probe, &identity, config).await
+        match probe(&link, assumed, &config).await {
+            // Some old servers exit on a request that they do not know.
+            Err(error) if error.kind() == Kind::Closed => {
+                let link = self.start_again(error)?.link().clone();
+                watcher.watch(link.clone());
+                connect(&link, Probe::Known(Era::OLD), config).await
+            }
+            probed => connect(&link, probed?, config).await,
+        }
     }
 
     /// Starts the process once more after it exited, unless it was closed on purpose.

@@ -6,8 +6,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use super::config::Config;
 use super::detection::{Detected, Detection};
 use super::era::Era;
-use super::identity::ClientIdentity;
-use super::line_detection::{Probe, connect, probe};
+use super::line_detection::{connect, probe};
 use crate::error::Error;
 use crate::service::{BoxFuture, Call, Reply, Service};
 use crate::transport::line::{self, Link, ModernConnection};
@@ -103,10 +102,6 @@ impl Service for StreamPair {
 }
 
 async fn detect(link: Arc<Link>, assumed: Option<Era>, config: Config) -> Result<Detected, Error> {
-    let identity = ClientIdentity::shared();
-    let probe = match assumed {
-        Some(era) => Probe::Known(era),
-        None => probe(&link, &identity, &config).await?,
-    };
-    connect(&link, probe, &identity, config).await
+    let probe = probe(&link, assumed, &config).await?;
+    connect(&link, probe, config).await
 }

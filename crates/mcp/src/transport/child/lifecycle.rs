@@ -34,13 +34,6 @@ const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 /// Time after which a killed process that still runs is reported in the log.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// End of the connection to the child.
-struct Ended {
-    reason: CloseReason,
-    /// True if the process has had its time to exit by itself.
-    had_exit_timeout: bool,
-}
-
 impl Lifecycle {
     /// Carries the lines of the connection until it is closed, then waits for the process to exit.
     pub(super) async fn run(mut self) {
@@ -50,29 +43,23 @@ impl Lifecycle {
             let stderr = self.stderr.clone();
             stderr_reader.spawn(async move { stderr.read(stream).await });
         }
-        let ended = self.connect(&mut stderr_reader).await;
-        let reason = self.explain(ended.reason);
+        let (reason, time_left) = self.connect(&mut stderr_reader).await;
+        let reason = self.explain(reason);
         self.link.close(&reason);
-
-        let time_left = match ended.had_exit_timeout {
-            true => Duration::ZERO,
-            false => self.exit_timeouts.exit,
-        };
         if timeout(time_left, self.process.wait()).await.is_err() {
             self.terminate_or_kill().await;
         }
         self.tree.has_exited();
     }
 
-    /// Carries lines until either side closes the connection or the process exits.
-    async fn connect(&mut self, stderr_reader: &mut JoinSet<()>) -> Ended {
-        let ended = |reason| Ended {
-            reason,
-            had_exit_timeout: false,
-        };
+    /// Carries lines until either side closes the connection or the process exits. Returns the
+    /// reason, and the time that the process still has to exit by itself.
+    async fn connect(&mut self, stderr_reader: &mut JoinSet<()>) -> (CloseReason, Duration) {
+        let time_left = self.exit_timeouts.exit;
         let (Some(stdin), Some(stdout)) = (self.process.stdin.take(), self.process.stdout.take())
         else {
-            return ended(self.link.closed_by("has no standard input and output"));
+            let reason = self.link.closed_by("has no standard input and output");
+            return (reason, time_left);
         };
         let mut lines = pin!(self.link.drive(stdout, stdin));
         let closed_here = async {
@@ -85,17 +72,14 @@ impl Lifecycle {
                 // that closes its output and stays is given up without it.
                 let exit = join(self.process.wait(), stderr_reader.join_next());
                 let _ = timeout(self.exit_timeouts.status, exit).await;
-                ended(reason)
+                (reason, time_left)
             }
             _ = self.process.wait() => {
                 let rest = join(&mut lines, stderr_reader.join_next());
                 let _ = timeout(DRAIN_TIMEOUT, rest).await;
-                ended(self.link.closed_by("exited"))
+                (self.link.closed_by("exited"), time_left)
             }
-            () = closed_here => Ended {
-                reason: self.link.closed_by("was closed"),
-                had_exit_timeout: true,
-            },
+            () = closed_here => (self.link.closed_by("was closed"), Duration::ZERO),
         }
     }
 

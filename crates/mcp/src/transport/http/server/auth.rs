@@ -1,10 +1,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use http::HeaderValue;
+use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use subtle::ConstantTimeEq;
 
-use super::head::Fields;
+use super::head::Field;
 use super::response::Refusal;
 use crate::service::{BoxFuture, Caller, Principal};
 
@@ -80,23 +80,23 @@ impl fmt::Debug for BearerToken {
 }
 
 /// The caller of a request, by its token.
-pub(super) async fn identify(fields: &Fields<'_>, auth: &Auth) -> Result<Caller, Refusal> {
+pub(super) async fn identify(headers: &HeaderMap, auth: &Auth) -> Result<Caller, Refusal> {
     match auth {
         Auth::Open => Ok(Caller::Anonymous),
         Auth::Bearer(token) => {
-            let caller = presented(fields).and_then(|presented| token.caller_of(presented));
+            let caller = presented(headers).and_then(|presented| token.caller_of(presented));
             caller.ok_or(Refusal::Unauthorized)
         }
         Auth::Verifier(verifier) => {
-            let verified = verifier.verify(presented(fields)).await;
+            let verified = verifier.verify(presented(headers)).await;
             verified.map_err(|error| Refusal::Credential(Box::new(error)))
         }
     }
 }
 
 /// The token of a request that has exactly one.
-fn presented<'a>(fields: &Fields<'a>) -> Option<&'a [u8]> {
-    let credentials = fields.authorization.once()?;
+fn presented(headers: &HeaderMap) -> Option<&[u8]> {
+    let credentials = Field::of(headers, AUTHORIZATION).once()?;
     let (scheme, presented) = credentials.split_at_checked(b"Bearer ".len())?;
     scheme.eq_ignore_ascii_case(b"Bearer ").then_some(presented)
 }

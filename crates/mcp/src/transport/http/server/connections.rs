@@ -4,17 +4,22 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
+use http::{Request, Response};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::{Instant, interval, sleep};
 
+use super::body::ResponseBody;
 use super::config::Limits;
 use super::connection_health::{ConnectionHealth, HealthWatch};
 use super::endpoint::Endpoint;
 use super::http1_guard::{GuardedStream, HeadScanner};
+use super::response::{self, Refusal};
 use super::socket::Stream;
 #[cfg(feature = "server-tls")]
 use super::tls;
@@ -56,16 +61,16 @@ impl Connections {
         let of_peer = peer.and_then(|peer| self.per_peer.get(&peer)).copied();
         let of_peer = of_peer.unwrap_or(0);
         if self.open.len() >= limits.connections || of_peer >= limits.connections_per_peer {
-            refuse(&stream);
+            refuse(stream);
             return;
         }
         let health = Arc::new(ConnectionHealth::new());
-        let accepted = Accepted {
-            stream,
+        let requests = Requests {
+            endpoint: self.endpoint.clone(),
             address,
             health: health.clone(),
         };
-        let connection = serve(accepted, self.protocols.clone(), self.endpoint.clone());
+        let connection = serve(stream, self.protocols.clone(), requests);
         let task = self.tasks.spawn(connection);
         if let Some(peer) = peer {
             self.per_peer.insert(peer, of_peer + 1);
@@ -143,11 +148,11 @@ impl Connections {
 }
 
 /// Answers that there are too many connections, as far as a peer without TLS can read it.
-fn refuse(stream: &Stream) {
+fn refuse(mut stream: Stream) {
     const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
         connection: close\r\nretry-after: 1\r\ncontent-length: 0\r\n\r\n";
     // Best effort: a new connection has room for this much, and nothing waits for the peer.
-    let _ = stream.try_write(BUSY);
+    let _ = stream.write(BUSY).now_or_never();
 }
 
 /// Protocols that the connections of a listener speak.
@@ -158,11 +163,31 @@ pub(super) struct Protocols {
     tls: Option<tls::Acceptor>,
 }
 
-/// A connection that has just been accepted.
-pub(super) struct Accepted {
-    pub(super) stream: Stream,
-    pub(super) address: Option<SocketAddr>,
+/// The requests of one connection.
+#[derive(Clone)]
+pub(super) struct Requests {
+    pub(super) endpoint: Endpoint,
     pub(super) health: Arc<ConnectionHealth>,
+    address: Option<SocketAddr>,
+}
+
+impl Requests {
+    /// Answers one request. Dropping the future cancels it.
+    ///
+    /// Not by the service that `Endpoint` implements itself: that one would box each future.
+    pub(super) async fn answer(
+        self,
+        request: Request<Incoming>,
+    ) -> Result<Response<ResponseBody>, Infallible> {
+        self.health.begin_exchange();
+        let mut response = if self.health.is_ambiguous() {
+            response::refuse(Refusal::Ambiguous)
+        } else {
+            self.endpoint.answer(self.address, request).await
+        };
+        response.body_mut().reports_to(self.health);
+        Ok(response)
+    }
 }
 
 /// Maximum bytes that are buffered on a connection in each direction.
@@ -192,47 +217,28 @@ impl Protocols {
 }
 
 /// Serves a connection until it ends. Dropping the future closes it and cancels its calls.
-pub(super) async fn serve(connection: Accepted, protocols: Protocols, endpoint: Endpoint) {
-    let Accepted {
-        stream,
-        address,
-        health,
-    } = connection;
+async fn serve(stream: Stream, protocols: Protocols, requests: Requests) {
     #[cfg(feature = "server-tls")]
     if let Some(acceptor) = &protocols.tls {
-        let stream = match acceptor.accept(stream).await {
-            Ok(stream) => stream,
-            Err(error) => {
-                tracing::debug!(%error, "TLS handshake failed");
-                return;
+        return match acceptor.accept(stream).await {
+            Ok(stream) if tls::speaks_http2(&stream) => {
+                acceptor.serve_http2(stream, requests).await
             }
+            Ok(stream) => serve_http1(stream, protocols.http1, requests).await,
+            Err(error) => tracing::debug!(%error, "TLS handshake failed"),
         };
-        if tls::speaks_http2(&stream) {
-            return acceptor
-                .serve_http2(stream, address, health, endpoint)
-                .await;
-        }
-        return serve_http1(stream, address, health, protocols.http1, endpoint).await;
     }
-    serve_http1(stream, address, health, protocols.http1, endpoint).await;
+    serve_http1(stream, protocols.http1, requests).await;
 }
 
 async fn serve_http1<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
     stream: S,
-    address: Option<SocketAddr>,
-    health: Arc<ConnectionHealth>,
     protocol: http1::Builder,
-    endpoint: Endpoint,
+    requests: Requests,
 ) {
-    let scanner = HeadScanner::new(endpoint.config().limits.header_bytes);
-    let stream = GuardedStream::new(stream, Some(scanner), health.clone());
-    // Not the service that `Endpoint` implements itself: that one would box each future.
-    let service = service_fn(move |request| {
-        let answer = endpoint
-            .clone()
-            .answer_connection(health.clone(), address, request);
-        async move { Ok::<_, Infallible>(answer.await) }
-    });
+    let scanner = HeadScanner::new(requests.endpoint.config().limits.header_bytes);
+    let stream = GuardedStream::new(stream, Some(scanner), requests.health.clone());
+    let service = service_fn(move |request| requests.clone().answer(request));
     let connection = protocol.serve_connection(TokioIo::new(stream), service);
     if let Err(error) = connection.await {
         tracing::debug!(%error, "connection ended early");

@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use callgate_wire::{Frame, Request as Message};
+use http::header::TRANSFER_ENCODING;
 use http::request::Parts;
 use http::{Method as Verb, Request, Response, Version};
 use tokio::sync::watch;
@@ -13,9 +14,8 @@ use tokio::sync::watch;
 use super::body::ResponseBody;
 use super::body_reader::{self, BodyBudget};
 use super::config::Config;
-use super::connection_health::ConnectionHealth;
 use super::event_stream::EventStream;
-use super::head::{self, Admission, Field, Fields};
+use super::head::{self, Admission};
 use super::host_policy::{HostPolicy, OwnAddress};
 use super::response::{self, Refusal};
 use super::{documents, mirror};
@@ -126,40 +126,22 @@ impl Endpoint {
         self.shared.draining.clone()
     }
 
-    /// Answers one request on a connection of our own. Dropping the future cancels it.
-    pub(super) async fn answer_connection<B: http_body::Body>(
-        self,
-        health: Arc<ConnectionHealth>,
-        address: Option<SocketAddr>,
-        request: Request<B>,
-    ) -> Response<ResponseBody> {
-        health.begin_exchange();
-        let mut response = if health.is_ambiguous() {
-            response::refuse(Refusal::Ambiguous)
-        } else {
-            self.answer(address, request).await
-        };
-        response.body_mut().reports_to(health);
-        response
-    }
-
     /// Answers one request. Dropping the future cancels it.
-    async fn answer<B: http_body::Body>(
+    pub(super) async fn answer<B: http_body::Body>(
         &self,
         address: Option<SocketAddr>,
         request: Request<B>,
     ) -> Response<ResponseBody> {
         let (head, body) = request.into_parts();
-        let fields = Fields::read(&head.headers);
         let source = Source {
             address,
             ..Source::new(TransportKind::Http)
         };
-        let answer = self.shared.respond(&head, &fields, source, body).await;
+        let answer = self.shared.respond(&head, source, body).await;
         let mut response = answer.unwrap_or_else(response::refuse);
         // The guard against smuggling does not follow the end of a chunked body, so nothing may
         // come after it. In HTTP/2 there are no such bodies, and no header closes a connection.
-        let is_last = fields.transfer_encoding != Field::Absent;
+        let is_last = head.headers.contains_key(TRANSFER_ENCODING);
         if (is_last || self.shared.draining.has_begun()) && head.version != Version::HTTP_2 {
             response::close_after(&mut response);
         }
@@ -171,25 +153,24 @@ impl Shared {
     async fn respond<B: http_body::Body>(
         &self,
         head: &Parts,
-        fields: &Fields<'_>,
         source: Source,
         body: B,
     ) -> Result<Response<ResponseBody>, Refusal> {
         let Self { policy, config, .. } = self;
-        policy.check_host(head, fields)?;
+        policy.check_host(head)?;
         // Documents are public: they are served before the origin and the token are checked.
         if let Some(document) = documents::find(config, head.uri.path()) {
             return documents::answer(document, &head.method);
         }
         let serves_sessions = self.sessions.is_some();
-        let admission = head::admit(head, fields, source, policy, config, serves_sessions).await?;
+        let admission = head::admit(head, source, policy, config, serves_sessions).await?;
         if head.method != Verb::POST {
             let sessions = self.sessions.as_ref().ok_or(Refusal::NotFound)?;
             return Ok(sessions.without_message(head, admission));
         }
         // The reservation lasts until there is an answer, or the first part of one.
         let (body, _reservation) = body_reader::read(body, &config.limits, &self.bodies).await?;
-        Ok(self.answer_message(head, fields, admission, &body).await)
+        Ok(self.answer_message(head, admission, &body).await)
     }
 
     /// Answers a message. A request is one of the newest revision if its headers and its metadata
@@ -197,14 +178,13 @@ impl Shared {
     async fn answer_message(
         &self,
         head: &Parts,
-        fields: &Fields<'_>,
         admission: Admission,
         body: &Bytes,
     ) -> Response<ResponseBody> {
         let config = &self.config;
         let (message, error) = match Frame::parse(body, &config.limits.json()) {
             Ok(Frame::Request(request)) => {
-                match mirror::check(fields, &request, config.header_params.as_ref()) {
+                match mirror::check(&head.headers, &request, config.header_params.as_ref()) {
                     Ok(peer) => return self.call(admission, request, peer).await,
                     Err(error) => (ClientMessage::One(Frame::Request(request)), Some(error)),
                 }

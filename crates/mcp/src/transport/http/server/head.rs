@@ -1,6 +1,6 @@
-use callgate_wire::header as mirrored;
+use http::Method;
+use http::header::{self, AsHeaderName, HeaderMap, HeaderValue};
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 
 use super::auth;
 use super::config::Config;
@@ -31,13 +31,12 @@ pub(crate) struct Accepts {
 /// verify; the media types come last, because their errors are for clients that may call.
 pub(super) async fn admit(
     head: &Parts,
-    fields: &Fields<'_>,
     source: Source,
     policy: &HostPolicy,
     config: &Config,
     serves_sessions: bool,
 ) -> Result<Admission, Refusal> {
-    policy.check_origin(fields)?;
+    policy.check_origin(&head.headers)?;
     if head.uri.path() != config.path {
         return Err(Refusal::NotFound);
     }
@@ -53,10 +52,10 @@ pub(super) async fn admit(
             return Err(Refusal::MethodNotAllowed { allow });
         }
     }
-    let caller = auth::identify(fields, &config.auth).await?;
-    let accepts = Accepts::read(fields);
+    let caller = auth::identify(&head.headers, &config.auth).await?;
+    let accepts = Accepts::read(&head.headers);
     if head.method == Method::POST {
-        if !sends_json(fields) {
+        if !sends_json(&head.headers) {
             return Err(Refusal::UnsupportedMediaType);
         }
         if accepts == Accepts::default() {
@@ -66,13 +65,14 @@ pub(super) async fn admit(
     Ok(Admission {
         caller,
         source,
-        trace: fields.trace(),
+        trace: trace(&head.headers),
         accepts,
     })
 }
 
-fn sends_json(fields: &Fields<'_>) -> bool {
-    let media = fields.content_type.once().map(media_type);
+fn sends_json(headers: &HeaderMap) -> bool {
+    let media = Field::of(headers, header::CONTENT_TYPE).once();
+    let media = media.map(media_type);
     media.is_some_and(|media| media.eq_ignore_ascii_case(b"application/json"))
 }
 
@@ -83,8 +83,8 @@ impl Accepts {
     };
 
     /// Reads `Accept`; a client without it accepts anything.
-    fn read(fields: &Fields<'_>) -> Self {
-        match fields.accept {
+    fn read(headers: &HeaderMap) -> Self {
+        match Field::of(headers, header::ACCEPT) {
             Field::Absent => return Self::ANYTHING,
             // The exact text of the specification: most clients send it.
             Field::Once(value) if value == "application/json, text/event-stream" => {
@@ -93,8 +93,8 @@ impl Accepts {
             _ => {}
         }
         let mut accepts = Self::default();
-        let values = fields.accept_values();
-        for range in values.flat_map(|value| value.split(|byte| *byte == b',')) {
+        let values = headers.get_all(header::ACCEPT).iter();
+        for range in values.flat_map(|value| value.as_bytes().split(|byte| *byte == b',')) {
             if is_refused(range) {
                 continue;
             }
@@ -129,25 +129,6 @@ fn is_refused(range: &[u8]) -> bool {
     })
 }
 
-/// Header fields that requests are checked by, found in one pass.
-#[derive(Debug)]
-pub(super) struct Fields<'a> {
-    pub(super) host: Field<'a>,
-    pub(super) origin: Field<'a>,
-    pub(super) sec_fetch_site: Field<'a>,
-    pub(super) authorization: Field<'a>,
-    pub(super) content_type: Field<'a>,
-    pub(super) transfer_encoding: Field<'a>,
-    pub(super) accept: Field<'a>,
-    pub(super) protocol_version: Field<'a>,
-    pub(super) method: Field<'a>,
-    pub(super) name: Field<'a>,
-    /// True if there is any field of a trace context.
-    has_trace: bool,
-    /// All fields, for those that are not known beforehand.
-    all: &'a HeaderMap,
-}
-
 /// Occurrence of one field in a head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Field<'a> {
@@ -156,92 +137,32 @@ pub(super) enum Field<'a> {
     Repeated,
 }
 
-impl<'a> Fields<'a> {
-    pub(super) fn read(headers: &'a HeaderMap) -> Self {
-        let mut fields = Self {
-            host: Field::Absent,
-            origin: Field::Absent,
-            sec_fetch_site: Field::Absent,
-            authorization: Field::Absent,
-            content_type: Field::Absent,
-            transfer_encoding: Field::Absent,
-            accept: Field::Absent,
-            protocol_version: Field::Absent,
-            method: Field::Absent,
-            name: Field::Absent,
-            has_trace: false,
-            all: headers,
-        };
-        for (name, value) in headers {
-            if let Some(field) = fields.known(name) {
-                field.add(value);
-            }
-        }
-        fields
+/// The trace context, if there is any. Boxed, since few requests have one.
+fn trace(headers: &HeaderMap) -> Option<Box<TraceContext>> {
+    let values = TraceContext::KEYS.map(|name| {
+        let values = headers.get_all(name).into_iter();
+        let values: Vec<_> = values.filter_map(|value| value.to_str().ok()).collect();
+        (!values.is_empty()).then_some(values)
+    });
+    if values.iter().all(Option::is_none) {
+        return None;
     }
-
-    fn known(&mut self, name: &HeaderName) -> Option<&mut Field<'a>> {
-        Some(match *name {
-            header::HOST => &mut self.host,
-            header::ORIGIN => &mut self.origin,
-            header::AUTHORIZATION => &mut self.authorization,
-            header::CONTENT_TYPE => &mut self.content_type,
-            header::TRANSFER_ENCODING => &mut self.transfer_encoding,
-            header::ACCEPT => &mut self.accept,
-            _ => match name.as_str() {
-                mirrored::PROTOCOL_VERSION => &mut self.protocol_version,
-                mirrored::METHOD => &mut self.method,
-                mirrored::NAME => &mut self.name,
-                "sec-fetch-site" => &mut self.sec_fetch_site,
-                "traceparent" | "tracestate" | "baggage" => {
-                    self.has_trace = true;
-                    return None;
-                }
-                _ => return None,
-            },
-        })
-    }
-
-    /// The field `name`, which is not one of the others here.
-    pub(super) fn other(&self, name: &str) -> Field<'a> {
-        let mut field = Field::Absent;
-        for value in self.all.get_all(name) {
-            field.add(value);
-        }
-        field
-    }
-
-    /// The trace context, if there is any. Boxed, since few requests have one.
-    fn trace(&self) -> Option<Box<TraceContext>> {
-        if !self.has_trace {
-            return None;
-        }
-        let values = TraceContext::KEYS.map(|name| {
-            let values = self.all.get_all(name).into_iter();
-            let values: Vec<_> = values.filter_map(|value| value.to_str().ok()).collect();
-            (!values.is_empty()).then_some(values)
-        });
-        let [parent, state, baggage] = values;
-        // A list may be spread over several fields; a `traceparent` that occurs twice is invalid.
-        let parent = parent.filter(|values| values.len() == 1);
-        let joined = |values: Option<Vec<&str>>| values.map(|values| values.join(","));
-        let trace = TraceContext::new([joined(parent), joined(state), joined(baggage)]);
-        Some(Box::new(trace))
-    }
-
-    /// Every value of `Accept`, the one field here that may be repeated.
-    pub(super) fn accept_values(&self) -> impl Iterator<Item = &'a [u8]> {
-        let values = self.all.get_all(header::ACCEPT).into_iter();
-        values.map(HeaderValue::as_bytes)
-    }
+    let [parent, state, baggage] = values;
+    // A list may be spread over several fields; a `traceparent` that occurs twice is invalid.
+    let parent = parent.filter(|values| values.len() == 1);
+    let joined = |values: Option<Vec<&str>>| values.map(|values| values.join(","));
+    let trace = TraceContext::new([joined(parent), joined(state), joined(baggage)]);
+    Some(Box::new(trace))
 }
 
 impl<'a> Field<'a> {
-    fn add(&mut self, value: &'a HeaderValue) {
-        *self = match self {
-            Field::Absent => Field::Once(value),
-            _ => Field::Repeated,
-        };
+    pub(super) fn of(headers: &'a HeaderMap, name: impl AsHeaderName) -> Self {
+        let mut values = headers.get_all(name).into_iter();
+        match (values.next(), values.next()) {
+            (None, _) => Self::Absent,
+            (Some(value), None) => Self::Once(value),
+            (Some(_), Some(_)) => Self::Repeated,
+        }
     }
 
     /// The value of a field that is there exactly once.
@@ -267,7 +188,7 @@ mod tests {
                 headers.append(ACCEPT, HeaderValue::from_static(value));
             }
             assert_eq!(
-                Accepts::read(&Fields::read(&headers)),
+                Accepts::read(&headers),
                 Accepts { json, events },
                 "{values:?}"
             );
@@ -297,7 +218,7 @@ mod tests {
             for value in values {
                 headers.append(CONTENT_TYPE, HeaderValue::from_static(value));
             }
-            assert_eq!(sends_json(&Fields::read(&headers)), expect, "{values:?}");
+            assert_eq!(sends_json(&headers), expect, "{values:?}");
         };
         check(&["application/json"], true);
         check(&["application/json; charset=utf-8"], true);

@@ -1,9 +1,10 @@
 use std::net::{IpAddr, SocketAddr};
 
 use http::Version;
+use http::header::{HOST, HeaderMap, ORIGIN};
 use http::request::Parts;
 
-use super::head::{Field, Fields};
+use super::head::Field;
 use super::response::Refusal;
 
 /// Hosts and origins that are allowed besides the server's own.
@@ -56,9 +57,9 @@ impl HostPolicy {
     }
 
     /// Refuses a request to a host that is not allowed.
-    pub(super) fn check_host(&self, head: &Parts, fields: &Fields<'_>) -> Result<(), Refusal> {
+    pub(super) fn check_host(&self, head: &Parts) -> Result<(), Refusal> {
         let authority = head.uri.authority().map(|it| it.as_str().as_bytes());
-        let host = match (fields.host, authority) {
+        let host = match (Field::of(&head.headers, HOST), authority) {
             // In HTTP/2 the authority takes the place of the header.
             (Field::Absent, Some(authority)) if head.version == Version::HTTP_2 => authority,
             (field, _) => field.once().ok_or(Refusal::BadHost)?,
@@ -77,14 +78,15 @@ impl HostPolicy {
     }
 
     /// Refuses a request that a web page of a foreign origin could have sent.
-    pub(super) fn check_origin(&self, fields: &Fields<'_>) -> Result<(), Refusal> {
-        let near = match fields.sec_fetch_site {
+    pub(super) fn check_origin(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+        let near = match Field::of(headers, "sec-fetch-site") {
             Field::Absent => true,
             Field::Once(site) => matches!(site.as_bytes(), b"same-origin" | b"none"),
             Field::Repeated => false,
         };
-        let allowed = match fields.origin.once() {
-            None => fields.origin == Field::Absent && near,
+        let origin = Field::of(headers, ORIGIN);
+        let allowed = match origin.once() {
+            None => origin == Field::Absent && near,
             // The browser calls a page of an allowed foreign origin cross-site.
             Some(origin) => {
                 lists(&self.foreign_origins, origin) || near && self.is_own_origin(origin)

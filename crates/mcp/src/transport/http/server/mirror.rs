@@ -1,10 +1,9 @@
 use callgate_wire::{RawJson, Request, header, method};
-use serde::Serialize;
+use http::HeaderMap;
 
-use super::head::{Field, Fields};
+use super::head::Field;
 use crate::error::{Error, Kind};
-use crate::header_param::HeaderParam;
-use crate::header_param::HeaderParams;
+use crate::header_param::{HeaderParam, HeaderParams};
 use crate::server::accept::{RequestMeta, SUPPORTED};
 use crate::service::{PeerInfo, PeerMeta};
 
@@ -13,21 +12,21 @@ use crate::service::{PeerInfo, PeerMeta};
 /// A proxy in front of the server may have decided by the headers, and the service reads the body:
 /// they must not differ.
 pub(super) fn check(
-    fields: &Fields<'_>,
+    headers: &HeaderMap,
     request: &Request,
     params: Option<&HeaderParams>,
 ) -> Result<PeerInfo, Error> {
     let member = header::name_member(&request.method);
     let (meta, [name]) = PeerMeta::find(&request.params, [member.unwrap_or_default()]);
-    let peer = version(fields, meta)?;
-    let named = text(fields.method, header::METHOD)?.ok_or_else(|| missing(header::METHOD))?;
+    let peer = version(headers, meta)?;
+    let named = text(headers, header::METHOD)?.ok_or_else(|| missing(header::METHOD))?;
     if named != request.method.as_str() {
         return Err(mismatch(header::METHOD));
     }
     if member.is_none() {
         return Ok(peer);
     }
-    match (text(fields.name, header::NAME)?, &name) {
+    match (text(headers, header::NAME)?, &name) {
         (Some(value), Some(name)) => {
             if !header::decode_value(value).is_ok_and(|value| name.is(&value)) {
                 return Err(mismatch(header::NAME));
@@ -42,13 +41,13 @@ pub(super) fn check(
         && let Some(tool) = name.as_ref().and_then(RawJson::text)
         && let Some(params) = find(&tool)
     {
-        mirrored_params(fields, request, &params)?;
+        mirrored_params(headers, request, &params)?;
     }
     Ok(peer)
 }
 
-fn version(fields: &Fields<'_>, meta: Option<PeerMeta>) -> Result<PeerInfo, Error> {
-    let Some(named) = text(fields.protocol_version, header::PROTOCOL_VERSION)? else {
+fn version(headers: &HeaderMap, meta: Option<PeerMeta>) -> Result<PeerInfo, Error> {
+    let Some(named) = text(headers, header::PROTOCOL_VERSION)? else {
         return Err(missing(header::PROTOCOL_VERSION).with_data(supported()));
     };
     let meta = match RequestMeta::complete(meta) {
@@ -65,7 +64,7 @@ fn version(fields: &Fields<'_>, meta: Option<PeerMeta>) -> Result<PeerInfo, Erro
 }
 
 fn mirrored_params(
-    fields: &Fields<'_>,
+    headers: &HeaderMap,
     request: &Request,
     params: &[HeaderParam],
 ) -> Result<(), Error> {
@@ -75,7 +74,7 @@ fn mirrored_params(
         .unwrap_or_else(RawJson::empty_object);
     for param in params {
         let name = &param.header;
-        match (text(fields.other(name), name)?, param.value(&arguments)) {
+        match (text(headers, name)?, param.value(&arguments)) {
             (None, None) => {}
             (Some(header), Some(value)) if HeaderParam::agrees(header, &value) => {}
             (Some(_), _) => return Err(mismatch(name)),
@@ -90,8 +89,8 @@ fn mirrored_params(
 }
 
 /// Text of a field that must not occur twice.
-fn text<'a>(field: Field<'a>, name: &str) -> Result<Option<&'a str>, Error> {
-    match field {
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Error> {
+    match Field::of(headers, name) {
         Field::Absent => Ok(None),
         Field::Once(value) => value
             .to_str()
@@ -115,12 +114,7 @@ fn header_error(message: String) -> Error {
 
 /// Data for a client of another revision.
 fn supported() -> RawJson {
-    #[derive(Serialize)]
-    struct Data {
-        supported: [&'static str; SUPPORTED.len()],
-    }
-    RawJson::encode(&Data {
-        supported: SUPPORTED.map(callgate_wire::Version::as_str),
-    })
-    .expect("a list of strings is always JSON")
+    let supported = SUPPORTED.map(callgate_wire::Version::as_str);
+    RawJson::encode(&serde_json::json!({ "supported": supported }))
+        .expect("a list of strings is always JSON")
 }

@@ -106,20 +106,14 @@ pub(super) fn refuse(refusal: Refusal) -> Response<ResponseBody> {
 
 /// The response to a message that is refused before the service is called.
 pub(crate) fn reject(id: Option<&Id>, error: &Error) -> Response<ResponseBody> {
-    let mut out = BytesMut::new();
-    reply::error_response(&mut out, id, error);
-    let mut response = json(ResponseBody::whole(out.freeze()));
-    *response.status_mut() = StatusCode::BAD_REQUEST;
-    response
+    error_response(400, |out| reply::error_response(out, id, error))
 }
 
 /// The response to a body that is not a message.
 pub(super) fn reject_frame(error: &FrameError) -> Response<ResponseBody> {
-    let mut out = BytesMut::new();
-    encode::error(&mut out, error.id.as_ref(), &error.to_rpc());
-    let mut response = json(ResponseBody::whole(out.freeze()));
-    *response.status_mut() = StatusCode::BAD_REQUEST;
-    response
+    error_response(400, |out| {
+        encode::error(out, error.id.as_ref(), &error.to_rpc());
+    })
 }
 
 /// The response to a notification.
@@ -173,15 +167,22 @@ fn whole_result(id: &Id, reply: Reply) -> ResponseBody {
 }
 
 fn failure(id: &Id, error: &Error) -> Response<ResponseBody> {
-    let mut out = BytesMut::new();
-    reply::error_response(&mut out, Some(id), error);
-    let mut response = json(ResponseBody::whole(out.freeze()));
-    *response.status_mut() = status_code(reply::status(error));
+    let mut response = error_response(reply::status(error), |out| {
+        reply::error_response(out, Some(id), error);
+    });
     if let Some(seconds) = retry_after(error) {
         response
             .headers_mut()
             .insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
+    response
+}
+
+fn error_response(status: u16, write: impl FnOnce(&mut BytesMut)) -> Response<ResponseBody> {
+    let mut out = BytesMut::new();
+    write(&mut out);
+    let mut response = json(ResponseBody::whole(out.freeze()));
+    *response.status_mut() = status_code(status);
     response
 }
 

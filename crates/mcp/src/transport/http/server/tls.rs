@@ -1,6 +1,4 @@
-use std::convert::Infallible;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use hyper::server::conn::http2;
@@ -11,8 +9,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
 use super::config::Limits;
-use super::connection_health::ConnectionHealth;
-use super::endpoint::Endpoint;
+use super::connections::Requests;
 use super::http1_guard::GuardedStream;
 use super::socket::Stream;
 
@@ -51,21 +48,10 @@ impl Acceptor {
 
     /// Serves an HTTP/2 connection until it ends, or until its requests have ended and the server
     /// shuts down.
-    pub(super) async fn serve_http2(
-        &self,
-        stream: TlsStream<Stream>,
-        address: Option<SocketAddr>,
-        health: Arc<ConnectionHealth>,
-        endpoint: Endpoint,
-    ) {
-        let mut shutdown = endpoint.draining().begun();
-        let stream = GuardedStream::new(stream, None, health.clone());
-        let service = service_fn(move |request| {
-            let answer = endpoint
-                .clone()
-                .answer_connection(health.clone(), address, request);
-            async move { Ok::<_, Infallible>(answer.await) }
-        });
+    pub(super) async fn serve_http2(&self, stream: TlsStream<Stream>, requests: Requests) {
+        let mut shutdown = requests.endpoint.draining().begun();
+        let stream = GuardedStream::new(stream, None, requests.health.clone());
+        let service = service_fn(move |request| requests.clone().answer(request));
         let connection = self.http2.serve_connection(TokioIo::new(stream), service);
         let mut connection = std::pin::pin!(connection);
         let ended = tokio::select! {
