@@ -6,12 +6,12 @@ use std::sync::Arc;
 use anyhow::Result;
 use callgate_bench::echo::ours::router;
 use callgate_bench::listen;
-use callgate_mcp::transport::http::server::{Config, Listener};
+use callgate_mcp::transport::http::server::{HttpServerConfig, Listener};
 
 #[tokio::main]
 async fn main() -> Result<()> {
     let address = (Ipv4Addr::LOCALHOST, 0).into();
-    let server = Listener::bind(address, Arc::new(router()), Config::default()).await?;
+    let server = Listener::bind(address, Arc::new(router()), HttpServerConfig::default()).await?;
     listen::announce(server.local_addr()?)?;
     server.run().await;
     Ok(())

@@ -10,10 +10,14 @@ use callgate_mcp::transport::http::{client, server};
 #[tokio::main]
 async fn main() -> Result<()> {
     let upstream = std::env::args().nth(1).context("usage: ours_relay URL")?;
-    let client = client::ModernHttpClient::new(&upstream, client::Config::new("upstream"))?;
+    let client = client::ModernHttpClient::new(&upstream, client::HttpConfig::new("upstream"))?;
     let address = (Ipv4Addr::LOCALHOST, 0).into();
-    let server =
-        server::Listener::bind(address, Arc::new(client), server::Config::default()).await?;
+    let server = server::Listener::bind(
+        address,
+        Arc::new(client),
+        server::HttpServerConfig::default(),
+    )
+    .await?;
     listen::announce(server.local_addr()?)?;
     server.run().await;
     Ok(())

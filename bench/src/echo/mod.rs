@@ -8,7 +8,7 @@ pub mod rmcp;
 mod tests {
     use std::sync::Arc;
 
-    use callgate_mcp::transport::line::{Config, serve};
+    use callgate_mcp::transport::line::{LineConfig, serve};
 
     use crate::payload::{FIRST_ID, Request};
 
@@ -24,7 +24,7 @@ mod tests {
         floor.push(b'\n');
         let mut ours = Vec::new();
         let router = Arc::new(super::ours::router());
-        serve(router, line, &mut ours, Config::default())
+        serve(router, line, &mut ours, LineConfig::default())
             .await
             .unwrap();
         assert_eq!(String::from_utf8(ours), String::from_utf8(floor));

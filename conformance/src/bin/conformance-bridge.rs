@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use callgate_mcp::Service;
 use callgate_mcp::transport::child::ChildConfig;
 use callgate_mcp::transport::http::client;
-use callgate_mcp::transport::http::server::{Config, Listener};
+use callgate_mcp::transport::http::server::{HttpServerConfig, Listener};
 use callgate_mcp::upstream::{Era, Process, Remote};
 
 #[tokio::main]
@@ -30,7 +30,7 @@ async fn main() -> Result<()> {
         "http-sse" => Arc::new(remote(target)?.assume_sse()),
         _ => bail!("unknown kind of upstream `{kind}`"),
     };
-    let server = Listener::bind(address, service, Config::default()).await?;
+    let server = Listener::bind(address, service, HttpServerConfig::default()).await?;
     println!("listening on http://{}/mcp", server.local_addr()?);
     server.run().await;
     Ok(())
@@ -43,5 +43,5 @@ fn process(program: &str, arguments: &[String]) -> Result<Process> {
 }
 
 fn remote(url: &str) -> Result<Remote> {
-    Ok(Remote::new(url, client::Config::new("server"))?)
+    Ok(Remote::new(url, client::HttpConfig::new("server"))?)
 }

@@ -58,10 +58,9 @@ impl Access {
         let verifier =
             Verifier::new(config).with_context(|| format!("cannot trust the issuer {issuer}"))?;
         load(&verifier, issuer).await?;
-        let documents = verifier.documents().map(|(path, json)| Document {
-            path: path.to_owned(),
-            json,
-        });
+        let documents = verifier
+            .documents()
+            .map(|(path, json)| Document::new(path, json));
         Ok(Self {
             documents: documents.collect(),
             auth: Auth::Verifier(Arc::new(verifier)),

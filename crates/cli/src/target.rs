@@ -8,7 +8,7 @@ use anyhow::{Context, anyhow};
 use callgate_mcp::Service;
 use callgate_mcp::client::{CallOptions, Client};
 use callgate_mcp::transport::child::{ChildConfig, Environment, Supervisor};
-use callgate_mcp::transport::http::client::Config;
+use callgate_mcp::transport::http::client::HttpConfig;
 use callgate_mcp::upstream::{Process, Remote};
 use callgate_mcp::wire::implementation::Implementation;
 use callgate_oauth::token_source::TokenSource;
@@ -143,7 +143,7 @@ fn remote(
     data_dir: Option<&Path>,
 ) -> Result<Server, CommandError> {
     let server = http_url(url).ok_or_else(|| not_a_url(url))?;
-    let mut config = Config::new(url);
+    let mut config = HttpConfig::new(url);
     for header in &connection.header {
         let (name, value) = header.split_once(':').ok_or_else(|| {
             // The text is not repeated: it may be a secret without its name.

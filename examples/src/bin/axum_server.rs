@@ -12,7 +12,7 @@ use axum::extract::{ConnectInfo, Request};
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use axum::routing::get;
-use callgate_mcp::http_server::{Config, Endpoint, RemoteAddress};
+use callgate_mcp::http_server::{Endpoint, HttpServerConfig, RemoteAddress};
 use callgate_mcp::{Implementation, router};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -41,8 +41,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let address = std::env::args().nth(1);
     let tools = router::Router::new(Implementation::new("greeter", "1.0"));
     let tools = tools.tool("greet", "Greets", greet);
-    // The endpoint checks hosts, origins and tokens itself, as its `Config` says.
-    let endpoint = Endpoint::new(Arc::new(tools), Config::default());
+    // The endpoint checks hosts, origins and tokens itself, as its `HttpServerConfig` says.
+    let endpoint = Endpoint::new(Arc::new(tools), HttpServerConfig::default());
     let app = Router::new()
         .route_service("/mcp", endpoint)
         .route("/health", get(async || "healthy"))

@@ -7,7 +7,7 @@ use std::error::Error;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use callgate_mcp::http_server::{Config, Listener};
+use callgate_mcp::http_server::{HttpServerConfig, Listener};
 use callgate_mcp::{Implementation, RequestCx, Router};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -33,10 +33,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         None => ([127, 0, 0, 1], 3000).into(),
     };
     let router = Router::new(Implementation::new("counter", "1.0")).tool("count", "Counts", count);
-    let config = Config {
-        header_params: Some(router.header_params()),
-        ..Config::default()
-    };
+    let mut config = HttpServerConfig::default();
+    config.header_params = Some(router.header_params());
     let server = Listener::bind(address, Arc::new(router), config).await?;
     println!("listening on http://{}/mcp", server.local_addr()?);
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use callgate_mcp::client::{Client, InputRefused, with_defaults};
-use callgate_mcp::transport::http::client::Config;
+use callgate_mcp::transport::http::client::HttpConfig;
 use callgate_mcp::upstream::{Era, Remote};
 use callgate_mcp::wire::content::Content;
 use callgate_mcp::wire::elicitation::{ElicitFormParams, ElicitResult};
@@ -40,7 +40,7 @@ async fn main() -> Result<()> {
 /// Server of the suite, in the revision that the environment names, with a login in `auth/` scenarios.
 fn server(scenario: &str, url: &str, context: &RawJson) -> Result<Remote> {
     let version = version()?;
-    let mut config = Config::new("suite");
+    let mut config = HttpConfig::new("suite");
     if scenario.starts_with("auth/") {
         config.authorizer = Some(login::keeper(scenario, url, version, context)?);
     }

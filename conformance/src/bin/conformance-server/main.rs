@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use callgate_mcp::router::Router;
-use callgate_mcp::transport::http::server::{Config, Listener};
+use callgate_mcp::transport::http::server::{HttpServerConfig, Listener};
 use callgate_mcp::transport::stdio;
 use callgate_mcp::wire::implementation::Implementation;
 
@@ -31,10 +31,8 @@ async fn main() -> Result<()> {
         return Ok(());
     }
     let address: SocketAddr = place.parse().context("ADDRESS must be like 127.0.0.1:0")?;
-    let config = Config {
-        header_params: Some(router.header_params()),
-        ..Config::default()
-    };
+    let mut config = HttpServerConfig::default();
+    config.header_params = Some(router.header_params());
     let server = Listener::bind(address, Arc::new(router), config).await?;
     println!("listening on http://{}/mcp", server.local_addr()?);
     server.run().await;

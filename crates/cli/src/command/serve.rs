@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow};
 use callgate_mcp::router::Router;
-use callgate_mcp::transport::http::server::{Config, Listener};
+use callgate_mcp::transport::http::server::{HttpServerConfig, Listener};
 use callgate_mcp::transport::stdio;
 use callgate_mcp::wire::implementation::Implementation;
 use callgate_tools::workspace::{self, Workspace};
@@ -47,13 +47,11 @@ async fn serve_http(
             .hint("other machines may only connect over TLS, which is not supported yet"));
     }
     let access = Access::new(args, data_dir).await?;
-    let config = Config {
-        guard: access.guard,
-        auth: access.auth,
-        documents: access.documents,
-        header_params: Some(router.header_params()),
-        ..Config::default()
-    };
+    let mut config = HttpServerConfig::default();
+    config.guard = access.guard;
+    config.auth = access.auth;
+    config.documents = access.documents;
+    config.header_params = Some(router.header_params());
     let server = Listener::bind(args.listen, Arc::new(router), config)
         .await
         .map_err(|source| {

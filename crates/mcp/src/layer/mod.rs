@@ -17,7 +17,8 @@
 //! use callgate_mcp::layer::{PanicGuard, TimeLimits, Timeout};
 //!
 //! fn guarded(service: Arc<dyn Service>) -> Arc<dyn Service> {
-//!     let limits = TimeLimits::default().with_idle(Duration::from_secs(5));
+//!     let mut limits = TimeLimits::default();
+//!     limits.idle = Duration::from_secs(5);
 //!     Arc::new(PanicGuard::new(Timeout::new(service, limits)))
 //! }
 //! ```

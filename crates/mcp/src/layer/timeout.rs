@@ -81,22 +81,6 @@ impl Default for TimeLimits {
     }
 }
 
-impl TimeLimits {
-    /// Sets the maximum silence.
-    #[must_use]
-    pub fn with_idle(mut self, idle: Duration) -> Self {
-        self.idle = idle;
-        self
-    }
-
-    /// Sets the maximum wait for the reply.
-    #[must_use]
-    pub fn with_maximum(mut self, maximum: Duration) -> Self {
-        self.maximum = maximum;
-        self
-    }
-}
-
 /// Clock of one request under its limits.
 #[derive(Debug)]
 pub(crate) struct Timer {
@@ -216,13 +200,19 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn progress_resets_the_idle_limit_of_every_layer_but_not_the_maximum() {
-        let limits = TimeLimits::default().with_maximum(Duration::from_secs(100));
+        let limits = TimeLimits {
+            maximum: Duration::from_secs(100),
+            ..TimeLimits::default()
+        };
         let call = "tools/call";
         check(0, call, limits, (Ok(()), 25)).await;
         check(3, call, limits, (Ok(()), 85)).await;
         let late = Err("`tools/call` got no answer within 100s");
         check(9, call, limits, (late, 100)).await;
-        let idle = limits.with_idle(Duration::from_secs(15));
+        let idle = TimeLimits {
+            idle: Duration::from_secs(15),
+            ..limits
+        };
         let silent = Err("`tools/call` got neither answer nor progress for 15s");
         check(3, call, idle, (silent, 15)).await;
         let listen = "subscriptions/listen";

@@ -23,12 +23,10 @@ struct RequestTable {
     bytes: usize,
 }
 
-/// One request that runs.
 #[derive(Debug)]
 pub(crate) struct RunningRequest {
     /// Id that the client gave it.
     pub(crate) id: Id,
-    /// Size of the request.
     pub(crate) bytes: usize,
     /// True for a subscription, which ends only when one side ends it.
     pub(crate) endless: bool,
@@ -110,7 +108,6 @@ impl InFlight {
         }
     }
 
-    /// Number of requests that run.
     pub(crate) fn len(&self) -> usize {
         lock(&self.requests).running.len()
     }

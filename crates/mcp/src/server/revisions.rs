@@ -12,8 +12,8 @@ use super::accept::SUPPORTED;
 use crate::error::Error;
 use crate::service::Service;
 #[cfg(feature = "http-server")]
-use crate::transport::http::server::{Config as HttpConfig, Draining, HttpSessions};
-use crate::transport::line::{Config as LineConfig, LineSessions};
+use crate::transport::http::server::{Draining, HttpServerConfig, HttpSessions};
+use crate::transport::line::{LineConfig, LineSessions};
 
 /// Handler of old clients on one line connection.
 pub(crate) fn line_sessions(
@@ -37,7 +37,7 @@ pub(crate) fn line_sessions(
 #[cfg(feature = "http-server")]
 pub(crate) fn http_sessions(
     service: &Arc<dyn Service>,
-    config: &HttpConfig,
+    config: &HttpServerConfig,
     draining: &Draining,
 ) -> Option<Arc<dyn HttpSessions>> {
     #[cfg(feature = "legacy")]

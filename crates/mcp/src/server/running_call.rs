@@ -10,7 +10,7 @@ use crate::service::{BoxFuture, Call, Reply, Service};
 
 /// A call under way. Dropping it cancels the call.
 pub(crate) struct RunningCall {
-    id: Id,
+    pub(crate) id: Id,
     /// Absent once it has panicked or finished, so that it is never polled again.
     call: Option<BoxFuture<'static, Result<Reply, Error>>>,
     notifications: Option<Notifications>,
@@ -34,10 +34,6 @@ impl RunningCall {
             call: Some(Box::pin(async move { service.call(call).await })),
             notifications,
         }
-    }
-
-    pub(crate) fn id(&self) -> &Id {
-        &self.id
     }
 
     /// Waits for the first event, but no longer than `keep_alive`; then the client must be told that

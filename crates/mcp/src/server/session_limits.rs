@@ -4,6 +4,7 @@ use std::time::Duration;
 ///
 /// They count only if the crate is built with the feature `legacy`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SessionLimits {
     /// Maximum number of HTTP sessions.
     pub sessions: usize,

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use super::line::{Config, ModernConnection, serve};
+use super::line::{LineConfig, ModernConnection, serve};
 use crate::error::Error;
 use crate::service::Service;
 
@@ -17,13 +17,13 @@ pub fn pair(
     ModernConnection,
     impl Future<Output = Result<(), Error>> + Send + 'static,
 ) {
-    pair_with(service, Config::default())
+    pair_with(service, LineConfig::default())
 }
 
 /// Like [`pair`], with limits for both sides.
 pub fn pair_with(
     service: Arc<dyn Service>,
-    config: Config,
+    config: LineConfig,
 ) -> (
     ModernConnection,
     impl Future<Output = Result<(), Error>> + Send + 'static,

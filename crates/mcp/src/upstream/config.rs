@@ -5,7 +5,7 @@ use crate::seal::StateKey;
 /// Timeouts of detection, and limits of what is kept for a server of an old revision.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Config {
+pub struct UpstreamConfig {
     /// Time to wait for the answer to `server/discover` before the handshake of the old revisions
     /// is tried. A later answer still counts while the handshake waits for its own.
     pub discover_timeout: Duration,
@@ -37,7 +37,7 @@ pub struct Config {
     pub state_key: Option<StateKey>,
 }
 
-impl Default for Config {
+impl Default for UpstreamConfig {
     fn default() -> Self {
         Self {
             discover_timeout: Duration::from_secs(5),

@@ -23,7 +23,6 @@ pub(crate) struct Detection {
     state: StateCell,
 }
 
-/// Outcome of a detection.
 pub(crate) enum Detected {
     /// The server speaks the newest revision, on this link.
     Modern(Arc<Link>),
@@ -98,7 +97,6 @@ impl Detection {
         Some(outcome.get()?.as_ref().ok()?.version())
     }
 
-    /// State of the connection.
     pub(crate) fn state(&self) -> ConnectionState {
         self.state.borrow().1.clone()
     }

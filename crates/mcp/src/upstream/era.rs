@@ -2,6 +2,7 @@ use callgate_wire::{RawJson, Version, code};
 
 /// Family of revisions that a server speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Era {
     /// Revision 2026-07-28: every request carries its own metadata.
     Modern,
@@ -65,7 +66,6 @@ impl Era {
     }
 }
 
-/// Code of an error object.
 pub(crate) fn code_of(error: &RawJson) -> Option<i64> {
     error.get("code")?.decode().ok()
 }

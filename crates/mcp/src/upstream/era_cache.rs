@@ -83,7 +83,6 @@ impl EraCache {
 }
 
 impl CachedEra {
-    /// The era, if it is known.
     pub(crate) fn known(&self) -> Option<Era> {
         self.era.get()?.as_ref().ok().copied()
     }

@@ -25,8 +25,8 @@ pub(crate) async fn probe(upstream: &HttpUpstream, params: &RawJson) -> Result<E
     encode::request(&mut message, &Id::number(0), &method, &params);
     let mut request = Request::new(framed(message.freeze()));
     *request.method_mut() = http::Method::POST;
-    *request.uri_mut() = upstream.target().clone();
-    *request.headers_mut() = headers(upstream.constant_headers(), &method, &params, &[])?;
+    *request.uri_mut() = upstream.target.clone();
+    *request.headers_mut() = headers(&upstream.constant_headers, &method, &params, &[])?;
 
     let (head, body) = upstream.send(request).await?;
     let (content, body) = answer(upstream, &head, body).await;

@@ -28,7 +28,6 @@ impl ClientIdentity {
         }
     }
 
-    /// Params of `server/discover`.
     pub(crate) fn discover_params(&self) -> RawJson {
         RawJson::encode(&json!({
             "_meta": {

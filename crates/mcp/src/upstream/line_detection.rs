@@ -5,7 +5,7 @@ use std::sync::Arc;
 use callgate_wire::{Method, RawJson, method};
 use tokio::time::timeout;
 
-use super::config::Config;
+use super::config::UpstreamConfig;
 use super::detection::Detected;
 use super::era::{Era, spoken};
 use super::identity::ClientIdentity;
@@ -30,7 +30,7 @@ pub(crate) enum Probe<'a> {
 pub(crate) async fn probe<'a>(
     link: &'a Link,
     assumed: Option<Era>,
-    config: &Config,
+    config: &UpstreamConfig,
 ) -> Result<Probe<'a>, Error> {
     if let Some(era) = assumed {
         return Ok(Probe::Known(era));
@@ -55,7 +55,7 @@ pub(crate) async fn probe<'a>(
 pub(crate) async fn connect(
     link: &Arc<Link>,
     probe: Probe<'_>,
-    config: Config,
+    config: UpstreamConfig,
 ) -> Result<Detected, Error> {
     use crate::legacy::client::line_transport::LineTransport;
     use crate::legacy::client::session::Session;
@@ -98,7 +98,7 @@ pub(crate) async fn connect(
 pub(crate) async fn connect(
     link: &Arc<Link>,
     probe: Probe<'_>,
-    config: Config,
+    config: UpstreamConfig,
 ) -> Result<Detected, Error> {
     let era = match probe {
         Probe::Known(era) => era,

@@ -7,7 +7,7 @@
 //! - [`Remote`]: a server at a URL, configured by [`HttpConfig`]; [`Authorizer`]: its credentials.
 //! - [`Process`]: a server that runs as a child process, configured by [`ChildConfig`].
 //! - [`StreamPair`]: a server at the other end of a pair of byte streams.
-//! - [`Config`]: timeouts of detection, and limits for old servers.
+//! - [`UpstreamConfig`]: timeouts of detection, and limits for old servers.
 //! - [`ConnectionState`], [`CloseReason`]: what `state()` and `closed()` of each return.
 //! - [`Era`]: the family of revisions that a server speaks, and the one function that decides it.
 //! - `detection`, `line_detection`: detection on lines, once for all calls; `identity`: the probe.
@@ -43,12 +43,12 @@ pub use crate::transport::child::{
 };
 #[cfg(feature = "http-client")]
 pub use crate::transport::http::client::{
-    Authorizer, Config as HttpConfig, Credentials, HeaderError, Headers, HttpFailure,
-    Limits as HttpLimits, Outgoing, Refused, Verdict,
+    Authorizer, Credentials, HeaderError, Headers, HttpConfig, HttpFailure, HttpLimits, Outgoing,
+    Refused, Verdict,
 };
-pub use crate::transport::line::Config as LineConfig;
+pub use crate::transport::line::LineConfig;
 pub use crate::transport::{CloseReason, ConnectionState};
-pub use config::Config;
+pub use config::UpstreamConfig;
 pub use era::Era;
 pub use process::Process;
 #[cfg(feature = "http-client")]

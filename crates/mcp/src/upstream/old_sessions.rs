@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use callgate_wire::{RawJson, Version, meta};
 
-use super::config::Config;
+use super::config::UpstreamConfig;
 use super::era_cache::CachedEra;
 use super::http_detection;
 use super::identity::ClientIdentity;
@@ -32,7 +32,7 @@ pub(super) struct OldSessions {
 struct Hello<'a> {
     version: Version,
     identity: ClientIdentity,
-    config: &'a Config,
+    config: &'a UpstreamConfig,
 }
 
 impl OldSessions {
@@ -51,7 +51,7 @@ impl OldSessions {
         &self,
         version: Version,
         cached: &CachedEra,
-        config: &Config,
+        config: &UpstreamConfig,
         call: Call,
     ) -> Result<Reply, CallFailure> {
         let first = self.call_in_session(version, cached, config, call.clone());
@@ -80,7 +80,7 @@ impl OldSessions {
         &self,
         version: Version,
         cached: &CachedEra,
-        config: &Config,
+        config: &UpstreamConfig,
         call: Call,
     ) -> Result<Reply, CallFailure> {
         let key = Key {

@@ -2,7 +2,7 @@ use std::sync::{Arc, Mutex};
 
 use callgate_wire::Version;
 
-use super::config::Config;
+use super::config::UpstreamConfig;
 use super::detection::{Detected, Detection, LinkWatcher};
 use super::era::Era;
 use super::line_detection::{Probe, connect, probe};
@@ -37,7 +37,7 @@ pub struct Process {
     detection: Detection,
     running: Arc<Running>,
     assumed: Option<Era>,
-    config: Config,
+    config: UpstreamConfig,
     /// Held while the server is restarted, so that two restarts at once do not start two processes.
     restarting: tokio::sync::Mutex<()>,
 }
@@ -61,7 +61,7 @@ impl Process {
     pub fn spawn(command: &ChildConfig) -> Result<Self, Error> {
         let child = ModernChild::spawn(command)?;
         Ok(Self {
-            detection: Detection::new(child.link()),
+            detection: Detection::new(&child.link),
             running: Arc::new(Running {
                 current: Mutex::new(Current {
                     child: Arc::new(child),
@@ -70,14 +70,14 @@ impl Process {
                 command: command.clone(),
             }),
             assumed: None,
-            config: Config::default(),
+            config: UpstreamConfig::default(),
             restarting: tokio::sync::Mutex::default(),
         })
     }
 
     /// Sets timeouts and limits.
     #[must_use]
-    pub fn with_config(mut self, config: Config) -> Self {
+    pub fn with_config(mut self, config: UpstreamConfig) -> Self {
         self.config = config;
         self
     }
@@ -122,7 +122,7 @@ impl Process {
         let _restarting = self.restarting.lock().await;
         self.close().await;
         let child = self.running.start(&mut lock(&self.running.current))?;
-        self.detection.reset(child.link());
+        self.detection.reset(&child.link);
         Ok(())
     }
 
@@ -167,14 +167,14 @@ impl Running {
     async fn detect(
         &self,
         assumed: Option<Era>,
-        config: Config,
+        config: UpstreamConfig,
         watcher: &LinkWatcher,
     ) -> Result<Detected, Error> {
-        let link = self.child().link().clone();
+        let link = self.child().link.clone();
         match probe(&link, assumed, &config).await {
             // Some old servers exit on a request that they do not know.
             Err(error) if error.kind() == Kind::Closed => {
-                let link = self.start_again(error)?.link().clone();
+                let link = self.start_again(error)?.link.clone();
                 watcher.watch(link.clone());
                 connect(&link, Probe::Known(Era::OLD), config).await
             }

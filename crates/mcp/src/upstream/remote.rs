@@ -4,7 +4,7 @@ use std::sync::Arc;
 use callgate_wire::Version;
 use tokio::sync::watch;
 
-use super::config::Config;
+use super::config::UpstreamConfig;
 use super::era::Era;
 use super::era_cache::{CachedEra, EraCache};
 use super::http_detection;
@@ -36,7 +36,7 @@ pub struct Remote {
     #[cfg(feature = "legacy")]
     sessions: OldSessions,
     state: StateCell,
-    config: Config,
+    config: UpstreamConfig,
 }
 
 /// State of the connection, shared with the tasks that watch the sessions.
@@ -55,7 +55,7 @@ impl Remote {
     ///
     /// # Errors
     /// The URL cannot be used, or TLS cannot be set up.
-    pub fn new(url: &str, config: client::Config) -> Result<Self, Error> {
+    pub fn new(url: &str, config: client::HttpConfig) -> Result<Self, Error> {
         let upstream = Arc::new(HttpUpstream::new(url, config)?);
         let state = Arc::new(watch::Sender::new(ConnectionState::NotConnected));
         Ok(Self {
@@ -65,13 +65,13 @@ impl Remote {
             upstream,
             era_cache: EraCache::new(None),
             state,
-            config: Config::default(),
+            config: UpstreamConfig::default(),
         })
     }
 
     /// Sets timeouts and limits.
     #[must_use]
-    pub fn with_config(mut self, config: Config) -> Self {
+    pub fn with_config(mut self, config: UpstreamConfig) -> Self {
         self.config = config;
         self
     }

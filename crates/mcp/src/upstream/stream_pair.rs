@@ -3,7 +3,7 @@ use std::sync::Arc;
 use callgate_wire::Version;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::config::Config;
+use super::config::UpstreamConfig;
 use super::detection::{Detected, Detection};
 use super::era::Era;
 use super::line_detection::{connect, probe};
@@ -21,12 +21,17 @@ pub struct StreamPair {
     name: Arc<str>,
     connection: ModernConnection,
     assumed: Option<Era>,
-    config: Config,
+    config: UpstreamConfig,
 }
 
 impl StreamPair {
     /// Connects to the server `name` by these streams. Needs a tokio runtime.
-    pub fn new<R, W>(name: impl Into<Arc<str>>, reader: R, writer: W, line: line::Config) -> Self
+    pub fn new<R, W>(
+        name: impl Into<Arc<str>>,
+        reader: R,
+        writer: W,
+        line: line::LineConfig,
+    ) -> Self
     where
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
@@ -34,17 +39,17 @@ impl StreamPair {
         let name = name.into();
         let connection = ModernConnection::new(name.clone(), reader, writer, line);
         Self {
-            detection: Detection::new(connection.link()),
+            detection: Detection::new(&connection.link),
             name,
             connection,
             assumed: None,
-            config: Config::default(),
+            config: UpstreamConfig::default(),
         }
     }
 
     /// Sets timeouts and limits.
     #[must_use]
-    pub fn with_config(mut self, config: Config) -> Self {
+    pub fn with_config(mut self, config: UpstreamConfig) -> Self {
         self.config = config;
         self
     }
@@ -80,7 +85,7 @@ impl StreamPair {
     /// This is for a detection that failed while the streams are open, for example by a timeout.
     /// Streams that have ended are replaced by a new value.
     pub fn reset(&self) {
-        let link = self.connection.link();
+        let link = &self.connection.link;
         link.clear_message_sink();
         self.detection.reset(link);
     }
@@ -95,13 +100,17 @@ impl StreamPair {
 impl Service for StreamPair {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
         self.detection.call(&self.name, call, |_watcher| {
-            let link = self.connection.link().clone();
+            let link = self.connection.link.clone();
             detect(link, self.assumed, self.config.clone())
         })
     }
 }
 
-async fn detect(link: Arc<Link>, assumed: Option<Era>, config: Config) -> Result<Detected, Error> {
+async fn detect(
+    link: Arc<Link>,
+    assumed: Option<Era>,
+    config: UpstreamConfig,
+) -> Result<Detected, Error> {
     let probe = probe(&link, assumed, &config).await?;
     connect(&link, probe, config).await
 }

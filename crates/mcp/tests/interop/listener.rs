@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgate_mcp::Service;
-use callgate_mcp::transport::http::server::{self, Config};
+use callgate_mcp::transport::http::server::{self, HttpServerConfig};
 use tokio::task::AbortHandle;
 
 /// The names of the tools of our server.
@@ -20,7 +20,7 @@ pub(crate) struct Listener {
 impl Listener {
     pub(crate) async fn start(service: Arc<dyn Service>) -> Self {
         let loopback = ([127, 0, 0, 1], 0).into();
-        let server = server::Listener::bind(loopback, service, Config::default()).await;
+        let server = server::Listener::bind(loopback, service, HttpServerConfig::default()).await;
         let server = server.unwrap();
         let url = format!("http://{}", server.local_addr().unwrap());
         let serving = tokio::spawn(server.run()).abort_handle();

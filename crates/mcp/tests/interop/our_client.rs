@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
 use callgate_mcp::client::{Client, SubscriptionEvent};
-use callgate_mcp::transport::http::client::{Config as HttpConfig, ModernHttpClient};
-use callgate_mcp::transport::line::{Config, ModernConnection};
+use callgate_mcp::transport::http::client::{HttpConfig, ModernHttpClient};
+use callgate_mcp::transport::line::{LineConfig, ModernConnection};
 use callgate_mcp::wire::completion::{CompleteArgument, CompleteParams, Reference};
 use callgate_mcp::wire::elicitation::ElicitResult;
 use callgate_mcp::wire::implementation::Implementation;
@@ -142,7 +142,7 @@ async fn our_client_and_an_rmcp_server_over_lines() {
         "rmcp",
         reader,
         writer,
-        Config::default(),
+        LineConfig::default(),
     ));
     let client = client(connection);
     try_everything(&client, &server).await;

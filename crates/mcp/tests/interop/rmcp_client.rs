@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use callgate_mcp::router::{Router, ToolRoute};
-use callgate_mcp::transport::http::server::{self, Config as HttpConfig};
-use callgate_mcp::transport::line::{Config, serve};
+use callgate_mcp::transport::http::server::{self, HttpServerConfig};
+use callgate_mcp::transport::line::{LineConfig, serve};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientCapabilities, ClientConfig,
     ElicitRequestParams, ElicitResult, ElicitationAction, ErrorData, GetPromptRequestParams,
@@ -240,7 +240,7 @@ async fn an_rmcp_client_and_our_server_over_lines() {
         Arc::new(router.clone()),
         reader,
         writer,
-        Config::default(),
+        LineConfig::default(),
     ));
     let client = Listener::default().serve_with_lifecycle(near, discover());
     let client = client.await.unwrap();
@@ -254,8 +254,12 @@ async fn an_rmcp_client_and_our_server_over_http() {
     let signals = Signals::default();
     let router = everything(&signals);
     let loopback = ([127, 0, 0, 1], 0).into();
-    let server =
-        server::Listener::bind(loopback, Arc::new(router.clone()), HttpConfig::default()).await;
+    let server = server::Listener::bind(
+        loopback,
+        Arc::new(router.clone()),
+        HttpServerConfig::default(),
+    )
+    .await;
     let server = server.unwrap();
     let url = format!("http://{}/mcp", server.local_addr().unwrap());
     let shutdown = server.shutdown_handle();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgate_mcp::router::{Router, ToolRoute};
-use callgate_mcp::transport::line::{Config, serve};
+use callgate_mcp::transport::line::{LineConfig, serve};
 use rmcp::model::{ProtocolVersion, SubscribeRequestParams};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::{ClientLifecycleMode, ClientServiceExt};
@@ -43,7 +43,7 @@ async fn an_old_rmcp_client_and_our_server_over_lines() {
     let (near, far) = tokio::io::duplex(64 * 1024);
     let (reader, writer) = tokio::io::split(far);
     let service = Arc::new(router.clone());
-    let serving = tokio::spawn(serve(service, reader, writer, Config::default()));
+    let serving = tokio::spawn(serve(service, reader, writer, LineConfig::default()));
     within(async {
         let client =
             Listener::default().serve_with_lifecycle(near, ClientLifecycleMode::Initialize);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_mcp::transport::child::ChildConfig;
-use callgate_mcp::transport::http::client::Config as HttpConfig;
-use callgate_mcp::upstream::{Config, Era, Process, Remote};
+use callgate_mcp::transport::http::client::HttpConfig;
+use callgate_mcp::upstream::{Era, Process, Remote, UpstreamConfig};
 
 /// A server on its standard streams.
 pub(crate) fn process(config: &ChildConfig) -> Arc<Process> {
@@ -38,8 +38,8 @@ fn connect(url: &str) -> Remote {
 }
 
 /// No server here says when a user is done with a page, so there is no use in waiting for that.
-fn hurried() -> Config {
-    let mut config = Config::default();
+fn hurried() -> UpstreamConfig {
+    let mut config = UpstreamConfig::default();
     config.url_timeout = Duration::ZERO;
     config
 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_mcp::transport::line::{Config, ModernConnection};
+use callgate_mcp::transport::line::{LineConfig, ModernConnection};
 use callgate_mcp::transport::memory;
 use callgate_mcp::wire::{Limits, Method, Notification};
 use callgate_mcp::{Error, Kind, Origin, Reply, Retry, Service};
@@ -14,7 +14,7 @@ use crate::stdio_fixture::{
 };
 
 /// A connection to a server that says what the test wants.
-fn connect(config: Config) -> (Arc<ModernConnection>, RawPeer) {
+fn connect(config: LineConfig) -> (Arc<ModernConnection>, RawPeer) {
     let (ours, theirs) = duplex(64 * 1024);
     let (reader, writer) = split(ours);
     let connection = ModernConnection::new("files", reader, writer, config);
@@ -22,15 +22,16 @@ fn connect(config: Config) -> (Arc<ModernConnection>, RawPeer) {
 }
 
 /// A connection that takes only short messages.
-fn small() -> Config {
+fn small() -> LineConfig {
     let limits = Limits {
         bytes: 500,
         depth: 16,
         ..Limits::default()
     };
-    Config {
-        limits,
-        ..Config::default()
+    {
+        let mut config = LineConfig::default();
+        config.limits = limits;
+        config
     }
 }
 
@@ -58,7 +59,7 @@ fn progress(token: &str, progress: u32) -> String {
 
 #[tokio::test]
 async fn calls_have_ids_of_their_own_and_answers_may_come_in_any_order() {
-    let (connection, mut peer) = connect(Config::default());
+    let (connection, mut peer) = connect(LineConfig::default());
     let first = start(
         &connection,
         "tools/call",
@@ -92,7 +93,7 @@ async fn calls_have_ids_of_their_own_and_answers_may_come_in_any_order() {
 
 #[tokio::test]
 async fn an_error_of_the_server_comes_as_it_is() {
-    let (connection, mut peer) = connect(Config::default());
+    let (connection, mut peer) = connect(LineConfig::default());
     let call = start(&connection, "tools/call", "{}");
     peer.line().await;
     let error = r#"{"code":-7,"message":"no","data":{"a":1e2},"extra":true}"#;
@@ -107,7 +108,7 @@ async fn an_error_of_the_server_comes_as_it_is() {
 
 #[tokio::test]
 async fn a_dropped_call_is_cancelled_once_and_an_answered_one_never() {
-    let (connection, mut peer) = connect(Config::default());
+    let (connection, mut peer) = connect(LineConfig::default());
     let answered = start(&connection, "tools/call", "{}");
     let dropped = start(&connection, "tools/call", "{}");
     peer.lines(2).await;
@@ -131,10 +132,8 @@ async fn a_dropped_call_is_cancelled_once_and_an_answered_one_never() {
 
 #[tokio::test]
 async fn a_call_that_is_dropped_before_it_was_sent_leaves_no_trace() {
-    let config = Config {
-        unsent_bytes: 1,
-        ..Config::default()
-    };
+    let mut config = LineConfig::default();
+    config.unsent_bytes = 1;
     let (ours, theirs) = duplex(10);
     let (reader, writer) = split(ours);
     let connection = Arc::new(ModernConnection::new("files", reader, writer, config));
@@ -155,7 +154,7 @@ async fn a_call_that_is_dropped_before_it_was_sent_leaves_no_trace() {
 
 #[tokio::test]
 async fn progress_and_logs_reach_the_calls_that_asked_in_their_own_terms() {
-    let (connection, mut peer) = connect(Config::default());
+    let (connection, mut peer) = connect(LineConfig::default());
     let level = "io.modelcontextprotocol/logLevel";
     let params = [
         format!(r#"{{"_meta":{{"progressToken":"mine","{level}":"info"}}}}"#),
@@ -203,7 +202,7 @@ async fn progress_and_logs_reach_the_calls_that_asked_in_their_own_terms() {
 
 #[tokio::test]
 async fn a_subscription_is_named_after_its_caller_and_ends_either_way() {
-    let (connection, mut peer) = connect(Config::default());
+    let (connection, mut peer) = connect(LineConfig::default());
     let key = "io.modelcontextprotocol/subscriptionId";
     let named = |id: &str| format!(r#"{{"_meta":{{"{key}":{id}}}}}"#);
     let complete = |id: &str| format!(r#"{{"resultType":"complete","_meta":{{"{key}":{id}}}}}"#);
@@ -247,7 +246,7 @@ async fn a_subscription_is_named_after_its_caller_and_ends_either_way() {
 
 #[tokio::test]
 async fn garbage_is_counted_and_skipped_and_twenty_in_a_row_end_the_connection() {
-    let (connection, mut peer) = connect(Config::default());
+    let (connection, mut peer) = connect(LineConfig::default());
     for number in 1..=1000 {
         let call = start(&connection, "tools/call", "{}");
         peer.line().await.expect("the request");
@@ -342,7 +341,7 @@ async fn an_answer_over_the_limit_fails_its_call_even_if_it_never_ends() {
 
 #[tokio::test]
 async fn a_server_with_headers_is_told_apart_at_once() {
-    let (connection, mut peer) = connect(Config::default());
+    let (connection, mut peer) = connect(LineConfig::default());
     let call = start(&connection, "tools/call", "{}");
     peer.line().await.expect("the request");
     peer.send("Content-Length: 40\r\n\r").await;
@@ -356,7 +355,7 @@ async fn a_server_with_headers_is_told_apart_at_once() {
 
 #[tokio::test]
 async fn a_last_answer_without_a_line_break_counts() {
-    let (connection, mut peer) = connect(Config::default());
+    let (connection, mut peer) = connect(LineConfig::default());
     let call = start(&connection, "tools/call", "{}");
     peer.line().await.expect("the request");
     peer.send_bytes(result("1", "{}").as_bytes()).await;
@@ -366,10 +365,8 @@ async fn a_last_answer_without_a_line_break_counts() {
 
 #[tokio::test]
 async fn at_the_end_every_call_fails_and_says_whether_it_was_sent() {
-    let config = Config {
-        unsent_bytes: 1,
-        ..Config::default()
-    };
+    let mut config = LineConfig::default();
+    config.unsent_bytes = 1;
     let (ours, theirs): (DuplexStream, DuplexStream) = duplex(10);
     let (reader, writer) = split(ours);
     let connection = Arc::new(ModernConnection::new("files", reader, writer, config));
@@ -411,10 +408,8 @@ async fn at_the_end_every_call_fails_and_says_whether_it_was_sent() {
 
 #[tokio::test]
 async fn over_the_limit_of_calls_in_flight_a_call_is_refused() {
-    let config = Config {
-        in_flight: 1,
-        ..Config::default()
-    };
+    let mut config = LineConfig::default();
+    config.in_flight = 1;
     let (connection, mut peer) = connect(config);
     let first = start(&connection, "tools/call", "{}");
     peer.line().await.expect("the request");
@@ -428,7 +423,7 @@ async fn over_the_limit_of_calls_in_flight_a_call_is_refused() {
 
 #[tokio::test]
 async fn whoever_does_not_listen_delays_nobody() {
-    let (connection, mut peer) = connect(Config::default());
+    let (connection, mut peer) = connect(LineConfig::default());
     let (listen, deaf) = call("subscriptions/listen", "{}");
     let listening = tokio::spawn({
         let connection = connection.clone();

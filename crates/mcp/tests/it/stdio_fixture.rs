@@ -4,7 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_mcp::transport::line::{Config, serve};
+use callgate_mcp::transport::line::{LineConfig, serve};
 use callgate_mcp::wire::{Id, Limits, Method, RawJson};
 use callgate_mcp::{BoxFuture, Call, Cx, Error, Notifications, Notifier, Reply, Service};
 use tokio::io::{
@@ -92,7 +92,7 @@ impl RawPeer {
     /// A peer of a server of `service`.
     pub(crate) fn of_server(
         service: Arc<dyn Service>,
-        config: Config,
+        config: LineConfig,
     ) -> (Self, JoinHandle<Result<(), Error>>) {
         let (ours, theirs) = duplex(1024 * 1024);
         let (reader, writer) = split(theirs);

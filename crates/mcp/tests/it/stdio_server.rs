@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use callgate_mcp::transport::line::{Config, serve};
+use callgate_mcp::transport::line::{LineConfig, serve};
 use callgate_mcp::wire::{Limits, Method, Notification};
 use callgate_mcp::{Caller, Error, Reply, Service};
 use tokio::io::AsyncWrite;
@@ -34,7 +34,7 @@ fn say(id: &str, text: &str) -> String {
 
 #[tokio::test]
 async fn answers_carry_the_id_byte_for_byte_and_come_in_order() {
-    let (mut peer, server) = RawPeer::of_server(echo(), Config::default());
+    let (mut peer, server) = RawPeer::of_server(echo(), LineConfig::default());
     let ids = ["1", r#""a\u0062""#, "-7", "123456789012345678901234567890"];
     for id in ids {
         peer.send(&say(id, r#"{"n":49E-31}"#)).await;
@@ -56,7 +56,7 @@ async fn pipelined_requests_are_answered_in_one_write() {
         echo(),
         requests.as_bytes(),
         writer,
-        Config::default(),
+        LineConfig::default(),
     ))
     .await
     .unwrap();
@@ -80,7 +80,7 @@ impl AsyncWrite for CountWrites {
 
 #[tokio::test]
 async fn a_thousand_garbage_lines_between_a_thousand_calls_cost_nothing() {
-    let (mut peer, server) = RawPeer::of_server(echo(), Config::default());
+    let (mut peer, server) = RawPeer::of_server(echo(), LineConfig::default());
     let garbage: [&[u8]; 5] = [
         b"npm warn deprecated\n",
         b"\xff\xfe\x00\n",
@@ -106,13 +106,11 @@ async fn a_thousand_garbage_lines_between_a_thousand_calls_cost_nothing() {
 
 #[tokio::test]
 async fn bad_lines_are_refused_with_the_right_code_and_good_ones_go_on() {
-    let config = Config {
-        limits: Limits {
-            bytes: 300,
-            depth: 16,
-            ..Limits::default()
-        },
-        ..Config::default()
+    let mut config = LineConfig::default();
+    config.limits = Limits {
+        bytes: 300,
+        depth: 16,
+        ..Limits::default()
     };
     let (mut peer, _server) = RawPeer::of_server(echo(), config);
     let long = "x".repeat(20_000);
@@ -166,7 +164,7 @@ async fn bad_lines_are_refused_with_the_right_code_and_good_ones_go_on() {
 
 #[tokio::test]
 async fn a_last_line_without_a_line_break_is_answered() {
-    let (mut peer, _server) = RawPeer::of_server(echo(), Config::default());
+    let (mut peer, _server) = RawPeer::of_server(echo(), LineConfig::default());
     peer.send_bytes(say("1", "{}").as_bytes()).await;
     peer.finish().await;
     assert_eq!(peer.rest().await, [result("1", "{}")]);
@@ -185,7 +183,7 @@ async fn a_slow_request_holds_up_nobody_and_the_same_id_is_answered_twice() {
             complete(&format!("{:?}", call.method.as_str()))
         }
     });
-    let (mut peer, _server) = RawPeer::of_server(service, Config::default());
+    let (mut peer, _server) = RawPeer::of_server(service, LineConfig::default());
     peer.send(&request("1", "wait")).await;
     peer.send(&request("1", "wait")).await;
     peer.send(&request("2", "quick")).await;
@@ -218,7 +216,7 @@ async fn a_cancelled_request_says_nothing_more() {
             }
         })
     };
-    let (mut peer, server) = RawPeer::of_server(service, Config::default());
+    let (mut peer, server) = RawPeer::of_server(service, LineConfig::default());
     let message = notification("notifications/message", r#"{"level":"info"}"#);
 
     peer.send(&request("1", "m")).await;
@@ -251,7 +249,7 @@ async fn a_panic_costs_only_its_own_request() {
             _ => complete("{}"),
         }
     });
-    let (mut peer, _server) = RawPeer::of_server(service, Config::default());
+    let (mut peer, _server) = RawPeer::of_server(service, LineConfig::default());
     for method in ["now", "later"] {
         peer.send(&request("1", method)).await;
         assert_eq!(
@@ -275,7 +273,7 @@ async fn notifications_come_in_order_before_the_answer() {
         }
         complete("{}")
     });
-    let (mut peer, _server) = RawPeer::of_server(service, Config::default());
+    let (mut peer, _server) = RawPeer::of_server(service, LineConfig::default());
     peer.send(&request("1", "m")).await;
     let mut expect: Vec<_> = (0..200)
         .map(|number| notification("notifications/message", &format!(r#"{{"data":{number}}}"#)))
@@ -292,7 +290,7 @@ async fn progress_goes_only_to_those_who_asked_for_it() {
         call.cx.notify.send(Notification { method, params }).await;
         complete("{}")
     });
-    let (mut peer, _server) = RawPeer::of_server(service, Config::default());
+    let (mut peer, _server) = RawPeer::of_server(service, LineConfig::default());
     peer.send(&request("1", "m")).await;
     assert_eq!(peer.line().await, Some(result("1", "{}")));
     let meta = META.replacen('{', r#"{"progressToken":"t","#, 1);
@@ -320,14 +318,10 @@ async fn over_the_limit_of_requests_in_flight_the_server_is_busy() {
             complete("{}")
         }
     });
-    let count = Config {
-        in_flight: 2,
-        ..Config::default()
-    };
-    let bytes = Config {
-        in_flight_bytes: 2 * request("1", "m").len(),
-        ..Config::default()
-    };
+    let mut count = LineConfig::default();
+    count.in_flight = 2;
+    let mut bytes = LineConfig::default();
+    bytes.in_flight_bytes = 2 * request("1", "m").len();
     for config in [count, bytes] {
         let (mut peer, _server) = RawPeer::of_server(service.clone(), config);
         for id in ["1", "2", "3"] {
@@ -359,10 +353,8 @@ async fn nothing_is_read_from_a_peer_that_does_not_read() {
             async { complete(&format!("\"{}\"", "x".repeat(1000))) }
         })
     };
-    let config = Config {
-        unsent_bytes: 10_000,
-        ..Config::default()
-    };
+    let mut config = LineConfig::default();
+    config.unsent_bytes = 10_000;
     // Between the two there is room for about thirty answers.
     let (ours, theirs) = tokio::io::duplex(20_000);
     let (reader, writer) = tokio::io::split(theirs);
@@ -411,7 +403,7 @@ async fn results_of_a_peer_that_does_not_read_are_not_made() {
             }
         })
     };
-    let (mut peer, _server) = RawPeer::of_server(service, Config::default());
+    let (mut peer, _server) = RawPeer::of_server(service, LineConfig::default());
     for number in 0..CALLS {
         peer.send(&request(&number.to_string(), "m")).await;
     }
@@ -444,7 +436,7 @@ async fn at_the_end_requests_have_a_grace_period_and_subscriptions_none() {
         complete("{}")
     });
     let start = tokio::time::Instant::now();
-    let (mut peer, server) = RawPeer::of_server(service.clone(), Config::default());
+    let (mut peer, server) = RawPeer::of_server(service.clone(), LineConfig::default());
     peer.send(&request("1", "subscriptions/listen")).await;
     peer.send(&request("2", "slow")).await;
     peer.finish().await;
@@ -452,7 +444,7 @@ async fn at_the_end_requests_have_a_grace_period_and_subscriptions_none() {
     soon(server).await.unwrap().unwrap();
     assert_eq!(start.elapsed().as_millis(), 900);
 
-    let (mut peer, server) = RawPeer::of_server(service, Config::default());
+    let (mut peer, server) = RawPeer::of_server(service, LineConfig::default());
     peer.send(&request("1", "endless")).await;
     peer.finish().await;
     assert_eq!(peer.rest().await, Vec::<String>::new());
@@ -470,7 +462,7 @@ async fn a_server_whose_future_is_dropped_cancels_its_requests() {
             std::future::pending::<Result<Reply, Error>>().await
         }
     });
-    let (mut peer, server) = RawPeer::of_server(service, Config::default());
+    let (mut peer, server) = RawPeer::of_server(service, LineConfig::default());
     peer.send(&request("1", "m")).await;
     peer.send(&say("2", "{")).await;
     peer.line()

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_mcp::transport::line::{self, ModernConnection};
-use callgate_mcp::upstream::{Config, ConnectionState, StreamPair};
+use callgate_mcp::upstream::{ConnectionState, StreamPair, UpstreamConfig};
 use callgate_mcp::wire::Version;
 use callgate_mcp::{Kind, Retry, Service};
 use tokio::io::{duplex, split};
@@ -22,10 +22,10 @@ fn word(state: &ConnectionState) -> String {
     }
 }
 
-fn stream_pair(config: Config) -> (Arc<StreamPair>, RawPeer) {
+fn stream_pair(config: UpstreamConfig) -> (Arc<StreamPair>, RawPeer) {
     let (ours, theirs) = duplex(64 * 1024);
     let (reader, writer) = split(ours);
-    let stream = StreamPair::new("peer", reader, writer, line::Config::default());
+    let stream = StreamPair::new("peer", reader, writer, line::LineConfig::default());
     (Arc::new(stream.with_config(config)), RawPeer::new(theirs))
 }
 
@@ -42,7 +42,7 @@ const DISCOVERED: &str = r#"{"supportedVersions":["2026-07-28"]}"#;
 
 #[tokio::test]
 async fn the_end_of_a_stream_closes_its_connection_while_no_call_is_made() {
-    let (stream, mut peer) = stream_pair(Config::default());
+    let (stream, mut peer) = stream_pair(UpstreamConfig::default());
     assert_eq!(word(&stream.state()), "not connected");
     let calling = start(&stream);
     peer.line().await.unwrap();
@@ -74,7 +74,7 @@ async fn the_end_of_a_stream_closes_its_connection_while_no_call_is_made() {
 
 #[tokio::test]
 async fn a_stream_that_ends_before_the_first_call_is_closed() {
-    let (stream, peer) = stream_pair(Config::default());
+    let (stream, peer) = stream_pair(UpstreamConfig::default());
     drop(peer);
     let reason = soon(stream.closed()).await;
     assert_eq!(reason.to_string(), "server `peer` closed the connection");
@@ -83,7 +83,7 @@ async fn a_stream_that_ends_before_the_first_call_is_closed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_failed_detection_closes_the_connection_until_it_is_reset() {
-    let mut config = Config::default();
+    let mut config = UpstreamConfig::default();
     config.handshake_timeout = Duration::from_secs(1);
     let (stream, mut peer) = stream_pair(config);
     let calling = start(&stream);
@@ -116,7 +116,7 @@ async fn a_failed_detection_closes_the_connection_until_it_is_reset() {
 
 #[tokio::test]
 async fn a_reset_fails_the_calls_that_wait_for_the_detection() {
-    let (stream, mut peer) = stream_pair(Config::default());
+    let (stream, mut peer) = stream_pair(UpstreamConfig::default());
     let calling = start(&stream);
     peer.line().await.unwrap();
     stream.reset();
@@ -128,7 +128,7 @@ async fn a_reset_fails_the_calls_that_wait_for_the_detection() {
 async fn a_modern_connection_can_be_watched_too() {
     let (ours, theirs) = duplex(64);
     let (reader, writer) = split(ours);
-    let connection = ModernConnection::new("peer", reader, writer, line::Config::default());
+    let connection = ModernConnection::new("peer", reader, writer, line::LineConfig::default());
     assert_eq!(word(&connection.state()), "2026-07-28");
     drop(theirs);
     let reason = soon(connection.closed()).await;
@@ -184,7 +184,7 @@ mod process {
     #[tokio::test]
     async fn a_restart_fails_the_calls_in_flight() {
         let mut silent = peer(["shape", "plain", "/dev/null"]);
-        silent.exit_timeouts = silent.exit_timeouts.with_exit(Duration::ZERO);
+        silent.exit_timeouts.exit = Duration::ZERO;
         let silent = Arc::new(Process::spawn(&silent).unwrap());
         let calling = tokio::spawn({
             let silent = silent.clone();

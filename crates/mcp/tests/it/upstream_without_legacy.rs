@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgate_mcp::transport::line;
-use callgate_mcp::upstream::{Config, HttpConfig, Process, Remote, StreamPair};
+use callgate_mcp::upstream::{HttpConfig, Process, Remote, StreamPair, UpstreamConfig};
 use callgate_mcp::{Error, Kind, Service};
 use tokio::io::{duplex, split};
 
@@ -23,9 +23,9 @@ fn assert_refused(error: &Error) {
 fn stream_pair() -> (Arc<StreamPair>, RawPeer) {
     let (ours, theirs) = duplex(64 * 1024);
     let (reader, writer) = split(ours);
-    let stream = StreamPair::new("peer", reader, writer, line::Config::default());
+    let stream = StreamPair::new("peer", reader, writer, line::LineConfig::default());
     (
-        Arc::new(stream.with_config(Config::default())),
+        Arc::new(stream.with_config(UpstreamConfig::default())),
         RawPeer::new(theirs),
     )
 }

@@ -1,6 +1,6 @@
 //! Servers that are built without the feature `legacy`, and old clients that meet them.
 
-use callgate_mcp::transport::line::Config;
+use callgate_mcp::transport::line::LineConfig;
 
 use crate::stdio_fixture::{self, RawPeer, complete, result, service};
 
@@ -17,7 +17,7 @@ const HINT: &str =
 #[tokio::test]
 async fn an_old_client_on_stdio_learns_which_revision_is_spoken() {
     let echo = service(|_| async { complete("{}") });
-    let (mut peer, _server) = RawPeer::of_server(echo, Config::default());
+    let (mut peer, _server) = RawPeer::of_server(echo, LineConfig::default());
     peer.send(HANDSHAKE).await;
     peer.send(LIST).await;
     peer.send("[]").await;

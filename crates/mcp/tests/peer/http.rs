@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use callgate_mcp::SessionLimits;
 use callgate_mcp::router::{RequestCx, Router};
-use callgate_mcp::transport::http::server::{Config, Listener};
+use callgate_mcp::transport::http::server::{HttpServerConfig, Listener};
 use callgate_mcp::wire::implementation::Implementation;
 
 /// Serves until the process is killed; the first line that is printed is the address.
@@ -19,14 +19,10 @@ pub(crate) fn serve() {
         let router = router.tool("echo", "", async |_: RequestCx| "echo".to_owned());
         let address = ([127, 0, 0, 1], 0).into();
         // What is opened stays open, however long a flood takes.
-        let legacy = SessionLimits {
-            unused: Duration::from_secs(3600),
-            ..SessionLimits::default()
-        };
-        let config = Config {
-            sessions: Some(legacy),
-            ..Config::default()
-        };
+        let mut legacy = SessionLimits::default();
+        legacy.unused = Duration::from_secs(3600);
+        let mut config = HttpServerConfig::default();
+        config.sessions = Some(legacy);
         let server = Listener::bind(address, Arc::new(router), config).await;
         let server = server.expect("a free port");
         println!("{}", server.local_addr().expect("an address"));

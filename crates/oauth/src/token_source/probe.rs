@@ -101,8 +101,8 @@ pub(super) async fn request(config: &Config, authorizer: Arc<dyn Authorizer>) ->
     }
 }
 
-fn http(config: &Config, authorizer: Arc<dyn Authorizer>) -> client::Config {
-    let mut http = client::Config::new(config.name.clone());
+fn http(config: &Config, authorizer: Arc<dyn Authorizer>) -> client::HttpConfig {
+    let mut http = client::HttpConfig::new(config.name.clone());
     http.extra_roots.clone_from(&config.extra_roots);
     http.authorizer = Some(authorizer);
     http

@@ -38,7 +38,7 @@ use crate::Challenge;
 /// let url = "https://api.githubcopilot.com/mcp/";
 /// let mut config = Config::new("github", url.parse()?, Fetcher::new(fetch::Config::default())?);
 /// config.store = Some(LoginStore::new("mcp-auth.json", StoreLimits::default()));
-/// let mut http = client::Config::new("github");
+/// let mut http = client::HttpConfig::new("github");
 /// http.authorizer = Some(TokenSource::new(config));
 /// let client = ModernHttpClient::new(url, http)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -12,7 +12,7 @@ use super::transport::{
 use crate::error::{Error, Kind};
 use crate::upstream::identity::ClientIdentity;
 use crate::upstream::server_timeout::server_timeout;
-use crate::upstream::{Config, spoken};
+use crate::upstream::{UpstreamConfig, spoken};
 
 /// Handshake: proposes `version`, and takes any old revision that the server answers with.
 pub(super) async fn initialize(
@@ -21,7 +21,7 @@ pub(super) async fn initialize(
     incoming: &mut MessageReceiver,
     identity: &ClientIdentity,
     version: Version,
-    config: &Config,
+    config: &UpstreamConfig,
 ) -> Result<ServerInfo, Error> {
     let params = Params {
         protocol_version: version.as_str(),
@@ -59,7 +59,7 @@ async fn ask(
     transport: &Arc<dyn SessionTransport>,
     incoming: &mut MessageReceiver,
     opening: OldRequest,
-    config: &Config,
+    config: &UpstreamConfig,
 ) -> Result<RawJson, Error> {
     let (messages, mut own) = MessageSender::channel(config.queued_messages);
     let mut answer = transport.request(opening, messages);
@@ -84,7 +84,7 @@ async fn ask(
     }
 }
 
-fn timed_out(name: &Arc<str>, config: &Config) -> Error {
+fn timed_out(name: &Arc<str>, config: &UpstreamConfig) -> Error {
     let text = format!(
         "server `{name}` did not answer the handshake within {:?}",
         config.handshake_timeout

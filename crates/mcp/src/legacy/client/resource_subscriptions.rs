@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::transport::{OldRequest, SessionTransport};
-use crate::upstream::Config;
+use crate::upstream::UpstreamConfig;
 
 /// Resources that clients are subscribed to, counted: the server has one subscription for each.
 #[derive(Debug, Default)]
@@ -59,7 +59,7 @@ impl ResourceSubscriptions {
     }
 
     /// Subscribes and unsubscribes at the server, one request at a time, until it is dropped.
-    pub(super) async fn run(&self, transport: &Arc<dyn SessionTransport>, config: &Config) {
+    pub(super) async fn run(&self, transport: &Arc<dyn SessionTransport>, config: &UpstreamConfig) {
         let mut changes = self.0.subscribe();
         loop {
             changes.mark_unchanged();

@@ -24,7 +24,7 @@ use crate::mutex::Mutex;
 use crate::seal::{StateKey, StateSealer, random};
 use crate::service::{BoxFuture, Call, Reply, Service};
 use crate::subscribers::Subscribers;
-use crate::upstream::Config;
+use crate::upstream::UpstreamConfig;
 use crate::upstream::identity::ClientIdentity;
 
 /// An old server after the handshake, as a service of the newest revision.
@@ -44,7 +44,7 @@ pub(super) struct SessionShared {
     /// Random id, which sealed states name.
     pub(super) id: u64,
     pub(super) transport: Arc<dyn SessionTransport>,
-    pub(super) config: Config,
+    pub(super) config: UpstreamConfig,
     pub(super) server: ServerInfo,
     pub(super) calls: Arc<CallTable>,
     pub(super) reply_sender: ReplySender,
@@ -76,7 +76,7 @@ impl Session {
         mut incoming: MessageReceiver,
         identity: &ClientIdentity,
         version: Version,
-        config: Config,
+        config: UpstreamConfig,
     ) -> Result<Arc<Self>, Error> {
         let server =
             initialize(&name, &transport, &mut incoming, identity, version, &config).await?;

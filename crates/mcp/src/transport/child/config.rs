@@ -25,7 +25,7 @@ pub struct ChildConfig {
     /// Working directory; the one of this process where there is none.
     pub cwd: Option<PathBuf>,
     /// Limits of the connection.
-    pub line: line::Config,
+    pub line: line::LineConfig,
     /// Program that ends the whole process tree; see [`supervisor`](super::supervisor).
     pub supervisor: Option<Supervisor>,
     /// Timeouts of the exit of the process.
@@ -78,7 +78,7 @@ impl ChildConfig {
             environment: Environment::default(),
             inherit_env: InheritEnv::default(),
             cwd: None,
-            line: line::Config::default(),
+            line: line::LineConfig::default(),
             supervisor: None,
             exit_timeouts: ExitTimeouts::default(),
         }
@@ -92,29 +92,6 @@ impl Supervisor {
             program: program.into(),
             args: Vec::new(),
         }
-    }
-}
-
-impl ExitTimeouts {
-    /// Sets the time between the end of the input and SIGTERM.
-    #[must_use]
-    pub fn with_exit(mut self, exit: Duration) -> Self {
-        self.exit = exit;
-        self
-    }
-
-    /// Sets the time between SIGTERM and SIGKILL.
-    #[must_use]
-    pub fn with_terminate(mut self, terminate: Duration) -> Self {
-        self.terminate = terminate;
-        self
-    }
-
-    /// Sets the time to wait for the exit status after the end of the output.
-    #[must_use]
-    pub fn with_status(mut self, status: Duration) -> Self {
-        self.status = status;
-        self
     }
 }
 

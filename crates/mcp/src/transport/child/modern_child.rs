@@ -26,7 +26,7 @@ use crate::transport::{CloseReason, ConnectionState};
 /// step by step. When the process exits, its calls fail with the end of its standard error.
 #[derive(Debug)]
 pub struct ModernChild {
-    link: Arc<Link>,
+    pub(crate) link: Arc<Link>,
     tree: Arc<ProcessTree>,
     stderr: Arc<StderrTail>,
     closing: Arc<Notify>,
@@ -116,11 +116,6 @@ impl ModernChild {
     /// Dropping the future is safe.
     pub async fn closed(&self) -> CloseReason {
         self.link.closed().await
-    }
-
-    /// The lines to and from the server.
-    pub(crate) fn link(&self) -> &Arc<Link> {
-        &self.link
     }
 
     /// Number of lines from the server that were not messages.

@@ -37,7 +37,6 @@ impl ProcessTree {
         }
     }
 
-    /// Sends SIGTERM.
     pub(super) fn terminate(&self) {
         self.signal(Signal::TERM, Signal::TERM);
     }

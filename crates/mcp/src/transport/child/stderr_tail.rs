@@ -24,7 +24,6 @@ impl StderrTail {
         }
     }
 
-    /// All kept bytes, as text.
     pub(super) fn text(&self) -> String {
         let mut stderr = lock(&self.0);
         String::from_utf8_lossy(stderr.make_contiguous()).into_owned()

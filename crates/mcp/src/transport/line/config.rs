@@ -6,7 +6,8 @@ use crate::server::SessionLimits;
 
 /// Limits of one side of a line connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Config {
+#[non_exhaustive]
+pub struct LineConfig {
     /// Limits of one message from the peer.
     pub limits: Limits,
     /// Maximum number of requests in flight; more are refused as busy.
@@ -24,7 +25,7 @@ pub struct Config {
     pub sessions: Option<SessionLimits>,
 }
 
-impl Default for Config {
+impl Default for LineConfig {
     fn default() -> Self {
         Self {
             limits: Limits::default(),

@@ -5,7 +5,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::config::Config;
+use super::config::LineConfig;
 use super::link::{CloseOnDrop, Link};
 use crate::error::Error;
 use crate::service::{BoxFuture, Call, Reply, Service};
@@ -22,13 +22,13 @@ use crate::transport::{CloseReason, ConnectionState};
 /// Dropping the connection closes both streams.
 #[derive(Debug)]
 pub struct ModernConnection {
-    link: Arc<Link>,
+    pub(crate) link: Arc<Link>,
     driver: JoinHandle<()>,
 }
 
 impl ModernConnection {
     /// Connects to the server `name` by these streams. Needs a tokio runtime.
-    pub fn new<R, W>(name: impl Into<Arc<str>>, reader: R, writer: W, config: Config) -> Self
+    pub fn new<R, W>(name: impl Into<Arc<str>>, reader: R, writer: W, config: LineConfig) -> Self
     where
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
@@ -40,11 +40,6 @@ impl ModernConnection {
             guard.0.close(&reason);
         });
         Self { link, driver }
-    }
-
-    /// The lines to and from the server.
-    pub(crate) fn link(&self) -> &Arc<Link> {
-        &self.link
     }
 
     /// State of the connection, which is never `NotConnected`.

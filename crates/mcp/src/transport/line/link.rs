@@ -10,7 +10,7 @@ use callgate_wire::{encode, meta, method};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
-use super::config::Config;
+use super::config::LineConfig;
 use super::lines::Lines;
 use super::outbox::{Outbox, Sender};
 use super::pending::{CallerContext, PendingCalls};
@@ -23,7 +23,7 @@ use crate::transport::{self, CloseReason, ConnectionState};
 /// Client side of a line connection: shared by its calls and by the task that drives its streams.
 pub(crate) struct Link {
     pub(crate) name: Arc<str>,
-    pub(super) config: Config,
+    pub(super) config: LineConfig,
     pub(super) outbox: Outbox,
     pub(super) pending: PendingCalls,
     pub(super) malformed: AtomicU64,
@@ -44,7 +44,7 @@ pub(crate) enum OnDrop {
 }
 
 impl Link {
-    pub(crate) fn new(name: Arc<str>, config: Config) -> Self {
+    pub(crate) fn new(name: Arc<str>, config: LineConfig) -> Self {
         Self {
             name,
             config,
@@ -131,7 +131,6 @@ impl Link {
         *lock(&self.sink) = None;
     }
 
-    /// True if the connection is closed.
     pub(crate) fn is_closed(&self) -> bool {
         self.pending.is_closed()
     }
@@ -146,7 +145,6 @@ impl Link {
         }
     }
 
-    /// The reason of a closed connection.
     pub(crate) fn close_reason(&self) -> Option<CloseReason> {
         self.closed.borrow().clone()
     }

@@ -3,7 +3,7 @@
 //! # Layout
 //! - [`serve`]: answers the requests of a peer from a service.
 //! - [`ModernConnection`]: the client side, a service.
-//! - [`Config`]: limits of either side.
+//! - [`LineConfig`]: limits of either side.
 //! - `lines`, `outbox`: bounded lines in, coalesced lines out.
 //! - `server_call`: one request at the server.
 //! - `link`: the client side, shared by its calls; `pending`: the calls that wait for answers;
@@ -30,6 +30,6 @@ pub(crate) use link::{CloseOnDrop, Link, OnDrop};
 pub(crate) use server::LineServer;
 pub(crate) use server::LineSessions;
 
-pub use config::Config;
+pub use config::LineConfig;
 pub use connection::ModernConnection;
 pub use server::serve;

@@ -112,7 +112,6 @@ impl Outbox {
         self.enter(OutboxPhase::Closed);
     }
 
-    /// Number of bytes that have been written.
     pub(super) fn written(&self) -> u64 {
         lock(&self.state).written
     }

@@ -41,9 +41,7 @@ pub(super) struct CallerContext {
     pub(super) progress_token: Id,
     /// Lowest level of the log messages that the caller wants.
     pub(super) log_level: Option<LogLevel>,
-    /// True if the call is a subscription.
     pub(super) is_subscription: bool,
-    /// Sink for the notifications of the call.
     pub(super) notify: Notifier,
 }
 
@@ -181,7 +179,6 @@ impl PendingCalls {
         state.closed = Some(reason.clone());
     }
 
-    /// True if the connection is closed.
     pub(super) fn is_closed(&self) -> bool {
         lock(&self.state).closed.is_some()
     }

@@ -8,7 +8,7 @@ use callgate_wire::{Frame, FrameError, Id, Request, RpcError, code, encode, meth
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
-use super::config::Config;
+use super::config::LineConfig;
 use super::lines::{Line, Lines, is_header};
 use super::outbox::{Outbox, Sender};
 use super::server_call;
@@ -22,9 +22,9 @@ use crate::service::{Service, Source, TransportKind};
 ///
 /// A request that needs no waiting is answered at once; others run concurrently.
 /// Requests with the same id are all answered, and all canceled by one cancellation.
-/// Clients of older revisions are served as well if [`Config::sessions`] has limits for them.
+/// Clients of older revisions are served as well if [`LineConfig::sessions`] has limits for them.
 /// If the peer reads too slowly, nothing more is read from it, and requests in flight are paused.
-/// At the end of the input, requests in flight have [`Config::grace`] to finish. Dropping the
+/// At the end of the input, requests in flight have [`LineConfig::grace`] to finish. Dropping the
 /// future cancels them at once.
 ///
 /// # Errors
@@ -33,7 +33,7 @@ pub async fn serve<R, W>(
     service: Arc<dyn Service>,
     reader: R,
     writer: W,
-    config: Config,
+    config: LineConfig,
 ) -> Result<(), Error>
 where
     R: AsyncRead + Send + Unpin,
@@ -85,7 +85,7 @@ pub(crate) trait LineSessions: Send + Sync {
 pub(crate) struct LineServer {
     service: Arc<dyn Service>,
     sessions: Option<Arc<dyn LineSessions>>,
-    config: Config,
+    config: LineConfig,
     pub(super) outbox: Outbox,
     pub(super) in_flight: InFlight,
 }

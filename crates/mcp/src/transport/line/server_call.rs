@@ -41,7 +41,7 @@ pub(super) async fn run(mut call: RunningCall, server: Arc<LineServer>, number: 
 /// The next notification of the call, or its outcome.
 ///
 /// The call is not polled while there is no room for its messages. So for a peer that does not
-/// read there is at most one result beyond [`Config::unsent_bytes`](super::Config) for each
+/// read there is at most one result beyond [`LineConfig::unsent_bytes`](super::LineConfig) for each
 /// thread that runs calls, however many calls could end.
 async fn next_event(call: &mut RunningCall, server: &LineServer) -> CallEvent {
     loop {
@@ -60,7 +60,7 @@ fn respond(call: &mut RunningCall, outcome: &Result<Reply, Error>, server: &Line
     while let Some(notification) = call.waiting_notification() {
         notify(server, &notification);
     }
-    server.push(|out| reply::response(out, call.id(), outcome));
+    server.push(|out| reply::response(out, &call.id, outcome));
 }
 
 fn notify(server: &LineServer, notification: &Notification) {

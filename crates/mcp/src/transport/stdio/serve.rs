@@ -8,7 +8,7 @@ use super::portable as streams;
 use super::unix as streams;
 use crate::error::{Error, Kind};
 use crate::service::Service;
-use crate::transport::line::{self, Config};
+use crate::transport::line::{self, LineConfig};
 
 /// Serves the process that started this one, until it closes our standard input.
 ///
@@ -26,9 +26,9 @@ pub async fn serve(service: Arc<dyn Service>) -> Result<(), Error> {
         bytes: MAX_MESSAGE,
         ..Limits::default()
     };
-    let config = Config {
+    let config = LineConfig {
         limits,
-        ..Config::default()
+        ..LineConfig::default()
     };
     serve_with(service, config).await
 }
@@ -40,7 +40,7 @@ const MAX_MESSAGE: usize = 4 * 1024 * 1024;
 ///
 /// # Errors
 /// As for [`serve`].
-pub async fn serve_with(service: Arc<dyn Service>, config: Config) -> Result<(), Error> {
+pub async fn serve_with(service: Arc<dyn Service>, config: LineConfig) -> Result<(), Error> {
     let (reader, writer) = streams::take().map_err(|error| {
         let text = format!("cannot use standard input and output: {error}");
         Error::new(Kind::Connect, text).with_source(error)

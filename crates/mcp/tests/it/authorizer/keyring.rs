@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use callgate_mcp::transport::http::client::{
-    Authorizer, Config, Credentials, ModernHttpClient, Outgoing, Refused, Verdict,
+    Authorizer, Credentials, HttpConfig, ModernHttpClient, Outgoing, Refused, Verdict,
 };
 use callgate_mcp::upstream::Remote;
 use callgate_mcp::{BoxFuture, Error};
@@ -74,8 +74,8 @@ impl Keyring {
         self.observed.lock().unwrap().clone()
     }
 
-    pub(crate) fn config(self: &Arc<Self>) -> Config {
-        let mut config = Config::new("peer");
+    pub(crate) fn config(self: &Arc<Self>) -> HttpConfig {
+        let mut config = HttpConfig::new("peer");
         config.authorizer = Some(self.clone());
         config
     }

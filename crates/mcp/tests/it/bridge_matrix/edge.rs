@@ -5,7 +5,7 @@ use std::time::Duration;
 use callgate_mcp::Service;
 use callgate_mcp::transport::http::{client, server};
 use callgate_mcp::transport::line;
-use callgate_mcp::upstream::{Config, Era, Remote, StreamPair};
+use callgate_mcp::upstream::{Era, Remote, StreamPair, UpstreamConfig};
 use callgate_mcp::wire::Version;
 use tokio::io::{duplex, split};
 use tokio::task::AbortHandle;
@@ -63,6 +63,7 @@ impl Edge {
         match self.era {
             Era::Modern => Version::LATEST,
             Era::Old(version) => version,
+            era => unreachable!("no edge speaks {era:?}"),
         }
     }
 
@@ -77,10 +78,10 @@ impl Edge {
     fn reach_by_lines(self, service: Arc<dyn Service>) -> Hop {
         let (ours, theirs) = duplex(64 * 1024);
         let (reader, writer) = split(theirs);
-        let serving = line::serve(service, reader, writer, line::Config::default());
+        let serving = line::serve(service, reader, writer, line::LineConfig::default());
         let (reader, writer) = split(ours);
-        let stream =
-            StreamPair::new("hop", reader, writer, line::Config::default()).with_config(hurried());
+        let stream = StreamPair::new("hop", reader, writer, line::LineConfig::default())
+            .with_config(hurried());
         Hop {
             service: Arc::new(stream.assume(self.era)),
             serving: tokio::spawn(serving).abort_handle(),
@@ -89,10 +90,10 @@ impl Edge {
 
     async fn reach_by_url(self, service: Arc<dyn Service>) -> Hop {
         let loopback = ([127, 0, 0, 1], 0).into();
-        let server = server::Listener::bind(loopback, service, server::Config::default());
+        let server = server::Listener::bind(loopback, service, server::HttpServerConfig::default());
         let server = server.await.unwrap();
         let url = format!("http://{}/mcp", server.local_addr().unwrap());
-        let remote = Remote::new(&url, client::Config::new("hop")).unwrap();
+        let remote = Remote::new(&url, client::HttpConfig::new("hop")).unwrap();
         let remote = match self.over {
             Over::Sse => remote.assume_sse(),
             Over::Http | Over::Stdio => remote.assume(self.era),
@@ -128,8 +129,8 @@ impl Drop for Hop {
 }
 
 /// Nobody here takes time to read a page.
-fn hurried() -> Config {
-    let mut config = Config::default();
+fn hurried() -> UpstreamConfig {
+    let mut config = UpstreamConfig::default();
     config.url_timeout = Duration::ZERO;
     config
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_mcp::transport::http::client::{Config, ModernHttpClient};
+use callgate_mcp::transport::http::client::{HttpConfig, ModernHttpClient};
 use callgate_mcp::{Kind, Retry, Service};
 use futures_util::future::join;
 use tokio::net::TcpListener;
@@ -108,7 +108,7 @@ async fn a_server_that_is_not_there_may_be_tried_again() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp?key=secret", listener.local_addr().unwrap());
     drop(listener);
-    let client = ModernHttpClient::new(&url, Config::new("gone")).unwrap();
+    let client = ModernHttpClient::new(&url, HttpConfig::new("gone")).unwrap();
     let error = failure(&client, call("tools/list", "")).await;
     assert_eq!((error.kind(), error.retry()), (Kind::Connect, Retry::Safe));
     let shown = url.replace("?key=secret", "");
@@ -123,7 +123,7 @@ async fn a_server_that_is_not_there_may_be_tried_again() {
 async fn a_handshake_that_never_ends_is_given_up() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}/mcp", listener.local_addr().unwrap());
-    let mut config = Config::new("silent");
+    let mut config = HttpConfig::new("silent");
     config.connect_timeout = Duration::from_millis(50);
     config.extra_roots = super::tls::roots();
     let client = ModernHttpClient::new(&url, config).unwrap();
@@ -148,7 +148,7 @@ async fn a_url_that_cannot_be_used_is_refused_at_once() {
         ),
         ("not a url", "the URL of the server is malformed"),
     ] {
-        let error = ModernHttpClient::new(url, Config::new("bad")).unwrap_err();
+        let error = ModernHttpClient::new(url, HttpConfig::new("bad")).unwrap_err();
         assert_eq!(
             (error.kind(), error.to_string().as_str()),
             (Kind::Connect, text)

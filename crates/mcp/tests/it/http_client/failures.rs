@@ -2,7 +2,7 @@
 
 use std::error::Error as _;
 
-use callgate_mcp::transport::http::client::{Config, HttpFailure, Limits};
+use callgate_mcp::transport::http::client::{HttpConfig, HttpFailure, HttpLimits};
 use callgate_mcp::{Error, Kind, Origin, Retry};
 use futures_util::future::join;
 
@@ -213,12 +213,14 @@ async fn a_redirect_is_not_followed() {
     assert_eq!(elsewhere.connections(), 0);
 }
 
-fn small_limits() -> Config {
-    let mut config = Config::new("peer");
-    config.limits = Limits {
-        json: 64,
-        event: 64,
-        error: 16,
+fn small_limits() -> HttpConfig {
+    let mut config = HttpConfig::new("peer");
+    config.limits = {
+        let mut limits = HttpLimits::default();
+        limits.json = 64;
+        limits.event = 64;
+        limits.error = 16;
+        limits
     };
     config
 }

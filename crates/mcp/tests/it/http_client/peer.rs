@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use callgate_mcp::transport::http::client::{Config, ModernHttpClient};
+use callgate_mcp::transport::http::client::{HttpConfig, ModernHttpClient};
 use callgate_mcp::wire::{Frame, Id, Limits, Method, RawJson};
 use callgate_mcp::{Call, Cx, Error, Notifications, Notifier, Reply, Service};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -87,10 +87,10 @@ impl Peer {
     }
 
     pub(crate) fn client(&self) -> ModernHttpClient {
-        self.client_with(Config::new("peer"))
+        self.client_with(HttpConfig::new("peer"))
     }
 
-    pub(crate) fn client_with(&self, config: Config) -> ModernHttpClient {
+    pub(crate) fn client_with(&self, config: HttpConfig) -> ModernHttpClient {
         ModernHttpClient::new(&self.url, config).unwrap()
     }
 

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use callgate_mcp::transport::http::client::{Config, Headers, ModernHttpClient};
+use callgate_mcp::transport::http::client::{Headers, HttpConfig, ModernHttpClient};
 use callgate_mcp::transport::http::server::{self, Auth, BearerToken, Listener};
 use callgate_mcp::wire::{Method, Notification};
 use callgate_mcp::{BoxFuture, Call, Error, HeaderParam, Kind, Reply, Service};
@@ -35,7 +35,7 @@ fn answering(
     }))
 }
 
-async fn serve(service: Arc<dyn Service>, config: server::Config) -> SocketAddr {
+async fn serve(service: Arc<dyn Service>, config: server::HttpServerConfig) -> SocketAddr {
     let server = Listener::bind(([127, 0, 0, 1], 0).into(), service, config)
         .await
         .unwrap();
@@ -45,13 +45,13 @@ async fn serve(service: Arc<dyn Service>, config: server::Config) -> SocketAddr 
 }
 
 fn client(address: SocketAddr) -> ModernHttpClient {
-    ModernHttpClient::new(&format!("http://{address}/mcp"), Config::new("server")).unwrap()
+    ModernHttpClient::new(&format!("http://{address}/mcp"), HttpConfig::new("server")).unwrap()
 }
 
 /// A client of a relay in front of a server of `leaf`.
 async fn relayed(leaf: Arc<dyn Service>) -> ModernHttpClient {
-    let upstream = client(serve(leaf, server::Config::default()).await);
-    client(serve(Arc::new(upstream), server::Config::default()).await)
+    let upstream = client(serve(leaf, server::HttpServerConfig::default()).await);
+    client(serve(Arc::new(upstream), server::HttpServerConfig::default()).await)
 }
 
 const ODD: &str = r#"{"z":12345678901234567890123,"content":[{"type":"future","\u0061":-0}], "a":49E-31,"resultType":"complete","m":{"b":1,"a":"\ud83d\ude00 \/"}}"#;
@@ -132,8 +132,8 @@ async fn progress_passes_under_the_token_of_the_caller() {
 
 #[tokio::test]
 async fn progress_that_nobody_asked_for_stays_at_the_relay() {
-    let upstream = client(serve(progressing(), server::Config::default()).await);
-    let relay = serve(Arc::new(upstream), server::Config::default()).await;
+    let upstream = client(serve(progressing(), server::HttpServerConfig::default()).await);
+    let relay = serve(Arc::new(upstream), server::HttpServerConfig::default()).await;
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
     let request = format!(
         "POST /mcp HTTP/1.1\r\nhost: {relay}\r\nconnection: close\r\naccept: application/json, text/event-stream\r\n\
@@ -223,18 +223,16 @@ async fn the_headers_are_those_that_the_server_wants() {
     )
     .unwrap()
     .into();
-    let config = server::Config {
-        auth: Auth::Bearer(BearerToken::new("top-secret", "me")),
-        header_params: Some(Arc::new(move |tool| (tool == "t").then(|| params.clone()))),
-        ..server::Config::default()
-    };
+    let mut config = server::HttpServerConfig::default();
+    config.auth = Auth::Bearer(BearerToken::new("top-secret", "me"));
+    config.header_params = Some(Arc::new(move |tool| (tool == "t").then(|| params.clone())));
     let url = format!("http://{}/mcp", serve(leaf, config).await);
 
-    let stranger = ModernHttpClient::new(&url, Config::new("server")).unwrap();
+    let stranger = ModernHttpClient::new(&url, HttpConfig::new("server")).unwrap();
     let error = failure(&stranger, call("tools/list", "")).await;
     assert_eq!(error.kind(), Kind::Unauthorized);
 
-    let mut config = Config::new("server");
+    let mut config = HttpConfig::new("server");
     config.headers = Headers::default()
         .with("authorization", "Bearer top-secret")
         .unwrap();

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use callgate_mcp::transport::http::client::{Config, Headers};
+use callgate_mcp::transport::http::client::{Headers, HttpConfig};
 use callgate_mcp::{Kind, Origin};
 
 use super::peer::{Peer, call, failure, json, result, run, soon};
@@ -76,7 +76,7 @@ async fn sm_c12_configured_headers_are_on_every_request_and_never_shown() {
         _ => json(&request.result("{}")),
     })
     .await;
-    let mut config = Config::new("peer");
+    let mut config = HttpConfig::new("peer");
     config.headers = Headers::default()
         .with("Authorization", "Bearer top-secret")
         .unwrap();
@@ -102,7 +102,7 @@ async fn a_secret_that_the_server_echoes_is_not_in_the_error() {
         "HTTP/1.1 500 x\r\nwww-authenticate: saw top-secret\r\ncontent-length: 16\r\n\r\nwhat? top-secret",
     )
     .await;
-    let mut config = Config::new("peer");
+    let mut config = HttpConfig::new("peer");
     config.headers = Headers::default()
         .with("Authorization", "Bearer top-secret")
         .unwrap();

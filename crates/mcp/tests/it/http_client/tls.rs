@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use callgate_mcp::transport::http::client::Config;
+use callgate_mcp::transport::http::client::HttpConfig;
 use callgate_mcp::{Kind, Retry};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tokio::net::TcpListener;
@@ -76,8 +76,8 @@ fn refuse(_: &Received) -> Answer {
     http("401 Unauthorized", "text/plain", "")
 }
 
-fn trusting(authority: &Authority) -> Config {
-    let mut config = Config::new("peer");
+fn trusting(authority: &Authority) -> HttpConfig {
+    let mut config = HttpConfig::new("peer");
     config.extra_roots = vec![authority.root.clone()];
     config
 }

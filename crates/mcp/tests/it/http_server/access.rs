@@ -1,16 +1,14 @@
 //! Who may ask.
 
-use callgate_mcp::transport::http::server::{Auth, BearerToken, Config};
+use callgate_mcp::transport::http::server::{Auth, BearerToken, HttpServerConfig};
 
 use super::post::Post;
 use super::subject::Subject;
 
 async fn guarded() -> Subject {
-    Subject::start(Config {
-        auth: Auth::Bearer(BearerToken::new("s3cret-token", "operator")),
-        ..Config::default()
-    })
-    .await
+    let mut config = HttpServerConfig::default();
+    config.auth = Auth::Bearer(BearerToken::new("s3cret-token", "operator"));
+    Subject::start(config).await
 }
 
 #[tokio::test]
@@ -90,18 +88,16 @@ async fn sm_s19_a_token_is_asked_for_after_origin_and_method_and_before_the_body
 
 #[tokio::test]
 async fn an_empty_token_lets_nobody_in() {
-    let subject = Subject::start(Config {
-        auth: Auth::Bearer(BearerToken::new("", "operator")),
-        ..Config::default()
-    })
-    .await;
+    let mut config = HttpServerConfig::default();
+    config.auth = Auth::Bearer(BearerToken::new("", "operator"));
+    let subject = Subject::start(config).await;
     let request = Post::tool("caller").set("authorization", "Bearer ");
     assert_eq!(subject.ask(&request).await.status, 401);
 }
 
 #[tokio::test]
 async fn without_a_token_everybody_is_anonymous() {
-    let subject = Subject::start(Config::default()).await;
+    let subject = Subject::start(HttpServerConfig::default()).await;
     let answer = subject.ask(&Post::tool("caller")).await;
     assert_eq!(
         answer.body,

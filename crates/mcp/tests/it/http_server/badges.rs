@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgate_mcp::transport::http::server::{
-    Auth, Config, CredentialError, Document, TokenVerifier,
+    Auth, CredentialError, Document, HttpServerConfig, TokenVerifier,
 };
 use callgate_mcp::{BoxFuture, Caller};
 use http::HeaderValue;
@@ -31,16 +31,12 @@ pub(crate) const DOCUMENTS: [&str; 2] = [
 pub(crate) const DOCUMENT: &str = r#"{"resource":"https://host/mcp"}"#;
 
 /// A server that answers those with a badge, and says to everybody where to get one.
-pub(crate) fn guarded() -> Config {
-    Config {
-        auth: Auth::Verifier(Arc::new(Badges)),
-        documents: DOCUMENTS
-            .map(|path| Document {
-                path: path.to_owned(),
-                json: DOCUMENT.into(),
-            })
-            .to_vec(),
-        ..Config::default()
+pub(crate) fn guarded() -> HttpServerConfig {
+    {
+        let mut config = HttpServerConfig::default();
+        config.auth = Auth::Verifier(Arc::new(Badges));
+        config.documents = DOCUMENTS.map(|path| Document::new(path, DOCUMENT)).to_vec();
+        config
     }
 }
 

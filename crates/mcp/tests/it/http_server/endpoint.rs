@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use callgate_mcp::transport::http::server::{Config, Endpoint, Guard, RemoteAddress};
+use callgate_mcp::transport::http::server::{Endpoint, Guard, HttpServerConfig, RemoteAddress};
 use http_body_util::{BodyExt, Full};
 use tower_service::Service as _;
 
@@ -37,7 +37,7 @@ async fn ask(
 
 #[tokio::test]
 async fn an_endpoint_answers_requests_of_any_server() {
-    let endpoint = Endpoint::new(told(), Config::default());
+    let endpoint = Endpoint::new(told(), HttpServerConfig::default());
     let address: SocketAddr = "192.0.2.7:50000".parse().unwrap();
     let request = request("localhost:1234")
         .extension(RemoteAddress(address))
@@ -56,12 +56,11 @@ async fn an_endpoint_answers_requests_of_any_server() {
 
 #[tokio::test]
 async fn an_endpoint_checks_hosts_and_bodies_itself() {
-    let config = Config {
-        guard: Guard {
-            hosts: vec!["mcp.example.com".to_owned()],
-            ..Guard::default()
-        },
-        ..Config::default()
+    let mut config = HttpServerConfig::default();
+    config.guard = {
+        let mut guard = Guard::default();
+        guard.hosts = vec!["mcp.example.com".to_owned()];
+        guard
     };
     let endpoint = Endpoint::new(told(), config.clone());
     let status = async |endpoint: &Endpoint, host: &str| {

@@ -1,6 +1,6 @@
 //! Every host with every origin, and every origin with every site.
 
-use callgate_mcp::transport::http::server::{Config, Guard};
+use callgate_mcp::transport::http::server::{Guard, HttpServerConfig};
 
 use super::post::Post;
 use super::subject::Subject;
@@ -164,15 +164,12 @@ async fn check(
     origins: &[(&str, Verdict)],
     sites: &[(&str, Verdict)],
 ) -> usize {
-    let guard = Guard {
-        hosts: vec!["gateway.example.com".to_owned()],
-        origins: vec!["https://app.example.com".to_owned()],
-    };
-    let subject = Subject::start(Config {
-        guard,
-        ..Config::default()
-    })
-    .await;
+    let mut guard = Guard::default();
+    guard.hosts = vec!["gateway.example.com".to_owned()];
+    guard.origins = vec!["https://app.example.com".to_owned()];
+    let mut config = HttpServerConfig::default();
+    config.guard = guard;
+    let subject = Subject::start(config).await;
     let mut peer = subject.connect().await;
     let (mut combinations, mut passed) = (0, 0);
     for (host, of_host) in hosts {

@@ -2,19 +2,17 @@
 
 use std::time::Duration;
 
-use callgate_mcp::transport::http::server::{Config, Limits};
+use callgate_mcp::transport::http::server::{HttpServerConfig, HttpServerLimits};
 use tokio::time::{Instant, sleep};
 
 use super::peer::Peer;
 use super::post::Post;
 use super::subject::Subject;
 
-async fn start(limits: Limits) -> Subject {
-    Subject::start(Config {
-        limits,
-        ..Config::default()
-    })
-    .await
+async fn start(limits: HttpServerLimits) -> Subject {
+    let mut config = HttpServerConfig::default();
+    config.limits = limits;
+    Subject::start(config).await
 }
 
 /// How many whole seconds pass until the server closes the connection without a word.
@@ -27,10 +25,8 @@ async fn seconds_until_closed(peer: &mut Peer) -> u64 {
 #[tokio::test(start_paused = true)]
 async fn a_thousand_slow_heads_are_closed_within_fifteen_seconds() {
     allow_many_files();
-    let limits = Limits {
-        connections_per_peer: 2000,
-        ..Limits::default()
-    };
+    let mut limits = HttpServerLimits::default();
+    limits.connections_per_peer = 2000;
     let subject = start(limits).await;
     let mut peers = Vec::new();
     for _ in 0..1000 {
@@ -49,7 +45,7 @@ async fn a_thousand_slow_heads_are_closed_within_fifteen_seconds() {
 
 #[tokio::test(start_paused = true)]
 async fn a_head_that_trickles_in_is_closed_all_the_same() {
-    let subject = start(Limits::default()).await;
+    let subject = start(HttpServerLimits::default()).await;
     let mut peer = subject.connect().await;
     let opened = Instant::now();
     peer.send("POST /mcp HTTP/1.1\r\n").await;
@@ -63,14 +59,14 @@ async fn a_head_that_trickles_in_is_closed_all_the_same() {
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_without_a_request_is_closed() {
-    let subject = start(Limits::default()).await;
+    let subject = start(HttpServerLimits::default()).await;
     let mut peer = subject.connect().await;
     assert!((10..=12).contains(&seconds_until_closed(&mut peer).await));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_may_rest_for_a_minute() {
-    let subject = start(Limits::default()).await;
+    let subject = start(HttpServerLimits::default()).await;
     let mut peer = subject.connect().await;
     for rest in [0, 8, 55] {
         sleep(Duration::from_secs(rest)).await;
@@ -82,7 +78,7 @@ async fn a_connection_may_rest_for_a_minute() {
 
 #[tokio::test(start_paused = true)]
 async fn a_call_may_take_longer_than_any_rest() {
-    let subject = start(Limits::default()).await;
+    let subject = start(HttpServerLimits::default()).await;
     let mut peer = subject.connect().await;
     let request = Post::tool("wait").set("accept", "application/json");
     peer.send(request.bytes(subject.address)).await;
@@ -93,7 +89,7 @@ async fn a_call_may_take_longer_than_any_rest() {
 
 #[tokio::test(start_paused = true)]
 async fn a_body_has_thirty_seconds() {
-    let subject = start(Limits::default()).await;
+    let subject = start(HttpServerLimits::default()).await;
     let mut peer = subject.connect().await;
     let request = Post::tool("echo").bytes(subject.address);
     let (most, last) = request.split_at(request.len() - 1);
@@ -117,7 +113,7 @@ async fn a_body_has_thirty_seconds() {
 
 #[tokio::test(start_paused = true)]
 async fn a_peer_that_does_not_read_is_given_up() {
-    let subject = start(Limits::default()).await;
+    let subject = start(HttpServerLimits::default()).await;
     let mut peer = subject.connect().await;
     peer.send(Post::tool("flood").bytes(subject.address)).await;
     let start = Instant::now();
@@ -137,11 +133,9 @@ async fn a_body_has_a_size() {
         .1
         .len();
     for (body_bytes, status) in [(size, 200), (size - 1, 413)] {
-        let subject = start(Limits {
-            body_bytes,
-            ..Limits::default()
-        })
-        .await;
+        let mut limits = HttpServerLimits::default();
+        limits.body_bytes = body_bytes;
+        let subject = start(limits).await;
         assert_eq!(subject.ask(&request).await.status, status);
         let chunked = request.clone().in_chunks_of(50);
         assert_eq!(subject.ask(&chunked).await.status, status);
@@ -152,11 +146,9 @@ async fn a_body_has_a_size() {
 async fn all_bodies_together_have_a_size() {
     let request = Post::tool("echo");
     let chunked = request.clone().in_chunks_of(50);
-    let subject = start(Limits {
-        bodies_bytes: 100,
-        ..Limits::default()
-    })
-    .await;
+    let mut limits = HttpServerLimits::default();
+    limits.bodies_bytes = 100;
+    let subject = start(limits).await;
     assert_eq!(subject.ask(&request).await.status, 200);
     let refused = subject.ask(&chunked).await;
     assert_eq!(
@@ -166,13 +158,13 @@ async fn all_bodies_together_have_a_size() {
             r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"too many large requests at once; try again"}}"#
         )
     );
-    let subject = start(Limits::default()).await;
+    let subject = start(HttpServerLimits::default()).await;
     assert_eq!(subject.ask(&chunked).await.status, 200);
 }
 
 #[tokio::test]
 async fn a_body_that_announces_too_much_is_refused_before_it_is_sent() {
-    let subject = start(Limits::default()).await;
+    let subject = start(HttpServerLimits::default()).await;
     let mut peer = subject.connect().await;
     let request = Post::message("").set("content-length", "4194305");
     peer.send(request.bytes(subject.address)).await;
@@ -181,7 +173,7 @@ async fn a_body_that_announces_too_much_is_refused_before_it_is_sent() {
 
 #[tokio::test]
 async fn a_refusal_is_read_even_by_a_peer_that_sends_on() {
-    let subject = start(Limits::default()).await;
+    let subject = start(HttpServerLimits::default()).await;
     let mut peer = subject.connect().await;
     let request = Post::message("").set("content-length", "4194305");
     peer.send(request.bytes(subject.address)).await;
@@ -192,7 +184,7 @@ async fn a_refusal_is_read_even_by_a_peer_that_sends_on() {
 
 #[tokio::test]
 async fn a_head_has_a_size_and_a_number_of_fields() {
-    let subject = start(Limits::default()).await;
+    let subject = start(HttpServerLimits::default()).await;
     let padded = |length: usize| Post::tool("echo").set("x", &"x".repeat(length));
     assert_eq!(subject.ask(&padded(32_000)).await.status, 200);
     assert_eq!(subject.ask(&padded(33_000)).await.status, 431);
@@ -209,10 +201,8 @@ async fn a_head_has_a_size_and_a_number_of_fields() {
 
 #[tokio::test]
 async fn a_message_has_a_depth() {
-    let limits = Limits {
-        json_depth: 4,
-        ..Limits::default()
-    };
+    let mut limits = HttpServerLimits::default();
+    limits.json_depth = 4;
     let subject = start(limits).await;
     let nested = |value: &str| Post::request("tools/list", &format!(r#""a":{value}"#));
     assert_eq!(subject.ask(&nested("[[]]")).await.status, 200);
@@ -221,10 +211,8 @@ async fn a_message_has_a_depth() {
 
 #[tokio::test]
 async fn a_message_has_so_many_values() {
-    let limits = Limits {
-        json_values: 20,
-        ..Limits::default()
-    };
+    let mut limits = HttpServerLimits::default();
+    limits.json_values = 20;
     let subject = start(limits).await;
     let list = |values: &str| Post::request("tools/list", &format!(r#""a":[{values}]"#));
     assert_eq!(subject.ask(&list("1,2,3")).await.status, 200);
@@ -238,20 +226,16 @@ async fn a_message_has_so_many_values() {
 
 #[tokio::test]
 async fn there_are_so_many_connections_and_no_more() {
-    let limits = Limits {
-        connections: 2,
-        ..Limits::default()
-    };
+    let mut limits = HttpServerLimits::default();
+    limits.connections = 2;
     let subject = start(limits).await;
     check_third_connection(&subject).await;
 }
 
 #[tokio::test]
 async fn a_peer_has_so_many_connections_and_no_more() {
-    let limits = Limits {
-        connections_per_peer: 2,
-        ..Limits::default()
-    };
+    let mut limits = HttpServerLimits::default();
+    limits.connections_per_peer = 2;
     let subject = start(limits).await;
     check_third_connection(&subject).await;
 }

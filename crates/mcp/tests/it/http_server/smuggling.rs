@@ -1,6 +1,6 @@
 //! Bytes that two readers of HTTP could read differently, or that no reader should take.
 
-use callgate_mcp::transport::http::server::Config;
+use callgate_mcp::transport::http::server::HttpServerConfig;
 
 use super::post::META;
 use super::subject::Subject;
@@ -41,7 +41,7 @@ async fn each_case_gets_its_answer_and_no_call_too_many() {
 
 /// What comes back up to the end of the connection, and how many calls were made.
 async fn outcome(bytes: &str) -> (String, usize) {
-    let subject = Subject::start(Config::default()).await;
+    let subject = Subject::start(HttpServerConfig::default()).await;
     let mut peer = subject.connect().await;
     peer.send(filled(bytes, &subject.address.to_string())).await;
     peer.finish().await;

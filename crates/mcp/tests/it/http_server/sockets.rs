@@ -1,6 +1,6 @@
 //! Sockets of a listener: Unix, handed over, and with TLS.
 
-use callgate_mcp::transport::http::server::{Config, Listener, Socket};
+use callgate_mcp::transport::http::server::{HttpServerConfig, Listener, Socket};
 use tokio::task::JoinHandle;
 
 use super::peer::Peer;
@@ -8,7 +8,7 @@ use super::post::Post;
 use super::source::{result, told};
 
 fn run(socket: Socket) -> JoinHandle<()> {
-    tokio::spawn(Listener::new(socket, told(), Config::default()).run())
+    tokio::spawn(Listener::new(socket, told(), HttpServerConfig::default()).run())
 }
 
 /// Calls a tool by this connection, and returns the address that the service sees.
@@ -243,7 +243,7 @@ mod tls {
         });
         let (socket, connector) = encrypted(&["h2"]).await;
         let address = socket.local_addr().unwrap();
-        let listener = Listener::new(socket, waiting, Config::default());
+        let listener = Listener::new(socket, waiting, HttpServerConfig::default());
         let shutdown = listener.shutdown_handle();
         let running = tokio::spawn(listener.run());
         let (client, driver) = http2(address, &connector).await;

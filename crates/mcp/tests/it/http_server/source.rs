@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callgate_mcp::transport::http::server::{Config, Listener};
+use callgate_mcp::transport::http::server::{HttpServerConfig, Listener};
 use callgate_mcp::wire::RawJson;
 use callgate_mcp::{Reply, Service};
 
@@ -33,7 +33,7 @@ pub(super) fn result(body: &str) -> serde_json::Value {
 
 async fn ask(request: &Post) -> serde_json::Value {
     let address = ([127, 0, 0, 1], 0).into();
-    let server = Listener::bind(address, told(), Config::default()).await;
+    let server = Listener::bind(address, told(), HttpServerConfig::default()).await;
     let server = server.unwrap();
     let address = server.local_addr().unwrap();
     let running = tokio::spawn(server.run());
@@ -112,10 +112,8 @@ mod sessions {
 
     #[tokio::test]
     async fn the_requests_of_an_old_session_share_a_key_that_is_no_secret() {
-        let config = Config {
-            sessions: Some(SessionLimits::default()),
-            ..Config::default()
-        };
+        let mut config = HttpServerConfig::default();
+        config.sessions = Some(SessionLimits::default());
         let address = ([127, 0, 0, 1], 0).into();
         let server = Listener::bind(address, discoverable(), config).await;
         let server = server.unwrap();

@@ -3,14 +3,17 @@
 use std::sync::Arc;
 
 use callgate_mcp::HeaderParam;
-use callgate_mcp::transport::http::server::Config;
+use callgate_mcp::transport::http::server::HttpServerConfig;
 
 use super::peer::Answer;
 use super::post::{META, Post};
 use super::subject::{RESULT, Subject};
 
 async fn ask(request: &Post) -> Answer {
-    Subject::start(Config::default()).await.ask(request).await
+    Subject::start(HttpServerConfig::default())
+        .await
+        .ask(request)
+        .await
 }
 
 /// The status of the answer, and its body.
@@ -21,10 +24,8 @@ async fn answer(request: &Post) -> (u16, String) {
 
 /// Asks a server that serves no older revisions.
 async fn ask_modern(request: &Post) -> Answer {
-    let config = Config {
-        sessions: None,
-        ..Config::default()
-    };
+    let mut config = HttpServerConfig::default();
+    config.sessions = None;
     Subject::start(config).await.ask(request).await
 }
 
@@ -258,12 +259,10 @@ async fn mirror(arguments: &str, headers: &[(&str, &str)], expect: u16) {
         param("mcp-param-region", &["region"]),
         param("mcp-param-limit", &["options", "limit"]),
     ]);
-    let config = Config {
-        header_params: Some(Arc::new(move |tool| {
-            (tool == "echo").then(|| params.clone())
-        })),
-        ..Config::default()
-    };
+    let mut config = HttpServerConfig::default();
+    config.header_params = Some(Arc::new(move |tool| {
+        (tool == "echo").then(|| params.clone())
+    }));
     let answer = Subject::start(config)
         .await
         .ask(&mirrored(arguments, headers))

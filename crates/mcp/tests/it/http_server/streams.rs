@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use callgate_mcp::transport::http::server::{Config, Limits};
+use callgate_mcp::transport::http::server::{HttpServerConfig, HttpServerLimits};
 use tokio::time::{Instant, timeout};
 
 use super::post::Post;
@@ -24,7 +24,7 @@ fn result(result: &str) -> String {
 
 #[tokio::test]
 async fn sm_s5_notifications_come_before_the_response_and_nothing_after_it() {
-    let subject = Subject::start(Config::default()).await;
+    let subject = Subject::start(HttpServerConfig::default()).await;
     let answer = subject.ask(&Post::tool("notify")).await;
     let headers = ["content-type", "cache-control", "x-accel-buffering"]
         .map(|name| answer.header(name).unwrap_or_default());
@@ -38,14 +38,14 @@ async fn sm_s5_notifications_come_before_the_response_and_nothing_after_it() {
 
 #[tokio::test]
 async fn sm_s5_a_request_for_input_is_a_response() {
-    let subject = Subject::start(Config::default()).await;
+    let subject = Subject::start(HttpServerConfig::default()).await;
     let events = Post::tool("input").set("accept", "text/event-stream");
     assert_eq!(subject.ask(&events).await.body, result(r#"{"input":1}"#));
 }
 
 #[tokio::test]
 async fn a_stream_goes_out_while_the_call_goes_on() {
-    let subject = Subject::start(Config::default()).await;
+    let subject = Subject::start(HttpServerConfig::default()).await;
     let mut peer = subject.connect().await;
     peer.send(Post::tool("notify, wait").bytes(subject.address))
         .await;
@@ -61,7 +61,7 @@ async fn a_stream_goes_out_while_the_call_goes_on() {
 
 #[tokio::test]
 async fn a_client_gets_only_the_form_it_accepts() {
-    let subject = Subject::start(Config::default()).await;
+    let subject = Subject::start(HttpServerConfig::default()).await;
     let json = Post::tool("notify").set("accept", "application/json");
     let answer = subject.ask(&json).await;
     assert_eq!(answer.header("content-type"), Some("application/json"));
@@ -82,7 +82,7 @@ async fn a_client_gets_only_the_form_it_accepts() {
 
 #[tokio::test]
 async fn a_subscription_of_a_client_that_takes_no_events_is_refused() {
-    let subject = Subject::start(Config::default()).await;
+    let subject = Subject::start(HttpServerConfig::default()).await;
     let json = Post::request("subscriptions/listen", "").set("accept", "application/json");
     let answer = subject.ask(&json).await;
     let expect = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Accept must allow text/event-stream"}}"#;
@@ -92,7 +92,7 @@ async fn a_subscription_of_a_client_that_takes_no_events_is_refused() {
 
 #[tokio::test]
 async fn a_large_result_is_sent_as_it_is_in_both_forms() {
-    let subject = Subject::start(Config::default()).await;
+    let subject = Subject::start(HttpServerConfig::default()).await;
     let text = format!("{:?}", "x".repeat(LARGE));
     let message = format!(r#"{{"jsonrpc":"2.0","id":1,"result":{text}}}"#);
     let json = subject.ask(&Post::tool("large")).await;
@@ -107,14 +107,14 @@ async fn a_large_result_is_sent_as_it_is_in_both_forms() {
 
 #[tokio::test]
 async fn a_result_with_line_breaks_is_one_event() {
-    let subject = Subject::start(Config::default()).await;
+    let subject = Subject::start(HttpServerConfig::default()).await;
     let events = Post::tool("lines").set("accept", "text/event-stream");
     assert_eq!(subject.ask(&events).await.body, result("{ \"a\":  1}"));
 }
 
 #[tokio::test(start_paused = true)]
 async fn sm_s6_a_quiet_call_becomes_a_stream_with_comments() {
-    let subject = Subject::start(Config::default()).await;
+    let subject = Subject::start(HttpServerConfig::default()).await;
     let mut peer = subject.connect().await;
     let start = Instant::now();
     peer.send(Post::tool("wait").bytes(subject.address)).await;
@@ -134,7 +134,7 @@ async fn sm_s6_a_quiet_call_becomes_a_stream_with_comments() {
 
 #[tokio::test]
 async fn sm_s8_a_closed_stream_cancels_the_call() {
-    let subject = Subject::start(Config::default()).await;
+    let subject = Subject::start(HttpServerConfig::default()).await;
     let mut peer = subject.connect().await;
     peer.send(Post::tool("notify, wait").bytes(subject.address))
         .await;
@@ -146,7 +146,7 @@ async fn sm_s8_a_closed_stream_cancels_the_call() {
 #[tokio::test]
 async fn sm_s8_a_closed_connection_cancels_the_call_before_there_is_a_response() {
     for accept in ["application/json", "application/json, text/event-stream"] {
-        let subject = Subject::start(Config::default()).await;
+        let subject = Subject::start(HttpServerConfig::default()).await;
         let mut peer = subject.connect().await;
         let request = Post::tool("wait").set("accept", accept);
         peer.send(request.bytes(subject.address)).await;
@@ -158,7 +158,7 @@ async fn sm_s8_a_closed_connection_cancels_the_call_before_there_is_a_response()
 
 #[tokio::test]
 async fn a_panic_costs_one_request() {
-    let subject = Subject::start(Config::default()).await;
+    let subject = Subject::start(HttpServerConfig::default()).await;
     let mut peer = subject.connect().await;
     peer.send(Post::tool("panic").bytes(subject.address)).await;
     let answer = peer.answer().await;
@@ -175,7 +175,7 @@ async fn a_panic_costs_one_request() {
 
 #[tokio::test]
 async fn shutting_down_ends_subscriptions_and_lets_calls_finish() {
-    let mut subject = Subject::start(Config::default()).await;
+    let mut subject = Subject::start(HttpServerConfig::default()).await;
     let mut idle = subject.connect().await;
     let mut listening = subject.connect().await;
     let mut waiting = subject.connect().await;
@@ -217,15 +217,11 @@ async fn shutting_down_ends_subscriptions_and_lets_calls_finish() {
 
 #[tokio::test]
 async fn shutting_down_does_not_wait_forever() {
-    let limits = Limits {
-        drain: Duration::from_millis(50),
-        ..Limits::default()
-    };
-    let mut subject = Subject::start(Config {
-        limits,
-        ..Config::default()
-    })
-    .await;
+    let mut limits = HttpServerLimits::default();
+    limits.drain = Duration::from_millis(50);
+    let mut config = HttpServerConfig::default();
+    config.limits = limits;
+    let mut subject = Subject::start(config).await;
     let mut peer = subject.connect().await;
     peer.send(Post::tool("wait").bytes(subject.address)).await;
     subject.called().await;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use callgate_mcp::transport::http::server::{Config, Listener, ShutdownHandle};
+use callgate_mcp::transport::http::server::{HttpServerConfig, Listener, ShutdownHandle};
 use callgate_mcp::wire::{Limits, Method, Notification, RawJson};
 use callgate_mcp::{BoxFuture, Call, Caller, Error, Reply, Service};
 use tokio::sync::{Notify, watch};
@@ -32,7 +32,7 @@ pub(super) struct Seen {
 }
 
 impl Subject {
-    pub(crate) async fn start(config: Config) -> Self {
+    pub(crate) async fn start(config: HttpServerConfig) -> Self {
         let seen = Arc::new(Seen {
             calls: watch::Sender::new(0),
             cancelled: watch::Sender::new(0),

@@ -1,6 +1,6 @@
 //! Who may ask where a verifier decides, and what everybody may read.
 
-use callgate_mcp::transport::http::server::{Config, Document};
+use callgate_mcp::transport::http::server::{Document, HttpServerConfig};
 
 use super::badges::{DOCUMENT, DOCUMENTS, INVALID, NARROW, WHERE, guarded};
 use super::post::Post;
@@ -131,10 +131,7 @@ async fn a_document_is_read_under_the_name_of_the_server_only() {
 #[tokio::test]
 async fn no_document_takes_the_place_of_the_endpoint() {
     let mut config = guarded();
-    config.documents = vec![Document {
-        path: Config::default().path,
-        json: DOCUMENT.into(),
-    }];
+    config.documents = vec![Document::new(HttpServerConfig::default().path, DOCUMENT)];
     let subject = Subject::start(config).await;
     let request = Post::message("").by("GET");
     let status = if cfg!(feature = "legacy") { 401 } else { 405 };

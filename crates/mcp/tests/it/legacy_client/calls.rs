@@ -1,4 +1,4 @@
-use callgate_mcp::upstream::Config;
+use callgate_mcp::upstream::UpstreamConfig;
 use callgate_mcp::wire::Id;
 use callgate_mcp::{Kind, Retry};
 use serde_json::json;
@@ -13,7 +13,7 @@ const ALL: &str = r#"{"tools":{},"prompts":{},"resources":{},"completions":{}}"#
 
 #[tokio::test]
 async fn calls_lose_what_is_new_and_results_get_it() {
-    let (stream, mut peer) = connect(ALL, Config::default()).await;
+    let (stream, mut peer) = connect(ALL, UpstreamConfig::default()).await;
     let params = r#"{"name":"t","arguments":{"n":49E-31},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"traceparent":"00-1"}}"#;
     let call = start(&stream, request("tools/call", params));
     assert_eq!(
@@ -31,7 +31,7 @@ async fn calls_lose_what_is_new_and_results_get_it() {
 
 #[tokio::test]
 async fn hc_7_lists_are_never_kept_since_they_may_differ_by_session() {
-    let (stream, mut peer) = connect(ALL, Config::default()).await;
+    let (stream, mut peer) = connect(ALL, UpstreamConfig::default()).await;
     for (id, (method, list)) in (3..).zip([
         ("tools/list", "tools"),
         ("prompts/list", "prompts"),
@@ -53,7 +53,7 @@ async fn hc_7_lists_are_never_kept_since_they_may_differ_by_session() {
 
 #[tokio::test]
 async fn hc_6_calls_of_one_process_share_what_the_server_keeps_in_its_session() {
-    let (stream, mut peer) = connect(ALL, Config::default()).await;
+    let (stream, mut peer) = connect(ALL, UpstreamConfig::default()).await;
     for (id, caller) in [("3", "ada"), ("4", "bob")] {
         let call = start(&stream, tool_call("{}").by(caller));
         // The same process and the same session, whoever calls.
@@ -65,7 +65,7 @@ async fn hc_6_calls_of_one_process_share_what_the_server_keeps_in_its_session() 
 
 #[tokio::test]
 async fn what_an_old_server_cannot_have_is_refused_here() {
-    let (stream, peer) = connect(r#"{"tools":{}}"#, Config::default()).await;
+    let (stream, peer) = connect(r#"{"tools":{}}"#, UpstreamConfig::default()).await;
     for method in [
         "prompts/list",
         "resources/read",
@@ -90,7 +90,8 @@ async fn what_an_old_server_cannot_have_is_refused_here() {
 
 #[tokio::test]
 async fn completion_needs_no_capability_in_the_first_revision() {
-    let (stream, mut peer) = connect_as("2024-11-05", r#"{"prompts":{}}"#, Config::default()).await;
+    let (stream, mut peer) =
+        connect_as("2024-11-05", r#"{"prompts":{}}"#, UpstreamConfig::default()).await;
     let call = start(&stream, request("completion/complete", "{}"));
     assert_eq!(heard(&mut peer).await["method"], "completion/complete");
     peer.send(&result("3", r#"{"completion":{"values":[]}}"#))
@@ -103,7 +104,7 @@ async fn completion_needs_no_capability_in_the_first_revision() {
 
 #[tokio::test]
 async fn hc_17_progress_comes_back_under_the_token_of_its_caller() {
-    let (stream, mut peer) = connect(ALL, Config::default()).await;
+    let (stream, mut peer) = connect(ALL, UpstreamConfig::default()).await;
     // Two callers chose the same token, but not the same type.
     for (id, number, token) in [("3", 1, json!(1)), ("4", 2, json!("1"))] {
         let params = json!({"name":"t","_meta":{"progressToken":token}}).to_string();
@@ -130,7 +131,7 @@ async fn hc_17_progress_comes_back_under_the_token_of_its_caller() {
 
 #[tokio::test]
 async fn dropping_a_call_cancels_it_once() {
-    let (stream, mut peer) = connect(ALL, Config::default()).await;
+    let (stream, mut peer) = connect(ALL, UpstreamConfig::default()).await;
     let call = start(&stream, tool_call("{}"));
     heard(&mut peer).await;
     call.abort();
@@ -141,7 +142,7 @@ async fn dropping_a_call_cancels_it_once() {
 
 #[tokio::test]
 async fn hc_12_a_lost_call_is_not_sent_again() {
-    let (stream, mut peer) = connect(ALL, Config::default()).await;
+    let (stream, mut peer) = connect(ALL, UpstreamConfig::default()).await;
     let call = start(&stream, tool_call("{}"));
     heard(&mut peer).await;
     peer.finish().await;
@@ -156,7 +157,7 @@ async fn hc_12_a_lost_call_is_not_sent_again() {
 
 #[tokio::test]
 async fn the_server_may_ask_whether_we_are_there_and_nothing_unknown() {
-    let (_stream, mut peer) = connect(ALL, Config::default()).await;
+    let (_stream, mut peer) = connect(ALL, UpstreamConfig::default()).await;
     peer.send(&asks("7", "ping", "{}")).await;
     assert_eq!(
         heard(&mut peer).await,
@@ -168,7 +169,7 @@ async fn the_server_may_ask_whether_we_are_there_and_nothing_unknown() {
 
 #[tokio::test]
 async fn what_the_server_asks_faster_than_it_is_dealt_with_is_refused() {
-    let mut config = Config::default();
+    let mut config = UpstreamConfig::default();
     config.queued_messages = 1;
     let (_stream, mut peer) = connect(ALL, config).await;
     // Both come at once, before anybody can deal with the first.

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_mcp::upstream::{Config, StreamPair};
+use callgate_mcp::upstream::{StreamPair, UpstreamConfig};
 use callgate_mcp::wire::Version;
 use callgate_mcp::{Kind, Retry};
 use serde_json::json;
@@ -14,7 +14,7 @@ use crate::stdio_fixture::{RawPeer, json as raw, notification, result};
 
 #[tokio::test]
 async fn a_modern_server_is_called_as_it_is() {
-    let (stream, mut peer) = stream(Config::default());
+    let (stream, mut peer) = stream(UpstreamConfig::default());
     let call = start(&stream, request("tools/call", r#"{"name":"t"}"#));
     let probe = heard(&mut peer).await;
     assert_eq!(
@@ -46,7 +46,7 @@ async fn a_modern_server_is_called_as_it_is() {
 
 #[tokio::test]
 async fn an_old_server_gets_one_handshake_however_many_call_at_once() {
-    let (stream, mut peer) = stream(Config::default());
+    let (stream, mut peer) = stream(UpstreamConfig::default());
     assert_eq!(stream.version(), None);
     let calls = [(); 3].map(|()| start(&stream, request("tools/call", r#"{"name":"t"}"#)));
     heard(&mut peer).await;
@@ -154,7 +154,7 @@ async fn a_modern_server_that_refuses_the_handshake_is_called_as_it_is() {
 
 /// A server that starts so slowly that the handshake begins before it has answered the probe.
 async fn silent_until_initialize() -> (Arc<StreamPair>, RawPeer) {
-    let (stream, mut peer) = stream(Config::default());
+    let (stream, mut peer) = stream(UpstreamConfig::default());
     let discover = start(&stream, request("server/discover", "{}"));
     assert_eq!(heard(&mut peer).await["method"], "server/discover");
     assert_eq!(heard(&mut peer).await["method"], "initialize");
@@ -204,7 +204,7 @@ async fn assert_modern_notifications_arrive(stream: &Arc<StreamPair>, peer: &mut
 
 #[tokio::test]
 async fn a_server_that_names_only_old_versions_is_greeted_with_the_best() {
-    let (stream, mut peer) = stream(Config::default());
+    let (stream, mut peer) = stream(UpstreamConfig::default());
     let call = start(&stream, request("tools/call", "{}"));
     heard(&mut peer).await;
     peer.send(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"no","data":{"supported":["2025-03-26","2024-11-05"]}}}"#)
@@ -218,7 +218,7 @@ async fn a_server_that_names_only_old_versions_is_greeted_with_the_best() {
 
 #[tokio::test]
 async fn a_version_that_nobody_speaks_is_named() {
-    let (stream, mut peer) = stream(Config::default());
+    let (stream, mut peer) = stream(UpstreamConfig::default());
     let call = start(&stream, request("tools/call", "{}"));
     heard(&mut peer).await;
     peer.send(&error("1", -32601, "what?")).await;
@@ -244,7 +244,7 @@ async fn a_version_that_nobody_speaks_is_named() {
 
 #[tokio::test]
 async fn a_refused_handshake_shows_the_versions_that_the_server_names() {
-    let (stream, mut peer) = stream(Config::default());
+    let (stream, mut peer) = stream(UpstreamConfig::default());
     let call = start(&stream, request("tools/call", "{}"));
     heard(&mut peer).await;
     peer.send(&error("1", -32601, "what?")).await;
@@ -261,7 +261,7 @@ async fn a_refused_handshake_shows_the_versions_that_the_server_names() {
 
 #[tokio::test(start_paused = true)]
 async fn a_handshake_that_is_not_answered_is_given_up_and_never_canceled() {
-    let mut config = Config::default();
+    let mut config = UpstreamConfig::default();
     config.handshake_timeout = Duration::from_secs(1);
     let (stream, mut peer) = stream(config);
     let call = start(&stream, request("tools/call", "{}"));
@@ -276,7 +276,7 @@ async fn a_handshake_that_is_not_answered_is_given_up_and_never_canceled() {
 
 #[tokio::test]
 async fn a_call_that_is_dropped_does_not_stop_the_handshake() {
-    let (stream, mut peer) = stream(Config::default());
+    let (stream, mut peer) = stream(UpstreamConfig::default());
     let call = start(&stream, request("tools/call", "{}"));
     heard(&mut peer).await;
     call.abort();
@@ -297,7 +297,8 @@ async fn a_call_that_is_dropped_does_not_stop_the_handshake() {
 
 #[tokio::test]
 async fn several_messages_on_one_line_are_taken_apart() {
-    let (stream, mut peer) = connect_as("2025-03-26", r#"{"tools":{}}"#, Config::default()).await;
+    let (stream, mut peer) =
+        connect_as("2025-03-26", r#"{"tools":{}}"#, UpstreamConfig::default()).await;
     let request = request("tools/call", r#"{"_meta":{"progressToken":"mine"}}"#);
     let (call, mut notifications) = start_told(&stream, request);
     heard(&mut peer).await;

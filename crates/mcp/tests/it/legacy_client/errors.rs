@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use callgate_mcp::upstream::{Config, StateKey};
+use callgate_mcp::upstream::{StateKey, UpstreamConfig};
 use callgate_mcp::wire::RawJson;
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -13,7 +13,7 @@ use crate::stdio_fixture::{notification, result};
 const ALL: &str = r#"{"tools":{},"resources":{}}"#;
 
 async fn failure(method: &str, error: &str) -> (i64, Option<Value>) {
-    let (stream, mut peer) = connect(ALL, Config::default()).await;
+    let (stream, mut peer) = connect(ALL, UpstreamConfig::default()).await;
     let call = start(&stream, request(method, r#"{"uri":"a:b"}"#));
     heard(&mut peer).await;
     peer.send(&format!(r#"{{"jsonrpc":"2.0","id":3,"error":{error}}}"#))
@@ -52,7 +52,7 @@ const OPENS_URLS: &str = r#"{"elicitation":{"url":{}}}"#;
 
 #[tokio::test]
 async fn hc_21_a_url_to_open_first_is_asked_for_and_the_call_made_again() {
-    let (stream, mut peer) = connect(ALL, Config::default()).await;
+    let (stream, mut peer) = connect(ALL, UpstreamConfig::default()).await;
     let first = start(&stream, tool_call(OPENS_URLS));
     heard(&mut peer).await;
     peer.send(URL_REQUIRED).await;
@@ -81,7 +81,7 @@ async fn hc_21_a_url_to_open_first_is_asked_for_and_the_call_made_again() {
 
 #[tokio::test(start_paused = true)]
 async fn hc_21_a_server_that_does_not_say_when_the_user_is_done_is_asked_after_a_while() {
-    let mut config = Config::default();
+    let mut config = UpstreamConfig::default();
     config.url_timeout = Duration::from_secs(7);
     let (stream, mut peer) = connect(ALL, config).await;
     let first = start(&stream, tool_call(OPENS_URLS));
@@ -97,7 +97,7 @@ async fn hc_21_a_server_that_does_not_say_when_the_user_is_done_is_asked_after_a
 
 #[tokio::test]
 async fn hc_21_a_url_that_is_not_opened_ends_the_call() {
-    let (stream, mut peer) = connect(ALL, Config::default()).await;
+    let (stream, mut peer) = connect(ALL, UpstreamConfig::default()).await;
     let first = start(&stream, tool_call(OPENS_URLS));
     heard(&mut peer).await;
     peer.send(URL_REQUIRED).await;
@@ -127,7 +127,7 @@ async fn hc_21_a_url_that_is_not_opened_ends_the_call() {
 #[tokio::test]
 async fn connections_with_the_same_key_open_each_others_states() {
     let with_key = |key: u8| {
-        let mut config = Config::default();
+        let mut config = UpstreamConfig::default();
         config.state_key = Some(StateKey::new([key; 32]));
         config.url_timeout = Duration::ZERO;
         config
@@ -153,7 +153,7 @@ async fn connections_with_the_same_key_open_each_others_states() {
 #[tokio::test]
 async fn a_suspended_call_is_resumed_in_its_own_session_only() {
     let shared_key = || {
-        let mut config = Config::default();
+        let mut config = UpstreamConfig::default();
         config.state_key = Some(StateKey::new([1; 32]));
         config
     };
@@ -181,7 +181,7 @@ async fn a_suspended_call_is_resumed_in_its_own_session_only() {
 
 #[tokio::test]
 async fn a_result_that_is_no_object_is_an_error() {
-    let (stream, mut peer) = connect(ALL, Config::default()).await;
+    let (stream, mut peer) = connect(ALL, UpstreamConfig::default()).await;
     let call = start(&stream, tool_call("{}"));
     heard(&mut peer).await;
     peer.send(&result("3", "[1]")).await;
@@ -194,7 +194,7 @@ async fn a_result_that_is_no_object_is_an_error() {
 
 #[tokio::test]
 async fn other_errors_pass_as_they_are() {
-    let (stream, mut peer) = connect(ALL, Config::default()).await;
+    let (stream, mut peer) = connect(ALL, UpstreamConfig::default()).await;
     let call = start(&stream, tool_call("{}"));
     heard(&mut peer).await;
     peer.send(&error("3", -32602, "unknown tool")).await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgate_mcp::transport::line;
-use callgate_mcp::upstream::{Config, StreamPair};
+use callgate_mcp::upstream::{StreamPair, UpstreamConfig};
 use callgate_mcp::wire::{Id, RawJson};
 use callgate_mcp::{Call, Caller, Error, Notifications, Reply, Service};
 use serde_json::{Value, json};
@@ -24,16 +24,19 @@ pub(crate) const FORM: &str =
 pub(crate) const TAIL: &str = r#""resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"old","version":"1"}}"#;
 
 /// A connection to a server that nobody has spoken to.
-pub(crate) fn stream(config: Config) -> (Arc<StreamPair>, RawPeer) {
+pub(crate) fn stream(config: UpstreamConfig) -> (Arc<StreamPair>, RawPeer) {
     let (ours, theirs) = duplex(1024 * 1024);
     let (reader, writer) = split(ours);
     let stream =
-        StreamPair::new("old", reader, writer, line::Config::default()).with_config(config);
+        StreamPair::new("old", reader, writer, line::LineConfig::default()).with_config(config);
     (Arc::new(stream), RawPeer::new(theirs))
 }
 
 /// A connection after the handshake with a server of these capabilities.
-pub(crate) async fn connect(capabilities: &str, config: Config) -> (Arc<StreamPair>, RawPeer) {
+pub(crate) async fn connect(
+    capabilities: &str,
+    config: UpstreamConfig,
+) -> (Arc<StreamPair>, RawPeer) {
     connect_as("2025-11-25", capabilities, config).await
 }
 
@@ -41,7 +44,7 @@ pub(crate) async fn connect(capabilities: &str, config: Config) -> (Arc<StreamPa
 pub(crate) async fn connect_as(
     version: &str,
     capabilities: &str,
-    config: Config,
+    config: UpstreamConfig,
 ) -> (Arc<StreamPair>, RawPeer) {
     let (stream, mut peer) = stream(config);
     let discover = start(&stream, request("server/discover", "{}"));

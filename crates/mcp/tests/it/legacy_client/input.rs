@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use callgate_mcp::upstream::Config;
+use callgate_mcp::upstream::UpstreamConfig;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -22,7 +22,7 @@ async fn ask(peer: &mut RawPeer, id: &str) {
 
 #[tokio::test]
 async fn a_question_in_the_middle_of_a_call_is_answered_by_its_next_round() {
-    let (stream, mut peer) = connect(TOOLS, Config::default()).await;
+    let (stream, mut peer) = connect(TOOLS, UpstreamConfig::default()).await;
     let first = start(&stream, tool_call(EVERYTHING));
     heard(&mut peer).await;
     ask(&mut peer, "\"q\"").await;
@@ -55,7 +55,7 @@ async fn a_question_in_the_middle_of_a_call_is_answered_by_its_next_round() {
 
 #[tokio::test]
 async fn a_call_may_ask_several_times_and_several_things_at_once() {
-    let (stream, mut peer) = connect(TOOLS, Config::default()).await;
+    let (stream, mut peer) = connect(TOOLS, UpstreamConfig::default()).await;
     let first = start(&stream, tool_call(EVERYTHING));
     heard(&mut peer).await;
     ask(&mut peer, "1").await;
@@ -99,7 +99,7 @@ async fn a_call_may_ask_several_times_and_several_things_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn questions_of_one_call_are_gathered_for_so_long() {
-    let mut config = Config::default();
+    let mut config = UpstreamConfig::default();
     config.input_gathering = Duration::from_secs(5);
     let (stream, mut peer) = connect(TOOLS, config).await;
     let call = start(&stream, tool_call(EVERYTHING));
@@ -117,7 +117,7 @@ async fn questions_of_one_call_are_gathered_for_so_long() {
 
 #[tokio::test]
 async fn hc_2_a_waiting_call_is_taken_out_once_by_its_caller_for_its_request() {
-    let (stream, mut peer) = connect(TOOLS, Config::default()).await;
+    let (stream, mut peer) = connect(TOOLS, UpstreamConfig::default()).await;
     let first = start(&stream, tool_call(EVERYTHING).by("ada"));
     heard(&mut peer).await;
     ask(&mut peer, "9").await;
@@ -167,7 +167,7 @@ async fn hc_2_a_waiting_call_is_taken_out_once_by_its_caller_for_its_request() {
 
 #[tokio::test(start_paused = true)]
 async fn hc_2_a_call_that_nobody_comes_back_for_is_canceled_once() {
-    let mut config = Config::default();
+    let mut config = UpstreamConfig::default();
     config.input_timeout = Duration::from_secs(5);
     let (stream, mut peer) = connect(TOOLS, config).await;
     let first = start(&stream, tool_call(EVERYTHING));
@@ -198,7 +198,7 @@ async fn hc_2_a_call_that_nobody_comes_back_for_is_canceled_once() {
 
 #[tokio::test]
 async fn hc_2_calls_that_wait_are_bounded() {
-    let mut config = Config::default();
+    let mut config = UpstreamConfig::default();
     config.suspended_calls = 1;
     let (stream, mut peer) = connect(TOOLS, config).await;
     let first = start(&stream, tool_call(EVERYTHING));
@@ -219,7 +219,7 @@ async fn hc_2_calls_that_wait_are_bounded() {
 
 #[tokio::test]
 async fn hc_2_the_end_of_the_upstream_cancels_what_waits() {
-    let (stream, mut peer) = connect(TOOLS, Config::default()).await;
+    let (stream, mut peer) = connect(TOOLS, UpstreamConfig::default()).await;
     let first = start(&stream, tool_call(EVERYTHING));
     heard(&mut peer).await;
     ask(&mut peer, "9").await;
@@ -236,7 +236,7 @@ async fn hc_2_the_end_of_the_upstream_cancels_what_waits() {
 
 #[tokio::test(start_paused = true)]
 async fn hc_22_the_time_a_user_takes_is_bounded_by_us_and_not_by_the_call() {
-    let mut config = Config::default();
+    let mut config = UpstreamConfig::default();
     config.input_timeout = Duration::from_secs(600);
     let (stream, mut peer) = connect(TOOLS, config).await;
     let first = start(&stream, tool_call(EVERYTHING));
@@ -254,7 +254,7 @@ async fn hc_22_the_time_a_user_takes_is_bounded_by_us_and_not_by_the_call() {
 
 #[tokio::test]
 async fn hc_5_the_server_is_told_of_everything_and_refused_what_the_caller_cannot_do() {
-    let (stream, mut peer) = connect(TOOLS, Config::default()).await;
+    let (stream, mut peer) = connect(TOOLS, UpstreamConfig::default()).await;
     for (number, capabilities, method, params, code) in [
         (0, "{}", "elicitation/create", FORM, -32601),
         (
@@ -285,7 +285,7 @@ async fn hc_5_the_server_is_told_of_everything_and_refused_what_the_caller_canno
 
 #[tokio::test]
 async fn hc_3_a_question_goes_to_the_newest_call_that_can_carry_it() {
-    let (stream, mut peer) = connect(TOOLS, Config::default()).await;
+    let (stream, mut peer) = connect(TOOLS, UpstreamConfig::default()).await;
     let older = start(&stream, tool_call(EVERYTHING).by("ada"));
     heard(&mut peer).await;
     let newer = start(&stream, tool_call(EVERYTHING).by("ada"));
@@ -305,7 +305,7 @@ async fn hc_3_a_question_goes_to_the_newest_call_that_can_carry_it() {
 
 #[tokio::test]
 async fn hc_3_with_calls_of_several_callers_nobody_is_asked() {
-    let (stream, mut peer) = connect(TOOLS, Config::default()).await;
+    let (stream, mut peer) = connect(TOOLS, UpstreamConfig::default()).await;
     for (first, second) in [
         (
             tool_call(EVERYTHING).by("ada"),
@@ -336,7 +336,7 @@ async fn hc_3_with_calls_of_several_callers_nobody_is_asked() {
 
 #[tokio::test]
 async fn a_question_that_the_server_takes_back_is_not_asked() {
-    let (stream, mut peer) = connect(TOOLS, Config::default()).await;
+    let (stream, mut peer) = connect(TOOLS, UpstreamConfig::default()).await;
     let call = start(&stream, tool_call(EVERYTHING));
     heard(&mut peer).await;
     ask(&mut peer, "9").await;
@@ -349,7 +349,7 @@ async fn a_question_that_the_server_takes_back_is_not_asked() {
 
 #[tokio::test]
 async fn progress_goes_on_in_the_next_round_under_its_token() {
-    let (stream, mut peer) = connect(TOOLS, Config::default()).await;
+    let (stream, mut peer) = connect(TOOLS, UpstreamConfig::default()).await;
     let params = |token: &str| {
         format!(
             r#"{{"_meta":{{"progressToken":{token},"io.modelcontextprotocol/clientCapabilities":{EVERYTHING}}}}}"#
@@ -378,7 +378,7 @@ async fn progress_goes_on_in_the_next_round_under_its_token() {
 
 #[tokio::test]
 async fn an_older_server_gets_one_block_of_a_message() {
-    let (stream, mut peer) = connect_as("2025-06-18", TOOLS, Config::default()).await;
+    let (stream, mut peer) = connect_as("2025-06-18", TOOLS, UpstreamConfig::default()).await;
     let first = start(&stream, tool_call(EVERYTHING));
     heard(&mut peer).await;
     peer.send(&asks(

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use callgate_mcp::upstream::Config;
+use callgate_mcp::upstream::UpstreamConfig;
 use serde_json::json;
 
 use super::fixture::{
@@ -12,7 +12,7 @@ const ALL: &str = r#"{"tools":{}}"#;
 
 #[tokio::test]
 async fn hc_4_a_question_outside_of_any_call_waits_for_one_that_can_carry_it() {
-    let (stream, mut peer) = connect(ALL, Config::default()).await;
+    let (stream, mut peer) = connect(ALL, UpstreamConfig::default()).await;
     peer.send(&asks("0", "roots/list", "{}")).await;
     let list = start(&stream, request("tools/list", "{}"));
     assert_eq!(heard(&mut peer).await["id"], 3);
@@ -39,7 +39,7 @@ async fn hc_4_a_question_outside_of_any_call_waits_for_one_that_can_carry_it() {
 
 #[tokio::test(start_paused = true)]
 async fn hc_4_a_question_that_no_call_carries_is_answered_by_nobody() {
-    let mut config = Config::default();
+    let mut config = UpstreamConfig::default();
     config.unassigned_timeout = Duration::from_secs(5);
     config.unassigned_questions = 2;
     let (_stream, mut peer) = connect(ALL, config).await;
@@ -60,7 +60,7 @@ async fn hc_4_a_question_that_no_call_carries_is_answered_by_nobody() {
 
 #[tokio::test]
 async fn hc_4_a_question_that_is_taken_back_waits_for_nobody() {
-    let (stream, mut peer) = connect(ALL, Config::default()).await;
+    let (stream, mut peer) = connect(ALL, UpstreamConfig::default()).await;
     peer.send(&asks("1", "roots/list", "{}")).await;
     peer.send(&cancelled("1")).await;
     peer.send(&asks("2", "ping", "{}")).await;

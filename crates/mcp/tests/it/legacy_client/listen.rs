@@ -1,5 +1,5 @@
 use callgate_mcp::Kind;
-use callgate_mcp::upstream::Config;
+use callgate_mcp::upstream::UpstreamConfig;
 use callgate_mcp::wire::Id;
 use serde_json::json;
 
@@ -29,7 +29,7 @@ fn acknowledged(id: &str, filter: &str) -> (String, callgate_mcp::wire::RawJson)
 
 #[tokio::test]
 async fn changes_go_to_every_listen_that_wants_them_under_its_own_id() {
-    let (stream, mut peer) = connect(CHANGES, Config::default()).await;
+    let (stream, mut peer) = connect(CHANGES, UpstreamConfig::default()).await;
     let everything =
         r#"{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true}"#;
     let (_one, mut first) = start_told(&stream, listen(Id::number(7), everything));
@@ -68,7 +68,7 @@ async fn changes_go_to_every_listen_that_wants_them_under_its_own_id() {
 
 #[tokio::test]
 async fn hc_9_a_resource_is_subscribed_by_the_first_and_unsubscribed_by_the_last() {
-    let (stream, mut peer) = connect(CHANGES, Config::default()).await;
+    let (stream, mut peer) = connect(CHANGES, UpstreamConfig::default()).await;
     let (one, mut first) = start_told(
         &stream,
         listen(Id::number(1), r#"{"resourceSubscriptions":["a:1","a:1"]}"#),
@@ -123,7 +123,7 @@ async fn hc_9_a_resource_is_subscribed_by_the_first_and_unsubscribed_by_the_last
 
 #[tokio::test]
 async fn a_subscription_ends_with_the_connection() {
-    let (stream, mut peer) = connect(CHANGES, Config::default()).await;
+    let (stream, mut peer) = connect(CHANGES, UpstreamConfig::default()).await;
     let (listening, mut notifications) = start_told(
         &stream,
         listen(Id::number(1), r#"{"toolsListChanged":true}"#),
@@ -142,7 +142,7 @@ async fn a_subscription_ends_with_the_connection() {
 
 #[tokio::test]
 async fn subscriptions_are_bounded() {
-    let mut config = Config::default();
+    let mut config = UpstreamConfig::default();
     config.subscriptions = 1;
     let (stream, _peer) = connect(CHANGES, config).await;
     let (_first, mut notifications) = start_told(&stream, listen(Id::number(1), "{}"));

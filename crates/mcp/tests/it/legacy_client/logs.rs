@@ -1,5 +1,5 @@
 use callgate_mcp::Notifications;
-use callgate_mcp::upstream::Config;
+use callgate_mcp::upstream::UpstreamConfig;
 use serde_json::json;
 
 use super::fixture::{Request, complete, connect, heard, request, start_told, told, tool_call};
@@ -30,7 +30,7 @@ fn levels(mut told: Notifications) -> Vec<String> {
 
 #[tokio::test]
 async fn the_level_is_set_when_the_most_verbose_that_is_wanted_changes() {
-    let (stream, mut peer) = connect(LOGS, Config::default()).await;
+    let (stream, mut peer) = connect(LOGS, UpstreamConfig::default()).await;
     let set = |id: u32, level: &str| json!({"jsonrpc":"2.0","id":id,"method":"logging/setLevel","params":{"level":level}});
     let (warnings, told_warnings) = start_told(&stream, at_level("warning"));
     assert_eq!(heard(&mut peer).await, set(3, "warning"));
@@ -73,7 +73,7 @@ async fn the_level_is_set_when_the_most_verbose_that_is_wanted_changes() {
 
 #[tokio::test]
 async fn a_server_without_logs_is_not_told_a_level() {
-    let (stream, mut peer) = connect(r#"{"tools":{}}"#, Config::default()).await;
+    let (stream, mut peer) = connect(r#"{"tools":{}}"#, UpstreamConfig::default()).await;
     let (call, _) = start_told(&stream, at_level("debug"));
     assert_eq!(heard(&mut peer).await["method"], "tools/call");
     peer.send(&result("3", r#"{"content":[]}"#)).await;
@@ -82,7 +82,7 @@ async fn a_server_without_logs_is_not_told_a_level() {
 
 #[tokio::test]
 async fn hc_8_log_messages_that_may_be_about_somebody_else_are_dropped() {
-    let (stream, mut peer) = connect(LOGS, Config::default()).await;
+    let (stream, mut peer) = connect(LOGS, UpstreamConfig::default()).await;
     let (ada, mut told_ada) = start_told(&stream, at_level("info").by("ada"));
     assert_eq!(heard(&mut peer).await["method"], "logging/setLevel");
     peer.send(&result("3", "{}")).await;

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use callgate_mcp::upstream::{Config, StreamPair};
+use callgate_mcp::upstream::{StreamPair, UpstreamConfig};
 use callgate_mcp::{Kind, Reply};
 use serde_json::{Value, json};
 
@@ -63,7 +63,7 @@ async fn tell_tools(peer: &mut RawPeer) {
 
 /// A server that works on the task `t1`, whose result is waited for under id 5.
 async fn working() -> (Arc<StreamPair>, RawPeer) {
-    let (stream, mut peer) = connect(TASKS, Config::default()).await;
+    let (stream, mut peer) = connect(TASKS, UpstreamConfig::default()).await;
     let call = start(&stream, knowing("tools/call", r#""name":"may""#));
     tell_tools(&mut peer).await;
     assert_eq!(
@@ -207,7 +207,7 @@ async fn a_task_is_its_callers_and_for_those_who_know_tasks() {
 #[tokio::test]
 async fn tasks_are_bounded_in_all_and_for_each_caller() {
     let limits = |tasks, tasks_per_caller| {
-        let mut config = Config::default();
+        let mut config = UpstreamConfig::default();
         config.tasks = tasks;
         config.tasks_per_caller = tasks_per_caller;
         config
@@ -240,7 +240,7 @@ async fn tasks_are_bounded_in_all_and_for_each_caller() {
 
 #[tokio::test]
 async fn tools_are_called_as_tasks_only_where_they_must_or_both_sides_can() {
-    let (stream, mut peer) = connect(TASKS, Config::default()).await;
+    let (stream, mut peer) = connect(TASKS, UpstreamConfig::default()).await;
     for (id, call) in [
         ("4", unknowing("plain")),
         ("5", unknowing("may")),
@@ -262,7 +262,7 @@ async fn tools_are_called_as_tasks_only_where_they_must_or_both_sides_can() {
 
 #[tokio::test]
 async fn a_call_waits_for_a_task_that_its_client_knows_nothing_of() {
-    let (stream, mut peer) = connect(TASKS, Config::default()).await;
+    let (stream, mut peer) = connect(TASKS, UpstreamConfig::default()).await;
     let call = start(&stream, unknowing("must"));
     tell_tools(&mut peer).await;
     assert_eq!(
@@ -299,7 +299,7 @@ async fn a_call_waits_for_a_task_that_its_client_knows_nothing_of() {
 
 #[tokio::test]
 async fn dropping_a_call_that_waits_for_a_task_cancels_the_task() {
-    let (stream, mut peer) = connect(TASKS, Config::default()).await;
+    let (stream, mut peer) = connect(TASKS, UpstreamConfig::default()).await;
     let call = start(&stream, unknowing("must"));
     tell_tools(&mut peer).await;
     heard(&mut peer).await;

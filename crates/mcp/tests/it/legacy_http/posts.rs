@@ -1,6 +1,6 @@
 //! Requests of old clients and the forms of their responses.
 
-use callgate_mcp::transport::http::server::{Config, Limits};
+use callgate_mcp::transport::http::server::{HttpServerConfig, HttpServerLimits};
 use tokio::time::Instant;
 
 use super::subject::{NEWEST, Subject, call, event, logged, primed, response};
@@ -94,15 +94,11 @@ async fn a_quiet_call_becomes_a_stream_with_comments() {
 #[tokio::test]
 async fn a_thousand_requests_at_once_with_the_same_id_get_their_own_answers() {
     allow_many_files();
-    let limits = Limits {
-        connections_per_peer: 2000,
-        ..Limits::default()
-    };
-    let subject = Subject::with(Config {
-        limits,
-        ..Config::default()
-    })
-    .await;
+    let mut limits = HttpServerLimits::default();
+    limits.connections_per_peer = 2000;
+    let mut config = HttpServerConfig::default();
+    config.limits = limits;
+    let subject = Subject::with(config).await;
     let client = subject.open("2025-06-18").await;
     let mut peers = Vec::new();
     for number in 0..1000 {

@@ -106,11 +106,9 @@ async fn another_session_has_none_of_the_events() {
 
 #[tokio::test]
 async fn so_many_bytes_are_kept_and_no_more() {
-    let subject = Subject::with_legacy(SessionLimits {
-        replay_bytes: 200,
-        ..SessionLimits::default()
-    })
-    .await;
+    let mut limits = SessionLimits::default();
+    limits.replay_bytes = 200;
+    let subject = Subject::with_legacy(limits).await;
     let client = subject.open(NEWEST).await;
     subject.seen.release.notify_one();
     let answer = subject.ask(&client.call("talk")).await;
@@ -126,11 +124,9 @@ async fn so_many_bytes_are_kept_and_no_more() {
 
 #[tokio::test]
 async fn a_stream_begins_with_how_long_to_wait_before_coming_back() {
-    let subject = Subject::with_legacy(SessionLimits {
-        retry: Duration::from_millis(2500),
-        ..SessionLimits::default()
-    })
-    .await;
+    let mut limits = SessionLimits::default();
+    limits.retry = Duration::from_millis(2500);
+    let subject = Subject::with_legacy(limits).await;
     let client = subject.open(NEWEST).await;
     let events = client.call("echo").set("accept", "text/event-stream");
     let begin = "id: 1-0\nretry: 2500\ndata: \n\n";

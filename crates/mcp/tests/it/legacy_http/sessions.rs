@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use callgate_mcp::SessionLimits;
-use callgate_mcp::transport::http::server::{Auth, BearerToken, Config};
+use callgate_mcp::transport::http::server::{Auth, BearerToken, HttpServerConfig};
 use tokio::time::sleep;
 
 use super::subject::{NEWEST, Subject, call, initialize, response};
@@ -33,11 +33,9 @@ async fn a_handshake_opens_a_session_with_a_secret_visible_name() {
 
 #[tokio::test]
 async fn a_handshake_that_fails_opens_nothing() {
-    let subject = Subject::with_legacy(SessionLimits {
-        sessions: 1,
-        ..SessionLimits::default()
-    })
-    .await;
+    let mut limits = SessionLimits::default();
+    limits.sessions = 1;
+    let subject = Subject::with_legacy(limits).await;
     let broken = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}"#;
     for _ in 0..3 {
         let broken = Post::message(broken);
@@ -114,11 +112,9 @@ async fn a_session_with_a_call_or_a_stream_does_not_rest() {
 
 #[tokio::test]
 async fn a_session_is_of_the_caller_who_opened_it() {
-    let subject = Subject::with(Config {
-        auth: Auth::Bearer(BearerToken::new("secret", "ann")),
-        ..Config::default()
-    })
-    .await;
+    let mut config = HttpServerConfig::default();
+    config.auth = Auth::Bearer(BearerToken::new("secret", "ann"));
+    let subject = Subject::with(config).await;
     let token = |request: Post| request.set("authorization", "Bearer secret");
     assert_eq!(subject.ask(&initialize(NEWEST)).await.status, 401);
     let answer = subject.ask(&token(initialize(NEWEST))).await;
@@ -163,10 +159,11 @@ async fn a_session_stays_with_its_caller_whatever_the_token() {
 
 #[tokio::test]
 async fn there_are_so_many_sessions_and_no_more() {
-    let limits = |sessions, sessions_per_caller| SessionLimits {
-        sessions,
-        sessions_per_caller,
-        ..SessionLimits::default()
+    let limits = |sessions, sessions_per_caller| {
+        let mut limits = SessionLimits::default();
+        limits.sessions = sessions;
+        limits.sessions_per_caller = sessions_per_caller;
+        limits
     };
     let of_caller = r#"{"jsonrpc":"2.0","id":0,"error":{"code":42900,"message":"you have too many sessions open: end some with DELETE, or let them expire","data":{"retryAfterMs":30000}}}"#;
     let of_all = r#"{"jsonrpc":"2.0","id":0,"error":{"code":42900,"message":"the server has too many sessions open: try again later","data":{"retryAfterMs":30000}}}"#;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use callgate_mcp::Error;
 use callgate_mcp::SessionLimits;
 use callgate_mcp::router::{Elicited, RequestCx, Router};
-use callgate_mcp::transport::http::server::{Config, Listener, ShutdownHandle};
+use callgate_mcp::transport::http::server::{HttpServerConfig, Listener, ShutdownHandle};
 use callgate_mcp::wire::implementation::Implementation;
 use callgate_mcp::wire::logging::LogLevel;
 use callgate_mcp::wire::resource::Resource;
@@ -52,18 +52,16 @@ pub(super) const FLOOD: usize = 20_000;
 
 impl Subject {
     pub(super) async fn start() -> Self {
-        Self::with(Config::default()).await
+        Self::with(HttpServerConfig::default()).await
     }
 
     pub(super) async fn with_legacy(legacy: SessionLimits) -> Self {
-        Self::with(Config {
-            sessions: Some(legacy),
-            ..Config::default()
-        })
-        .await
+        let mut config = HttpServerConfig::default();
+        config.sessions = Some(legacy);
+        Self::with(config).await
     }
 
-    pub(super) async fn with(config: Config) -> Self {
+    pub(super) async fn with(config: HttpServerConfig) -> Self {
         let seen = Arc::<Seen>::default();
         let router = Arc::new(router(&seen));
         let server = Listener::bind(([127, 0, 0, 1], 0).into(), router.clone(), config)

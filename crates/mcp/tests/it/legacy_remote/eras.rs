@@ -1,6 +1,6 @@
 //! Which era a server is found to speak, and when that is asked again.
 
-use callgate_mcp::transport::http::client::Config;
+use callgate_mcp::transport::http::client::HttpConfig;
 use callgate_mcp::upstream::{Era, Remote};
 use callgate_mcp::{Kind, Retry};
 
@@ -99,7 +99,7 @@ async fn an_answer_that_tells_nothing_is_an_error_and_asked_again() {
 async fn a_server_of_a_known_era_is_not_asked() {
     let mut peer =
         Peer::start(|request| old_server(request, |request| json(&request.result(RESULT)))).await;
-    let server = Remote::new(&peer.url, Config::new("peer"))
+    let server = Remote::new(&peer.url, HttpConfig::new("peer"))
         .unwrap()
         .assume(Era::OLD);
     assert_eq!(result(&server, tool_call()).await, COMPLETE);

@@ -1,6 +1,6 @@
 //! What the scripts of old servers share.
 
-use callgate_mcp::transport::http::client::Config;
+use callgate_mcp::transport::http::client::HttpConfig;
 use callgate_mcp::upstream::Remote;
 use callgate_mcp::wire::{Frame, Limits};
 use callgate_mcp::{Call, Caller};
@@ -49,7 +49,7 @@ pub(crate) async fn next(peer: &mut Peer, wanted: &str) -> Received {
 }
 
 pub(crate) fn remote(peer: &Peer) -> Remote {
-    Remote::new(&peer.url, Config::new("peer")).unwrap()
+    Remote::new(&peer.url, HttpConfig::new("peer")).unwrap()
 }
 
 /// A response that opens a session.

@@ -2,7 +2,7 @@
 
 use std::error::Error as StdError;
 
-use callgate_mcp::transport::http::client::{Config, Headers, HttpFailure, Limits};
+use callgate_mcp::transport::http::client::{Headers, HttpConfig, HttpFailure, HttpLimits};
 use callgate_mcp::upstream::Remote;
 use callgate_mcp::{Kind, Retry, Service};
 use futures_util::future::join;
@@ -237,7 +237,7 @@ async fn the_session_is_never_shown() {
         })
     })
     .await;
-    let mut config = Config::new("peer");
+    let mut config = HttpConfig::new("peer");
     config.headers = Headers::default()
         .with("authorization", "Bearer top-secret")
         .unwrap();
@@ -284,11 +284,13 @@ async fn responses_and_events_over_the_limit_are_refused_and_their_requests_canc
             })
         })
         .await;
-        let mut config = Config::new("peer");
-        config.limits = Limits {
-            json: 512,
-            event: 512,
-            error: 512,
+        let mut config = HttpConfig::new("peer");
+        config.limits = {
+            let mut limits = HttpLimits::default();
+            limits.json = 512;
+            limits.event = 512;
+            limits.error = 512;
+            limits
         };
         let server = Remote::new(&peer.url, config).unwrap();
         let error = failure(&server, tool_call()).await;

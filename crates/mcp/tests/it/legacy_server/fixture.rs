@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use callgate_mcp::transport::line::Config;
+use callgate_mcp::transport::line::LineConfig;
 use callgate_mcp::{Call, Error, Reply, Service};
 use tokio::task::JoinHandle;
 
@@ -58,14 +58,14 @@ pub(super) async fn old_client(
     version: &str,
     capabilities: &str,
 ) -> (RawPeer, JoinHandle<Result<(), Error>>) {
-    old_client_with(service, version, capabilities, Config::default()).await
+    old_client_with(service, version, capabilities, LineConfig::default()).await
 }
 
 pub(super) async fn old_client_with(
     service: Arc<dyn Service>,
     version: &str,
     capabilities: &str,
-    config: Config,
+    config: LineConfig,
 ) -> (RawPeer, JoinHandle<Result<(), Error>>) {
     let (mut peer, server) = RawPeer::of_server(service, config);
     peer.send(&initialize(version, capabilities)).await;
@@ -80,11 +80,12 @@ pub(super) async fn old_client_with(
 }
 
 /// The limits of old clients, with some changed.
-pub(super) fn limited(change: impl FnOnce(&mut callgate_mcp::SessionLimits)) -> Config {
+pub(super) fn limited(change: impl FnOnce(&mut callgate_mcp::SessionLimits)) -> LineConfig {
     let mut legacy = callgate_mcp::SessionLimits::default();
     change(&mut legacy);
-    Config {
-        sessions: Some(legacy),
-        ..Config::default()
+    {
+        let mut config = LineConfig::default();
+        config.sessions = Some(legacy);
+        config
     }
 }

@@ -1,4 +1,4 @@
-use callgate_mcp::transport::line::Config;
+use callgate_mcp::transport::line::LineConfig;
 use callgate_mcp::wire::RawJson;
 use callgate_mcp::{Error, Reply};
 
@@ -22,7 +22,7 @@ async fn a_handshake_is_answered_from_what_the_service_says_of_itself() {
         ("2025-06-18", r#""completions":{},"#),
         ("2025-11-25", r#""completions":{},"#),
     ] {
-        let (mut peer, _server) = RawPeer::of_server(mirror(), Config::default());
+        let (mut peer, _server) = RawPeer::of_server(mirror(), LineConfig::default());
         peer.send(&initialize(version, "{}")).await;
         let expect = format!(
             r#"{{"protocolVersion":"{version}","capabilities":{{"logging":{{}},{completions}"prompts":{{"listChanged":true}},"resources":{{"subscribe":true,"listChanged":true}},"tools":{{"listChanged":true}}}},"serverInfo":{{"name":"files","version":"3"}},"instructions":"Be kind."}}"#
@@ -34,7 +34,7 @@ async fn a_handshake_is_answered_from_what_the_service_says_of_itself() {
 #[tokio::test]
 async fn hc_19_a_handshake_that_names_the_newest_or_an_unknown_revision_gets_the_last_old_one() {
     for version in ["2026-07-28", "1999-01-01"] {
-        let (mut peer, _server) = RawPeer::of_server(mirror(), Config::default());
+        let (mut peer, _server) = RawPeer::of_server(mirror(), LineConfig::default());
         peer.send(&initialize(version, "{}")).await;
         let opened = json(&peer.line().await.unwrap());
         let spoken = opened.at(&["result", "protocolVersion"]);
@@ -62,7 +62,7 @@ async fn what_the_client_said_once_goes_with_each_request() {
 
 #[tokio::test]
 async fn before_a_handshake_a_client_can_only_ask_whether_anybody_is_there() {
-    let (mut peer, _server) = RawPeer::of_server(mirror(), Config::default());
+    let (mut peer, _server) = RawPeer::of_server(mirror(), LineConfig::default());
     peer.send(&request("1", "ping", "{}")).await;
     peer.send(&request("2", "tools/list", "{}")).await;
     peer.send("[]").await;
@@ -108,7 +108,7 @@ async fn what_comes_before_the_handshake_is_answered_waits_for_it() {
                 _ => complete(r#"{"resultType":"complete","tools":[]}"#),
             }
         }),
-        Config::default(),
+        LineConfig::default(),
     );
     let lines = [
         initialize("2025-11-25", "{}"),
@@ -127,7 +127,7 @@ async fn what_comes_before_the_handshake_is_answered_waits_for_it() {
 #[tokio::test]
 async fn a_handshake_that_fails_opens_nothing() {
     let broken = service(|_| async { Err(Error::internal("no idea")) });
-    let (mut peer, _server) = RawPeer::of_server(broken, Config::default());
+    let (mut peer, _server) = RawPeer::of_server(broken, LineConfig::default());
     peer.send(&request("1", "initialize", "{}")).await;
     let refused = peer.line().await.unwrap();
     assert!(
@@ -151,10 +151,8 @@ async fn a_handshake_that_fails_opens_nothing() {
 
 #[tokio::test]
 async fn old_revisions_can_be_turned_off() {
-    let config = Config {
-        sessions: None,
-        ..Config::default()
-    };
+    let mut config = LineConfig::default();
+    config.sessions = None;
     let (mut peer, _server) = RawPeer::of_server(mirror(), config);
     peer.send(&initialize("2025-11-25", "{}")).await;
     assert_eq!(

@@ -29,7 +29,7 @@ pub(crate) fn call(store: &str, server: &str, tasks: &str) {
     let fetcher = Fetcher::new(limits).expect("TLS can be set up");
     let mut config = Config::new("server", server.parse().expect("a URL"), fetcher);
     config.store = Some(LoginStore::new(store, patient()));
-    let mut http = client::Config::new("server");
+    let mut http = client::HttpConfig::new("server");
     http.authorizer = Some(TokenSource::new(config));
     let http = ModernHttpClient::new(server, http).expect("a URL");
     let options = CallOptions::default().idle(MINUTES);

@@ -96,7 +96,7 @@ const NEW: &str = "mcp-auth.json.new";
 /// Client with the tokens of `token_source`.
 pub(super) fn client(token_source: &Arc<TokenSource>) -> Client {
     let server = token_source.server().as_str().to_owned();
-    let mut config = client::Config::new(NAME);
+    let mut config = client::HttpConfig::new(NAME);
     config.authorizer = Some(token_source.clone());
     let http = ModernHttpClient::new(&server, config).unwrap();
     Client::builder(Arc::new(http)).build()

@@ -135,13 +135,13 @@ impl SessionLink {
 
     /// A POST of one message.
     pub(crate) fn post(&self, message: Bytes) -> Request<Body> {
-        let target = self.target.as_ref().unwrap_or(self.upstream.target());
+        let target = self.target.as_ref().unwrap_or(&self.upstream.target);
         self.request(http::Method::POST, target.clone(), framed(message))
     }
 
     /// A GET of a stream, or of the rest of one after the event `last_id`.
     pub(crate) fn get(&self, last_id: Option<&HeaderValue>) -> Request<Body> {
-        let target = self.upstream.target().clone();
+        let target = self.upstream.target.clone();
         let mut request = self.request(http::Method::GET, target, Body::default());
         let headers = request.headers_mut();
         headers.remove(CONTENT_TYPE);
@@ -155,7 +155,7 @@ impl SessionLink {
     /// A DELETE of the session, if it has an id.
     pub(crate) fn delete(&self) -> Option<Request<Body>> {
         self.session.get()?;
-        let target = self.upstream.target().clone();
+        let target = self.upstream.target.clone();
         let mut request = self.request(http::Method::DELETE, target, Body::default());
         request.headers_mut().remove(CONTENT_TYPE);
         Some(request)
@@ -170,7 +170,7 @@ impl SessionLink {
     }
 
     fn headers(&self) -> HeaderMap {
-        let mut headers = self.upstream.constant_headers().clone();
+        let mut headers = self.upstream.constant_headers.clone();
         if let Some(session) = self.session.get() {
             headers.insert(SESSION, session.clone());
         }

@@ -13,7 +13,7 @@ use crate::error::{Error, Kind};
 use crate::legacy::client::call_table::OldCall;
 use crate::mutex::Mutex;
 use crate::service::Caller;
-use crate::upstream::Config;
+use crate::upstream::UpstreamConfig;
 
 /// Table of the tasks at an old server.
 #[derive(Default)]
@@ -28,7 +28,7 @@ struct TableState {
 
 impl TaskTable {
     /// Adds a task, unless there are too many.
-    pub(super) fn insert(&self, entry: Arc<TaskEntry>, config: &Config) -> Result<(), Error> {
+    pub(super) fn insert(&self, entry: Arc<TaskEntry>, config: &UpstreamConfig) -> Result<(), Error> {
         let mut state = self.0.lock();
         state.entries.retain(|_, entry| !entry.has_expired());
         if state.entries.len() >= config.tasks {

@@ -11,7 +11,9 @@ use crate::legacy::server::client_request::RequestOrigin;
 use crate::legacy::server::handshake::is_handshake;
 use crate::server::{ClientMessage, SessionLimits};
 use crate::service::{BoxFuture, Caller, Service};
-use crate::transport::http::server::{Admission, Config, Draining, HttpSessions, ResponseBody};
+use crate::transport::http::server::{
+    Admission, Draining, HttpServerConfig, HttpSessions, ResponseBody,
+};
 
 /// The part of an HTTP endpoint that serves old clients. Dropping it closes their sessions.
 pub(crate) struct SessionEndpoint {
@@ -47,7 +49,7 @@ impl SessionEndpoint {
     /// The endpoint of `service`, if `config` has limits for old clients.
     pub(crate) fn new(
         service: Arc<dyn Service>,
-        config: &Config,
+        config: &HttpServerConfig,
         draining: Draining,
     ) -> Option<Self> {
         let limits = config.sessions?;

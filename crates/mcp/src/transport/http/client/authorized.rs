@@ -58,7 +58,7 @@ async fn send_until_settled(
                 attempt,
             };
             // A login may take minutes, which do not count as time of the server.
-            let _auth_wait = upstream.auth_wait();
+            let _auth_wait = upstream.auth_waits.begin();
             body.read_ahead(REFUSAL_BYTES, REFUSAL_TIMEOUT).await;
             authorizer.refused(refused).await?
         } else {

@@ -14,24 +14,25 @@ use super::authorizer::Authorizer;
 /// Configuration of the connection to one server.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Config {
+pub struct HttpConfig {
     /// Name of the server in errors and logs.
     pub name: Arc<str>,
     /// Headers of every request, in addition to those of the protocol.
     pub headers: Headers,
     /// Source of credentials that change over time.
     pub authorizer: Option<Arc<dyn Authorizer>>,
-    /// Limits of a response.
-    pub limits: Limits,
+    /// HttpLimits of a response.
+    pub limits: HttpLimits,
     /// Timeout of a new connection, its TLS handshake included.
     pub connect_timeout: Duration,
     /// Certificates to trust besides those of the platform, in DER form.
     pub extra_roots: Vec<Bytes>,
 }
 
-/// Limits of a response, beyond which it is refused.
+/// HttpLimits of a response, beyond which it is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+#[non_exhaustive]
+pub struct HttpLimits {
     /// Maximum bytes of a response that is one JSON message.
     pub json: usize,
     /// Maximum bytes of one server-sent event.
@@ -46,6 +47,7 @@ pub struct Headers(HeaderMap);
 
 /// A header cannot be sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum HeaderError {
     /// The name is not valid for a header.
     #[error("`{0}` is not the name of a header")]
@@ -58,7 +60,7 @@ pub enum HeaderError {
     Reserved(String),
 }
 
-impl Config {
+impl HttpConfig {
     /// A server called `name`, with the limits that fit almost every server.
     #[must_use]
     pub fn new(name: impl Into<Arc<str>>) -> Self {
@@ -66,14 +68,14 @@ impl Config {
             name: name.into(),
             headers: Headers::default(),
             authorizer: None,
-            limits: Limits::default(),
+            limits: HttpLimits::default(),
             connect_timeout: Duration::from_secs(30),
             extra_roots: Vec::new(),
         }
     }
 }
 
-impl Default for Limits {
+impl Default for HttpLimits {
     fn default() -> Self {
         Self {
             json: 16 * 1024 * 1024,
@@ -169,7 +171,7 @@ mod tests {
 
     #[test]
     fn header_values_are_never_shown() {
-        let mut config = Config::new("files");
+        let mut config = HttpConfig::new("files");
         config.headers = Headers::default()
             .with("Authorization", "Bearer top-secret")
             .unwrap()

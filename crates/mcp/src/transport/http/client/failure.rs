@@ -50,7 +50,6 @@ impl HttpFailure {
         }
     }
 
-    /// Kind of the error.
     pub(crate) fn kind(&self) -> Kind {
         match self.status {
             401 | 403 => Kind::Unauthorized,

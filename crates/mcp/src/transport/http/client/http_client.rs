@@ -1,11 +1,10 @@
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use callgate_wire::{Method, RawJson, Splice, Version, code, meta, method};
 use http::Request;
 
-use super::config::Config;
+use super::config::HttpConfig;
 use super::http_upstream::HttpUpstream;
 use super::pending_request::PendingRequest;
 use super::request;
@@ -30,13 +29,14 @@ use crate::transport::{CloseReason, ConnectionState};
 /// Redirects are not followed, system proxies are not used and cookies are not kept.
 ///
 /// ```
-/// # use callgate_mcp::transport::http::client::{Config, Headers, ModernHttpClient};
-/// let mut config = Config::new("github");
+/// # use callgate_mcp::transport::http::client::{HttpConfig, Headers, ModernHttpClient};
+/// let mut config = HttpConfig::new("github");
 /// config.headers = Headers::default().with("authorization", "Bearer secret")?;
 /// let client = ModernHttpClient::new("https://api.githubcopilot.com/mcp/", config)?;
 /// assert!(!format!("{client:?}").contains("secret"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[derive(Debug)]
 pub struct ModernHttpClient {
     upstream: Arc<HttpUpstream>,
     tool_headers: ToolHeaders,
@@ -52,7 +52,7 @@ impl ModernHttpClient {
     ///
     /// # Errors
     /// The URL cannot be used, or TLS cannot be set up.
-    pub fn new(url: &str, config: Config) -> Result<Self, Error> {
+    pub fn new(url: &str, config: HttpConfig) -> Result<Self, Error> {
         Ok(Self::over(Arc::new(HttpUpstream::new(url, config)?)))
     }
 
@@ -91,12 +91,12 @@ impl ModernHttpClient {
         let config = self.upstream.config();
         let pending = PendingRequest::new(number, &config.name, call);
         let params = pending.params()?;
-        let constant = self.upstream.constant_headers();
+        let constant = &self.upstream.constant_headers;
         let headers = request::headers(constant, &call.method, &params, mirrored)?;
 
-        let mut request = Request::new(request::body(pending.id(), &call.method, &params));
+        let mut request = Request::new(request::body(&pending.id, &call.method, &params));
         *request.method_mut() = http::Method::POST;
-        *request.uri_mut() = self.upstream.target().clone();
+        *request.uri_mut() = self.upstream.target.clone();
         *request.headers_mut() = headers;
         drop(params);
 
@@ -178,14 +178,6 @@ impl Service for ModernHttpClient {
                 outcome => outcome,
             }
         })
-    }
-}
-
-impl fmt::Debug for ModernHttpClient {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ModernHttpClient")
-            .field("upstream", &self.upstream)
-            .finish_non_exhaustive()
     }
 }
 

@@ -5,10 +5,9 @@ use http::response::Parts;
 use http::{HeaderMap, Request, Uri};
 use tokio::time::Instant;
 
-use super::authorized::{self, AuthWait, AuthWaits};
+use super::authorized::{self, AuthWaits};
 use super::body::BodyStream;
-use super::config::Config;
-use super::connector::Connector;
+use super::config::HttpConfig;
 use super::endpoint::Endpoint;
 use super::pool::{Pool, SendError};
 use super::request::{self, Body};
@@ -17,21 +16,23 @@ use crate::error::{Error, Kind};
 /// One server that is reached over HTTP: its URL, its connections, and the headers of every request.
 pub(crate) struct HttpUpstream {
     endpoint: Endpoint,
-    config: Config,
-    target: Uri,
-    constant_headers: HeaderMap,
+    config: HttpConfig,
+    /// Request target: path and query.
+    pub(crate) target: Uri,
+    /// Headers that are the same in every request.
+    pub(crate) constant_headers: HeaderMap,
     pool: Pool,
-    auth_waits: AuthWaits,
+    pub(super) auth_waits: AuthWaits,
 }
 
 impl HttpUpstream {
     /// The server at `url`, an `http` or `https` URL. No request is sent yet.
-    pub(crate) fn new(url: &str, config: Config) -> Result<Self, Error> {
+    pub(crate) fn new(url: &str, config: HttpConfig) -> Result<Self, Error> {
         let refused =
             |message: String| Error::new(Kind::Connect, message).from_upstream(&config.name);
         let endpoint =
             Endpoint::parse(url).map_err(|error| refused(error.to_string()).with_source(error))?;
-        let connector = Connector::new(&endpoint, &config).map_err(|error| {
+        let pool = Pool::new(&endpoint, &config).map_err(|error| {
             refused(format!(
                 "cannot set up TLS for server `{}`: {error}",
                 config.name
@@ -43,12 +44,12 @@ impl HttpUpstream {
             constant_headers: request::constant_headers(&endpoint, &config.headers),
             endpoint,
             config,
-            pool: Pool::new(connector),
+            pool,
             auth_waits: AuthWaits::default(),
         })
     }
 
-    pub(crate) fn config(&self) -> &Config {
+    pub(crate) fn config(&self) -> &HttpConfig {
         &self.config
     }
 
@@ -56,16 +57,6 @@ impl HttpUpstream {
     #[cfg(feature = "legacy")]
     pub(crate) fn uri(&self) -> &Uri {
         self.endpoint.uri()
-    }
-
-    /// Request target: path and query.
-    pub(crate) fn target(&self) -> &Uri {
-        &self.target
-    }
-
-    /// Headers that are the same in every request.
-    pub(crate) fn constant_headers(&self) -> &HeaderMap {
-        &self.constant_headers
     }
 
     /// Sends a request, with the credentials of the authorizer if there is one. Dropping the future
@@ -92,11 +83,6 @@ impl HttpUpstream {
         sent.map_err(|error| self.not_answered(error))
     }
 
-    /// Marks a request that waits for the decision of the authorizer.
-    pub(super) fn auth_wait(&self) -> AuthWait<'_> {
-        self.auth_waits.begin()
-    }
-
     /// Time until which a request waited for the authorizer, if one did.
     pub(crate) fn auth_wait_until(&self) -> Option<Instant> {
         self.auth_waits.until()
@@ -117,7 +103,7 @@ impl HttpUpstream {
         let (name, cause) = (&self.config.name, innermost(&error));
         let failed = |kind, message: String| Error::new(kind, message).from_upstream(name);
         let failed = match &error {
-            SendError::Connect(_) => {
+            SendError::Connect(_) | SendError::Http(_) => {
                 let message = format!(
                     "cannot connect to server `{name}` at {}: {cause}",
                     self.endpoint

@@ -2,20 +2,20 @@
 //!
 //! # Layout
 //! - [`ModernHttpClient`]: the service; read it first.
-//! - [`Config`]: headers, credentials and limits; [`Authorizer`]: credentials that change over time.
+//! - [`HttpConfig`]: headers, credentials and limits; [`Authorizer`]: credentials that change over time.
 //! - `http_upstream`: one server, its connections and the headers of every request; `authorized`:
 //!   requests with credentials.
 //! - `request`: headers and body of one POST.
 //! - `response`: from an HTTP response to a reply; `pending_request`: the meaning of each message.
 //! - [`HttpFailure`]: an HTTP response without a message.
 //! - `tool_headers`: the tool parameters that are sent as headers.
-//! - `pool`, `connector`, `body`, `endpoint`: connections, and the URL that they lead to.
+//! - `pool`, `connection`, `body`, `endpoint`: connections, and the URL that they lead to.
 
 mod authorized;
 mod authorizer;
 mod body;
 mod config;
-mod connector;
+mod connection;
 mod endpoint;
 mod failure;
 mod http_client;
@@ -37,6 +37,6 @@ pub(crate) use request::{framed, headers};
 pub(crate) use response::{Content, carries_message, finish, parse};
 
 pub use authorizer::{Authorizer, Credentials, MAX_SENDS, Outgoing, Refused, Verdict};
-pub use config::{Config, HeaderError, Headers, Limits};
+pub use config::{HeaderError, Headers, HttpConfig, HttpLimits};
 pub use failure::HttpFailure;
 pub use http_client::ModernHttpClient;

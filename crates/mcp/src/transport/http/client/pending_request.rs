@@ -9,9 +9,9 @@ use crate::service::{Call, Reply};
 ///
 /// Progress reaches the caller under the token that it gave, or else under the id of its call.
 pub(super) struct PendingRequest<'a> {
-    id: Id,
+    pub(super) id: Id,
     server: &'a Arc<str>,
-    call: &'a Call,
+    pub(super) call: &'a Call,
     /// The progress token of the caller, if it gave one.
     token: Option<RawJson>,
 }
@@ -38,15 +38,6 @@ impl<'a> PendingRequest<'a> {
             call,
             token: call.params().at(&["_meta", meta::PROGRESS_TOKEN]),
         }
-    }
-
-    /// Id of the request on this connection.
-    pub(super) fn id(&self) -> &Id {
-        &self.id
-    }
-
-    pub(super) fn call(&self) -> &'a Call {
-        self.call
     }
 
     /// Params to send: those of the caller, with a progress token unless it is a subscription.

@@ -8,9 +8,12 @@ use hyper::body::Incoming;
 use tokio::time::Instant;
 
 use super::body::BodyStream;
-use super::connector::{ConnectError, Connection, Connector};
+use super::config::HttpConfig;
+use super::connection::Connection;
+use super::endpoint::Endpoint;
 use super::request::Body;
 use crate::lock::lock;
+use crate::transport::http::connect::{ConnectError, Connector, Destination};
 
 /// Pool of the connections to one server.
 ///
@@ -18,6 +21,7 @@ use crate::lock::lock;
 /// if the body is dropped before.
 pub(super) struct Pool {
     connector: Connector,
+    server: Destination,
     idle: Arc<IdleConnections>,
 }
 
@@ -26,6 +30,9 @@ pub(super) struct Pool {
 pub(super) enum SendError {
     #[error(transparent)]
     Connect(#[from] ConnectError),
+    /// There is a connection, but HTTP did not start on it.
+    #[error(transparent)]
+    Http(hyper::Error),
     /// The connection ended before it took the request.
     #[error(transparent)]
     Unwritten(hyper::Error),
@@ -35,11 +42,13 @@ pub(super) enum SendError {
 }
 
 impl Pool {
-    pub(super) fn new(connector: Connector) -> Self {
-        Self {
-            connector,
+    pub(super) fn new(endpoint: &Endpoint, config: &HttpConfig) -> Result<Self, rustls::Error> {
+        let (host, port) = endpoint.host_and_port();
+        Ok(Self {
+            connector: Connector::new(&config.extra_roots, config.connect_timeout)?,
+            server: Destination::new(host, port, endpoint.is_https()),
             idle: Arc::default(),
-        }
+        })
     }
 
     /// Sends a request. Dropping the future closes the connection that carries it.
@@ -58,7 +67,7 @@ impl Pool {
             }
         }
         // Boxed, so that requests over a connection that is there already do not carry it.
-        let mut connection = Box::pin(self.connector.connect()).await?;
+        let mut connection = Box::pin(Connection::open(&self.connector, &self.server)).await?;
         match connection.sender.try_send_request(request).await {
             Ok(response) => Ok(self.opened(response, connection)),
             Err(error) if error.message().is_some() => {

@@ -9,7 +9,7 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, WWW_AUTHENTICATE};
 use http::response::Parts;
 
 use super::body::{BodyError, BodyStream};
-use super::config::Config;
+use super::config::HttpConfig;
 use super::failure::{ErrorStatus, HttpFailure};
 use super::pending_request::{MessageAction, PendingRequest};
 use crate::error::{Error, Kind};
@@ -19,7 +19,7 @@ use crate::service::Reply;
 /// Reads the response to one request.
 pub(super) struct ResponseReader<'a> {
     pub(super) request: &'a PendingRequest<'a>,
-    pub(super) config: &'a Config,
+    pub(super) config: &'a HttpConfig,
     /// Counter of the messages that the server must not send.
     pub(super) violations: &'a AtomicU64,
 }
@@ -82,7 +82,7 @@ impl ResponseReader<'_> {
                     MessageAction::Ignore => {}
                     MessageAction::Violation => self.count_violation(),
                     MessageAction::Notify(notification) => {
-                        deliver(&self.request.call().cx.notify, notification).await;
+                        deliver(&self.request.call.cx.notify, notification).await;
                     }
                     MessageAction::Done(outcome) => {
                         finish(body).await;

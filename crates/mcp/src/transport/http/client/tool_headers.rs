@@ -9,7 +9,7 @@ use crate::lock::lock;
 /// Cache of the tool parameters that are sent as headers, from the newest schemas.
 ///
 /// Only tools that have such parameters take space.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct ToolHeaders {
     known: Mutex<HashMap<String, Arc<[HeaderParam]>>>,
 }

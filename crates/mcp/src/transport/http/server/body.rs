@@ -1,4 +1,3 @@
-use std::array;
 use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
@@ -18,9 +17,8 @@ pub struct ResponseBody {
 }
 
 enum Content {
-    Empty,
-    Whole(Bytes),
-    Parts(array::IntoIter<Bytes, 3>),
+    /// Parts to send; one that was sent is empty.
+    Parts([Bytes; 3]),
     Events(Box<dyn EventChunks>),
 }
 
@@ -38,15 +36,15 @@ pub(crate) trait EventChunks: Send {
 
 impl ResponseBody {
     pub(crate) fn empty() -> Self {
-        Self::new(Content::Empty)
+        Self::parts(Default::default())
     }
 
     pub(crate) fn whole(bytes: Bytes) -> Self {
-        Self::new(Content::Whole(bytes))
+        Self::parts([bytes, Bytes::new(), Bytes::new()])
     }
 
     pub(super) fn parts(parts: [Bytes; 3]) -> Self {
-        Self::new(Content::Parts(parts.into_iter()))
+        Self::new(Content::Parts(parts))
     }
 
     pub(crate) fn events(stream: impl EventChunks + 'static) -> Self {
@@ -83,13 +81,10 @@ impl http_body::Body for ResponseBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let next = match &mut self.content {
-            Content::Empty => None,
-            Content::Whole(bytes) => {
-                let bytes = std::mem::take(bytes);
-                self.content = Content::Empty;
-                Some(bytes)
+            Content::Parts(parts) => {
+                let unsent = parts.iter_mut().find(|part| !part.is_empty());
+                unsent.map(std::mem::take)
             }
-            Content::Parts(parts) => parts.next(),
             Content::Events(stream) => ready!(stream.poll_next(cx)),
         };
         Poll::Ready(next.map(|bytes| Ok(Frame::data(bytes))))
@@ -97,21 +92,18 @@ impl http_body::Body for ResponseBody {
 
     fn is_end_stream(&self) -> bool {
         match &self.content {
-            Content::Empty => true,
-            Content::Whole(_) => false,
-            Content::Parts(parts) => parts.len() == 0,
+            Content::Parts(parts) => parts.iter().all(Bytes::is_empty),
             Content::Events(stream) => stream.is_over(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
-        let exact = match &self.content {
-            Content::Empty => 0,
-            Content::Whole(bytes) => bytes.len(),
-            Content::Parts(parts) => parts.as_slice().iter().map(Bytes::len).sum(),
-            Content::Events(_) => return SizeHint::default(),
-        };
-        SizeHint::with_exact(exact as u64)
+        match &self.content {
+            Content::Parts(parts) => {
+                SizeHint::with_exact(parts.iter().map(|part| part.len() as u64).sum())
+            }
+            Content::Events(_) => SizeHint::default(),
+        }
     }
 }
 

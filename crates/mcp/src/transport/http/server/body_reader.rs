@@ -6,7 +6,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use http_body::Body;
 use tokio::time::{Sleep, sleep};
 
-use super::config::Limits;
+use super::config::HttpServerLimits;
 use super::response::Refusal;
 
 /// Memory for the bodies of all connections together.
@@ -26,7 +26,7 @@ pub(super) struct BodyReservation<'r> {
 /// read buffer of its connection, which has limits of its own.
 pub(super) async fn read<'r>(
     body: impl Body,
-    limits: &Limits,
+    limits: &HttpServerLimits,
     budget: &'r BodyBudget,
 ) -> Result<(Bytes, BodyReservation<'r>), Refusal> {
     let limit = limits.body_bytes;

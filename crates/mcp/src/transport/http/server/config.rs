@@ -11,7 +11,8 @@ use crate::server::SessionLimits;
 
 /// Configuration of an HTTP server.
 #[derive(Clone)]
-pub struct Config {
+#[non_exhaustive]
+pub struct HttpServerConfig {
     /// Path of the endpoint.
     pub path: String,
     /// Allowed hosts and origins.
@@ -22,18 +23,19 @@ pub struct Config {
     /// [`Router::header_params`](crate::router::Router::header_params) does; without it none are
     /// checked.
     pub header_params: Option<HeaderParams>,
-    /// Limits of connections and requests.
-    pub limits: Limits,
-    /// Limits for clients of older revisions; without them, or without the feature `legacy`, they
+    /// HttpServerLimits of connections and requests.
+    pub limits: HttpServerLimits,
+    /// HttpServerLimits for clients of older revisions; without them, or without the feature `legacy`, they
     /// are not served.
     pub sessions: Option<SessionLimits>,
     /// Public documents, which need no token.
     pub documents: Vec<Document>,
 }
 
-/// Limits of an HTTP server. Each holds per connection or request if nothing else is said.
+/// HttpServerLimits of an HTTP server. Each holds per connection or request if nothing else is said.
 #[derive(Debug, Clone)]
-pub struct Limits {
+#[non_exhaustive]
+pub struct HttpServerLimits {
     /// Time in which the head of a request has to arrive.
     pub header_timeout: Duration,
     /// Maximum bytes of a head; a head never has more than 100 fields.
@@ -65,23 +67,23 @@ pub struct Limits {
     pub drain: Duration,
 }
 
-impl Default for Config {
+impl Default for HttpServerConfig {
     fn default() -> Self {
         Self {
             path: "/mcp".to_owned(),
             guard: Guard::default(),
             auth: Auth::Open,
             header_params: None,
-            limits: Limits::default(),
+            limits: HttpServerLimits::default(),
             sessions: Some(SessionLimits::default()),
             documents: Vec::new(),
         }
     }
 }
 
-impl fmt::Debug for Config {
+impl fmt::Debug for HttpServerConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Config")
+        f.debug_struct("HttpServerConfig")
             .field("path", &self.path)
             .field("guard", &self.guard)
             .field("auth", &self.auth)
@@ -92,8 +94,8 @@ impl fmt::Debug for Config {
     }
 }
 
-impl Limits {
-    /// Limits of the JSON in a body.
+impl HttpServerLimits {
+    /// HttpServerLimits of the JSON in a body.
     pub(crate) fn json(&self) -> JsonLimits {
         JsonLimits {
             bytes: self.body_bytes,
@@ -103,7 +105,7 @@ impl Limits {
     }
 }
 
-impl Default for Limits {
+impl Default for HttpServerLimits {
     fn default() -> Self {
         let json = JsonLimits::default();
         Self {

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::config::Limits;
+use super::config::HttpServerLimits;
 
 /// Activity of one connection, recorded by the tasks that serve it.
 ///
@@ -119,7 +119,7 @@ impl HealthWatch {
         &mut self,
         health: &ConnectionHealth,
         now: Instant,
-        limits: &Limits,
+        limits: &HttpServerLimits,
     ) -> bool {
         self.update(health, now);
         let passed = |since: Instant| now.saturating_duration_since(since);
@@ -164,11 +164,11 @@ mod tests {
     use super::*;
     use tokio::time::advance;
 
-    fn limits() -> Limits {
-        Limits {
+    fn limits() -> HttpServerLimits {
+        HttpServerLimits {
             header_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(60),
-            ..Limits::default()
+            ..HttpServerLimits::default()
         }
     }
 

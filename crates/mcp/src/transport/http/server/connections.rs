@@ -15,7 +15,7 @@ use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::{Instant, interval, sleep};
 
 use super::body::ResponseBody;
-use super::config::Limits;
+use super::config::HttpServerLimits;
 use super::connection_health::{ConnectionHealth, HealthWatch};
 use super::endpoint::Endpoint;
 use super::http1_guard::{GuardedStream, HeadScanner};
@@ -194,7 +194,7 @@ impl Requests {
 const MAX_BUFFER: usize = 64 * 1024;
 
 impl Protocols {
-    pub(super) fn new(limits: &Limits) -> Self {
+    pub(super) fn new(limits: &HttpServerLimits) -> Self {
         let mut http1 = http1::Builder::new();
         http1
             // The listener finds slow heads by their health, at no cost to fast ones.
@@ -210,7 +210,11 @@ impl Protocols {
 
     /// Accepts TLS connections with `config`, and nothing else.
     #[cfg(feature = "server-tls")]
-    pub(super) fn with_tls(mut self, config: rustls::ServerConfig, limits: &Limits) -> Self {
+    pub(super) fn with_tls(
+        mut self,
+        config: rustls::ServerConfig,
+        limits: &HttpServerLimits,
+    ) -> Self {
         self.tls = Some(tls::Acceptor::new(config, limits));
         self
     }
@@ -222,7 +226,7 @@ async fn serve(stream: Stream, protocols: Protocols, requests: Requests) {
     if let Some(acceptor) = &protocols.tls {
         return match acceptor.accept(stream).await {
             Ok(stream) if tls::speaks_http2(&stream) => {
-                acceptor.serve_http2(stream, requests).await
+                acceptor.serve_http2(stream, requests).await;
             }
             Ok(stream) => serve_http1(stream, protocols.http1, requests).await,
             Err(error) => tracing::debug!(%error, "TLS handshake failed"),

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use super::body::ResponseBody;
 use super::body_reader::{self, BodyBudget};
-use super::config::Config;
+use super::config::HttpServerConfig;
 use super::event_stream::EventStream;
 use super::head::{self, Admission};
 use super::host_policy::{HostPolicy, OwnAddress};
@@ -31,16 +31,16 @@ use crate::service::{BoxFuture, PeerInfo, Service, Source, TransportKind};
 ///
 /// The endpoint checks host, origin, path, method, token, media types, the mirrored headers and the
 /// limits of bodies and messages, whatever server it is mounted in. It answers requests to
-/// [`Config::path`] and to the paths of [`Config::documents`], so the other server must keep the
+/// [`HttpServerConfig::path`] and to the paths of [`HttpServerConfig::documents`], so the other server must keep the
 /// path as it is, as `axum::Router::route_service` does. The limits of connections, heads and idle
 /// time, and the guard against request smuggling, belong to a listener: elsewhere the other server
 /// is responsible for them. Put the address of the client into the request as an extension of the
 /// type [`RemoteAddress`] to have it in the [`Source`](crate::Source) of calls.
 ///
 /// ```
-/// # use callgate_mcp::{Service, transport::http::server::{Config, Endpoint}};
+/// # use callgate_mcp::{Service, transport::http::server::{HttpServerConfig, Endpoint}};
 /// # fn example(service: std::sync::Arc<dyn Service>) {
-/// let endpoint = Endpoint::new(service, Config::default());
+/// let endpoint = Endpoint::new(service, HttpServerConfig::default());
 /// // axum::Router::new().route_service("/mcp", endpoint)
 /// # }
 /// ```
@@ -79,7 +79,7 @@ pub(crate) trait HttpSessions: Send + Sync {
 /// State that all requests of an endpoint share.
 struct Shared {
     service: Arc<dyn Service>,
-    config: Config,
+    config: HttpServerConfig,
     policy: HostPolicy,
     draining: Draining,
     bodies: BodyBudget,
@@ -89,12 +89,12 @@ struct Shared {
 impl Endpoint {
     /// The endpoint of `service`.
     #[must_use]
-    pub fn new(service: Arc<dyn Service>, config: Config) -> Self {
+    pub fn new(service: Arc<dyn Service>, config: HttpServerConfig) -> Self {
         Self::at(OwnAddress::Unknown, service, config)
     }
 
     /// The endpoint of `service` in a server with this address.
-    pub(super) fn at(own: OwnAddress, service: Arc<dyn Service>, config: Config) -> Self {
+    pub(super) fn at(own: OwnAddress, service: Arc<dyn Service>, config: HttpServerConfig) -> Self {
         let (begin, draining) = watch::channel(false);
         let draining = Draining(draining);
         let shared = Shared {
@@ -118,7 +118,7 @@ impl Endpoint {
         self.shutdown.clone()
     }
 
-    pub(super) fn config(&self) -> &Config {
+    pub(super) fn config(&self) -> &HttpServerConfig {
         &self.shared.config
     }
 
@@ -264,7 +264,7 @@ impl Shared {
         // JSON only if the call ended before it notified anything, and before a keep-alive is due.
         let (notification, outcome) = match first {
             Some(CallEvent::Outcome(outcome)) => match running.waiting_notification() {
-                None => return response::outcome(running.id(), outcome),
+                None => return response::outcome(&running.id, outcome),
                 notification => (notification, Some(outcome)),
             },
             Some(CallEvent::Notification(notification)) => (Some(notification), None),

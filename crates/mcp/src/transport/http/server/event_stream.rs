@@ -62,9 +62,9 @@ impl EventStream {
             self.push(&notification);
         }
         match outcome {
-            Ok(reply) => self.push_result(running.id(), &reply.into_result()),
+            Ok(reply) => self.push_result(&running.id, &reply.into_result()),
             Err(error) => sse::message(&mut self.buffer, |out| {
-                reply::error_response(out, Some(running.id()), &error);
+                reply::error_response(out, Some(&running.id), &error);
             }),
         }
         self.flush();
@@ -102,7 +102,7 @@ impl EventStream {
             && end.as_mut().poll(cx).is_ready()
             && let Some(running) = &self.running
         {
-            let end = Reply::subscription_end(running.id());
+            let end = Reply::subscription_end(&running.id);
             self.finish(Ok(end));
         }
     }

@@ -3,7 +3,7 @@ use http::header::{self, AsHeaderName, HeaderMap, HeaderValue};
 use http::request::Parts;
 
 use super::auth;
-use super::config::Config;
+use super::config::HttpServerConfig;
 use super::host_policy::HostPolicy;
 use super::response::Refusal;
 use crate::service::{Caller, Source, TraceContext};
@@ -33,7 +33,7 @@ pub(super) async fn admit(
     head: &Parts,
     source: Source,
     policy: &HostPolicy,
-    config: &Config,
+    config: &HttpServerConfig,
     serves_sessions: bool,
 ) -> Result<Admission, Refusal> {
     policy.check_origin(&head.headers)?;

@@ -16,6 +16,7 @@ use super::response::Refusal;
 /// [`Endpoint`](super::Endpoint) without a listener, allow the names of loopback with any port.
 /// Pages of these hosts may call the server.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Guard {
     /// More hosts, as in the `Host` header: with the port, unless it is the default one.
     pub hosts: Vec<String>,

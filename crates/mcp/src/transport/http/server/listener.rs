@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-use super::config::Config;
+use super::config::HttpServerConfig;
 use super::connections::{Connections, Protocols};
 use super::endpoint::{Endpoint, ShutdownHandle};
 use super::host_policy::OwnAddress;
@@ -16,10 +16,10 @@ use crate::service::Service;
 /// guard against request smuggling, and draining.
 ///
 /// ```no_run
-/// # use callgate_mcp::{Service, transport::http::server::{Config, Listener}};
+/// # use callgate_mcp::{Service, transport::http::server::{HttpServerConfig, Listener}};
 /// # async fn example(service: std::sync::Arc<dyn Service>) -> std::io::Result<()> {
 /// let address = ([127, 0, 0, 1], 3000).into();
-/// let listener = Listener::bind(address, service, Config::default()).await?;
+/// let listener = Listener::bind(address, service, HttpServerConfig::default()).await?;
 /// println!("listening on http://{}/mcp", listener.local_addr()?);
 /// listener.run().await;
 /// # Ok(())
@@ -39,14 +39,14 @@ impl Listener {
     pub async fn bind(
         address: SocketAddr,
         service: Arc<dyn Service>,
-        config: Config,
+        config: HttpServerConfig,
     ) -> io::Result<Self> {
         Ok(Self::new(Socket::bind(address).await?, service, config))
     }
 
     /// Listens on `socket`; nothing is answered until [`Self::run`].
     #[must_use]
-    pub fn new(socket: Socket, service: Arc<dyn Service>, config: Config) -> Self {
+    pub fn new(socket: Socket, service: Arc<dyn Service>, config: HttpServerConfig) -> Self {
         let own = match socket.local_addr() {
             Ok(address) => OwnAddress::Tcp {
                 address,
@@ -77,7 +77,7 @@ impl Listener {
     /// Answers requests until the server is shut down.
     ///
     /// Then no more connections are accepted, subscriptions end, and accepted requests have
-    /// [`Limits::drain`](super::Limits::drain) to finish. Dropping the future closes every
+    /// [`HttpServerLimits::drain`](super::HttpServerLimits::drain) to finish. Dropping the future closes every
     /// connection at once and cancels all calls.
     pub async fn run(self) {
         let limits = &self.endpoint.config().limits;

@@ -3,7 +3,7 @@
 //! # Layout
 //! - [`Endpoint`]: the service that answers requests, from their heads to their responses. Read it
 //!   to see the order of checks. [`Listener`]: an endpoint with a [`Socket`] of its own.
-//! - [`Config`], [`Guard`], [`Auth`], [`Limits`]: configuration.
+//! - [`HttpServerConfig`], [`Guard`], [`Auth`], [`HttpServerLimits`]: configuration.
 //! - [`TokenVerifier`]: verifies bearer tokens. [`Document`]: public documents.
 //! - `head`, `host_policy`, `auth`, `body_reader`, `mirror`: the checks.
 //! - `event_stream`, `response`, `body`: from a call to its response.
@@ -39,7 +39,7 @@ pub(crate) use head::{Accepts, Admission};
 
 pub use auth::{Auth, BearerToken, CredentialError, TokenVerifier};
 pub use body::ResponseBody;
-pub use config::{Config, Limits};
+pub use config::{HttpServerConfig, HttpServerLimits};
 pub use documents::Document;
 pub use endpoint::{Endpoint, RemoteAddress, ShutdownHandle};
 pub use host_policy::Guard;

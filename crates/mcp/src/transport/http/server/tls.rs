@@ -8,7 +8,7 @@ use rustls::ServerConfig;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use super::config::Limits;
+use super::config::HttpServerLimits;
 use super::connections::Requests;
 use super::http1_guard::GuardedStream;
 use super::socket::Stream;
@@ -25,7 +25,7 @@ const MAX_SEND_BUFFER: usize = 64 * 1024;
 
 impl Acceptor {
     /// Accepts connections with `config`, which offers HTTP/2 and HTTP/1.1 unless it says otherwise.
-    pub(super) fn new(mut config: ServerConfig, limits: &Limits) -> Self {
+    pub(super) fn new(mut config: ServerConfig, limits: &HttpServerLimits) -> Self {
         if config.alpn_protocols.is_empty() {
             config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         }

@@ -4,16 +4,9 @@ use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::config::Config;
-use super::endpoint::Endpoint;
+use super::pool::SendError;
 use super::request::Body;
-use crate::transport::http::connect::{self, Destination, Stream};
-
-/// Makes HTTP connections to one server.
-pub(super) struct Connector {
-    connector: connect::Connector,
-    destination: Destination,
-}
+use crate::transport::http::connect::{Connector, Destination, Stream};
 
 /// An HTTP connection.
 pub(super) struct Connection {
@@ -22,41 +15,27 @@ pub(super) struct Connection {
     pub(super) peer: Option<IpAddr>,
 }
 
-/// Failure to make an HTTP connection.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ConnectError {
-    #[error(transparent)]
-    Connect(#[from] connect::ConnectError),
-    #[error(transparent)]
-    Http(#[from] hyper::Error),
-}
-
 /// Size of the read buffer of a connection, and so the maximum size of the head of a response.
 ///
 /// With a fixed size one buffer serves most of a response; an adaptive one would grow with the
 /// response and be allocated anew for each.
 const READ_BUFFER: usize = 16 * 1024;
 
-impl Connector {
-    pub(super) fn new(endpoint: &Endpoint, config: &Config) -> Result<Self, rustls::Error> {
-        let (host, port) = endpoint.host_and_port();
-        Ok(Self {
-            connector: connect::Connector::new(&config.extra_roots, config.connect_timeout)?,
-            destination: Destination::new(host, port, endpoint.is_https()),
-        })
-    }
-
-    /// Makes a connection.
-    pub(super) async fn connect(&self) -> Result<Connection, ConnectError> {
+impl Connection {
+    pub(super) async fn open(
+        connector: &Connector,
+        server: &Destination,
+    ) -> Result<Self, SendError> {
         // The user named the server, so any address will do.
         let any = |_| Ok(());
-        let stream = self.connector.connect(&self.destination, any).await?;
+        let stream = connector.connect(server, any).await?;
         let peer = stream.peer();
         let sender = match stream {
-            Stream::Tcp(stream) => start(stream).await?,
-            Stream::Tls(stream) => start(stream).await?,
+            Stream::Tcp(stream) => start(stream).await,
+            Stream::Tls(stream) => start(stream).await,
         };
-        Ok(Connection { sender, peer })
+        let sender = sender.map_err(SendError::Http)?;
+        Ok(Self { sender, peer })
     }
 }
 
