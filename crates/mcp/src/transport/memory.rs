@@ -17,17 +17,7 @@ pub fn pair(
     ModernConnection,
     impl Future<Output = Result<(), Error>> + Send + 'static,
 ) {
-    pair_with(service, LineConfig::default())
-}
-
-/// Like [`pair`], with limits for both sides.
-pub fn pair_with(
-    service: Arc<dyn Service>,
-    config: LineConfig,
-) -> (
-    ModernConnection,
-    impl Future<Output = Result<(), Error>> + Send + 'static,
-) {
+    let config = LineConfig::default();
     let (client, server) = tokio::io::duplex(PIPE_BYTES);
     let (reader, writer) = tokio::io::split(client);
     let connection = ModernConnection::new("memory", reader, writer, config);

@@ -70,12 +70,6 @@ pub(crate) fn code_of(error: &RawJson) -> Option<i64> {
     error.get("code")?.decode().ok()
 }
 
-/// True for an error that refuses the revision of a request.
-#[cfg(feature = "legacy")]
-pub(crate) fn is_version_refusal(error: &RawJson) -> bool {
-    code_of(error) == Some(code::UNSUPPORTED_PROTOCOL_VERSION)
-}
-
 /// Revisions that this client speaks, newest first.
 pub(crate) fn spoken() -> String {
     let spoken = Version::ALL.iter().rev();

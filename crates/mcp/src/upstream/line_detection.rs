@@ -129,12 +129,14 @@ async fn turns_out_modern(link: &Link, answer: BoxFuture<'_, Result<RawJson, Err
 /// Servers of both eras settle for that of the first request, which is the probe, answered or not.
 #[cfg(feature = "legacy")]
 fn is_refused_by_modern(error: &Error) -> bool {
+    use callgate_wire::code;
     use std::error::Error as _;
 
     let refusal = error.source().and_then(|source| source.downcast_ref());
     let answer = refusal.and_then(|refusal: &Error| refusal.raw());
     answer.is_some_and(|error| {
-        super::era::is_version_refusal(error) && Era::of_error(error) == Ok(Era::Modern)
+        super::era::code_of(error) == Some(code::UNSUPPORTED_PROTOCOL_VERSION)
+            && Era::of_error(error) == Ok(Era::Modern)
     })
 }
 

@@ -1,7 +1,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use callgate_mcp::transport::child::{ChildConfig, Environment, InheritEnv, ModernChild};
+use callgate_mcp::transport::child::{
+    ChildConfig, Environment, ExitTimeouts, InheritEnv, ModernChild,
+};
 use callgate_mcp::wire::Limits;
 use callgate_mcp::{Kind, Reply, Retry};
 use tokio::process::Command;
@@ -149,6 +151,7 @@ async fn a_dead_child_is_noticed_although_a_grandchild_holds_its_streams() {
 async fn a_child_that_closes_its_output_is_given_up_at_once() {
     let mut config = peer(["evil", "close-output"]);
     // It never exits by itself: waiting for that would take this long.
+    config.exit_timeouts = ExitTimeouts::default();
     config.exit_timeouts.exit = Duration::from_secs(3600);
     for config in [config.clone(), supervised(config)] {
         let child = ModernChild::spawn(&config).unwrap();
@@ -208,6 +211,7 @@ async fn a_closed_child_refuses_calls_and_says_why() {
 #[tokio::test]
 async fn a_child_that_does_not_go_is_put_down() {
     let mut config = peer(["shape", "stubborn", "/dev/null"]);
+    config.exit_timeouts = ExitTimeouts::default();
     config.exit_timeouts.exit = Duration::ZERO;
     config.exit_timeouts.terminate = Duration::ZERO;
     for config in [config.clone(), supervised(config)] {

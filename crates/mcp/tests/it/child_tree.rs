@@ -3,7 +3,7 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use callgate_mcp::transport::child::ModernChild;
+use callgate_mcp::transport::child::{ExitTimeouts, ModernChild};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
@@ -21,6 +21,7 @@ const SHAPES: [(&str, &[&str]); 4] = [
 async fn start(shape: &str, names: &[&str]) -> (ModernChild, Signs) {
     let mut signs = Signs::new();
     let mut config = supervised(peer(["shape", shape, &signs.path()]));
+    config.exit_timeouts = ExitTimeouts::default();
     config.exit_timeouts.exit = Duration::from_millis(100);
     config.exit_timeouts.terminate = Duration::from_millis(100);
     let child = ModernChild::spawn(&config).expect("the child starts");

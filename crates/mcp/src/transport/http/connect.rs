@@ -11,7 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use rustls::pki_types::ServerName;
+use rustls::ClientConfig;
+use rustls::crypto::ring;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls_platform_verifier::Verifier;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -19,7 +22,6 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use super::tls;
 use crate::service::BoxFuture;
 
 /// Makes TCP and TLS connections. Clones share everything.
@@ -96,8 +98,17 @@ impl Connector {
     /// # Errors
     /// One of `extra_roots` is no certificate, or those of the platform cannot be read.
     pub fn new(extra_roots: &[Bytes], timeout: Duration) -> Result<Self, rustls::Error> {
+        let provider = Arc::new(ring::default_provider());
+        let roots = extra_roots.iter();
+        let roots = roots.map(|root| CertificateDer::from(root.to_vec()));
+        let verifier = Verifier::new_with_extra_roots(roots, provider.clone())?;
+        let tls = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(verifier))
+            .with_no_client_auth();
         Ok(Self {
-            tls: Arc::new(tls::client_config(extra_roots)?).into(),
+            tls: Arc::new(tls).into(),
             resolver: Arc::new(SystemResolver),
             timeout,
         })

@@ -6,5 +6,3 @@ pub mod client;
 pub mod connect;
 #[cfg(feature = "http-server")]
 pub mod server;
-#[cfg(feature = "http-client")]
-pub mod tls;

@@ -3,7 +3,6 @@ use std::net::IpAddr;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 
-use super::config::hide;
 use super::endpoint::origin;
 use crate::error::Error;
 use crate::service::BoxFuture;
@@ -140,11 +139,6 @@ impl Credentials {
     #[must_use]
     pub fn headers(&self) -> &HeaderMap {
         &self.0
-    }
-
-    /// Removes the values from a text, in case the server has echoed them. Best-effort.
-    pub(super) fn redact(&self, text: String) -> String {
-        hide(&self.0, text)
     }
 }
 

@@ -43,7 +43,7 @@ pub struct HttpLimits {
 
 /// Headers of the user, for example `authorization`. `Debug` hides their values.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Headers(HeaderMap);
+pub struct Headers(pub(super) HeaderMap);
 
 /// A header cannot be sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -110,17 +110,6 @@ impl Headers {
         self.0.insert(name, value);
         self
     }
-
-    pub(super) fn as_map(&self) -> &HeaderMap {
-        &self.0
-    }
-
-    /// Removes the values from a text, in case the server has echoed them.
-    ///
-    /// Best-effort: a value that the server has changed in any way is not found.
-    pub(super) fn redact(&self, text: String) -> String {
-        hide(&self.0, text)
-    }
 }
 
 impl fmt::Debug for Headers {
@@ -132,7 +121,9 @@ impl fmt::Debug for Headers {
     }
 }
 
-/// Replaces every value of `secrets` in the text.
+/// Removes every value of `secrets` from a text, in case the server has echoed them.
+///
+/// Best-effort: a value that the server has changed in any way is not found.
 pub(super) fn hide(secrets: &HeaderMap, mut text: String) -> String {
     for value in secrets.values().filter_map(|value| value.to_str().ok()) {
         // The credentials after a scheme such as `Bearer` are secret on their own.
@@ -220,7 +211,10 @@ mod tests {
             .with("x-mode", "fast")
             .unwrap();
         assert_eq!(
-            headers.redact("fast: `Bearer top-secret` or top-secret".to_owned()),
+            hide(
+                &headers.0,
+                "fast: `Bearer top-secret` or top-secret".to_owned()
+            ),
             "fast: `***` or ***"
         );
     }

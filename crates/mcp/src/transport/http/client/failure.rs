@@ -5,7 +5,7 @@ use http::response::Parts;
 use http::{HeaderValue, StatusCode, Uri};
 
 use super::authorizer::Credentials;
-use super::config::Headers;
+use super::config::{Headers, hide};
 use super::endpoint::origin;
 use crate::error::Kind;
 
@@ -29,9 +29,9 @@ impl HttpFailure {
     pub(crate) fn new(head: &Parts, body: &[u8], ours: &Headers) -> Self {
         let credentials = head.extensions.get::<Credentials>();
         let redact = |bytes: &[u8]| {
-            let text = ours.redact(String::from_utf8_lossy(bytes).into_owned());
+            let text = hide(&ours.0, String::from_utf8_lossy(bytes).into_owned());
             match credentials {
-                Some(credentials) => credentials.redact(text),
+                Some(credentials) => hide(credentials.headers(), text),
                 None => text,
             }
         };

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use callgate_wire::{Method, RawJson, Splice, Version, code, meta, method};
+use callgate_wire::{Method, RawJson, Splice, code, meta, method};
 use http::Request;
 
 use super::config::HttpConfig;
@@ -14,7 +14,6 @@ use crate::error::Error;
 use crate::header_param::HeaderParam;
 use crate::notifier::Notifier;
 use crate::service::{BoxFuture, Call, Reply, Service};
-use crate::transport::{CloseReason, ConnectionState};
 
 /// A server of the newest revision that is reached over Streamable HTTP.
 ///
@@ -64,19 +63,6 @@ impl ModernHttpClient {
             next_id: AtomicU64::new(1),
             violations: AtomicU64::new(0),
         }
-    }
-
-    /// State of the connection: always `Connected`, since HTTP of this revision has no connection.
-    #[must_use]
-    pub fn state(&self) -> ConnectionState {
-        ConnectionState::Connected {
-            version: Version::LATEST,
-        }
-    }
-
-    /// Never returns: HTTP of this revision has no connection that could be closed.
-    pub async fn closed(&self) -> CloseReason {
-        std::future::pending().await
     }
 
     /// Number of requests that the server sent, which it must not; they were ignored.

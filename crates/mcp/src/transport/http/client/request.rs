@@ -77,7 +77,7 @@ impl Buf for Message {
 
 /// Headers that are the same in every request.
 pub(super) fn constant_headers(endpoint: &Endpoint, configured: &Headers) -> HeaderMap {
-    let mut headers = configured.as_map().clone();
+    let mut headers = configured.0.clone();
     headers.insert(HOST, endpoint.host());
     headers
         .entry(USER_AGENT)
