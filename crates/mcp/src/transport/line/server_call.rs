@@ -45,7 +45,7 @@ pub(super) async fn run(mut call: RunningCall, server: Arc<LineServer>, number: 
 /// thread that runs calls, however many calls could end.
 async fn next_event(call: &mut RunningCall, server: &LineServer) -> CallEvent {
     loop {
-        server.outbox.room().await;
+        server.room().await;
         let looked = poll_fn(|cx| match server.outbox.has_room() {
             true => call.poll_event(cx).map(Some),
             false => Poll::Ready(None),
