@@ -68,8 +68,6 @@ mod error;
 mod header_param;
 pub mod layer;
 mod legacy;
-mod lock;
-#[cfg(feature = "legacy")]
 mod mutex;
 mod notifier;
 mod percent;

@@ -1,6 +1,6 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use futures_util::task::AtomicWaker;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::lock::lock;
+use crate::mutex::Mutex;
 
 /// Bounded queue for the notifications of one request: the sending end.
 ///
@@ -124,7 +124,7 @@ impl Notifier {
             // Registered before the queue is checked: room that is made in between wakes it too.
             room.as_mut().enable();
             {
-                let mut state = lock(&queue.state);
+                let mut state = queue.state.lock();
                 if state.closed {
                     return;
                 }
@@ -145,7 +145,7 @@ impl Notifier {
         let Some(queue) = self.admit(&notification) else {
             return;
         };
-        let mut state = lock(&queue.state);
+        let mut state = queue.state.lock();
         if state.closed {
             return;
         }
@@ -207,7 +207,7 @@ impl Notifications {
 
     /// Polls for the next notification.
     pub fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Notification> {
-        let mut state = lock(&self.queue.state);
+        let mut state = self.queue.state.lock();
         if let Some(notification) = state.pop() {
             drop(state);
             self.queue.room.notify_one();
@@ -219,7 +219,7 @@ impl Notifications {
 
     /// Returns the next notification if one is unread.
     pub fn try_next(&mut self) -> Option<Notification> {
-        let notification = lock(&self.queue.state).pop()?;
+        let notification = self.queue.state.lock().pop()?;
         self.queue.room.notify_one();
         Some(notification)
     }
@@ -227,13 +227,13 @@ impl Notifications {
     /// Returns the number of notifications that were dropped to make room for newer ones.
     #[must_use]
     pub fn dropped(&self) -> u64 {
-        lock(&self.queue.state).dropped
+        self.queue.state.lock().dropped
     }
 }
 
 impl Drop for Notifications {
     fn drop(&mut self) {
-        let mut state = lock(&self.queue.state);
+        let mut state = self.queue.state.lock();
         state.closed = true;
         state.unread.clear();
         drop(state);

@@ -4,7 +4,7 @@
 //! that merges the changes of many servers does the same.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use callgate_wire::params::NotificationParams;
 use callgate_wire::resource::ResourceUpdatedParams;
@@ -12,7 +12,7 @@ use callgate_wire::subscription::SubscriptionFilter;
 use callgate_wire::{DecodeError, Meta, Method, Notification, RawJson, method};
 use tokio::sync::Notify;
 
-use crate::lock::lock;
+use crate::mutex::Mutex;
 
 /// Table of subscribers.
 ///
@@ -125,7 +125,7 @@ impl Subscribers {
     /// ids of all of them take too much memory.
     #[must_use]
     pub fn subscribe(&self, filter: ChangeFilter, limit: usize) -> Option<Subscriber> {
-        let mut table = lock(&self.table);
+        let mut table = self.table.lock();
         let memory = table.memory + filter.memory();
         if table.entries.len() >= limit || memory > MAX_MEMORY {
             return None;
@@ -148,9 +148,9 @@ impl Subscribers {
 
     /// Publishes a change to the subscribers whose filter includes it. Never waits.
     pub fn publish(&self, change: &ServerChange) {
-        for entry in lock(&self.table).entries.values() {
+        for entry in self.table.lock().entries.values() {
             if entry.filter.includes(change) {
-                lock(&entry.queue).changes.insert(change.clone());
+                entry.queue.lock().changes.insert(change.clone());
                 entry.wake.notify_one();
             }
         }
@@ -158,8 +158,8 @@ impl Subscribers {
 
     /// Closes the open subscriptions, each after the changes that wait for it.
     pub fn close(&self) {
-        for entry in lock(&self.table).entries.values() {
-            lock(&entry.queue).closed = true;
+        for entry in self.table.lock().entries.values() {
+            entry.queue.lock().closed = true;
             entry.wake.notify_one();
         }
     }
@@ -172,7 +172,7 @@ impl Subscriber {
     pub async fn next(&self) -> Option<BTreeSet<ServerChange>> {
         loop {
             {
-                let mut queue = lock(&self.entry.queue);
+                let mut queue = self.entry.queue.lock();
                 if !queue.changes.is_empty() {
                     return Some(std::mem::take(&mut queue.changes));
                 }
@@ -187,7 +187,7 @@ impl Subscriber {
 
 impl Drop for Subscriber {
     fn drop(&mut self) {
-        let mut table = lock(&self.table);
+        let mut table = self.table.lock();
         table.entries.remove(&self.number);
         table.memory -= self.entry.filter.memory();
     }

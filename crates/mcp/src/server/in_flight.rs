@@ -1,10 +1,9 @@
 use std::collections::HashMap;
-use std::sync::Mutex;
 
 use callgate_wire::Id;
 use tokio::task::AbortHandle;
 
-use crate::lock::lock;
+use crate::mutex::Mutex;
 
 /// Requests of one client that run in tasks of their own.
 ///
@@ -45,7 +44,7 @@ impl InFlight {
 
     /// True if another request of this size may run. A client may always have one.
     pub(crate) fn has_room(&self, bytes: usize) -> bool {
-        let table = lock(&self.requests);
+        let table = self.requests.lock();
         table.running.is_empty()
             || table.running.len() < self.max_requests && table.bytes + bytes <= self.max_bytes
     }
@@ -53,7 +52,7 @@ impl InFlight {
     /// Adds the request that `start` starts under the number it is given.
     pub(crate) fn add(&self, start: impl FnOnce(u64) -> RunningRequest) {
         // Locked while the task starts: on another thread it could finish before it is added.
-        let mut table = lock(&self.requests);
+        let mut table = self.requests.lock();
         let number = table.next;
         table.next += 1;
         let request = start(number);
@@ -64,7 +63,7 @@ impl InFlight {
     /// Sends a message of a request, unless the request has been canceled.
     pub(crate) fn send(&self, number: u64, send: impl FnOnce()) {
         // Locked while sending: after a cancellation nothing more may be sent for a request.
-        let table = lock(&self.requests);
+        let table = self.requests.lock();
         if table.running.contains_key(&number) {
             send();
         }
@@ -72,7 +71,7 @@ impl InFlight {
 
     /// Sends the response of a request and removes it, unless it has been canceled.
     pub(crate) fn finish(&self, number: u64, send: impl FnOnce()) {
-        let mut table = lock(&self.requests);
+        let mut table = self.requests.lock();
         if table.remove(number).is_some() {
             send();
         }
@@ -80,7 +79,7 @@ impl InFlight {
 
     /// Cancels the requests that `unwanted` selects.
     pub(crate) fn cancel(&self, unwanted: impl Fn(&RunningRequest) -> bool) {
-        let mut table = lock(&self.requests);
+        let mut table = self.requests.lock();
         let canceled: Vec<_> = table
             .running
             .extract_if(|_, request| unwanted(request))
@@ -98,7 +97,7 @@ impl InFlight {
     /// all go on: a cancellation may be lost, but must not hit the request of another client.
     #[cfg(feature = "legacy")]
     pub(crate) fn cancel_unique(&self, id: &Id) {
-        let mut table = lock(&self.requests);
+        let mut table = self.requests.lock();
         let mut with_id = table.running.iter().filter(|(_, it)| it.id == *id);
         let (Some((&number, _)), None) = (with_id.next(), with_id.next()) else {
             return;
@@ -109,7 +108,7 @@ impl InFlight {
     }
 
     pub(crate) fn len(&self) -> usize {
-        lock(&self.requests).running.len()
+        self.requests.lock().running.len()
     }
 }
 

@@ -1,5 +1,5 @@
 use std::future::Future;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use callgate_wire::Version;
 use tokio::sync::watch;
@@ -8,7 +8,7 @@ use tokio::task::AbortHandle;
 use crate::error::{Error, Kind};
 #[cfg(feature = "legacy")]
 use crate::legacy::client::session::Session;
-use crate::lock::lock;
+use crate::mutex::Mutex;
 #[cfg(feature = "legacy")]
 use crate::service::Service as _;
 use crate::service::{BoxFuture, Call, Reply};
@@ -74,7 +74,7 @@ impl Detection {
     where
         F: Future<Output = Result<Detected, Error>> + Send + 'static,
     {
-        let outcome = lock(&self.attempt).outcome.clone();
+        let outcome = self.attempt.lock().outcome.clone();
         match outcome.get() {
             // One box for the whole call: this is the path of every call but the first.
             Some(Ok(Detected::Modern(link))) => {
@@ -93,7 +93,7 @@ impl Detection {
 
     /// Revision that the server speaks, once it is detected.
     pub(crate) fn version(&self) -> Option<Version> {
-        let outcome = lock(&self.attempt).outcome.clone();
+        let outcome = self.attempt.lock().outcome.clone();
         Some(outcome.get()?.as_ref().ok()?.version())
     }
 
@@ -111,7 +111,7 @@ impl Detection {
     /// on. A detection that runs is stopped, and the calls that wait for it fail.
     pub(crate) fn reset(&self, link: &Arc<Link>) {
         // Dropped after the lock is released: this ends a session, and what belongs to it.
-        let before = std::mem::take(&mut *lock(&self.attempt));
+        let before = std::mem::take(&mut *self.attempt.lock());
         let watcher = self.watcher(|state| *state = (state.0 + 1, ConnectionState::NotConnected));
         before.abort();
         watcher.watch(link.clone());
@@ -128,7 +128,7 @@ impl Detection {
     where
         F: Future<Output = Result<Detected, Error>> + Send + 'static,
     {
-        let mut attempt = lock(&self.attempt);
+        let mut attempt = self.attempt.lock();
         if let Some((_, done)) = &attempt.running {
             return (attempt.outcome.clone(), done.clone());
         }
@@ -176,7 +176,7 @@ async fn call_detected(outcome: Outcome, name: &Arc<str>, call: Call) -> Result<
 
 impl Drop for Detection {
     fn drop(&mut self) {
-        lock(&self.attempt).abort();
+        self.attempt.lock().abort();
     }
 }
 

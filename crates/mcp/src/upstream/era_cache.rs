@@ -1,5 +1,5 @@
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::OnceCell;
@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::era::Era;
 use crate::error::Error;
-use crate::lock::lock;
+use crate::mutex::Mutex;
 
 /// Cache of the era of the server at one URL, with a limit on how often it is detected again.
 pub(crate) struct EraCache(Mutex<CacheState>);
@@ -38,13 +38,13 @@ impl EraCache {
     }
 
     pub(crate) fn current(&self) -> Arc<CachedEra> {
-        lock(&self.0).current.clone()
+        self.0.lock().current.clone()
     }
 
     /// The next entry after `past`, which a failure contradicted; `None` if too many were contradicted
     /// lately.
     pub(crate) fn after(&self, past: &Arc<CachedEra>) -> Option<Arc<CachedEra>> {
-        let mut state = lock(&self.0);
+        let mut state = self.0.lock();
         if Arc::ptr_eq(&state.current, past) {
             // A new outcome that no call has confirmed is not doubted: a server that starts up may
             // fail in any way.
@@ -60,7 +60,7 @@ impl EraCache {
 
     /// Removes an entry whose detection failed.
     fn forget(&self, failed: &Arc<CachedEra>) {
-        let mut state = lock(&self.0);
+        let mut state = self.0.lock();
         if Arc::ptr_eq(&state.current, failed) {
             state.current = Arc::new(CachedEra::new(None));
         }

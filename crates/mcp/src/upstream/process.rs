@@ -1,4 +1,4 @@
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use callgate_wire::Version;
 
@@ -7,7 +7,7 @@ use super::detection::{Detected, Detection, LinkWatcher};
 use super::era::Era;
 use super::line_detection::{Probe, connect, probe};
 use crate::error::{Error, Kind};
-use crate::lock::lock;
+use crate::mutex::Mutex;
 use crate::service::{BoxFuture, Call, Reply, Service};
 use crate::transport::child::{ChildConfig, ModernChild};
 use crate::transport::{CloseReason, ConnectionState};
@@ -121,7 +121,7 @@ impl Process {
     pub async fn restart(&self) -> Result<(), Error> {
         let _restarting = self.restarting.lock().await;
         self.close().await;
-        let child = self.running.start(&mut lock(&self.running.current))?;
+        let child = self.running.start(&mut self.running.current.lock())?;
         self.detection.reset(&child.link);
         Ok(())
     }
@@ -132,7 +132,7 @@ impl Process {
     /// then; new ones are refused. Dropping the future does not stop the end of the server.
     pub async fn close(&self) {
         let child = {
-            let mut current = lock(&self.running.current);
+            let mut current = self.running.current.lock();
             current.is_closing = true;
             current.child.clone()
         };
@@ -185,7 +185,7 @@ impl Running {
     /// Starts the process once more after it exited, unless it was closed on purpose.
     fn start_again(&self, closed: Error) -> Result<Arc<ModernChild>, Error> {
         // One lock for the check and the start: a restart at the same time must not be undone.
-        let mut current = lock(&self.current);
+        let mut current = self.current.lock();
         match current.is_closing {
             true => Err(closed),
             false => self.start(&mut current),
@@ -203,6 +203,6 @@ impl Running {
     }
 
     fn child(&self) -> Arc<ModernChild> {
-        lock(&self.current).child.clone()
+        self.current.lock().child.clone()
     }
 }

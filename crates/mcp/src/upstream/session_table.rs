@@ -56,41 +56,9 @@ const MAX_SESSIONS: usize = 256;
 impl SessionTable {
     /// The slot of the session for `key`; a new one if there is none, or if its session has ended.
     pub(crate) fn slot(&self, key: Key) -> Result<Arc<SessionSlot>, Error> {
+        let (slot, replaced) = self.0.lock().slot(key)?;
         // Dropped after the lock is released: the end of a session takes other locks.
-        let mut evicted = None;
-        let mut state = self.0.lock();
-        if state.closed {
-            return Err(Error::new(Kind::Closed, "the connection was closed").retry_safe());
-        }
-        state.uses += 1;
-        let last_use = state.uses;
-        if let Some(entry) = state.entries.get_mut(&key) {
-            entry.last_use = last_use;
-            if entry.slot.is_spent() {
-                evicted = Some(std::mem::take(&mut entry.slot));
-            }
-            let slot = entry.slot.clone();
-            drop(state);
-            drop(evicted);
-            return Ok(slot);
-        }
-        if state.entries.len() >= MAX_SESSIONS {
-            let idle = state.entries.iter().filter(|(_, entry)| entry.is_idle());
-            let oldest = idle.min_by_key(|(_, entry)| entry.last_use);
-            let Some(oldest) = oldest.map(|(key, _)| key.clone()) else {
-                let text = "too many sessions with one server are in use";
-                return Err(Error::new(Kind::Busy, text).retry_safe());
-            };
-            evicted = state.entries.remove(&oldest).map(|entry| entry.slot);
-        }
-        let slot = Arc::<SessionSlot>::default();
-        let entry = Entry {
-            slot: slot.clone(),
-            last_use,
-        };
-        state.entries.insert(key, entry);
-        drop(state);
-        drop(evicted);
+        drop(replaced);
         Ok(slot)
     }
 
@@ -112,6 +80,39 @@ impl SessionTable {
                 opened.transport.close();
             }
         }
+    }
+}
+
+impl TableState {
+    /// The slot for `key`, and the slot that it replaces.
+    fn slot(&mut self, key: Key) -> Result<(Arc<SessionSlot>, Option<Arc<SessionSlot>>), Error> {
+        if self.closed {
+            return Err(Error::new(Kind::Closed, "the connection was closed").retry_safe());
+        }
+        self.uses += 1;
+        if let Some(entry) = self.entries.get_mut(&key) {
+            entry.last_use = self.uses;
+            let is_spent = entry.slot.is_spent();
+            let spent = is_spent.then(|| std::mem::take(&mut entry.slot));
+            return Ok((entry.slot.clone(), spent));
+        }
+        let mut evicted = None;
+        if self.entries.len() >= MAX_SESSIONS {
+            let idle = self.entries.iter().filter(|(_, entry)| entry.is_idle());
+            let oldest = idle.min_by_key(|(_, entry)| entry.last_use);
+            let Some(oldest) = oldest.map(|(key, _)| key.clone()) else {
+                let text = "too many sessions with one server are in use";
+                return Err(Error::new(Kind::Busy, text).retry_safe());
+            };
+            evicted = self.entries.remove(&oldest).map(|entry| entry.slot);
+        }
+        let entry = Entry {
+            slot: Arc::default(),
+            last_use: self.uses,
+        };
+        let slot = entry.slot.clone();
+        self.entries.insert(key, entry);
+        Ok((slot, evicted))
     }
 }
 

@@ -1,9 +1,8 @@
 use std::collections::VecDeque;
-use std::sync::Mutex;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use crate::lock::lock;
+use crate::mutex::Mutex;
 
 /// End of the standard error of a child.
 #[derive(Debug, Default)]
@@ -25,7 +24,7 @@ impl StderrTail {
     }
 
     pub(super) fn text(&self) -> String {
-        let mut stderr = lock(&self.0);
+        let mut stderr = self.0.lock();
         String::from_utf8_lossy(stderr.make_contiguous()).into_owned()
     }
 
@@ -45,7 +44,7 @@ impl StderrTail {
     }
 
     fn push(&self, bytes: &[u8]) {
-        let mut stderr = lock(&self.0);
+        let mut stderr = self.0.lock();
         let bytes = bytes
             .get(bytes.len().saturating_sub(KEPT)..)
             .unwrap_or_default();

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
 use bytes::BytesMut;
@@ -16,7 +16,7 @@ use super::outbox::{Outbox, Sender};
 use super::pending::{CallerContext, PendingCalls};
 use super::route::MessageRouter;
 use crate::error::{Error, Kind};
-use crate::lock::lock;
+use crate::mutex::Mutex;
 use crate::service::{Call, Reply};
 use crate::transport::{self, CloseReason, ConnectionState};
 
@@ -122,13 +122,13 @@ impl Link {
     pub(crate) fn set_message_sink(&self, sink: impl Fn(&Link, Frame) + Send + Sync + 'static) {
         // Closing takes the sink out. One that came later would never be dropped.
         if !self.is_closed() {
-            *lock(&self.sink) = Some(Arc::new(sink));
+            *self.sink.lock() = Some(Arc::new(sink));
         }
     }
 
     /// Gives messages to the calls that they name again.
     pub(crate) fn clear_message_sink(&self) {
-        *lock(&self.sink) = None;
+        *self.sink.lock() = None;
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -155,7 +155,7 @@ impl Link {
     }
 
     pub(super) fn message_sink(&self) -> Option<MessageSink> {
-        lock(&self.sink).clone()
+        self.sink.lock().clone()
     }
 
     fn admit(&self, caller: CallerContext, on_drop: OnDrop) -> Result<PendingCall<'_>, Error> {
@@ -224,7 +224,7 @@ impl Link {
     pub(crate) fn close(&self, reason: &CloseReason) {
         self.pending.close(reason, &self.outbox);
         self.outbox.close();
-        *lock(&self.sink) = None;
+        *self.sink.lock() = None;
         self.closed.send_if_modified(|closed| {
             let is_first = closed.is_none();
             if is_first {

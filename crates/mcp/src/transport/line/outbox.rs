@@ -1,6 +1,5 @@
 use std::io;
 use std::pin::Pin;
-use std::sync::Mutex;
 use std::task::{Context, Poll, ready};
 
 use bytes::{BufMut, BytesMut};
@@ -8,7 +7,7 @@ use futures_util::task::AtomicWaker;
 use tokio::io::AsyncWrite;
 use tokio::sync::Notify;
 
-use crate::lock::lock;
+use crate::mutex::Mutex;
 
 /// Queue of outgoing lines: many tasks append whole lines, one [`Sender`] writes them.
 pub(super) struct Outbox {
@@ -65,7 +64,7 @@ impl Outbox {
     ///
     /// Returns the number of written bytes at which the whole line has been written.
     pub(super) fn push(&self, write: impl FnOnce(&mut BytesMut)) -> Result<u64, Closed> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.phase != OutboxPhase::Open {
             return Err(Closed);
         }
@@ -84,7 +83,7 @@ impl Outbox {
 
     /// True if another line should be appended now.
     pub(super) fn has_room(&self) -> bool {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         state.phase != OutboxPhase::Open || state.unsent() < self.room_for
     }
 
@@ -113,11 +112,11 @@ impl Outbox {
     }
 
     pub(super) fn written(&self) -> u64 {
-        lock(&self.state).written
+        self.state.lock().written
     }
 
     fn enter(&self, phase: OutboxPhase) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.phase != OutboxPhase::Closed {
             state.phase = phase;
         }
@@ -131,7 +130,7 @@ impl Outbox {
 
     /// Trades an empty buffer for the waiting lines, if there are any.
     fn take(&self, empty: &mut BytesMut, cx: &mut Context<'_>) -> Taken {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if !state.lines.is_empty() {
             std::mem::swap(&mut state.lines, empty);
             state.sending = empty.len();
@@ -146,7 +145,7 @@ impl Outbox {
     }
 
     fn wrote(&self, bytes: usize) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let was_full = state.unsent() >= self.room_for;
         state.sending -= bytes;
         state.written += bytes as u64;

@@ -1,5 +1,5 @@
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use callgate_wire::logging::LogLevel;
@@ -8,7 +8,7 @@ use futures_util::task::AtomicWaker;
 
 use super::outbox::{Closed, Outbox};
 use crate::error::{Error, Kind};
-use crate::lock::lock;
+use crate::mutex::Mutex;
 use crate::notifier::Notifier;
 use crate::service::Call;
 use crate::transport::CloseReason;
@@ -89,7 +89,7 @@ impl PendingCalls {
 
     /// Adds a call and gives it its number, or refuses it as closed or busy.
     pub(super) fn admit(&self, caller: CallerContext, name: &Arc<str>) -> Result<u64, Error> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if let Some(reason) = &state.closed {
             return Err(reason.to_error().retry_safe());
         }
@@ -117,7 +117,7 @@ impl PendingCalls {
     ) -> Result<(), Closed> {
         // The lock is held during the push: if the connection closes at the same time, the stage
         // says reliably if the request was sent, and so if a retry is safe.
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let Some(Entry {
             stage: stage @ CallStage::Unsent,
             ..
@@ -133,7 +133,7 @@ impl PendingCalls {
 
     /// The answer to a call. It is taken out.
     pub(super) fn poll_answer(&self, number: u64, cx: &mut Context<'_>) -> Poll<Answer> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let entry = state
             .calls
             .get_mut(&number)
@@ -150,20 +150,20 @@ impl PendingCalls {
 
     /// Removes a call. True if it was sent and not answered, so that the server is to be told.
     pub(super) fn forget(&self, number: u64) -> bool {
-        let entry = lock(&self.state).calls.remove(&number);
+        let entry = self.state.lock().calls.remove(&number);
         entry.is_some_and(|entry| matches!(entry.stage, CallStage::Sent(_)))
     }
 
     /// Answers a call; the first answer counts. False if no call waits for it.
     pub(super) fn answer(&self, number: u64, answer: Answer) -> bool {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         let entry = state.calls.get_mut(&number);
         entry.is_some_and(|entry| entry.answer(answer))
     }
 
     /// Fails all calls, now and from now on. Those that were not sent are safe to retry.
     pub(super) fn close(&self, reason: &CloseReason, outbox: &Outbox) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.closed.is_some() {
             return;
         }
@@ -180,17 +180,17 @@ impl PendingCalls {
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        lock(&self.state).closed.is_some()
+        self.state.lock().closed.is_some()
     }
 
     /// The caller of the call `number`, while it waits.
     pub(super) fn caller(&self, number: u64) -> Option<CallerContext> {
-        Some(lock(&self.state).calls.get(&number)?.caller.clone())
+        Some(self.state.lock().calls.get(&number)?.caller.clone())
     }
 
     /// The callers of all waiting calls that match.
     pub(super) fn callers(&self, matches: impl Fn(&CallerContext) -> bool) -> Vec<CallerContext> {
-        let state = lock(&self.state);
+        let state = self.state.lock();
         let callers = state.calls.values().map(|entry| &entry.caller);
         callers.filter(|caller| matches(caller)).cloned().collect()
     }

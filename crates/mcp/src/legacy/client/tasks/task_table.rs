@@ -28,7 +28,11 @@ struct TableState {
 
 impl TaskTable {
     /// Adds a task, unless there are too many.
-    pub(super) fn insert(&self, entry: Arc<TaskEntry>, config: &UpstreamConfig) -> Result<(), Error> {
+    pub(super) fn insert(
+        &self,
+        entry: Arc<TaskEntry>,
+        config: &UpstreamConfig,
+    ) -> Result<(), Error> {
         let mut state = self.0.lock();
         state.entries.retain(|_, entry| !entry.has_expired());
         if state.entries.len() >= config.tasks {

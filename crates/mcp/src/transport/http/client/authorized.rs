@@ -1,4 +1,3 @@
-use std::sync::Mutex;
 use std::time::Duration;
 
 use http::header::WWW_AUTHENTICATE;
@@ -11,7 +10,7 @@ use super::body::BodyStream;
 use super::http_upstream::HttpUpstream;
 use super::request::Body;
 use crate::error::Error;
-use crate::lock::lock;
+use crate::mutex::Mutex;
 use crate::service::BoxFuture;
 
 /// Sends a request with the credentials of the authorizer, and again if the authorizer decides so.
@@ -104,13 +103,13 @@ pub(super) struct AuthWait<'a>(&'a AuthWaits);
 
 impl AuthWaits {
     pub(super) fn begin(&self) -> AuthWait<'_> {
-        lock(&self.0).waiting += 1;
+        self.0.lock().waiting += 1;
         AuthWait(self)
     }
 
     /// Time until which a request waited: now, if one still waits.
     pub(super) fn until(&self) -> Option<Instant> {
-        let state = lock(&self.0);
+        let state = self.0.lock();
         match state.waiting {
             0 => state.last_end,
             _ => Some(Instant::now()),
@@ -120,7 +119,7 @@ impl AuthWaits {
 
 impl Drop for AuthWait<'_> {
     fn drop(&mut self) {
-        let mut state = lock(&self.0.0);
+        let mut state = self.0.0.lock();
         state.waiting -= 1;
         state.last_end = Some(Instant::now());
     }

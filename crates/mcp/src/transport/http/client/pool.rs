@@ -1,5 +1,5 @@
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::response::Parts;
@@ -12,7 +12,7 @@ use super::config::HttpConfig;
 use super::connection::Connection;
 use super::endpoint::Endpoint;
 use super::request::Body;
-use crate::lock::lock;
+use crate::mutex::Mutex;
 use crate::transport::http::connect::{ConnectError, Connector, Destination};
 
 /// Pool of the connections to one server.
@@ -123,10 +123,10 @@ impl IdleConnections {
     /// Takes a connection that is ready for a request.
     async fn take(&self) -> Option<Connection> {
         loop {
-            let (since, mut connection) = lock(&self.0).pop()?;
+            let (since, mut connection) = self.0.lock().pop()?;
             if since.elapsed() > IDLE_TIMEOUT {
                 // All others have been idle for longer: the last used one is on top.
-                lock(&self.0).clear();
+                self.0.lock().clear();
                 return None;
             }
             if connection.sender.is_ready() {
@@ -141,7 +141,7 @@ impl IdleConnections {
     }
 
     fn put(&self, connection: Connection) {
-        let mut connections = lock(&self.0);
+        let mut connections = self.0.lock();
         if connections.len() < MAX_IDLE && !connection.sender.is_closed() {
             connections.push((Instant::now(), connection));
         }
@@ -178,7 +178,7 @@ mod tests {
         idle.put(connection);
         tokio::time::advance(IDLE_TIMEOUT + Duration::from_millis(1)).await;
         assert!(idle.take().await.is_none());
-        assert_eq!(lock(&idle.0).len(), 0);
+        assert_eq!(idle.0.lock().len(), 0);
     }
 
     #[tokio::test(start_paused = true)]
@@ -193,7 +193,7 @@ mod tests {
         idle.put(closed);
         drop(task);
         assert!(idle.take().await.unwrap().sender.is_ready());
-        assert_eq!(lock(&idle.0).len(), 0);
+        assert_eq!(idle.0.lock().len(), 0);
     }
 
     #[tokio::test]
@@ -205,6 +205,6 @@ mod tests {
             open_connections.push((task, theirs));
             idle.put(connection);
         }
-        assert_eq!(lock(&idle.0).len(), MAX_IDLE);
+        assert_eq!(idle.0.lock().len(), MAX_IDLE);
     }
 }

@@ -1,10 +1,10 @@
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use callgate_wire::{RawJson, Splice};
 
 use crate::header_param::{HeaderParam, HeaderParamError};
-use crate::lock::lock;
+use crate::mutex::Mutex;
 
 /// Cache of the tool parameters that are sent as headers, from the newest schemas.
 ///
@@ -32,7 +32,7 @@ enum UnusableTool {
 impl ToolHeaders {
     /// Parameters of `tool` to mirror; `None` if it has none or is unknown.
     pub(super) fn params_of(&self, tool: &str) -> Option<Arc<[HeaderParam]>> {
-        lock(&self.known).get(tool).cloned()
+        self.known.lock().get(tool).cloned()
     }
 
     /// Reads the result of `tools/list`, and removes the tools that cannot be called.
@@ -70,7 +70,7 @@ impl ToolHeaders {
             Some(schema) => HeaderParam::find_all(&schema)?,
             None => Vec::new(),
         };
-        let mut known = lock(&self.known);
+        let mut known = self.known.lock();
         if found.is_empty() {
             known.remove(name);
             return Ok(());
@@ -162,7 +162,7 @@ mod tests {
             .map(|n| tool(&format!("t{n}"), r#""A""#))
             .collect();
         schemas.learn("s", raw(&format!(r#"{{"tools":[{}]}}"#, tools.join(","))));
-        assert_eq!(lock(&schemas.known).len(), MAX_TOOLS);
+        assert_eq!(schemas.known.lock().len(), MAX_TOOLS);
         assert!(schemas.params_of(&format!("t{MAX_TOOLS}")).is_some());
     }
 
