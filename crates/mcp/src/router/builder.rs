@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 
 use super::catalog::CachePolicy;
 use super::completion::{self, CompletionOutput};
-use super::handler::{Arguments, Handler};
+use super::handler::Handler;
 use super::prompt::PromptOutput;
 use super::resource::ResourceOutput;
 use super::service::Router;
@@ -97,9 +97,7 @@ impl Router {
         handler: H,
     ) -> Self
     where
-        H: Handler<S>,
-        H::Arguments: Arguments + JsonSchema,
-        H::Output: ToolOutput,
+        H: Handler<S, Arguments: JsonSchema, Output: ToolOutput>,
     {
         self.route(ToolRoute::new(name, description, handler))
     }
@@ -112,9 +110,7 @@ impl Router {
     #[must_use]
     pub fn tool_with<S, H>(self, tool: Tool, handler: H) -> Self
     where
-        H: Handler<S>,
-        H::Arguments: Arguments,
-        H::Output: ToolOutput,
+        H: Handler<S, Output: ToolOutput>,
     {
         self.route(ToolRoute::with(tool, handler))
     }
@@ -134,9 +130,7 @@ impl Router {
     #[must_use]
     pub fn prompt<S, H>(self, prompt: Prompt, handler: H) -> Self
     where
-        H: Handler<S>,
-        H::Arguments: Arguments,
-        H::Output: PromptOutput,
+        H: Handler<S, Output: PromptOutput>,
     {
         self.add_prompt(prompt, handler);
         self
@@ -146,9 +140,7 @@ impl Router {
     #[must_use]
     pub fn resource<S, H>(self, resource: Resource, handler: H) -> Self
     where
-        H: Handler<S>,
-        H::Arguments: Arguments,
-        H::Output: ResourceOutput,
+        H: Handler<S, Output: ResourceOutput>,
     {
         self.add_resource(resource, handler);
         self
@@ -164,9 +156,7 @@ impl Router {
     #[must_use]
     pub fn resource_template<S, H>(self, template: ResourceTemplate, handler: H) -> Self
     where
-        H: Handler<S>,
-        H::Arguments: Arguments,
-        H::Output: ResourceOutput,
+        H: Handler<S, Output: ResourceOutput>,
     {
         self.add_resource_template(template, handler)
             .expect("the URI templates of a program are supported");
@@ -177,8 +167,7 @@ impl Router {
     #[must_use]
     pub fn completion<S, H>(self, handler: H) -> Self
     where
-        H: Handler<S, Arguments = CompleteParams>,
-        H::Output: CompletionOutput,
+        H: Handler<S, Arguments = CompleteParams, Output: CompletionOutput>,
     {
         let function = completion::erase(handler);
         self.state

@@ -5,11 +5,12 @@ use callgate_wire::resource::{Resource, ResourceTemplate};
 
 use super::catalog::Catalog;
 use super::error::RouteError;
-use super::handler::{Arguments, Handler};
+use super::handler::Handler;
 use super::prompt::{PromptOutput, PromptRoute};
-use super::resource::{ResourceOutput, ResourceRoute, TemplateRoute};
+use super::resource::{ResourceOutput, ResourceRoute};
 use super::service::Router;
-use super::tool::ToolRoute;
+use super::tool::{ToolEntry, ToolRoute};
+use super::uri_template::UriTemplate;
 use crate::header_param::HeaderParams;
 use crate::seal::StateKey;
 use crate::subscribers::ServerChange;
@@ -21,7 +22,8 @@ impl Router {
     /// # Errors
     /// The name is not a valid tool name, or a schema is invalid.
     pub fn add_tool(&self, route: ToolRoute) -> Result<(), RouteError> {
-        let (tool, entry) = route.into_entry()?;
+        let tool = route.tool.clone();
+        let entry = ToolEntry::new(route)?;
         self.change(&ServerChange::Tools, |catalog| {
             catalog.has_tasks |= entry.can_be_a_task();
             catalog.tools.insert(&tool.name, &tool, entry);
@@ -38,9 +40,7 @@ impl Router {
     #[expect(clippy::needless_pass_by_value, reason = "as with tools")]
     pub fn add_prompt<S, H>(&self, prompt: Prompt, handler: H)
     where
-        H: Handler<S>,
-        H::Arguments: Arguments,
-        H::Output: PromptOutput,
+        H: Handler<S, Output: PromptOutput>,
     {
         let route = PromptRoute::new(&prompt, handler);
         self.change(&ServerChange::Prompts, |catalog| {
@@ -59,11 +59,9 @@ impl Router {
     #[expect(clippy::needless_pass_by_value, reason = "as with tools")]
     pub fn add_resource<S, H>(&self, resource: Resource, handler: H)
     where
-        H: Handler<S>,
-        H::Arguments: Arguments,
-        H::Output: ResourceOutput,
+        H: Handler<S, Output: ResourceOutput>,
     {
-        let route = ResourceRoute::new(&resource, handler);
+        let route = ResourceRoute::new(resource.mime_type.clone(), handler);
         self.change(&ServerChange::Resources, |catalog| {
             catalog.resources.insert(&resource.uri, &resource, route);
         });
@@ -87,15 +85,16 @@ impl Router {
         handler: H,
     ) -> Result<(), RouteError>
     where
-        H: Handler<S>,
-        H::Arguments: Arguments,
-        H::Output: ResourceOutput,
+        H: Handler<S, Output: ResourceOutput>,
     {
-        let route = TemplateRoute::new(&template, handler)?;
+        let key = &template.uri_template;
+        let parsed = UriTemplate::parse(key).map_err(|source| RouteError::Template {
+            uri_template: key.clone(),
+            source,
+        })?;
+        let route = ResourceRoute::new(template.mime_type.clone(), handler);
         self.change(&ServerChange::Resources, |catalog| {
-            catalog
-                .templates
-                .insert(&template.uri_template, &template, route);
+            catalog.templates.insert(key, &template, (parsed, route));
         });
         Ok(())
     }
@@ -130,8 +129,7 @@ impl Router {
         let router = self.state.clone();
         Arc::new(move |tool| {
             let catalog = router.catalog();
-            let entry = catalog.tools.get(tool)?;
-            Some(entry.header_params().clone())
+            Some(catalog.tools.get(tool)?.header_params.clone())
         })
     }
 

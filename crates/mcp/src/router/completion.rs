@@ -44,8 +44,7 @@ pub(crate) async fn complete(router: &Arc<RouterState>, call: Call) -> Result<Re
 /// Erases the types of a handler.
 pub(crate) fn erase<S, H>(handler: H) -> Arc<CompletionFn>
 where
-    H: Handler<S, Arguments = CompleteParams>,
-    H::Output: CompletionOutput,
+    H: Handler<S, Arguments = CompleteParams, Output: CompletionOutput>,
 {
     Arc::new(move |cx, params| {
         let answer = handler.call(cx, params);

@@ -64,10 +64,7 @@ impl RequestCx {
     /// # Errors
     /// The client did not; the error names the capability to declare.
     pub fn require_capability(&self, path: &[&str]) -> Result<(), Error> {
-        if self.peer().declares(path) {
-            return Ok(());
-        }
-        Err(missing_capability(path))
+        require_capability(self.peer(), path)
     }
 
     /// Turns the request into a task, if the tool and the client support it; else does nothing.
@@ -185,6 +182,14 @@ impl fmt::Debug for RequestCx {
             .field("id", &self.0.cx.id)
             .field("caller", &self.0.cx.caller)
             .finish_non_exhaustive()
+    }
+}
+
+/// Refuses clients that did not declare the capability at `path`.
+pub(crate) fn require_capability(peer: &PeerInfo, path: &[&str]) -> Result<(), Error> {
+    match peer.declares(path) {
+        true => Ok(()),
+        false => Err(missing_capability(path)),
     }
 }
 

@@ -1,10 +1,12 @@
-use std::future::Future;
+use std::future::{Future, ready};
+use std::sync::Arc;
 
 use callgate_wire::{DecodeError, RawJson};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::DeserializeOwned;
 
 use super::context::RequestCx;
+use crate::service::BoxFuture;
 
 /// Handler: an async function that answers the requests of one tool, prompt or resource.
 ///
@@ -13,7 +15,7 @@ use super::context::RequestCx;
 /// any type that can be deserialized, or [`RawArguments`].
 pub trait Handler<Signature>: Send + Sync + 'static {
     /// Arguments of the function.
-    type Arguments;
+    type Arguments: Arguments;
     /// Result of the function.
     type Output;
     /// Future of the function.
@@ -66,6 +68,34 @@ impl JsonSchema for NoArguments {
     fn json_schema(_generator: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "object", "additionalProperties": false })
     }
+}
+
+/// Handler without its types: it takes the JSON of its arguments, and a value `C` that says what the
+/// request is about.
+pub(crate) type ErasedHandler<C, T> =
+    dyn Fn(RequestCx, &RawJson, C) -> BoxFuture<'static, T> + Send + Sync;
+
+/// Erases the types of a handler. `convert` makes the outcome of its output, and `refuse` the outcome
+/// of arguments that have another shape.
+pub(crate) fn erase<S, H, C, T>(
+    handler: H,
+    convert: impl Fn(H::Output, &C) -> T + Copy + Send + Sync + 'static,
+    refuse: fn(DecodeError, &RawJson, &C) -> T,
+) -> Arc<ErasedHandler<C, T>>
+where
+    H: Handler<S>,
+    C: Send + 'static,
+    T: Send + 'static,
+{
+    Arc::new(
+        move |cx, arguments, about| match H::Arguments::decode(arguments) {
+            Ok(arguments) => {
+                let answer = handler.call(cx, arguments);
+                Box::pin(async move { convert(answer.await, &about) })
+            }
+            Err(error) => Box::pin(ready(refuse(error, arguments, &about))),
+        },
+    )
 }
 
 impl<F, Fut> Handler<()> for F

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use callgate_wire::{Method, RawJson};
 
 use crate::error::Error;
+use crate::service::Call;
 
 /// Target of a request: the value of the member that names its tool, prompt, resource or task.
 pub(crate) fn target<'a>(
@@ -14,14 +15,12 @@ pub(crate) fn target<'a>(
     text(value, target_member(method))
 }
 
-/// Members of the params of a request that a handler answers and that may ask for input.
-pub(crate) fn handler_members(method: &Method) -> [&'static str; 4] {
-    [
-        target_member(method),
-        "arguments",
-        "inputResponses",
-        "requestState",
-    ]
+/// Params of a request that a handler answers and that may ask for input: its target, `arguments`,
+/// `inputResponses` and `requestState`.
+pub(crate) fn handler_members(call: &Call) -> [Option<RawJson>; 4] {
+    let target = target_member(&call.method);
+    let members = [target, "arguments", "inputResponses", "requestState"];
+    call.params().pick_beside(call.cx.peer().meta(), members)
 }
 
 /// Member that names the target of the request.

@@ -5,13 +5,12 @@ use callgate_wire::prompt::{GetPromptResult, Prompt, PromptMessage};
 use callgate_wire::result::Outcome;
 use callgate_wire::{Map, RawJson};
 
-use super::context::RequestCx;
-use super::handler::{Arguments, Handler};
+use super::handler::{ErasedHandler, Handler, erase};
 use super::handler_call::HandlerCall;
 use super::params;
 use super::service::RouterState;
 use crate::error::Error;
-use crate::service::{BoxFuture, Call, Reply};
+use crate::service::{Call, Reply};
 
 /// Result of a prompt handler.
 pub trait PromptOutput {
@@ -26,19 +25,15 @@ pub trait PromptOutput {
 pub(crate) struct PromptRoute {
     description: Option<String>,
     required: Vec<String>,
-    function: Box<PromptFn>,
+    function: Arc<ErasedHandler<(), PromptOutcome>>,
 }
-
-type PromptFn = dyn Fn(RequestCx, &RawJson) -> BoxFuture<'static, PromptOutcome> + Send + Sync;
 
 type PromptOutcome = Result<Outcome<GetPromptResult>, Error>;
 
 impl PromptRoute {
     pub(crate) fn new<S, H>(prompt: &Prompt, handler: H) -> Self
     where
-        H: Handler<S>,
-        H::Arguments: Arguments,
-        H::Output: PromptOutput,
+        H: Handler<S, Output: PromptOutput>,
     {
         let arguments = prompt.arguments.iter().flatten();
         Self {
@@ -47,16 +42,18 @@ impl PromptRoute {
                 .filter(|argument| argument.required == Some(true))
                 .map(|argument| argument.name.clone())
                 .collect(),
-            function: erase(handler),
+            function: erase(
+                handler,
+                |output: H::Output, ()| output.into_outcome(),
+                |error, _, ()| Err(Error::invalid_params(format!("`arguments`: {error}"))),
+            ),
         }
     }
 }
 
 /// Answers `prompts/get`.
 pub(crate) async fn get(router: &Arc<RouterState>, call: Call) -> Result<Reply, Error> {
-    let [name, arguments, responses, state] = call
-        .params()
-        .pick_beside(call.cx.peer().meta(), params::handler_members(&call.method));
+    let [name, arguments, responses, state] = params::handler_members(&call);
     let name = params::target(&call.method, name.as_ref())?;
     let route = router
         .catalog()
@@ -67,7 +64,7 @@ pub(crate) async fn get(router: &Arc<RouterState>, call: Call) -> Result<Reply, 
     let arguments = params::object(arguments, "arguments")?;
     check_arguments(&route, &arguments)?;
     let request = HandlerCall::new(router, call, [responses, state])?;
-    let handler = (route.function)(request.cx.clone(), &arguments);
+    let handler = (route.function)(request.cx.clone(), &arguments, ());
     let complete = |mut result: GetPromptResult| {
         result.description = result.description.or_else(|| route.description.clone());
         let meta = result.meta.take();
@@ -87,25 +84,6 @@ fn check_arguments(route: &PromptRoute, arguments: &RawJson) -> Result<(), Error
         ))),
         None => Ok(()),
     }
-}
-
-/// Erases the types of a handler.
-fn erase<S, H>(handler: H) -> Box<PromptFn>
-where
-    H: Handler<S>,
-    H::Arguments: Arguments,
-    H::Output: PromptOutput,
-{
-    Box::new(move |cx, arguments| match H::Arguments::decode(arguments) {
-        Ok(arguments) => {
-            let answer = handler.call(cx, arguments);
-            Box::pin(async move { answer.await.into_outcome() })
-        }
-        Err(error) => {
-            let error = Error::invalid_params(format!("`arguments`: {error}"));
-            Box::pin(std::future::ready(Err(error)))
-        }
-    })
 }
 
 impl PromptOutput for GetPromptResult {

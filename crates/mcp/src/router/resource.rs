@@ -1,14 +1,13 @@
 use std::sync::Arc;
 
-use callgate_wire::resource::{ReadResourceResult, Resource, ResourceContents, ResourceTemplate};
+use callgate_wire::resource::{ReadResourceResult, ResourceContents};
 use callgate_wire::result::Outcome;
 use callgate_wire::{Map, RawJson};
 use serde::Serialize;
 
 use super::catalog::Catalog;
 use super::context::RequestCx;
-use super::error::RouteError;
-use super::handler::{Arguments, Handler};
+use super::handler::{ErasedHandler, Handler, erase};
 use super::handler_call::HandlerCall;
 use super::params;
 use super::service::RouterState;
@@ -44,62 +43,46 @@ pub struct RequestedResource {
 /// Resource with its type-erased handler.
 pub(crate) struct ResourceRoute {
     mime_type: Option<String>,
-    function: Box<ResourceFn>,
+    function: Arc<ErasedHandler<RequestedResource, ResourceOutcome>>,
 }
 
-/// Resource template with its type-erased handler.
-pub(crate) struct TemplateRoute {
-    template: UriTemplate,
-    route: ResourceRoute,
-}
-
-type ResourceFn = dyn Fn(RequestCx, RawJson, RequestedResource) -> BoxFuture<'static, ResourceOutcome>
-    + Send
-    + Sync;
+/// Resource template with the route of the resources that match it.
+pub(crate) type TemplateRoute = (UriTemplate, ResourceRoute);
 
 type ResourceOutcome = Result<Outcome<ReadResourceResult>, Error>;
 
 impl ResourceRoute {
-    pub(crate) fn new<S, H>(resource: &Resource, handler: H) -> Self
+    pub(crate) fn new<S, H>(mime_type: Option<String>, handler: H) -> Self
     where
-        H: Handler<S>,
-        H::Arguments: Arguments,
-        H::Output: ResourceOutput,
+        H: Handler<S, Output: ResourceOutput>,
     {
+        let function = erase(
+            handler,
+            |output: H::Output, requested: &RequestedResource| output.into_outcome(requested),
+            // The URI matches the template but not the types of its variables, so there is no such
+            // resource.
+            |error, _, requested| Err(not_found(&requested.uri).with_source(error)),
+        );
         Self {
-            mime_type: resource.mime_type.clone(),
-            function: erase(handler),
+            mime_type,
+            function,
         }
     }
-}
 
-impl TemplateRoute {
-    pub(crate) fn new<S, H>(template: &ResourceTemplate, handler: H) -> Result<Self, RouteError>
-    where
-        H: Handler<S>,
-        H::Arguments: Arguments,
-        H::Output: ResourceOutput,
-    {
-        let uri_template = &template.uri_template;
-        let parsed = UriTemplate::parse(uri_template).map_err(|source| RouteError::Template {
-            uri_template: uri_template.clone(),
-            source,
-        })?;
-        Ok(Self {
-            template: parsed,
-            route: ResourceRoute {
-                mime_type: template.mime_type.clone(),
-                function: erase(handler),
-            },
-        })
+    fn read(
+        &self,
+        cx: &RequestCx,
+        variables: &RawJson,
+        uri: &str,
+    ) -> BoxFuture<'static, ResourceOutcome> {
+        let requested = RequestedResource::new(uri, self.mime_type.clone());
+        (self.function)(cx.clone(), variables, requested)
     }
 }
 
 /// Answers `resources/read`.
 pub(crate) async fn read(router: &Arc<RouterState>, call: Call) -> Result<Reply, Error> {
-    let [uri, _, responses, state] = call
-        .params()
-        .pick_beside(call.cx.peer().meta(), params::handler_members(&call.method));
+    let [uri, _, responses, state] = params::handler_members(&call);
     let uri = params::target(&call.method, uri.as_ref())?;
     let catalog = router.catalog();
     let cache = catalog.cache;
@@ -123,26 +106,14 @@ fn start_handler(
     uri: &str,
 ) -> Option<BoxFuture<'static, ResourceOutcome>> {
     if let Some(route) = catalog.resources.get(uri) {
-        return Some(route.read(cx.clone(), RawJson::empty_object(), uri));
+        return Some(route.read(cx, &RawJson::empty_object(), uri));
     }
     catalog.templates.iter().find_map(|entry| {
-        let variables = entry.template.matches(uri)?;
-        let variables: Map<String> = variables.into_iter().collect();
+        let (template, route) = &**entry;
+        let variables: Map<String> = template.matches(uri)?.into_iter().collect();
         let variables = RawJson::encode(&variables).expect("texts are JSON");
-        Some(entry.route.read(cx.clone(), variables, uri))
+        Some(route.read(cx, &variables, uri))
     })
-}
-
-impl ResourceRoute {
-    fn read(
-        &self,
-        cx: RequestCx,
-        variables: RawJson,
-        uri: &str,
-    ) -> BoxFuture<'static, ResourceOutcome> {
-        let requested = RequestedResource::new(uri, self.mime_type.clone());
-        (self.function)(cx, variables, requested)
-    }
 }
 
 /// Error for a resource that does not exist.
@@ -153,29 +124,6 @@ fn not_found(uri: &str) -> Error {
     }
     let data = RawJson::encode(&Data { uri }).expect("a string is JSON");
     Error::invalid_params("resource not found").with_data(data)
-}
-
-/// Erases the types of a handler.
-fn erase<S, H>(handler: H) -> Box<ResourceFn>
-where
-    H: Handler<S>,
-    H::Arguments: Arguments,
-    H::Output: ResourceOutput,
-{
-    Box::new(
-        move |cx, variables, requested| match H::Arguments::decode(&variables) {
-            Ok(arguments) => {
-                let answer = handler.call(cx, arguments);
-                Box::pin(async move { answer.await.into_outcome(&requested) })
-            }
-            // The URI matches the template but not the types of its variables, so there is no such
-            // resource.
-            Err(error) => {
-                let error = not_found(&requested.uri).with_source(error);
-                Box::pin(std::future::ready(Err(error)))
-            }
-        },
-    )
 }
 
 impl RequestedResource {

@@ -1,14 +1,13 @@
 use std::sync::Arc;
 
-use callgate_wire::RawJson;
 use callgate_wire::input::InputRequiredResult;
 use callgate_wire::result::Outcome;
 use callgate_wire::tool::{CallToolResult, Tool, ToolAnnotations};
+use callgate_wire::{DecodeError, RawJson};
 use schemars::JsonSchema;
 
-use super::context::RequestCx;
 use super::error::RouteError;
-use super::handler::{Arguments, Handler};
+use super::handler::{ErasedHandler, Handler, erase};
 use super::handler_call::{HandlerCall, panic_error, run_handler};
 use super::input_exchange::HandlerStop;
 use super::params;
@@ -18,7 +17,7 @@ use super::tool_output::{ToolError, ToolOutput};
 use crate::error::Error;
 use crate::header_param::HeaderParam;
 use crate::schema::{self, CompiledSchema};
-use crate::service::{BoxFuture, Call, PeerInfo, Reply};
+use crate::service::{Call, PeerInfo, Reply};
 
 /// Tool with its handler, to be added to a [`Router`](super::Router).
 ///
@@ -47,8 +46,8 @@ use crate::service::{BoxFuture, Call, PeerInfo, Reply};
 /// # Ok::<(), callgate_mcp::router::RouteError>(())
 /// ```
 pub struct ToolRoute {
-    tool: Tool,
-    function: Arc<ToolFn>,
+    pub(super) tool: Tool,
+    function: Arc<ErasedHandler<(), ToolOutcome>>,
     task: TaskSupport,
     task_start: TaskStart,
 }
@@ -58,29 +57,18 @@ pub struct ToolRoute {
 enum TaskStart {
     /// Before the handler runs.
     Immediate,
-    /// When the handler calls [`RequestCx::detach`].
+    /// When the handler calls [`RequestCx::detach`](super::RequestCx::detach).
     OnDetach,
 }
 
-/// Registered tool.
+/// Registered tool, with its compiled schemas.
 pub(crate) struct ToolEntry {
-    schemas: ToolSchemas,
-    header_params: Arc<[HeaderParam]>,
-    function: Arc<ToolFn>,
-    task: TaskSupport,
-    task_start: TaskStart,
-}
-
-/// Compiled input and output schema of a tool.
-#[derive(Debug)]
-pub(crate) struct ToolSchemas {
-    name: String,
+    route: ToolRoute,
     input: CompiledSchema,
     output: Option<CompiledSchema>,
+    /// Parameters that HTTP requests mirror in headers.
+    pub(super) header_params: Arc<[HeaderParam]>,
 }
-
-/// Type-erased tool handler.
-type ToolFn = dyn Fn(RequestCx, &RawJson) -> BoxFuture<'static, ToolOutcome> + Send + Sync;
 
 /// Outcome of a tool handler.
 pub(crate) type ToolOutcome = Result<Outcome<CallToolResult>, ToolError>;
@@ -89,9 +77,7 @@ impl ToolRoute {
     /// Creates a tool whose schemas are derived from the types of its handler.
     pub fn new<S, H>(name: impl Into<String>, description: impl Into<String>, handler: H) -> Self
     where
-        H: Handler<S>,
-        H::Arguments: Arguments + JsonSchema,
-        H::Output: ToolOutput,
+        H: Handler<S, Arguments: JsonSchema, Output: ToolOutput>,
     {
         let input_schema = schema::input_schema::<H::Arguments>();
         let mut tool = Tool::new(name, description, input_schema);
@@ -103,13 +89,15 @@ impl ToolRoute {
     /// [`RawArguments`](super::RawArguments).
     pub fn with<S, H>(tool: Tool, handler: H) -> Self
     where
-        H: Handler<S>,
-        H::Arguments: Arguments,
-        H::Output: ToolOutput,
+        H: Handler<S, Output: ToolOutput>,
     {
         Self {
             tool,
-            function: erase(handler),
+            function: erase(
+                handler,
+                |output: H::Output, ()| output.into_outcome(),
+                |error, arguments, ()| Err(wrong_arguments(&error, arguments)),
+            ),
             task: TaskSupport::Forbidden,
             task_start: TaskStart::Immediate,
         }
@@ -139,7 +127,7 @@ impl ToolRoute {
         self
     }
 
-    /// Makes calls tasks once the handler calls [`RequestCx::detach`].
+    /// Makes calls tasks once the handler calls [`RequestCx::detach`](super::RequestCx::detach).
     ///
     /// Input that the handler requests before that is requested as in any other tool, so that the
     /// task starts with all the answers it needs.
@@ -149,39 +137,43 @@ impl ToolRoute {
         self.task_start = TaskStart::OnDetach;
         self
     }
-
-    /// Validates the tool and splits it into its description for lists and the registered tool.
-    pub(crate) fn into_entry(self) -> Result<(Tool, ToolEntry), RouteError> {
-        let Self {
-            tool,
-            function,
-            task,
-            task_start,
-        } = self;
-        let name = tool.name.clone();
-        if !is_tool_name(&name) {
-            return Err(RouteError::ToolName { name });
-        }
-        let schemas = ToolSchemas::compile(&tool)?;
-        let header_params = match HeaderParam::find_all(&tool.input_schema) {
-            Ok(params) => params.into(),
-            Err(source) => return Err(RouteError::Header { name, source }),
-        };
-        let entry = ToolEntry {
-            schemas,
-            header_params,
-            function,
-            task,
-            task_start,
-        };
-        Ok((tool, entry))
-    }
 }
 
 impl ToolEntry {
+    /// Validates a tool and compiles its schemas.
+    pub(super) fn new(route: ToolRoute) -> Result<Self, RouteError> {
+        let tool = &route.tool;
+        let name = || tool.name.clone();
+        if !is_tool_name(&tool.name) {
+            return Err(RouteError::ToolName { name: name() });
+        }
+        let input = CompiledSchema::of_arguments(&tool.input_schema);
+        let output = tool.output_schema.as_ref().map(CompiledSchema::new);
+        let headers = HeaderParam::find_all(&tool.input_schema);
+        Ok(Self {
+            input: input.map_err(|source| RouteError::Schema {
+                name: name(),
+                source,
+            })?,
+            output: output
+                .transpose()
+                .map_err(|source| RouteError::OutputSchema {
+                    name: name(),
+                    source,
+                })?,
+            header_params: headers
+                .map_err(|source| RouteError::Header {
+                    name: name(),
+                    source,
+                })?
+                .into(),
+            route,
+        })
+    }
+
     /// True if calls can become tasks.
-    pub(crate) fn can_be_a_task(&self) -> bool {
-        self.task != TaskSupport::Forbidden
+    pub(super) fn can_be_a_task(&self) -> bool {
+        self.route.task != TaskSupport::Forbidden
     }
 
     /// True if the call of this client may become a task.
@@ -189,50 +181,25 @@ impl ToolEntry {
     /// # Errors
     /// The tool requires a task, and the client did not declare the extension.
     fn may_detach(&self, peer: &PeerInfo) -> Result<bool, Error> {
-        match (self.task, task::require_extension(peer)) {
-            (TaskSupport::Forbidden, _) => Ok(false),
-            (TaskSupport::Optional, declared) => Ok(declared.is_ok()),
-            (TaskSupport::Required, declared) => declared.map(|()| true),
+        match self.route.task {
+            TaskSupport::Forbidden => Ok(false),
+            TaskSupport::Optional => Ok(task::require_extension(peer).is_ok()),
+            TaskSupport::Required => task::require_extension(peer).map(|()| true),
         }
     }
 
-    /// Parameters that HTTP requests mirror in headers.
-    pub(crate) fn header_params(&self) -> &Arc<[HeaderParam]> {
-        &self.header_params
-    }
-}
-
-impl ToolSchemas {
-    /// Compiles the schemas of a tool.
-    pub(crate) fn compile(tool: &Tool) -> Result<Self, RouteError> {
-        let name = tool.name.clone();
-        let input = match CompiledSchema::of_arguments(&tool.input_schema) {
-            Ok(schema) => schema,
-            Err(source) => return Err(RouteError::Schema { name, source }),
-        };
-        let output = match tool.output_schema.as_ref().map(CompiledSchema::new) {
-            None => None,
-            Some(Ok(schema)) => Some(schema),
-            Some(Err(source)) => return Err(RouteError::OutputSchema { name, source }),
-        };
-        Ok(Self {
-            name,
-            input,
-            output,
-        })
-    }
-
     /// Checks arguments against the input schema. The error is a message for the model.
-    pub(crate) fn check_arguments(&self, arguments: &RawJson) -> Result<(), String> {
+    fn check_arguments(&self, arguments: &RawJson) -> Result<(), String> {
+        let name = &self.route.tool.name;
         self.input
             .check(arguments)
-            .map_err(|problem| format!("Invalid arguments for tool `{}`: {problem}", self.name))
+            .map_err(|problem| format!("Invalid arguments for tool `{name}`: {problem}"))
     }
 
     /// Checks a result against the output schema. The error is a message for the model.
     ///
     /// A result with `isError` passes: a failed tool has no structured content.
-    pub(crate) fn check_result(&self, result: &CallToolResult) -> Result<(), String> {
+    fn check_result(&self, result: &CallToolResult) -> Result<(), String> {
         let Some(schema) = &self.output else {
             return Ok(());
         };
@@ -244,7 +211,7 @@ impl ToolSchemas {
             Some(content) => schema.check(content),
         };
         checked.map_err(|problem| {
-            let name = &self.name;
+            let name = &self.route.tool.name;
             format!("Tool `{name}` gave a result that breaks its output schema: {problem}")
         })
     }
@@ -252,9 +219,7 @@ impl ToolSchemas {
 
 /// Answers `tools/call`.
 pub(crate) async fn call(router: &Arc<RouterState>, call: Call) -> Result<Reply, Error> {
-    let [name, arguments, responses, state] = call
-        .params()
-        .pick_beside(call.cx.peer().meta(), params::handler_members(&call.method));
+    let [name, arguments, responses, state] = params::handler_members(&call);
     let name = params::target(&call.method, name.as_ref())?;
     let entry = router
         .catalog()
@@ -265,14 +230,14 @@ pub(crate) async fn call(router: &Arc<RouterState>, call: Call) -> Result<Reply,
     let arguments = params::object(arguments, "arguments")?;
     // A task is refused before the state is opened and the arguments are checked: a client that
     // lacks the extension cannot succeed with any of them.
-    let may_detach = entry.can_be_a_task() && entry.may_detach(call.cx.peer())?;
+    let may_detach = entry.may_detach(call.cx.peer())?;
     let request = HandlerCall::new(router, call, [responses, state])?;
-    if let Err(problem) = entry.schemas.check_arguments(&arguments) {
+    if let Err(problem) = entry.check_arguments(&arguments) {
         let failed = Err(ToolError::Failed(problem));
         return result(router, &entry, failed).map(Reply::Complete);
     }
-    let mut handler = (entry.function)(request.cx.clone(), &arguments);
-    match (may_detach, entry.task_start) {
+    let mut handler = (entry.route.function)(request.cx.clone(), &arguments, ());
+    match (may_detach, entry.route.task_start) {
         (true, TaskStart::Immediate) => return task::start(router, entry, &request, handler),
         (true, TaskStart::OnDetach) => request.cx.input()?.allow_detach(),
         (false, _) => {}
@@ -295,7 +260,7 @@ pub(crate) fn result(
     outcome: ToolOutcome,
 ) -> Result<RawJson, Error> {
     let mut result = match outcome {
-        Ok(Outcome::Complete(result)) => match entry.schemas.check_result(&result) {
+        Ok(Outcome::Complete(result)) => match entry.check_result(&result) {
             Ok(()) => result,
             Err(problem) => {
                 tracing::error!(problem, "the result of a tool violates its output schema");
@@ -319,25 +284,11 @@ pub(crate) fn result(
     router.results.write(&result, meta)
 }
 
-/// Erases the types of a handler.
-fn erase<S, H>(handler: H) -> Arc<ToolFn>
-where
-    H: Handler<S>,
-    H::Arguments: Arguments,
-    H::Output: ToolOutput,
-{
-    Arc::new(move |cx, arguments| match H::Arguments::decode(arguments) {
-        Ok(arguments) => {
-            let answer = handler.call(cx, arguments);
-            Box::pin(async move { answer.await.into_outcome() })
-        }
-        Err(error) => {
-            let problem = match error.pointer_in(arguments).as_str() {
-                "" => format!("Invalid arguments: {error}"),
-                field => format!("Invalid arguments: `{field}`: {error}"),
-            };
-            Box::pin(std::future::ready(Err(ToolError::Failed(problem))))
-        }
+/// Failure of arguments that fit the schema but not the type of the handler.
+fn wrong_arguments(error: &DecodeError, arguments: &RawJson) -> ToolError {
+    ToolError::Failed(match error.pointer_in(arguments).as_str() {
+        "" => format!("Invalid arguments: {error}"),
+        field => format!("Invalid arguments: `{field}`: {error}"),
     })
 }
 

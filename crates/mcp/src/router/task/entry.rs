@@ -1,6 +1,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use callgate_wire::input::{InputRequest, InputResponse, InputResponses};
 use callgate_wire::task::{DetailedTask, Task, TaskStatus};
 use callgate_wire::{RawJson, RpcError};
@@ -8,9 +10,11 @@ use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
+use super::config::TaskConfig;
 use super::input::TaskInput;
 use super::timestamp::timestamp;
 use crate::error::Error;
+use crate::seal::random;
 use crate::service::Caller;
 use crate::subscribers::{ServerChange, Subscribers};
 
@@ -19,53 +23,58 @@ pub(crate) struct TaskEntry {
     pub(super) id: String,
     pub(super) caller: Caller,
     pub(super) request_bytes: usize,
-    pub(super) created: SystemTime,
     pub(super) expires: Instant,
-    pub(super) ttl_ms: u64,
-    pub(super) poll_interval_ms: u64,
-    pub(super) subscribers: Subscribers,
-    pub(super) state: Mutex<TaskState>,
+    subscribers: Subscribers,
+    state: Mutex<TaskState>,
     /// Wakes the futures that wait for an answer.
-    pub(super) answered: Notify,
+    answered: Notify,
 }
 
-pub(super) struct TaskState {
-    phase: TaskPhase,
-    updated: SystemTime,
-    message: Option<String>,
+struct TaskState {
+    /// Task as the protocol writes it, but for its open questions: while it runs, its status is
+    /// `Working`.
+    task: DetailedTask,
     input: TaskInput,
     /// Aborts the handler.
     handler: Option<AbortHandle>,
 }
 
-enum TaskPhase {
-    Running,
-    Completed(RawJson),
-    Failed(RpcError),
-    Cancelled,
-}
-
 impl TaskEntry {
+    pub(super) fn new(
+        caller: &Caller,
+        request_bytes: usize,
+        config: &TaskConfig,
+        subscribers: &Subscribers,
+    ) -> Self {
+        let id = URL_SAFE_NO_PAD.encode(random::<24>());
+        let mut task = Task::new(&id, TaskStatus::Working, timestamp(SystemTime::now()));
+        task.ttl_ms = Some(millis(config.ttl));
+        task.poll_interval_ms = Some(millis(config.poll_interval));
+        Self {
+            id,
+            caller: caller.clone(),
+            request_bytes,
+            expires: Instant::now() + config.ttl,
+            subscribers: subscribers.clone(),
+            state: Mutex::new(TaskState {
+                task: task.into(),
+                input: TaskInput::default(),
+                handler: None,
+            }),
+            answered: Notify::new(),
+        }
+    }
+
     /// Current state of the task, as the protocol writes it.
     pub(crate) fn snapshot(&self) -> DetailedTask {
         let state = self.state();
-        let open = state.input.open();
-        let (status, input_requests, result, error) = match &state.phase {
-            TaskPhase::Running if open.is_some() => (TaskStatus::InputRequired, open, None, None),
-            TaskPhase::Running => (TaskStatus::Working, None, None, None),
-            TaskPhase::Completed(result) => {
-                (TaskStatus::Completed, None, Some(result.clone()), None)
-            }
-            TaskPhase::Failed(error) => (TaskStatus::Failed, None, None, Some(error.clone())),
-            TaskPhase::Cancelled => (TaskStatus::Cancelled, None, None, None),
-        };
-        let mut task = Task::new(&self.id, status, timestamp(self.created));
-        task.status_message.clone_from(&state.message);
-        task.last_updated_at = timestamp(state.updated);
-        task.ttl_ms = Some(self.ttl_ms);
-        task.poll_interval_ms = Some(self.poll_interval_ms);
-        let mut task = DetailedTask::from(task);
-        (task.input_requests, task.result, task.error) = (input_requests, result, error);
+        let mut task = state.task.clone();
+        if state.is_running()
+            && let Some(open) = state.input.open()
+        {
+            task.task.status = TaskStatus::InputRequired;
+            task.input_requests = Some(open);
+        }
         task
     }
 
@@ -98,7 +107,7 @@ impl TaskEntry {
     /// Sets the status message.
     pub(crate) fn set_message(&self, message: &str) {
         self.change(|state| {
-            state.message = Some(message.to_owned());
+            state.task.task.status_message = Some(message.to_owned());
             true
         });
     }
@@ -116,17 +125,21 @@ impl TaskEntry {
     }
 
     pub(super) fn is_running(&self) -> bool {
-        matches!(self.state().phase, TaskPhase::Running)
+        self.state().is_running()
     }
 
     /// Ends the task with its result or error, unless it has ended already.
     pub(super) fn finish(&self, outcome: Result<RawJson, RpcError>) {
-        self.change(|state| {
+        self.change(|TaskState { task, .. }| {
             match outcome {
-                Ok(result) => state.phase = TaskPhase::Completed(result),
+                Ok(result) => {
+                    task.task.status = TaskStatus::Completed;
+                    task.result = Some(result);
+                }
                 Err(error) => {
-                    state.message = Some(error.message.clone());
-                    state.phase = TaskPhase::Failed(error);
+                    task.task.status = TaskStatus::Failed;
+                    task.task.status_message = Some(error.message.clone());
+                    task.error = Some(error);
                 }
             }
             true
@@ -136,8 +149,10 @@ impl TaskEntry {
     /// Cancels the task and drops its handler, unless it has ended already.
     pub(super) fn cancel(&self) {
         self.change(|state| {
-            state.phase = TaskPhase::Cancelled;
-            state.stop();
+            state.task.task.status = TaskStatus::Cancelled;
+            if let Some(handler) = state.handler.take() {
+                handler.abort();
+            }
             true
         });
     }
@@ -153,10 +168,10 @@ impl TaskEntry {
         {
             // Released before the change is published: subscribers take a snapshot.
             let mut state = self.state();
-            if !matches!(state.phase, TaskPhase::Running) || !change(&mut state) {
+            if !state.is_running() || !change(&mut state) {
                 return;
             }
-            state.updated = SystemTime::now();
+            state.task.task.last_updated_at = timestamp(SystemTime::now());
         }
         self.subscribers
             .publish(&ServerChange::Task(self.id.clone()));
@@ -168,20 +183,8 @@ impl TaskEntry {
 }
 
 impl TaskState {
-    pub(super) fn new(now: SystemTime) -> Self {
-        Self {
-            phase: TaskPhase::Running,
-            updated: now,
-            message: None,
-            input: TaskInput::default(),
-            handler: None,
-        }
-    }
-
-    fn stop(&mut self) {
-        if let Some(handler) = self.handler.take() {
-            handler.abort();
-        }
+    fn is_running(&self) -> bool {
+        self.task.task.status == TaskStatus::Working
     }
 }
 
@@ -196,4 +199,8 @@ impl Drop for AnswerWaiter<'_> {
         self.entry
             .change(|state| state.input.remove_waiter(self.key));
     }
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

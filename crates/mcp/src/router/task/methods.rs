@@ -7,7 +7,7 @@ use callgate_wire::task::{EXTENSION, GetTaskResult};
 
 use super::entry::TaskEntry;
 use crate::error::Error;
-use crate::router::context::missing_capability;
+use crate::router::context::require_capability;
 use crate::router::params;
 use crate::router::service::RouterState;
 use crate::service::{Call, PeerInfo, Reply};
@@ -37,11 +37,7 @@ pub(crate) fn cancel(router: &RouterState, call: &Call) -> Result<Reply, Error> 
 
 /// Refuses clients that did not declare the tasks extension in this request.
 pub(crate) fn require_extension(peer: &PeerInfo) -> Result<(), Error> {
-    let path = ["extensions", EXTENSION];
-    if peer.declares(&path) {
-        return Ok(());
-    }
-    Err(missing_capability(&path))
+    require_capability(peer, &["extensions", EXTENSION])
 }
 
 /// Empty result of `tasks/update` and `tasks/cancel`.

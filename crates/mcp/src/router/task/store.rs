@@ -1,16 +1,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::config::TaskConfig;
-use super::entry::{TaskEntry, TaskState};
+use super::entry::TaskEntry;
 use crate::error::{Error, Kind};
-use crate::seal::random;
 use crate::service::Caller;
 use crate::subscribers::Subscribers;
 
@@ -37,19 +32,6 @@ impl TaskStore {
         config: &TaskConfig,
         subscribers: &Subscribers,
     ) -> Result<Arc<TaskEntry>, Error> {
-        let now = SystemTime::now();
-        let entry = Arc::new(TaskEntry {
-            id: URL_SAFE_NO_PAD.encode(random::<24>()),
-            caller: caller.clone(),
-            request_bytes,
-            created: now,
-            expires: Instant::now() + config.ttl,
-            ttl_ms: millis(config.ttl),
-            poll_interval_ms: millis(config.poll_interval),
-            subscribers: subscribers.clone(),
-            state: Mutex::new(TaskState::new(now)),
-            answered: Notify::new(),
-        });
         let mut tasks = self.tasks();
         forget_expired(&mut tasks);
         // The limit of the caller comes first, so that it learns of its own tasks and not of others'.
@@ -64,6 +46,8 @@ impl TaskStore {
         {
             return Err(Error::new(Kind::Busy, "too many tasks").retry_safe());
         }
+        let entry = TaskEntry::new(caller, request_bytes, config, subscribers);
+        let entry = Arc::new(entry);
         tasks.insert(entry.id.clone(), entry.clone());
         Ok(entry)
     }
@@ -107,8 +91,4 @@ fn exceeds_bytes<'a>(
 fn forget_expired(tasks: &mut HashMap<String, Arc<TaskEntry>>) {
     let now = Instant::now();
     tasks.retain(|_, entry| entry.expires > now);
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
