@@ -10,7 +10,7 @@ use callgate_wire::sampling::{CreateMessageParams, CreateMessageResult};
 use callgate_wire::{RawJson, Version, task};
 
 use super::call_options::CallOptions;
-use super::input_handlers::{InputHandlers, InputRefused, SamplingHandler, SamplingTools, handler};
+use super::input_handlers::{InputHandlers, InputRefused, SamplingTools, handler};
 use super::limits::ClientLimits;
 use super::output_schemas::OutputSchemas;
 use super::protocol_versions::ProtocolVersions;
@@ -91,12 +91,14 @@ impl ClientBuilder {
 
     /// Handles sampling: the server may use the client's model, without tools.
     #[must_use]
-    pub fn sampling<F, R>(self, sample: F) -> Self
+    pub fn sampling<F, R>(mut self, sample: F) -> Self
     where
         F: Fn(CreateMessageParams) -> R + Send + Sync + 'static,
         R: Future<Output = Result<CreateMessageResult, InputRefused>> + Send + 'static,
     {
-        self.set_sampling(sample, SamplingTools::Refused)
+        self.handlers.sampling = Some(handler(sample));
+        self.handlers.sampling_tools = SamplingTools::Refused;
+        self
     }
 
     /// Handles sampling with tools: the server may use the client's model and offer tools to it.
@@ -106,17 +108,9 @@ impl ClientBuilder {
         F: Fn(CreateMessageParams) -> R + Send + Sync + 'static,
         R: Future<Output = Result<CreateMessageResult, InputRefused>> + Send + 'static,
     {
-        self.set_sampling(sample, SamplingTools::Allowed)
-    }
-
-    fn set_sampling<F, R>(mut self, sample: F, tools: SamplingTools) -> Self
-    where
-        F: Fn(CreateMessageParams) -> R + Send + Sync + 'static,
-        R: Future<Output = Result<CreateMessageResult, InputRefused>> + Send + 'static,
-    {
-        let handler = handler(sample);
-        self.handlers.sampling = Some(SamplingHandler { handler, tools });
-        self
+        let mut builder = self.sampling(sample);
+        builder.handlers.sampling_tools = SamplingTools::Allowed;
+        builder
     }
 
     /// Handles requests for the roots: the directories and files that the client works on.
@@ -195,19 +189,16 @@ impl ClientBuilder {
 
     fn declared_capabilities(&self) -> ClientCapabilities {
         let declare = |set: bool| set.then(RawJson::empty_object);
-        let form = declare(self.handlers.form.is_some());
-        let url = declare(self.handlers.url.is_some());
-        let sampling = |sampling: &SamplingHandler| {
-            let mut declared = SamplingCapability::default();
-            declared.tools = declare(sampling.tools == SamplingTools::Allowed);
-            declared
-        };
+        let handlers = &self.handlers;
         let mut elicitation = ElicitationCapability::default();
-        (elicitation.form, elicitation.url) = (form, url);
+        elicitation.form = declare(handlers.form.is_some());
+        elicitation.url = declare(handlers.url.is_some());
         let any = elicitation != ElicitationCapability::default();
+        let mut sampling = SamplingCapability::default();
+        sampling.tools = declare(handlers.sampling_tools == SamplingTools::Allowed);
         let mut declared = self.capabilities.clone();
-        declared.roots = declare(self.handlers.roots.is_some());
-        declared.sampling = self.handlers.sampling.as_ref().map(sampling);
+        declared.roots = declare(handlers.roots.is_some());
+        declared.sampling = handlers.sampling.is_some().then_some(sampling);
         declared.elicitation = any.then_some(elicitation);
         declared
     }
@@ -218,7 +209,7 @@ impl fmt::Debug for ClientBuilder {
         f.debug_struct("ClientBuilder")
             .field("server", &self.server)
             .field("info", &self.info)
-            .field("handlers", &self.handlers)
+            .field("capabilities", &self.declared_capabilities())
             .field("options", &self.options)
             .field("limits", &self.limits)
             .finish_non_exhaustive()

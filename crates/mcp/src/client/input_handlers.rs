@@ -1,4 +1,3 @@
-use std::fmt;
 use std::sync::Arc;
 
 use callgate_wire::elicitation::{
@@ -66,21 +65,17 @@ pub fn with_defaults(form: &RequestedSchema, given: &RawJson) -> RawJson {
 pub(super) struct InputHandlers {
     pub(super) form: Option<InputHandler<ElicitFormParams, ElicitResult>>,
     pub(super) url: Option<InputHandler<ElicitUrlParams, ElicitResult>>,
-    pub(super) sampling: Option<SamplingHandler>,
+    pub(super) sampling:
+        Option<InputHandler<CreateMessageParams, Result<CreateMessageResult, InputRefused>>>,
+    pub(super) sampling_tools: SamplingTools,
     pub(super) roots: Option<InputHandler<(), Result<Vec<Root>, InputRefused>>>,
 }
 
-#[derive(Clone)]
-pub(super) struct SamplingHandler {
-    pub(super) handler:
-        InputHandler<CreateMessageParams, Result<CreateMessageResult, InputRefused>>,
-    pub(super) tools: SamplingTools,
-}
-
 /// Permission of the server to offer tools to the model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum SamplingTools {
     Allowed,
+    #[default]
     Refused,
 }
 
@@ -120,11 +115,11 @@ impl InputHandlers {
     }
 
     async fn sample(&self, params: &CreateMessageParams) -> Result<InputResponse, Error> {
-        let sampling = self.sampling.as_ref();
-        let SamplingHandler { handler, tools } = sampling.ok_or_else(|| undeclared("sampling"))?;
+        let handler = self.sampling.as_ref();
+        let handler = handler.ok_or_else(|| undeclared("sampling"))?;
         // A server may ask only for what the client declared, so the handler never sees the rest.
         let wants_tools = params.tools.is_some() || params.tool_choice.is_some();
-        if wants_tools && *tools == SamplingTools::Refused {
+        if wants_tools && self.sampling_tools == SamplingTools::Refused {
             return Err(undeclared("sampling with tools"));
         }
         let message = handler(params.clone()).await;
@@ -137,17 +132,6 @@ impl InputHandlers {
         let roots = handler(()).await;
         let roots = roots.map_err(|reason| refused("roots", reason))?;
         Ok(InputResponse::from(&ListRootsResult::new(roots)))
-    }
-}
-
-impl fmt::Debug for InputHandlers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InputHandlers")
-            .field("form", &self.form.is_some())
-            .field("url", &self.url.is_some())
-            .field("sampling", &self.sampling.is_some())
-            .field("roots", &self.roots.is_some())
-            .finish()
     }
 }
 

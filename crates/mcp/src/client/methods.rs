@@ -11,7 +11,7 @@ use callgate_wire::{Map, RawJson, method};
 use serde::Serialize;
 
 use super::request::encode;
-use super::task::ToolCallOutcome;
+use super::task::{ToolCallOutcome, poll_interval};
 use super::typed_client::Client;
 use crate::error::{Error, Kind};
 
@@ -42,8 +42,7 @@ impl Client {
     /// # Errors
     /// See [`Client::request`].
     pub async fn list_tools(&self) -> Result<Vec<Tool>, Error> {
-        let split = |page: ListToolsResult| (page.tools, page.next_cursor);
-        let tools = self.all_pages(method::TOOLS_LIST, split).await?;
+        let tools: Vec<Tool> = self.list(method::TOOLS_LIST).await?;
         self.shared.schemas.replace(&tools);
         Ok(tools)
     }
@@ -75,7 +74,8 @@ impl Client {
         match self.start_tool(name, arguments).await? {
             ToolCallOutcome::Complete(result) => Ok(result),
             ToolCallOutcome::Task(created) => {
-                let result = self.await_new_task(&created.task).await?;
+                let wait = poll_interval(&created.task);
+                let result = self.await_task_after(wait, &created.task.task_id).await?;
                 self.check_output(name, result)
             }
         }
@@ -140,8 +140,7 @@ impl Client {
     /// # Errors
     /// See [`Client::request`].
     pub async fn list_prompts(&self) -> Result<Vec<Prompt>, Error> {
-        let split = |page: ListPromptsResult| (page.prompts, page.next_cursor);
-        self.all_pages(method::PROMPTS_LIST, split).await
+        self.list(method::PROMPTS_LIST).await
     }
 
     /// Lists one page of prompts: the first, or the one of `cursor`.
@@ -174,8 +173,7 @@ impl Client {
     /// # Errors
     /// See [`Client::request`].
     pub async fn list_resources(&self) -> Result<Vec<Resource>, Error> {
-        let split = |page: ListResourcesResult| (page.resources, page.next_cursor);
-        self.all_pages(method::RESOURCES_LIST, split).await
+        self.list(method::RESOURCES_LIST).await
     }
 
     /// Lists one page of resources: the first, or the one of `cursor`.
@@ -194,9 +192,7 @@ impl Client {
     /// # Errors
     /// See [`Client::request`].
     pub async fn list_resource_templates(&self) -> Result<Vec<ResourceTemplate>, Error> {
-        let split = |page: ListResourceTemplatesResult| (page.resource_templates, page.next_cursor);
-        self.all_pages(method::RESOURCES_TEMPLATES_LIST, split)
-            .await
+        self.list(method::RESOURCES_TEMPLATES_LIST).await
     }
 
     /// Lists one page of resource templates: the first, or the one of `cursor`.

@@ -1,5 +1,4 @@
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use callgate_wire::RawJson;
@@ -15,6 +14,7 @@ pub(super) struct OutputSchemas {
 }
 
 /// Output schema of one tool, compiled when it is first needed.
+#[derive(Debug)]
 struct OutputSchema {
     schema: RawJson,
     /// `None` if the schema cannot be checked.
@@ -115,12 +115,6 @@ impl OutputSchema {
             return Ok(());
         };
         schema.check(content)
-    }
-}
-
-impl fmt::Debug for OutputSchema {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("OutputSchema").field(&self.schema).finish()
     }
 }
 

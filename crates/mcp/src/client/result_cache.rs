@@ -42,19 +42,14 @@ pub(super) enum Invalidation<'a> {
     All,
 }
 
-/// Number of invalidations so far.
-///
-/// It is read before a request is sent; the result is cached only if it is the same afterward.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct CacheGeneration(u64);
-
 #[derive(Debug, Default)]
 struct CacheState {
     entries: HashMap<CacheKey, CacheEntry>,
     bytes: usize,
     /// Number of inserts so far, which numbers the entries by age.
     inserts: u64,
-    generation: CacheGeneration,
+    /// Number of invalidations so far.
+    generation: u64,
 }
 
 #[derive(Debug)]
@@ -85,8 +80,10 @@ impl ResultCache {
         None
     }
 
-    /// Returns the generation to pass to [`ResultCache::insert`].
-    pub(super) fn generation(&self) -> CacheGeneration {
+    /// Returns the number of invalidations so far, for [`ResultCache::insert`].
+    ///
+    /// It is read before a request is sent; the result is cached only if it is the same afterward.
+    pub(super) fn generation(&self) -> u64 {
         self.state().generation
     }
 
@@ -97,7 +94,7 @@ impl ResultCache {
         result: &RawJson,
         ttl: Duration,
         now: Instant,
-        generation: CacheGeneration,
+        generation: u64,
     ) {
         let mut state = self.state();
         let size = size(&key, result);
@@ -122,7 +119,7 @@ impl ResultCache {
     /// Removes the results that a change has made stale.
     pub(super) fn invalidate(&self, stale: Invalidation<'_>) {
         let mut state = self.state();
-        state.generation.0 += 1;
+        state.generation += 1;
         state.retain(|key, _| !stale.covers(key));
     }
 

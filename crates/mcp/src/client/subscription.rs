@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::backoff::Backoff;
 use super::request::encode;
-use super::result_cache::Invalidation;
+use super::result_cache::{Invalidation, ResultCache};
 use super::subscription_stream::{StreamItem, SubscriptionStream};
 use super::typed_client::Client;
 use crate::error::{Error, Kind};
@@ -213,7 +213,7 @@ impl Subscription {
             };
             match &event {
                 // Before the caller sees the event: it may fetch at once what changed.
-                Some(Ok(event)) => self.invalidate_cache(event),
+                Some(Ok(event)) => event.invalidate(&self.client.shared.cache),
                 Some(Err(_)) => self.state = SubscriptionState::Ended,
                 None => continue,
             }
@@ -321,12 +321,6 @@ impl Subscription {
         self.state = SubscriptionState::Lost { retry_at };
         Ok(())
     }
-
-    fn invalidate_cache(&self, event: &SubscriptionEvent) {
-        if let Some(stale) = event.invalidation() {
-            self.client.shared.cache.invalidate(stale);
-        }
-    }
 }
 
 impl SubscriptionEvent {
@@ -351,15 +345,15 @@ impl SubscriptionEvent {
         }
     }
 
-    /// Returns the cached results that the event makes stale.
-    fn invalidation(&self) -> Option<Invalidation<'_>> {
-        match self {
-            Self::ToolsListChanged => Some(Invalidation::Tools),
-            Self::PromptsListChanged => Some(Invalidation::Prompts),
-            Self::ResourcesListChanged => Some(Invalidation::Resources),
-            Self::ResourceUpdated { uri } => Some(Invalidation::Resource(uri)),
-            Self::Gap => Some(Invalidation::All),
-            Self::Task(_) | Self::Other(_) => None,
-        }
+    /// Removes the cached results that the event makes stale.
+    fn invalidate(&self, cache: &ResultCache) {
+        cache.invalidate(match self {
+            Self::ToolsListChanged => Invalidation::Tools,
+            Self::PromptsListChanged => Invalidation::Prompts,
+            Self::ResourcesListChanged => Invalidation::Resources,
+            Self::ResourceUpdated { uri } => Invalidation::Resource(uri),
+            Self::Gap => Invalidation::All,
+            Self::Task(_) | Self::Other(_) => return,
+        });
     }
 }

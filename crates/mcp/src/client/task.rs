@@ -72,13 +72,8 @@ impl Client {
         self.await_task_after(Duration::ZERO, task_id).await
     }
 
-    /// Polls a new task, first after its poll interval.
-    pub(super) async fn await_new_task(&self, task: &Task) -> Result<CallToolResult, Error> {
-        self.await_task_after(poll_interval(task), &task.task_id)
-            .await
-    }
-
-    async fn await_task_after(
+    /// Polls a task like [`Self::await_task`], first after `first_wait`.
+    pub(super) async fn await_task_after(
         &self,
         first_wait: Duration,
         task_id: &str,
@@ -196,7 +191,7 @@ impl Client {
     }
 }
 
-fn poll_interval(task: &Task) -> Duration {
+pub(super) fn poll_interval(task: &Task) -> Duration {
     let interval = task
         .poll_interval_ms
         .map_or(POLL_INTERVAL, Duration::from_millis);

@@ -123,7 +123,6 @@ impl fmt::Debug for Client {
         f.debug_struct("Client")
             .field("server", &self.shared.server)
             .field("identity", &self.shared.identity)
-            .field("handlers", &self.shared.handlers)
             .field("limits", &self.shared.limits)
             .field("options", &self.options)
             .finish_non_exhaustive()

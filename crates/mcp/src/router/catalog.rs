@@ -25,10 +25,10 @@ pub(crate) struct Catalog {
     /// True once there has been a tool that supports tasks. It stays true when the tool is removed,
     /// because its tasks can still be asked for.
     pub(crate) has_tasks: bool,
-    pub(crate) tools: Registry<ToolEntry>,
-    pub(crate) prompts: Registry<PromptRoute>,
-    pub(crate) resources: Registry<ResourceRoute>,
-    pub(crate) templates: Registry<TemplateRoute>,
+    pub(crate) tools: Registry<Arc<ToolEntry>>,
+    pub(crate) prompts: Registry<Arc<PromptRoute>>,
+    pub(crate) resources: Registry<Arc<ResourceRoute>>,
+    pub(crate) templates: Registry<Arc<TemplateRoute>>,
     pub(crate) completion: Option<Arc<CompletionFn>>,
 }
 
@@ -73,9 +73,9 @@ impl CachePolicy {
 }
 
 /// Routes of one kind by name or URI, in the order of their first registration.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Registry<R> {
-    routes: HashMap<Arc<str>, Arc<R>>,
+    routes: HashMap<Arc<str>, R>,
     /// List items by ascending number, which is the order of registration.
     items: Vec<ListItem>,
     next: u64,
@@ -101,7 +101,7 @@ impl<R> Registry<R> {
     pub(crate) fn insert(&mut self, key: &str, item: &impl Serialize, route: R) {
         let json = Arc::from(to_raw_value(item).expect("a list item is JSON"));
         let key: Arc<str> = Arc::from(key);
-        if self.routes.insert(key.clone(), Arc::new(route)).is_none() {
+        if self.routes.insert(key.clone(), route).is_none() {
             let number = self.next;
             self.next += 1;
             self.items.push(ListItem { number, key, json });
@@ -117,12 +117,12 @@ impl<R> Registry<R> {
     }
 
     /// Route with this key.
-    pub(crate) fn get(&self, key: &str) -> Option<&Arc<R>> {
+    pub(crate) fn get(&self, key: &str) -> Option<&R> {
         self.routes.get(key)
     }
 
     /// Routes in the order of registration.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<R>> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &R> {
         self.items
             .iter()
             .filter_map(|listed| self.routes.get(&listed.key))
@@ -158,16 +158,6 @@ impl<R> Default for Registry<R> {
             routes: HashMap::new(),
             items: Vec::new(),
             next: 0,
-        }
-    }
-}
-
-impl<R> Clone for Registry<R> {
-    fn clone(&self) -> Self {
-        Self {
-            routes: self.routes.clone(),
-            items: self.items.clone(),
-            next: self.next,
         }
     }
 }

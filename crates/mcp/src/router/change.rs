@@ -23,7 +23,7 @@ impl Router {
     /// The name is not a valid tool name, or a schema is invalid.
     pub fn add_tool(&self, route: ToolRoute) -> Result<(), RouteError> {
         let tool = route.tool.clone();
-        let entry = ToolEntry::new(route)?;
+        let entry = Arc::new(ToolEntry::new(route)?);
         self.change(&ServerChange::Tools, |catalog| {
             catalog.has_tasks |= entry.can_be_a_task();
             catalog.tools.insert(&tool.name, &tool, entry);
@@ -42,7 +42,7 @@ impl Router {
     where
         H: Handler<S, Output: PromptOutput>,
     {
-        let route = PromptRoute::new(&prompt, handler);
+        let route = Arc::new(PromptRoute::new(&prompt, handler));
         self.change(&ServerChange::Prompts, |catalog| {
             catalog.prompts.insert(&prompt.name, &prompt, route);
         });
@@ -61,7 +61,7 @@ impl Router {
     where
         H: Handler<S, Output: ResourceOutput>,
     {
-        let route = ResourceRoute::new(resource.mime_type.clone(), handler);
+        let route = Arc::new(ResourceRoute::new(resource.mime_type.clone(), handler));
         self.change(&ServerChange::Resources, |catalog| {
             catalog.resources.insert(&resource.uri, &resource, route);
         });
@@ -93,8 +93,9 @@ impl Router {
             source,
         })?;
         let route = ResourceRoute::new(template.mime_type.clone(), handler);
+        let route = Arc::new((parsed, route));
         self.change(&ServerChange::Resources, |catalog| {
-            catalog.templates.insert(key, &template, (parsed, route));
+            catalog.templates.insert(key, &template, route);
         });
         Ok(())
     }

@@ -1,6 +1,5 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::Waker;
 
 use callgate_wire::logging::{LogLevel, LoggingMessageParams};
 use callgate_wire::progress::ProgressParams;
@@ -9,7 +8,7 @@ use serde::Serialize;
 use tokio::sync::SetOnce;
 use tokio::time::Instant;
 
-use super::input_exchange::{HandlerStop, InputExchange};
+use super::input_exchange::InputExchange;
 use super::task::TaskEntry;
 use crate::error::Error;
 use crate::service::{Caller, Cx, PeerInfo};
@@ -148,11 +147,6 @@ impl RequestCx {
             .input
             .as_ref()
             .ok_or_else(|| Error::internal("only tools, prompts and resources can ask for input"))
-    }
-
-    /// See [`InputExchange::poll_stop`].
-    pub(crate) fn poll_stop(&self, waker: &Waker) -> Option<HandlerStop> {
-        self.0.input.as_ref()?.poll_stop(waker)
     }
 
     /// Task that the request has become.

@@ -22,8 +22,8 @@ use crate::service::{BoxFuture, Call, Reply};
 /// own here.
 pub(crate) struct HandlerCall {
     pub(crate) cx: RequestCx,
+    pub(crate) params: RawJson,
     method: Method,
-    params: RawJson,
 }
 
 const ONLY_TOOLS: &str = "only tools can become tasks";
@@ -56,11 +56,6 @@ impl HandlerCall {
             method,
             params,
         })
-    }
-
-    /// Size of the params, in bytes of JSON.
-    pub(crate) fn request_bytes(&self) -> usize {
-        self.params.as_bytes().len()
     }
 
     /// Runs the handler of a prompt or resource; `complete` makes the reply of its result. Dropping
@@ -125,7 +120,11 @@ pub(crate) async fn run_handler<T>(
         Poll::Ready(Ok(output)) => Poll::Ready(Ok(output)),
         Poll::Ready(Err(Panicked)) => Poll::Ready(Err(HandlerStop::Panicked)),
         // Looked at after the poll, so that questions asked concurrently travel together.
-        Poll::Pending => match cx.poll_stop(context.waker()) {
+        Poll::Pending => match cx
+            .input()
+            .ok()
+            .and_then(|input| input.poll_stop(context.waker()))
+        {
             Some(stop) => Poll::Ready(Err(stop)),
             None => Poll::Pending,
         },

@@ -32,8 +32,9 @@ pub(crate) async fn listen(router: &Arc<RouterState>, call: Call) -> Result<Repl
         .subscribers
         .subscribe(ChangeFilter::new(&accepted), limit)
         .ok_or_else(|| Error::new(Kind::Busy, "too many subscriptions").retry_safe())?;
-    let acknowledged = acknowledge(&cx, accepted);
-    cx.notify.send(acknowledged).await;
+    let name = method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED;
+    let acknowledged = SubscriptionsAcknowledgedParams::new(&cx.id, accepted);
+    cx.notify.send(notification(name, &acknowledged)).await;
     let meta = Meta::subscription(&cx.id);
     while let Some(changes) = subscriber.next().await {
         for change in changes {
@@ -44,13 +45,6 @@ pub(crate) async fn listen(router: &Arc<RouterState>, call: Call) -> Result<Repl
     }
     let result = EmptyResult::default();
     router.results.complete(&result, Some(meta))
-}
-
-/// Acknowledgment: the notification that says which part of the filter is honored.
-fn acknowledge(cx: &Cx, accepted: SubscriptionFilter) -> Notification {
-    let name = method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED;
-    let params = SubscriptionsAcknowledgedParams::new(&cx.id, accepted);
-    notification(name, &params)
 }
 
 /// Part of a filter that is honored.

@@ -3,7 +3,6 @@ use std::sync::Arc;
 use callgate_wire::resource::{ReadResourceResult, ResourceContents};
 use callgate_wire::result::Outcome;
 use callgate_wire::{Map, RawJson};
-use serde::Serialize;
 
 use super::catalog::Catalog;
 use super::context::RequestCx;
@@ -118,11 +117,8 @@ fn start_handler(
 
 /// Error for a resource that does not exist.
 fn not_found(uri: &str) -> Error {
-    #[derive(Serialize)]
-    struct Data<'a> {
-        uri: &'a str,
-    }
-    let data = RawJson::encode(&Data { uri }).expect("a string is JSON");
+    let data: Map<&str> = [("uri", uri)].into_iter().collect();
+    let data = RawJson::encode(&data).expect("a string is JSON");
     Error::invalid_params("resource not found").with_data(data)
 }
 

@@ -76,20 +76,33 @@ impl Service for Router {
         let router = &self.state;
         let catalog = router.catalog();
         // A method whose feature was never registered is unknown here, as the capabilities say.
-        match call.method.as_str() {
-            method::TOOLS_CALL if catalog.tools.was_used() => Box::pin(tool::call(router, call)),
-            method::PROMPTS_GET if catalog.prompts.was_used() => {
-                Box::pin(prompt::get(router, call))
-            }
-            method::RESOURCES_READ if catalog.has_resources() => {
-                Box::pin(resource::read(router, call))
-            }
+        let (tools, prompts) = (catalog.tools.was_used(), catalog.prompts.was_used());
+        let (resources, tasks) = (catalog.has_resources(), catalog.has_tasks);
+        let at_once = match call.method.as_str() {
+            method::TOOLS_CALL if tools => return Box::pin(tool::call(router, call)),
+            method::PROMPTS_GET if prompts => return Box::pin(prompt::get(router, call)),
+            method::RESOURCES_READ if resources => return Box::pin(resource::read(router, call)),
             method::COMPLETION_COMPLETE if catalog.completion.is_some() => {
-                Box::pin(completion::complete(router, call))
+                return Box::pin(completion::complete(router, call));
             }
-            method::SUBSCRIPTIONS_LISTEN => Box::pin(listen::listen(router, call)),
-            _ => Box::pin(ready(router.answer_at_once(&catalog, &call))),
-        }
+            method::SUBSCRIPTIONS_LISTEN => return Box::pin(listen::listen(router, call)),
+            method::SERVER_DISCOVER => discover::discover(router, &catalog),
+            method::TOOLS_LIST if tools => list::list(router, &catalog, &call, &catalog.tools),
+            method::PROMPTS_LIST if prompts => {
+                list::list(router, &catalog, &call, &catalog.prompts)
+            }
+            method::RESOURCES_LIST if resources => {
+                list::list(router, &catalog, &call, &catalog.resources)
+            }
+            method::RESOURCES_TEMPLATES_LIST if resources => {
+                list::list(router, &catalog, &call, &catalog.templates)
+            }
+            method::TASKS_GET if tasks => task::get(router, &call),
+            method::TASKS_UPDATE if tasks => task::update(router, &call),
+            method::TASKS_CANCEL if tasks => task::cancel(router, &call),
+            _ => Err(Error::method_not_found(&call.method)),
+        };
+        Box::pin(ready(at_once))
     }
 }
 
@@ -106,29 +119,6 @@ impl RouterState {
     pub(crate) fn edit<T>(&self, change: impl FnOnce(&mut Catalog) -> T) -> T {
         let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
         change(Arc::make_mut(&mut catalog))
-    }
-
-    /// Answers methods that run no handler.
-    fn answer_at_once(&self, catalog: &Catalog, call: &Call) -> Result<Reply, Error> {
-        match call.method.as_str() {
-            method::SERVER_DISCOVER => discover::discover(self, catalog),
-            method::TOOLS_LIST if catalog.tools.was_used() => {
-                list::list(self, catalog, call, &catalog.tools)
-            }
-            method::PROMPTS_LIST if catalog.prompts.was_used() => {
-                list::list(self, catalog, call, &catalog.prompts)
-            }
-            method::RESOURCES_LIST if catalog.has_resources() => {
-                list::list(self, catalog, call, &catalog.resources)
-            }
-            method::RESOURCES_TEMPLATES_LIST if catalog.has_resources() => {
-                list::list(self, catalog, call, &catalog.templates)
-            }
-            method::TASKS_GET if catalog.has_tasks => task::get(self, call),
-            method::TASKS_UPDATE if catalog.has_tasks => task::update(self, call),
-            method::TASKS_CANCEL if catalog.has_tasks => task::cancel(self, call),
-            _ => Err(Error::method_not_found(&call.method)),
-        }
     }
 }
 

@@ -17,11 +17,10 @@ pub(super) fn bound_cost(schema: &Value, bytes: usize) -> Result<Option<usize>, 
         return Err(SchemaError::TooLarge { bytes });
     }
     let graph = SchemaGraph::new(schema)?;
-    graph.check_recursion()?;
     if graph.expansion()? > MAX_EXPANSION {
         return Err(SchemaError::TooExpensive);
     }
-    Ok(depth_limit(&graph, MAX_VALUE_DEPTH))
+    depth_limit(&graph, MAX_VALUE_DEPTH)
 }
 
 /// Maximum nesting at which no part of a value costs more than the limit; `None` if none ever does.
@@ -29,8 +28,8 @@ pub(super) fn bound_cost(schema: &Value, bytes: usize) -> Result<Option<usize>, 
 /// A recursive schema that applies itself to the same part of a value more than once, as a union of
 /// alternatives does, multiplies its cost with every level. The result is an upper bound: it ignores
 /// that alternatives may exclude each other.
-fn depth_limit(graph: &SchemaGraph, deepest: usize) -> Option<usize> {
-    let in_place = graph.in_place();
+fn depth_limit(graph: &SchemaGraph, deepest: usize) -> Result<Option<usize>, SchemaError> {
+    let in_place = graph.in_place()?;
     let steps: Vec<_> = in_place
         .iter()
         .map(|nodes| part_checks(graph, nodes))
@@ -43,10 +42,10 @@ fn depth_limit(graph: &SchemaGraph, deepest: usize) -> Option<usize> {
     for depth in 1..=deepest {
         checks = steps.iter().map(|steps| worst(steps, &checks)).collect();
         if checks.first().is_some_and(|root| *root > MAX_CHECKS) {
-            return Some(depth - 1);
+            return Ok(Some(depth - 1));
         }
     }
-    None
+    Ok(None)
 }
 
 /// Subschemas that are applied to one part of a value, and how often.
@@ -214,7 +213,7 @@ mod tests {
     }
 
     fn limit(schema: &Value) -> Option<usize> {
-        depth_limit(&SchemaGraph::new(schema).unwrap(), 128)
+        depth_limit(&SchemaGraph::new(schema).unwrap(), 128).unwrap()
     }
 
     #[test]

@@ -54,25 +54,22 @@ impl SchemaGraph {
         Ok(graph)
     }
 
-    /// Refuses references that lead back to themselves on the same value: a check would never end.
-    pub(super) fn check_recursion(&self) -> Result<(), SchemaError> {
-        let mut visits = vec![VisitState::New; self.nodes.len()];
-        (0..self.nodes.len()).try_for_each(|node| self.visit_in_place(node, &mut visits))
-    }
-
     /// Number of subschemas when every reference is followed, recursion aside.
     pub(super) fn expansion(&self) -> Result<u64, SchemaError> {
-        self.expand(0, &mut vec![ExpansionState::Unknown; self.nodes.len()])
+        self.expand(0, &mut HashMap::new())
     }
 
     /// For each subschema, the subschemas that it applies to the same value, itself among them, and
-    /// how often. Needs [`Self::check_recursion`] first, or it may not end.
-    pub(super) fn in_place(&self) -> Vec<BTreeMap<usize, u64>> {
-        let mut known = vec![None; self.nodes.len()];
+    /// how often.
+    ///
+    /// # Errors
+    /// A reference leads back to itself on the same value, so that a check would never end.
+    pub(super) fn in_place(&self) -> Result<Vec<BTreeMap<usize, u64>>, SchemaError> {
+        let mut known = BTreeMap::new();
         for node in 0..self.nodes.len() {
-            self.count_in_place(node, &mut known);
+            self.count_in_place(node, &mut known)?;
         }
-        known.into_iter().flatten().collect()
+        Ok(known.into_values().flatten().collect())
     }
 
     /// Subschemas that `node` applies to parts of the value.
@@ -139,40 +136,12 @@ impl SchemaGraph {
         Ok(())
     }
 
-    fn visit_in_place(&self, index: usize, visits: &mut [VisitState]) -> Result<(), SchemaError> {
-        if let Some(visit) = visits.get_mut(index) {
-            if *visit == VisitState::Done {
-                return Ok(());
-            }
-            *visit = VisitState::Open;
+    fn expand(&self, index: usize, known: &mut HashMap<usize, u64>) -> Result<u64, SchemaError> {
+        if let Some(size) = known.get(&index) {
+            return Ok(*size);
         }
-        let node = self.node(index);
-        for reference in &node.references {
-            let target = self.resolve(reference)?;
-            if visits.get(target) == Some(&VisitState::Open) {
-                return Err(SchemaError::Endless {
-                    reference: reference.clone(),
-                });
-            }
-            self.visit_in_place(target, visits)?;
-        }
-        for &child in &node.in_place {
-            self.visit_in_place(child, visits)?;
-        }
-        if let Some(visit) = visits.get_mut(index) {
-            *visit = VisitState::Done;
-        }
-        Ok(())
-    }
-
-    fn expand(&self, index: usize, known: &mut [ExpansionState]) -> Result<u64, SchemaError> {
-        match known.get(index) {
-            Some(ExpansionState::Known(size)) => return Ok(*size),
-            // Recursion: `depth_limit` bounds its cost.
-            Some(ExpansionState::Open) => return Ok(1),
-            _ => {}
-        }
-        set(known, index, ExpansionState::Open);
+        // The size inside a recursion: `depth_limit` bounds its cost.
+        known.insert(index, 1);
         let node = self.node(index);
         let mut size = 1_u64;
         for reference in &node.references {
@@ -183,28 +152,48 @@ impl SchemaGraph {
         for child in node.in_place.iter().chain(below) {
             size = size.saturating_add(self.expand(*child, known)?);
         }
-        set(known, index, ExpansionState::Known(size));
+        known.insert(index, size);
         Ok(size)
     }
 
-    fn count_in_place(&self, index: usize, known: &mut [Option<BTreeMap<usize, u64>>]) {
-        if known.get(index).is_none_or(Option::is_some) {
-            return;
+    /// Counts what `index` applies to its value. A node is `None` in `known` while it is counted.
+    fn count_in_place(
+        &self,
+        index: usize,
+        known: &mut BTreeMap<usize, Option<BTreeMap<usize, u64>>>,
+    ) -> Result<(), SchemaError> {
+        if let Some(Some(_)) = known.get(&index) {
+            return Ok(());
         }
+        known.insert(index, None);
         let node = self.node(index);
-        let references = node.references.iter();
-        let targets = references.filter_map(|reference| self.resolve(reference).ok());
-        let mut counts = BTreeMap::from([(index, 1_u64)]);
-        for next in targets.chain(node.in_place.iter().copied()) {
-            self.count_in_place(next, known);
-            for (reached, times) in known.get(next).into_iter().flatten().flatten() {
-                let count = counts.entry(*reached).or_default();
-                *count = count.saturating_add(*times);
+        let mut next = Vec::new();
+        for reference in &node.references {
+            let target = self.resolve(reference)?;
+            if let Some(None) = known.get(&target) {
+                return Err(SchemaError::Endless {
+                    reference: reference.clone(),
+                });
             }
+            self.count_in_place(target, known)?;
+            next.push(target);
         }
-        if let Some(slot) = known.get_mut(index) {
-            *slot = Some(counts);
+        for &child in &node.in_place {
+            self.count_in_place(child, known)?;
+            next.push(child);
         }
+        let mut counts = BTreeMap::from([(index, 1_u64)]);
+        for (reached, times) in next
+            .iter()
+            .filter_map(|next| known.get(next))
+            .flatten()
+            .flatten()
+        {
+            let count = counts.entry(*reached).or_default();
+            *count = count.saturating_add(*times);
+        }
+        known.insert(index, Some(counts));
+        Ok(())
     }
 
     fn resolve(&self, reference: &str) -> Result<usize, SchemaError> {
@@ -226,26 +215,6 @@ impl SchemaGraph {
 
     fn node_mut(&mut self, index: usize) -> &mut SubschemaNode {
         self.nodes.get_mut(index).expect("edges lead to nodes")
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum VisitState {
-    New,
-    Open,
-    Done,
-}
-
-#[derive(Clone, Copy)]
-enum ExpansionState {
-    Unknown,
-    Open,
-    Known(u64),
-}
-
-fn set(known: &mut [ExpansionState], index: usize, expansion: ExpansionState) {
-    if let Some(slot) = known.get_mut(index) {
-        *slot = expansion;
     }
 }
 

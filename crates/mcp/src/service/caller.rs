@@ -1,4 +1,3 @@
-use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,7 +18,7 @@ pub enum Caller {
 ///
 /// Principals are equal if their names are: the same user with a refreshed token is the same
 /// principal, so that sessions and sealed state survive a refresh.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Principal {
     name: Box<str>,
     scopes: Vec<Box<str>>,
@@ -118,15 +117,6 @@ impl Hash for Principal {
     }
 }
 
-impl fmt::Debug for Principal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut debug = f.debug_struct("Principal");
-        debug.field("name", &self.name);
-        debug.field("scopes", &self.scopes);
-        debug.field("credential", &self.credential).finish()
-    }
-}
-
 /// Origin of a request: its transport, the address of the peer, and the conversation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -159,8 +149,7 @@ impl Source {
     pub fn new(transport: TransportKind) -> Self {
         Self {
             transport,
-            address: None,
-            conversation: None,
+            ..Self::default()
         }
     }
 

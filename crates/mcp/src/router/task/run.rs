@@ -23,7 +23,7 @@ pub(crate) fn start(
     let config = router.catalog().tasks;
     let entry = router.tasks.create(
         cx.caller(),
-        request.request_bytes(),
+        request.params.as_bytes().len(),
         &config,
         &router.subscribers,
     )?;
