@@ -74,7 +74,12 @@ impl OutputSchemas {
         }
         let schema = compiled
             .filter(|compiled| compiled.schema == *schema)
-            .unwrap_or_else(|| Arc::new(OutputSchema::new(schema)));
+            .unwrap_or_else(|| {
+                Arc::new(OutputSchema {
+                    schema: schema.clone(),
+                    compiled: OnceLock::new(),
+                })
+            });
         by_tool.insert(tool.name.clone(), schema);
     }
 
@@ -102,13 +107,6 @@ impl OutputSchemas {
 }
 
 impl OutputSchema {
-    fn new(schema: &RawJson) -> Self {
-        Self {
-            schema: schema.clone(),
-            compiled: OnceLock::new(),
-        }
-    }
-
     /// Returns the first violation in `content`. A schema that cannot be compiled has none.
     fn check(&self, content: &RawJson) -> Result<(), String> {
         let Some(schema) = self.compiled.get_or_init(|| compile(&self.schema)) else {

@@ -1,4 +1,5 @@
 use std::pin::pin;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use callgate_wire::{
@@ -162,7 +163,7 @@ impl Client {
         version: Version,
         notify: Notifier,
     ) -> Result<Call, Error> {
-        let id = self.next_id();
+        let id = Id::number(self.shared.next_id.fetch_add(1, Ordering::Relaxed));
         let params = with_request_meta(params, &self.shared.identity, version, &id, &self.options)?;
         let cx = Cx::new(id).with_notifier(notify);
         Ok(Call::new(method.clone(), params, cx))

@@ -5,6 +5,8 @@ use std::time::Duration;
 use callgate_wire::{Method, RawJson, method};
 use tokio::time::Instant;
 
+use crate::layer::LONGEST;
+
 /// Cache of results, each for the time to live that the server gave it.
 ///
 /// A cache belongs to one client and so to one authorization: results of `private` and of `public`
@@ -103,7 +105,7 @@ impl ResultCache {
             return;
         }
         // A time to live too long to add is cut to one that no process outlives.
-        let fresh_until = now.checked_add(ttl).unwrap_or(now + A_CENTURY);
+        let fresh_until = now + ttl.min(LONGEST);
         state.remove(&key);
         state.evict(self.max_entries - 1, self.max_bytes - size, now);
         let entry = CacheEntry {
@@ -185,8 +187,6 @@ impl Invalidation<'_> {
         }
     }
 }
-
-const A_CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
 fn size(key: &CacheKey, result: &RawJson) -> usize {
     key.method.as_str().len() + key.params.as_bytes().len() + result.as_bytes().len()

@@ -1,8 +1,8 @@
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
-use callgate_wire::{Id, Version};
+use callgate_wire::Version;
 
 use super::builder::ClientBuilder;
 use super::call_options::CallOptions;
@@ -110,11 +110,6 @@ impl Client {
     /// Marks an error as the fault of the server.
     pub(super) fn server_error(&self, error: Error) -> Error {
         error.from_upstream(&self.shared.server)
-    }
-
-    /// Returns a request id that no other request of this client has.
-    pub(super) fn next_id(&self) -> Id {
-        Id::number(self.shared.next_id.fetch_add(1, Ordering::Relaxed))
     }
 }
 

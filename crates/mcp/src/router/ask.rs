@@ -8,7 +8,6 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use super::context::{RequestCx, missing_capability};
-use super::input_exchange::InputExchange;
 use crate::error::Error;
 use crate::schema;
 use crate::service::PeerInfo;
@@ -138,7 +137,7 @@ impl RequestCx {
     #[must_use]
     pub fn input_responses(&self) -> &InputResponses {
         static NONE: InputResponses = InputResponses::new();
-        self.input().map_or(&NONE, InputExchange::responses)
+        self.input().map_or(&NONE, |input| &input.responses)
     }
 
     /// State that the handler itself returned as `request_state` in the round before.
@@ -147,7 +146,7 @@ impl RequestCx {
     /// request of the same caller.
     #[must_use]
     pub fn request_state(&self) -> Option<&str> {
-        self.input().ok()?.handler_state()
+        self.input().ok()?.previous.own.as_deref()
     }
 
     /// Refuses questions for which the client did not declare the capability.

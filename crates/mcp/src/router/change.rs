@@ -22,11 +22,11 @@ impl Router {
     /// # Errors
     /// The name is not a valid tool name, or a schema is invalid.
     pub fn add_tool(&self, route: ToolRoute) -> Result<(), RouteError> {
-        let tool = route.tool.clone();
         let entry = Arc::new(ToolEntry::new(route)?);
         self.change(&ServerChange::Tools, |catalog| {
             catalog.has_tasks |= entry.can_be_a_task();
-            catalog.tools.insert(&tool.name, &tool, entry);
+            let tool = &entry.route.tool;
+            catalog.tools.insert(&tool.name, tool, entry.clone());
         });
         Ok(())
     }
@@ -37,14 +37,14 @@ impl Router {
     }
 
     /// Adds a prompt, or replaces the one of the same name.
-    #[expect(clippy::needless_pass_by_value, reason = "as with tools")]
     pub fn add_prompt<S, H>(&self, prompt: Prompt, handler: H)
     where
         H: Handler<S, Output: PromptOutput>,
     {
-        let route = Arc::new(PromptRoute::new(&prompt, handler));
+        let route = Arc::new(PromptRoute::new(prompt, handler));
         self.change(&ServerChange::Prompts, |catalog| {
-            catalog.prompts.insert(&prompt.name, &prompt, route);
+            let prompt = &route.prompt;
+            catalog.prompts.insert(&prompt.name, prompt, route.clone());
         });
     }
 

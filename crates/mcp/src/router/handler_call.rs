@@ -1,4 +1,5 @@
 use std::future::poll_fn;
+use std::sync::Mutex;
 use std::task::Poll;
 use std::time::SystemTime;
 
@@ -50,7 +51,11 @@ impl HandlerCall {
                 router.sealer.open(&sealed, &digest, SystemTime::now())?
             }
         };
-        let input = InputExchange::new(responses, previous);
+        let input = InputExchange {
+            responses,
+            previous,
+            state: Mutex::default(),
+        };
         Ok(Self {
             cx: RequestCx::new(cx, Some(input)),
             method,

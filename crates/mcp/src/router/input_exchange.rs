@@ -15,15 +15,15 @@ use crate::seal::RoundState;
 /// and gets the same answers, until it asks a new one.
 #[derive(Default)]
 pub(crate) struct InputExchange {
-    /// Answers that came with the request.
-    responses: InputResponses,
+    /// Answers that came with the request, even to questions that the handler did not ask.
+    pub(super) responses: InputResponses,
     /// State of the round before: its answers, and the state of the handler.
-    previous: RoundState,
-    state: Mutex<ExchangeState>,
+    pub(super) previous: RoundState,
+    pub(super) state: Mutex<ExchangeState>,
 }
 
 #[derive(Default)]
-struct ExchangeState {
+pub(super) struct ExchangeState {
     /// Answers that were used in this round.
     used: InputResponses,
     /// Questions without an answer.
@@ -56,24 +56,6 @@ pub(crate) enum HandlerStop {
 }
 
 impl InputExchange {
-    pub(crate) fn new(responses: InputResponses, previous: RoundState) -> Self {
-        Self {
-            responses,
-            previous,
-            state: Mutex::default(),
-        }
-    }
-
-    /// All input responses of the request, even to questions that the handler did not ask.
-    pub(crate) fn responses(&self) -> &InputResponses {
-        &self.responses
-    }
-
-    /// State that the handler itself returned in the round before.
-    pub(crate) fn handler_state(&self) -> Option<&str> {
-        self.previous.own.as_deref()
-    }
-
     /// Answer to a question; `None` if there is none yet, and then the question is noted as open.
     pub(crate) fn answer(
         &self,

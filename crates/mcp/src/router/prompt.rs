@@ -23,25 +23,19 @@ pub trait PromptOutput {
 
 /// Prompt with its type-erased handler.
 pub(crate) struct PromptRoute {
-    description: Option<String>,
-    required: Vec<String>,
+    pub(super) prompt: Prompt,
     function: Arc<ErasedHandler<(), PromptOutcome>>,
 }
 
 type PromptOutcome = Result<Outcome<GetPromptResult>, Error>;
 
 impl PromptRoute {
-    pub(crate) fn new<S, H>(prompt: &Prompt, handler: H) -> Self
+    pub(crate) fn new<S, H>(prompt: Prompt, handler: H) -> Self
     where
         H: Handler<S, Output: PromptOutput>,
     {
-        let arguments = prompt.arguments.iter().flatten();
         Self {
-            description: prompt.description.clone(),
-            required: arguments
-                .filter(|argument| argument.required == Some(true))
-                .map(|argument| argument.name.clone())
-                .collect(),
+            prompt,
             function: erase(
                 handler,
                 |output: H::Output, ()| output.into_outcome(),
@@ -62,11 +56,13 @@ pub(crate) async fn get(router: &Arc<RouterState>, call: Call) -> Result<Reply, 
         .cloned()
         .ok_or_else(|| Error::invalid_params(format!("unknown prompt `{name}`")))?;
     let arguments = params::object(arguments, "arguments")?;
-    check_arguments(&route, &arguments)?;
+    check_arguments(&route.prompt, &arguments)?;
     let request = HandlerCall::new(router, call, [responses, state])?;
     let handler = (route.function)(request.cx.clone(), &arguments, ());
     let complete = |mut result: GetPromptResult| {
-        result.description = result.description.or_else(|| route.description.clone());
+        result.description = result
+            .description
+            .or_else(|| route.prompt.description.clone());
         let meta = result.meta.take();
         router.results.complete(&result, meta)
     };
@@ -74,13 +70,15 @@ pub(crate) async fn get(router: &Arc<RouterState>, call: Call) -> Result<Reply, 
 }
 
 /// Checks that the arguments of a prompt are strings and that no required one is missing.
-fn check_arguments(route: &PromptRoute, arguments: &RawJson) -> Result<(), Error> {
+fn check_arguments(prompt: &Prompt, arguments: &RawJson) -> Result<(), Error> {
     let texts: Map<String> = arguments.decode().map_err(|error| {
         Error::invalid_params("the arguments of a prompt must be strings").with_source(error)
     })?;
-    match route.required.iter().find(|name| !texts.contains(name)) {
+    let mut declared = prompt.arguments.iter().flatten();
+    match declared.find(|known| known.required == Some(true) && !texts.contains(&known.name)) {
         Some(missing) => Err(Error::invalid_params(format!(
-            "the argument `{missing}` is required"
+            "the argument `{}` is required",
+            missing.name
         ))),
         None => Ok(()),
     }

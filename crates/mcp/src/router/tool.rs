@@ -63,7 +63,7 @@ enum TaskStart {
 
 /// Registered tool, with its compiled schemas.
 pub(crate) struct ToolEntry {
-    route: ToolRoute,
+    pub(super) route: ToolRoute,
     input: CompiledSchema,
     output: Option<CompiledSchema>,
     /// Parameters that HTTP requests mirror in headers.

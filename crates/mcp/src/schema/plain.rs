@@ -104,15 +104,12 @@ impl PlainSchema {
             // A fraction or a large number: the bounds are whole, so only an unbounded number is
             // certain to fit.
             let is_finite = text.parse().is_ok_and(f64::is_finite);
-            return is_finite && self.allows("number") && self.is_unbounded();
+            let is_unbounded = self.minimum.is_none() && self.maximum.is_none();
+            return is_finite && self.allows("number") && is_unbounded;
         };
         (self.allows("integer") || self.allows("number"))
             && self.minimum.is_none_or(|minimum| minimum <= number)
             && self.maximum.is_none_or(|maximum| number <= maximum)
-    }
-
-    fn is_unbounded(&self) -> bool {
-        self.minimum.is_none() && self.maximum.is_none()
     }
 }
 
