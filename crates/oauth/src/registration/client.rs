@@ -1,5 +1,7 @@
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::jwt::SigningKey;
 use crate::metadata::AuthorizationServer;
 use crate::unix_seconds::seconds;
@@ -27,7 +29,8 @@ pub struct ClientInfo {
 }
 
 /// Client authentication method at the token endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 #[non_exhaustive]
 pub enum AuthMethod {
     /// None: a public client, which only names its id.
@@ -39,6 +42,13 @@ pub enum AuthMethod {
     /// Assertion that is signed with the private key (RFC 7523).
     PrivateKeyJwt,
 }
+
+/// The name is not one of a supported authentication method.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is not an authentication method: it is none, client_secret_basic, client_secret_post or private_key_jwt"
+)]
+pub struct AuthMethodError(String);
 
 /// Dynamically registered clients, by the issuer that registered them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -121,6 +131,20 @@ impl AuthMethod {
 
     pub(super) fn is_in(self, list: &[String]) -> bool {
         list.iter().any(|name| name == self.name())
+    }
+}
+
+impl TryFrom<String> for AuthMethod {
+    type Error = AuthMethodError;
+
+    fn try_from(name: String) -> Result<Self, AuthMethodError> {
+        Self::parse(&name).ok_or(AuthMethodError(name))
+    }
+}
+
+impl From<AuthMethod> for String {
+    fn from(method: AuthMethod) -> Self {
+        method.name().to_owned()
     }
 }
 

@@ -5,7 +5,7 @@ mod dynamic;
 mod metadata_document;
 mod order;
 
-pub use client::{AuthMethod, ClientInfo};
+pub use client::{AuthMethod, AuthMethodError, ClientInfo};
 pub use dynamic::RegistrationError;
 pub(crate) use dynamic::{ClientRegistration, registration_request, registration_response};
 pub use metadata_document::{ClientIdUrl, ClientIdUrlError};

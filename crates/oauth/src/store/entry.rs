@@ -3,6 +3,7 @@ use callgate_wire::{RawJson, Splice};
 use super::checksum;
 use super::login::{ChosenClient, ChosenIdentity, ChosenKind, ChosenProvider, Login, Tokens};
 use crate::Scopes;
+use crate::options::ProviderOptions;
 use crate::registration::{AuthMethod, ClientInfo};
 use crate::secret::Secret;
 
@@ -40,6 +41,7 @@ pub(super) fn decode(entry: &RawJson) -> Login {
             identity: identity(entry),
         }),
         callback_port: port(entry),
+        options: options(entry),
         resource_metadata: text(entry, RESOURCE_METADATA),
         code_verifier: secret(entry, &["codeVerifier"]),
         oauth_state: secret(entry, &["oauthState"]),
@@ -60,6 +62,11 @@ fn identity(entry: &RawJson) -> Option<ChosenIdentity> {
 
 fn port(entry: &RawJson) -> Option<u16> {
     entry.at(CALLBACK_PORT)?.decode().ok()
+}
+
+fn options(entry: &RawJson) -> ProviderOptions {
+    let found = entry.at(OPTIONS).and_then(|it| it.decode().ok());
+    found.unwrap_or_default()
 }
 
 /// Writes `new` over `entry`, which was decoded as `old`, and adds the checksum.
@@ -119,6 +126,7 @@ const PROVIDER_ENDPOINT: Path = &["chosenClient", "providerTokenEndpoint"];
 const PROVIDER_CLIENT_ID: Path = &["chosenClient", "providerClientId"];
 const PROVIDER_SECRET_FILE: Path = &["chosenClient", "providerClientSecretFile"];
 const CALLBACK_PORT: Path = &["callbackPort"];
+const OPTIONS: Path = &["options"];
 const RESOURCE_METADATA: Path = &["resourceMetadata"];
 
 /// Members of a login in the file, in a fixed order.
@@ -139,6 +147,7 @@ fn members(login: &Login) -> impl Iterator<Item = (Path, Option<RawJson>)> {
             CALLBACK_PORT,
             encode_number(login.callback_port.map(f64::from)),
         ),
+        (OPTIONS, encode_options(&login.options)),
     ];
     let tokens = members_of_tokens(login.tokens.as_ref());
     let client = members_of_client(login.client.as_ref());
@@ -209,6 +218,12 @@ fn members_of_chosen(chosen: Option<&ChosenClient>) -> [(Path, Option<RawJson>);
     ]
 }
 
+/// Options as one object; none are absent.
+fn encode_options(options: &ProviderOptions) -> Option<RawJson> {
+    let set = (!options.is_empty()).then_some(options)?;
+    RawJson::encode(set).ok()
+}
+
 fn string(text: Option<&str>) -> Option<RawJson> {
     text.map(RawJson::string)
 }
@@ -242,6 +257,7 @@ mod tests {
 
     use super::{decode, update};
     use crate::Scopes;
+    use crate::options::ProviderOptions;
     use crate::registration::{AuthMethod, ClientInfo};
     use crate::secret::Secret;
     use crate::store::login::{
@@ -291,13 +307,19 @@ mod tests {
                 }),
             }),
             callback_port: Some(8765),
+            options: options(),
             resource_metadata: Some("https://s/meta".to_owned()),
             code_verifier: Some(Secret::new("cv")),
             oauth_state: Some(Secret::new("st")),
         }
     }
 
-    const FULL: &str = r#"{"tokens":{"accessToken":"at","refreshToken":"rt","expiresAt":1763260000.25,"scope":"a b","issuedAt":1763256400,"clientId":"id","requestedScope":"a b c","tokenType":"DPoP","dpopKey":"k"},"clientInfo":{"clientId":"id","clientSecret":"cs","clientIdIssuedAt":1763000000,"clientSecretExpiresAt":0,"tokenEndpointAuthMethod":"client_secret_post","redirectUri":"http://127.0.0.1:9/cb","scope":"a b c"},"chosenClient":{"clientId":"chosen","clientSecret":"ccs","privateKeyFile":"/k.pem","kind":"itself","identityTokenFile":"/id","providerTokenEndpoint":"https://idp/token","providerClientId":"employee","providerClientSecretFile":"/s"},"codeVerifier":"cv","oauthState":"st","serverUrl":"https://s/mcp","issuer":"https://i","resourceMetadata":"https://s/meta","callbackPort":8765}"#;
+    fn options() -> ProviderOptions {
+        let text = r#"{"authParams":{"prompt":"consent"},"sendResource":false}"#;
+        json(text).decode().expect("options")
+    }
+
+    const FULL: &str = r#"{"tokens":{"accessToken":"at","refreshToken":"rt","expiresAt":1763260000.25,"scope":"a b","issuedAt":1763256400,"clientId":"id","requestedScope":"a b c","tokenType":"DPoP","dpopKey":"k"},"clientInfo":{"clientId":"id","clientSecret":"cs","clientIdIssuedAt":1763000000,"clientSecretExpiresAt":0,"tokenEndpointAuthMethod":"client_secret_post","redirectUri":"http://127.0.0.1:9/cb","scope":"a b c"},"chosenClient":{"clientId":"chosen","clientSecret":"ccs","privateKeyFile":"/k.pem","kind":"itself","identityTokenFile":"/id","providerTokenEndpoint":"https://idp/token","providerClientId":"employee","providerClientSecretFile":"/s"},"codeVerifier":"cv","oauthState":"st","serverUrl":"https://s/mcp","issuer":"https://i","resourceMetadata":"https://s/meta","callbackPort":8765,"options":{"authParams":{"prompt":"consent"},"sendResource":false}}"#;
 
     /// Result of `edit` on `entry`, without the checksum.
     fn edited(entry: &str, edit: impl FnOnce(&mut Login)) -> String {
@@ -340,6 +362,8 @@ mod tests {
             r#"{"tokens":null,"serverUrl":7}"#,
             r#"{"tokens":{"accessToken":7},"clientInfo":[]}"#,
             r#"{"tokens":{"refreshToken":"x"},"codeVerifier":{}}"#,
+            r#"{"options":{"authParams":{"state":"x"}}}"#,
+            r#"{"options":7}"#,
         ] {
             assert_eq!(decode(&json(entry)), Login::default(), "{entry}");
             let replaced = edited(entry, |login| login.tokens = Some(tokens.clone()));

@@ -1,3 +1,4 @@
+use crate::options::ProviderOptions;
 use crate::registration::ClientInfo;
 use crate::secret::Secret;
 
@@ -16,6 +17,8 @@ pub struct Login {
     pub chosen: Option<ChosenClient>,
     /// Port of the redirect URI, if the user chose one.
     pub callback_port: Option<u16>,
+    /// Options that the user chose for the provider.
+    pub options: ProviderOptions,
     /// Metadata URL that the server named in its challenge.
     pub resource_metadata: Option<String>,
     /// PKCE verifier of an unfinished login.
