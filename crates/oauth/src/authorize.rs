@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 use url::Url;
 
 use crate::metadata::{AuthorizationServer, MetadataError, ProtectedResource};
+use crate::options::ProviderOptions;
 use crate::{Challenge, Scopes, Secret};
 
 /// Scope that asks for a refresh token, where it exists.
@@ -27,12 +28,13 @@ pub(crate) struct AuthorizationRequest<'a> {
     pub server: &'a AuthorizationServer,
     pub client_id: &'a str,
     pub redirect_uri: &'a str,
-    /// Resource that the token is for.
-    pub resource: &'a str,
+    /// Resource that the token is for, unless the provider refuses it.
+    pub resource: Option<&'a str>,
     /// Requested scopes; empty means the default ones of the authorization server.
     pub scopes: &'a Scopes,
     /// Thumbprint of the DPoP key, if the token is to be bound.
     pub dpop_jkt: Option<&'a str>,
+    pub provider: &'a ProviderOptions,
     pub nonces: &'a Nonces,
 }
 
@@ -69,18 +71,22 @@ impl AuthorizationRequest<'_> {
             .append_pair("redirect_uri", self.redirect_uri)
             .append_pair("code_challenge", &self.nonces.code_challenge())
             .append_pair("code_challenge_method", "S256")
-            .append_pair("state", self.nonces.state.expose())
-            .append_pair("resource", self.resource);
+            .append_pair("state", self.nonces.state.expose());
+        if let Some(resource) = self.resource {
+            query.append_pair("resource", resource);
+        }
         if !self.scopes.is_empty() {
-            query.append_pair("scope", &self.scopes.to_string());
+            query.append_pair("scope", &self.provider.scope(self.scopes));
         }
         if let Some(thumbprint) = self.dpop_jkt {
             query.append_pair("dpop_jkt", thumbprint);
         }
-        if self.scopes.contains(OFFLINE_ACCESS) {
+        let params = &self.provider.auth_params;
+        if self.scopes.contains(OFFLINE_ACCESS) && !params.decides("prompt") {
             // OpenID Connect providers ignore `offline_access` without an explicit consent.
             query.append_pair("prompt", "consent");
         }
+        query.extend_pairs(params.iter());
         drop(query);
         Ok(url)
     }
@@ -133,6 +139,7 @@ mod tests {
 
     use super::{AuthorizationRequest, Nonces, select_scopes};
     use crate::metadata::{AuthorizationServer, ProtectedResource};
+    use crate::options::{ProviderOptions, ScopeSeparator};
     use crate::{Challenge, Scopes};
 
     fn server(scopes_supported: &str) -> AuthorizationServer {
@@ -174,18 +181,22 @@ mod tests {
     fn the_request_says_all_that_the_specification_demands() {
         let mut server = server("");
         server.authorization_endpoint = Some("https://as.example/a?tenant=1".parse().unwrap());
-        let request = |scopes: &str| {
+        let mut provider = ProviderOptions::default();
+        let request_with = |scopes: &str, resource, provider: &ProviderOptions| {
             let request = AuthorizationRequest {
                 server: &server,
                 client_id: "me & you",
                 redirect_uri: "http://127.0.0.1:1/cb",
-                resource: "https://a.example/mcp",
+                resource,
                 scopes: &Scopes::parse(scopes),
                 dpop_jkt: None,
+                provider,
                 nonces: &Nonces::new([1; 32], [2; 32]),
             };
             String::from(request.url().unwrap())
         };
+        let resource = Some("https://a.example/mcp");
+        let request = |scopes: &str| request_with(scopes, resource, &ProviderOptions::default());
         let expected = "https://as.example/a?tenant=1&response_type=code&client_id=me+%26+you\
             &redirect_uri=http%3A%2F%2F127.0.0.1%3A1%2Fcb\
             &code_challenge=VtX6czP210fbQsI5QH5dpMMvTHnzXQkrE0_TWkAtnFw&code_challenge_method=S256\
@@ -195,6 +206,20 @@ mod tests {
         assert_eq!(
             request("a offline_access"),
             format!("{expected}&scope=a+offline_access&prompt=consent")
+        );
+
+        provider.auth_params.parse("prompt=login").unwrap();
+        provider.auth_params.parse("audience=x y").unwrap();
+        provider.scope_separator = ScopeSeparator::parse(",").ok();
+        let bare = expected.split("&resource").next().unwrap();
+        assert_eq!(
+            request_with("a offline_access", None, &provider),
+            format!("{bare}&scope=a%2Coffline_access&audience=x+y&prompt=login")
+        );
+        provider.auth_params.parse("prompt=").unwrap();
+        assert_eq!(
+            request_with("offline_access", None, &provider),
+            format!("{bare}&scope=offline_access&audience=x+y")
         );
     }
 

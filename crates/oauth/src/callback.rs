@@ -63,7 +63,7 @@ fn check_issuer(
     server: &AuthorizationServer,
 ) -> Result<(), CallbackError> {
     let fits = match found {
-        Ok(Some(found)) => *found == server.issuer,
+        Ok(Some(found)) => server.is_named(found),
         Ok(None) => !server.authorization_response_iss_parameter_supported,
         Err(_) => false,
     };
@@ -71,7 +71,7 @@ fn check_issuer(
         return Ok(());
     }
     Err(CallbackError::Issuer {
-        expected: server.issuer.clone(),
+        expected: server.audience().to_owned(),
     })
 }
 

@@ -7,6 +7,7 @@ use serde_json::Value;
 use url::Url;
 
 use crate::http_message::Response;
+use crate::options::ProviderOptions;
 use crate::provider::is_hidden;
 use crate::token_endpoint::seconds;
 use crate::{ProviderError, Secret, endpoint};
@@ -67,12 +68,15 @@ const MAX_LIFETIME: u64 = 60 * 60;
 const MAX_USER_CODE: usize = 64;
 
 /// Form fields of the device authorization request.
-pub(crate) fn fields<'a>(resource: &'a str, scope: &'a str) -> Vec<(&'static str, &'a str)> {
-    let mut fields = vec![("resource", resource)];
-    if !scope.is_empty() {
-        fields.push(("scope", scope));
-    }
-    fields
+pub(crate) fn fields<'a>(
+    resource: Option<&'a str>,
+    scope: &'a str,
+    provider: &'a ProviderOptions,
+) -> Vec<(&'a str, &'a str)> {
+    let scope = (!scope.is_empty()).then_some(("scope", scope));
+    let resource = resource.map(|resource| ("resource", resource));
+    let own = resource.into_iter().chain(scope);
+    own.chain(provider.auth_params.iter()).collect()
 }
 
 impl PendingDeviceLogin {

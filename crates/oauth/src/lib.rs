@@ -8,7 +8,7 @@
 //! - [`consent`], [`browser`], [`callback_listener`]: the user's consent, and the redirect after it.
 //! - [`fetch`], [`guard`]: HTTP client of a login, and the addresses that it may reach.
 //! - [`http_message`], [`Challenge`], [`metadata`], [`registration`]: messages of a login, and the OAuth client.
-//! - [`options`]: options for providers that do not follow the specification.
+//! - [`options`], [`quirks`]: options for providers that do not follow the specification, and those of known providers.
 //! - `authorize`, `callback`, `token_endpoint`, [`device`], [`id_jag`]: requests of each grant.
 //! - `step_up`: more scopes for a request that was refused.
 //! - [`jwt`], `dpop`: signing keys, client assertions and proofs of possession.
@@ -37,6 +37,7 @@ pub mod jwt;
 pub mod metadata;
 pub mod options;
 mod provider;
+pub mod quirks;
 pub mod registration;
 pub mod resource;
 mod scope;

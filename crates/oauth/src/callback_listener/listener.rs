@@ -1,6 +1,6 @@
 use std::convert::Infallible;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +23,7 @@ use tokio::time::{sleep, timeout};
 use super::page::{POLICY, Page, html};
 use super::request::{self, Delivery, Incoming};
 use super::waiters::{Connection, WaitError, Waiter, Waiters};
+use crate::options::RedirectUri;
 use crate::secret::Secret;
 
 /// Loopback listener for the redirect of the browser.
@@ -44,6 +45,8 @@ pub struct Config {
     pub address: SocketAddr,
     /// Path of the redirect URI.
     pub path: String,
+    /// Redirect URI as it is registered, if it is not made of the address and the path.
+    pub redirect_uri: Option<RedirectUri>,
     /// Behavior if the port is in use.
     pub when_busy: WhenBusy,
     /// Limits.
@@ -100,6 +103,7 @@ impl Default for Config {
         Self {
             address: (Ipv4Addr::LOCALHOST, 19876).into(),
             path: "/mcp/oauth/callback".to_owned(),
+            redirect_uri: None,
             when_busy: WhenBusy::Fail,
             limits: CallbackLimits::default(),
         }
@@ -118,10 +122,28 @@ impl Default for CallbackLimits {
 }
 
 impl Config {
+    /// Listens for a redirect URI that was registered by hand. Without a port in it, any free port is
+    /// taken.
+    #[must_use]
+    pub fn for_redirect_uri(uri: &RedirectUri) -> Self {
+        let usual = Self::default();
+        let port = uri.port().unwrap_or(usual.address.port());
+        Self {
+            address: (uri.ip(), port).into(),
+            path: uri.path().to_owned(),
+            redirect_uri: Some(uri.clone()),
+            when_busy: match uri.port() {
+                Some(_) => WhenBusy::Fail,
+                None => WhenBusy::TakeAnother,
+            },
+            limits: usual.limits,
+        }
+    }
+
     /// Redirect URI, if the port is free.
     #[must_use]
     pub fn redirect_uri(&self) -> String {
-        redirect_uri(self.address, &self.path)
+        redirect_uri(self.address, &self.path, self.redirect_uri.as_ref())
     }
 }
 
@@ -136,14 +158,25 @@ impl CallbackListener {
             address: config.address,
             source,
         })?;
-        let is_configured = address == config.address;
+        let registered = config.redirect_uri.as_ref();
+        // A redirect URI without a port is registered for every port.
+        let is_configured =
+            address == config.address || registered.is_some_and(|uri| uri.port().is_none());
+        let other = match registered.filter(|uri| uri.is_localhost()) {
+            // Best-effort: a browser that resolves the name to IPv6 tries IPv4 next.
+            Some(_) => TcpListener::bind((Ipv6Addr::LOCALHOST, address.port()))
+                .await
+                .ok(),
+            None => None,
+        };
         let shared = Arc::new(Shared {
             waiters: Waiters::new(config.limits.logins, config.limits.login_time),
             address,
             path: config.path,
+            redirect_uri: config.redirect_uri,
             limits: config.limits,
         });
-        let task = tokio::spawn(accept(listener, shared.clone())).abort_handle();
+        let task = tokio::spawn(accept(listener, other, shared.clone())).abort_handle();
         Ok(Self {
             address,
             is_configured,
@@ -155,7 +188,8 @@ impl CallbackListener {
     /// Redirect URI.
     #[must_use]
     pub fn redirect_uri(&self) -> String {
-        redirect_uri(self.address, &self.shared.path)
+        let registered = self.shared.redirect_uri.as_ref();
+        redirect_uri(self.address, &self.shared.path, registered)
     }
 
     /// Returns true if the address is the configured one, which clients are registered with.
@@ -185,11 +219,15 @@ struct Shared {
     waiters: Waiters,
     address: SocketAddr,
     path: String,
+    redirect_uri: Option<RedirectUri>,
     limits: CallbackLimits,
 }
 
-fn redirect_uri(address: SocketAddr, path: &str) -> String {
-    format!("http://{address}{path}")
+fn redirect_uri(address: SocketAddr, path: &str, registered: Option<&RedirectUri>) -> String {
+    match registered {
+        Some(uri) => uri.with_port(address.port()),
+        None => format!("http://{address}{path}"),
+    }
 }
 
 async fn listen(address: SocketAddr, when_busy: WhenBusy) -> Result<TcpListener, BindError> {
@@ -210,12 +248,24 @@ async fn listen(address: SocketAddr, when_busy: WhenBusy) -> Result<TcpListener,
     }
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+async fn accept(listener: TcpListener, other: Option<TcpListener>, shared: Arc<Shared>) {
     let mut connections = JoinSet::new();
+    let accept_other = || async {
+        match &other {
+            Some(other) => other.accept().await,
+            None => std::future::pending().await,
+        }
+    };
     loop {
+        let accepted = async {
+            tokio::select! {
+                accepted = listener.accept() => accepted,
+                accepted = accept_other() => accepted,
+            }
+        };
         tokio::select! {
             Some(_) = connections.join_next() => {}
-            accepted = listener.accept() => match accepted {
+            accepted = accepted => match accepted {
                 Ok((stream, _)) if connections.len() < shared.limits.connections => {
                     connections.spawn(serve(stream, shared.clone()));
                 }

@@ -56,10 +56,16 @@ impl PasteConsent {
                     });
                 }
                 _ if line.trim().is_empty() => {}
-                _ => return Ok(line.trim().to_owned()),
+                _ => return Ok(unquoted(line.trim()).to_owned()),
             }
         }
     }
+}
+
+/// Text without the quotes around it, which users add out of habit at a shell.
+fn unquoted(line: &str) -> &str {
+    let inside = |quote| line.strip_prefix(quote)?.strip_suffix(quote);
+    inside('\'').or_else(|| inside('"')).unwrap_or(line)
 }
 
 impl Consent for PasteConsent {

@@ -6,6 +6,8 @@ use crate::authorize::{named_scopes, select_scopes, with_offline_access};
 use crate::id_jag::IdentityProvider;
 use crate::jwt::Algorithm;
 use crate::metadata::{AuthorizationServer, Issuer, MetadataError, ProtectedResource};
+use crate::options::ProviderOptions;
+use crate::quirks::Quirks;
 use crate::registration::{self, ClientIdentity, ClientInfo, ClientOptions};
 use crate::{Challenge, Scopes, Secret, dpop};
 
@@ -20,6 +22,12 @@ pub(crate) struct Config {
     pub client_name: String,
     pub redirect_uri: String,
     pub options: ClientOptions,
+    /// Options of the user for this provider.
+    pub provider: ProviderOptions,
+    /// Quirks of known providers.
+    pub quirks: Quirks,
+    /// Token that a registration needs.
+    pub initial_access_token: Option<Secret>,
     pub scopes: Option<Scopes>,
     pub goal: Goal,
     /// Key that the login is bound to so far. Without one, a key is generated if the server asks
@@ -107,15 +115,79 @@ impl Config {
     /// Refuses to send a token to an issuer other than its own.
     pub(super) fn check_issuer(&self, found: &Issuer) -> Result<(), FlowError> {
         match self.goal.issuer() {
-            Some(issuer) if !found.is(issuer) => Err(FlowError::IssuerChanged {
+            Some(issuer) if !found.accepts(issuer) => Err(FlowError::IssuerChanged {
                 issuer: issuer.clone(),
             }),
             _ => Ok(()),
         }
     }
 
+    /// Options of the user, over the quirks of the provider with this issuer.
+    pub(super) fn provider_at(&self, issuer: &str) -> ProviderOptions {
+        match self.quirks.of(issuer) {
+            Some(quirk) => self.provider.clone().over(&quirk.options()),
+            None => self.provider.clone(),
+        }
+    }
+
+    /// Applies the options to the metadata of an authorization server.
+    pub(super) fn adapt(&self, server: &mut AuthorizationServer) -> ProviderOptions {
+        let provider = self.provider_at(&server.issuer);
+        if let Some(quirk) = self.quirks.of(&server.issuer) {
+            tracing::debug!(
+                provider = quirk.provider,
+                reason = quirk.reason,
+                "quirk: applied"
+            );
+            if quirk.has_closed_registration && self.initial_access_token.is_none() {
+                server.registration_endpoint = None;
+            }
+        }
+        // A known provider may have got metadata since the table was written, so only the endpoints of
+        // the user replace those of the metadata.
+        if let Some(endpoint) = &self.provider.authorization_endpoint {
+            server.authorization_endpoint = Some(endpoint.url().clone());
+        }
+        if let Some(endpoint) = &self.provider.token_endpoint {
+            server.token_endpoint = endpoint.url().clone();
+        }
+        if provider.allow_missing_pkce_metadata == Some(true) {
+            let methods = &mut server.code_challenge_methods_supported;
+            methods.get_or_insert_with(|| vec!["S256".to_owned()]);
+        }
+        provider
+    }
+
     /// Scopes to request.
     pub(super) fn select_scopes(
+        &self,
+        resource: Option<&ProtectedResource>,
+        server: &AuthorizationServer,
+    ) -> Scopes {
+        let selected = self.named_scopes(resource, server);
+        let quirk = self.quirks.of(&server.issuer);
+        match quirk.and_then(|quirk| quirk.refused_scope) {
+            Some(refused) if !self.scopes.as_ref().is_some_and(|it| it.contains(refused)) => {
+                selected.iter().filter(|scope| *scope != refused).collect()
+            }
+            _ => selected,
+        }
+    }
+
+    /// Source of the scopes, for the log.
+    pub(super) fn scope_source(&self, resource: Option<&ProtectedResource>) -> &'static str {
+        let challenged = self.challenge.as_ref().and_then(|it| it.scope.as_ref());
+        match (challenged, &self.scopes, resource) {
+            (Some(_), _, _) => "the challenge of the server",
+            (None, Some(_), _) => "the user",
+            (None, None, Some(resource)) if !resource.scopes_supported.is_empty() => {
+                "the metadata of the server"
+            }
+            _ => "nowhere, so the provider decides",
+        }
+    }
+
+    fn named_scopes(
         &self,
         resource: Option<&ProtectedResource>,
         server: &AuthorizationServer,

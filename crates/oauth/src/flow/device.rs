@@ -43,8 +43,9 @@ impl Flow {
     pub(super) fn ask_for_code(&mut self, context: RequestContext) -> Result<Step, FlowError> {
         let discovered = &context.discovered;
         let endpoint = discovered.server.device_authorization_endpoint()?.clone();
-        let scope = discovered.scopes.to_string();
-        let fields = device::fields(&discovered.resource, &scope);
+        let provider = &discovered.provider;
+        let scope = provider.scope(&discovered.scopes);
+        let fields = device::fields(discovered.sent_resource(), &scope, provider);
         let authentication = Authentication::at(&discovered.server, &context.client);
         let request = authentication.form(endpoint, &fields, self.config.now)?;
         self.state = FlowState::RequestingDeviceCode(context);

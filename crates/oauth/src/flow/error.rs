@@ -88,6 +88,15 @@ pub enum FlowError {
 }
 
 impl FlowError {
+    /// Returns true if the authorization server does not know the client, or does not let it log in.
+    pub(crate) fn is_unknown_client(&self) -> bool {
+        match self {
+            Self::Token(error) => error.is_invalid_client(),
+            Self::Callback(CallbackError::Denied(refusal)) => refusal.is_invalid_client(),
+            _ => false,
+        }
+    }
+
     /// Returns true if the same flow may succeed later, so that the login is kept.
     pub fn is_transient(&self) -> bool {
         match self {

@@ -1,18 +1,18 @@
 //! Second half of a flow: from the authorization server to the token.
 
-use super::config::{Config, Goal};
+use super::config::Goal;
 use super::error::FlowError;
 use super::machine::Flow;
-use super::state::{Discovered, FlowState, GrantInput, RequestContext, TokenAttempt};
+use super::state::{
+    Discovered, FlowState, GrantInput, RegistrationAttempt, RequestContext, TokenAttempt,
+};
 use super::step::{GrantedTokens, Step};
 use crate::Secret;
 use crate::authorize::AuthorizationRequest;
 use crate::http_message::{Request, Response};
 use crate::id_jag::{self, Exchange};
 use crate::metadata::{AuthorizationServer, ProtectedResource};
-use crate::registration::{
-    self, ClientIdentity, ClientInfo, ClientRegistration, registration_request,
-};
+use crate::registration::{self, ClientIdentity, ClientInfo};
 use crate::token_endpoint::{Authentication, TokenEndpointError, TokenResponse, TokenType};
 
 /// Maximum number of retries with another DPoP nonce.
@@ -24,7 +24,13 @@ impl Flow {
         resource: Option<ProtectedResource>,
         server: AuthorizationServer,
     ) -> Result<Step, FlowError> {
+        let scopes_from = self.config.scope_source(resource.as_ref());
         let discovered = self.discovered(resource, server)?;
+        // The query of a server's URL may contain a key of the user.
+        let resource = discovered
+            .sent_resource()
+            .and_then(|it| it.split('?').next());
+        tracing::debug!(scopes = %discovered.scopes, scopes_from, resource, "request: prepared");
         match self.config.goal.clone() {
             Goal::Login | Goal::StepUp(_) | Goal::DeviceCode => self.identify(discovered),
             Goal::Refresh {
@@ -50,7 +56,7 @@ impl Flow {
                 let client = self.config.known_client(&discovered.server)?;
                 let exchange = Exchange {
                     id_token: &id_token,
-                    audience: &discovered.server.issuer,
+                    audience: discovered.server.audience(),
                     resource: &discovered.resource,
                     scopes: &discovered.scopes,
                 };
@@ -65,9 +71,11 @@ impl Flow {
     fn discovered(
         &self,
         resource: Option<ProtectedResource>,
-        server: AuthorizationServer,
+        mut server: AuthorizationServer,
     ) -> Result<Discovered, FlowError> {
+        let provider = self.config.adapt(&mut server);
         Ok(Discovered {
+            provider,
             scopes: self.config.select_scopes(resource.as_ref(), &server),
             binding: self.config.binding(resource.as_ref(), &server)?,
             resource: resource.map_or_else(
@@ -79,35 +87,21 @@ impl Flow {
     }
 
     fn identify(&mut self, discovered: Discovered) -> Result<Step, FlowError> {
-        let Config {
-            options,
-            redirect_uri,
-            client_name,
-            now,
-            ..
-        } = &self.config;
         let Discovered { server, scopes, .. } = &discovered;
-        let shows_codes = matches!(self.config.goal, Goal::DeviceCode);
         // Checked before the registration, so that an authorization server without PKCE or without
         // the endpoint learns nothing about this client.
-        if shows_codes {
+        if matches!(self.config.goal, Goal::DeviceCode) {
             server.device_authorization_endpoint()?;
         } else {
             server.authorization_endpoint()?;
         }
-        match registration::choose(&options.covering(scopes), server, redirect_uri, *now)? {
+        let options = self.config.options.covering(scopes);
+        let redirect_uri = &self.config.redirect_uri;
+        match registration::choose(&options, server, redirect_uri, self.config.now)? {
             ClientIdentity::Known(client) => self.ask_user(discovered.with_client(client)),
             ClientIdentity::Register(endpoint) => {
-                let registration = ClientRegistration {
-                    server,
-                    client_name,
-                    redirect_uri,
-                    scopes,
-                    shows_codes,
-                };
-                let request = registration_request(endpoint, &registration);
-                self.state = FlowState::Registering(discovered);
-                Ok(Step::Fetch(request))
+                let attempt = RegistrationAttempt::first(endpoint, redirect_uri);
+                self.register(discovered, attempt)
             }
         }
     }
@@ -121,10 +115,11 @@ impl Flow {
         let request = AuthorizationRequest {
             server: &context.discovered.server,
             client_id: &context.client.id,
-            redirect_uri: &self.config.redirect_uri,
-            resource: &context.discovered.resource,
+            redirect_uri: context.redirect_uri(&self.config.redirect_uri),
+            resource: context.discovered.sent_resource(),
             scopes: &context.discovered.scopes,
             dpop_jkt: thumbprint.as_deref(),
+            provider: &context.discovered.provider,
             nonces: &self.nonces,
         };
         let url = request.url()?;
@@ -156,7 +151,8 @@ impl Flow {
     }
 
     fn send(&mut self, attempt: TokenAttempt) -> Result<Step, FlowError> {
-        let grant = attempt.input.grant(&self.nonces, &self.config.redirect_uri);
+        let redirect_uri = attempt.context.redirect_uri(&self.config.redirect_uri);
+        let grant = attempt.input.grant(&self.nonces, redirect_uri);
         let request = attempt.context.token_request(grant, self.config.now)?;
         self.state = FlowState::RequestingToken(attempt);
         Ok(Step::Fetch(request))

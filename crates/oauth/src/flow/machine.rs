@@ -1,13 +1,12 @@
 use super::config::Config;
 use super::error::FlowError;
 use super::search::MetadataSearch;
-use super::state::{FlowState, GrantInput, RequestContext};
+use super::state::{FlowState, GrantInput};
 use super::step::Step;
 use crate::authorize::Nonces;
 use crate::callback::{self, CallbackError};
 use crate::http_message::Response;
 use crate::metadata::{AuthorizationServer, Issuer, MetadataError, ProtectedResource};
-use crate::registration::registration_response;
 
 /// State machine of a login, from the first refusal to the token.
 ///
@@ -43,16 +42,8 @@ impl Flow {
                 issuer,
                 search,
             } => self.server(resource, issuer, search, response),
-            FlowState::Registering(discovered) => {
-                let mut client = registration_response(response)?;
-                // Scopes that the registration did not grant will not be granted next time either.
-                // They count as covered, so that no login registers again because of them.
-                client.scopes = client.scopes.map(|it| it.union(&discovered.scopes));
-                self.ask_user(RequestContext {
-                    discovered,
-                    client,
-                    is_new_client: true,
-                })
+            FlowState::Registering(discovered, attempt) => {
+                self.registered(discovered, attempt, response)
             }
             FlowState::RequestingDeviceCode(context) => self.show_code(context, response),
             FlowState::ExchangingIdToken(context) => self.exchanged(context, response),
@@ -94,7 +85,7 @@ impl Flow {
         mut search: MetadataSearch,
         response: &Response,
     ) -> Result<Step, FlowError> {
-        search.check(response)?;
+        search.note(response);
         let server = &self.config.server;
         let found = response
             .success()
@@ -107,7 +98,9 @@ impl Flow {
                     self.state = FlowState::Resource(search);
                     Ok(step)
                 }
-                None if search.refused.is_none() && self.config.named().is_none() => {
+                None if self.config.provider.endpoints().is_some()
+                    || search.found_nothing() && self.config.named().is_none() =>
+                {
                     self.look_for_server(None, Issuer::origin(&self.config.server))
                 }
                 None => Err(search.failed(server.as_str())),
@@ -125,7 +118,26 @@ impl Flow {
         resource: Option<ProtectedResource>,
         issuer: Issuer,
     ) -> Result<Step, FlowError> {
+        if let Some((authorization, token)) = self.config.provider.endpoints() {
+            // Without metadata of the MCP server, the endpoints alone say who issues the tokens.
+            let issuer = match &issuer {
+                Issuer::Origin(_) => Issuer::origin(&token),
+                named => named.clone(),
+            };
+            self.config.check_issuer(&issuer)?;
+            tracing::debug!(
+                issuer = issuer.name(),
+                "endpoints: given by hand, so no metadata is fetched"
+            );
+            let server = AuthorizationServer::with_endpoints(&issuer, authorization, &token);
+            return self.found_server(resource, server);
+        }
         self.config.check_issuer(&issuer)?;
+        tracing::debug!(
+            issuer = issuer.name(),
+            is_named_by_server = resource.is_some(),
+            "issuer: chosen"
+        );
         let (search, step) = MetadataSearch::start(issuer.candidates()?, &self.config)?;
         self.state = FlowState::Server {
             resource,
@@ -142,7 +154,7 @@ impl Flow {
         mut search: MetadataSearch,
         response: &Response,
     ) -> Result<Step, FlowError> {
-        search.check(response)?;
+        search.note(response);
         let found = response
             .success()
             .map(|body| AuthorizationServer::parse(body, &issuer));
@@ -158,11 +170,24 @@ impl Flow {
             };
             return Ok(step);
         }
-        match issuer {
-            Issuer::Origin(origin) if search.refused.is_none() => {
+        if !search.found_nothing() {
+            return Err(search.failed(issuer.name()));
+        }
+        let known = self.config.provider_at(issuer.name()).endpoints();
+        match (known, issuer) {
+            (Some((authorization, token)), issuer) => {
+                tracing::debug!(
+                    issuer = issuer.name(),
+                    "endpoints: those of a known provider, because it has no metadata"
+                );
+                let server = AuthorizationServer::with_endpoints(&issuer, authorization, &token);
+                self.found_server(resource, server)
+            }
+            (None, Issuer::Origin(origin)) => {
+                tracing::debug!(%origin, "endpoints: /authorize, /token and /register, because there is no metadata");
                 self.found_server(resource, AuthorizationServer::assumed(&origin))
             }
-            issuer => Err(search.failed(issuer.name())),
+            (None, issuer) => Err(search.failed(issuer.name())),
         }
     }
 }

@@ -5,6 +5,7 @@ mod device;
 mod error;
 mod grant;
 mod machine;
+mod register;
 mod search;
 mod state;
 mod step;

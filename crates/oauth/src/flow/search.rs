@@ -13,6 +13,8 @@ use crate::metadata::MetadataError;
 pub(super) struct MetadataSearch {
     current: Url,
     left: VecDeque<Url>,
+    /// First URL that was unavailable, with its HTTP status.
+    unavailable: Option<(Url, u16)>,
     pub(super) refused: Option<MetadataError>,
 }
 
@@ -26,21 +28,23 @@ impl MetadataSearch {
         let search = Self {
             current,
             left,
+            unavailable: None,
             refused: None,
         };
         Ok((search, step))
     }
 
-    /// Stops at a temporary error: the next URL could be an older, weaker description of the
-    /// server.
-    pub(super) fn check(&self, response: &Response) -> Result<(), FlowError> {
-        if response.is_transient() {
-            return Err(FlowError::Unavailable {
-                url: self.current.clone(),
-                status: response.status,
-            });
+    /// Remembers a temporary error. The search goes on, because some servers answer a well-known URL
+    /// that they do not have with 500; but what was not found then may exist.
+    pub(super) fn note(&mut self, response: &Response) {
+        if response.is_transient() && self.unavailable.is_none() {
+            self.unavailable = Some((self.current.clone(), response.status));
         }
-        Ok(())
+    }
+
+    /// Returns true if every URL has answered that there is no document.
+    pub(super) fn found_nothing(&self) -> bool {
+        self.refused.is_none() && self.unavailable.is_none()
     }
 
     /// Requests the next URL. Text that is not JSON counts as absent, because many servers answer
@@ -56,11 +60,13 @@ impl MetadataSearch {
         )))
     }
 
-    /// Error of the search: the first invalid document, else that there is none.
+    /// Error of the search: the first invalid document, else the first unavailable URL, else that there
+    /// is none.
     pub(super) fn failed(self, name: &str) -> FlowError {
-        match self.refused {
-            Some(error) => error.into(),
-            None => FlowError::NoMetadata(name.to_owned()),
+        match (self.refused, self.unavailable) {
+            (Some(error), _) => error.into(),
+            (None, Some((url, status))) => FlowError::Unavailable { url, status },
+            (None, None) => FlowError::NoMetadata(name.to_owned()),
         }
     }
 }

@@ -1,3 +1,5 @@
+use url::Url;
+
 use super::search::MetadataSearch;
 use crate::authorize::Nonces;
 use crate::device::PendingDeviceLogin;
@@ -5,6 +7,7 @@ use crate::dpop::{self, Proof, is_nonce};
 use crate::http_message::{Request, Response};
 use crate::jwt::SignError;
 use crate::metadata::{AuthorizationServer, Issuer, ProtectedResource};
+use crate::options::ProviderOptions;
 use crate::registration::ClientInfo;
 use crate::token_endpoint::{GrantForm, TokenRequest};
 use crate::{Scopes, Secret};
@@ -21,7 +24,7 @@ pub(super) enum FlowState {
         search: MetadataSearch,
     },
     /// Answer of the registration endpoint.
-    Registering(Discovered),
+    Registering(Discovered, RegistrationAttempt),
     /// Redirect of the browser.
     AwaitingRedirect(RequestContext),
     /// Answer of the device authorization endpoint.
@@ -47,6 +50,18 @@ pub(super) struct Discovered {
     pub(super) server: AuthorizationServer,
     pub(super) scopes: Scopes,
     pub(super) binding: Option<DpopBinding>,
+    /// Options of the user, over the quirks of the provider.
+    pub(super) provider: ProviderOptions,
+}
+
+/// Registration request, which may be sent once more with less.
+#[derive(Debug)]
+pub(super) struct RegistrationAttempt {
+    pub(super) endpoint: Url,
+    pub(super) redirect_uri: String,
+    /// Set if members are left out that some servers refuse.
+    pub(super) is_minimal: bool,
+    pub(super) is_retry: bool,
 }
 
 /// Result of the discovery, with the client.
@@ -88,12 +103,19 @@ pub(super) struct DpopBinding {
 
 impl Discovered {
     /// Adds a client that is known already.
-    pub(super) fn with_client(self, client: ClientInfo) -> RequestContext {
+    pub(super) fn with_client(self, mut client: ClientInfo) -> RequestContext {
+        let method = self.provider.client_auth_method;
+        client.auth_method = method.or(client.auth_method);
         RequestContext {
             discovered: self,
             client,
             is_new_client: false,
         }
+    }
+
+    /// Resource for requests, unless the provider refuses it.
+    pub(super) fn sent_resource(&self) -> Option<&str> {
+        self.provider.sends_resource().then_some(&self.resource)
     }
 }
 
@@ -108,8 +130,9 @@ impl RequestContext {
             server: &self.discovered.server,
             client: &self.client,
             grant,
-            resource: &self.discovered.resource,
+            resource: self.discovered.sent_resource(),
             scopes: &self.discovered.scopes,
+            provider: &self.discovered.provider,
         };
         let mut request = request.request(now)?;
         if let Some(binding) = &self.discovered.binding {
@@ -117,6 +140,11 @@ impl RequestContext {
             request.headers.push(("dpop", proof));
         }
         Ok(request)
+    }
+
+    /// Redirect URI: the one that the client is registered with, else that of the login.
+    pub(super) fn redirect_uri<'a>(&'a self, usual: &'a str) -> &'a str {
+        self.client.redirect_uri.as_deref().unwrap_or(usual)
     }
 
     /// Stores the DPoP nonce of a response; returns true if there was one.

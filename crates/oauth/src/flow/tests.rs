@@ -4,5 +4,7 @@ mod device;
 mod discovery;
 mod dpop;
 mod login;
+mod options;
+mod registration;
 mod unattended;
 mod world;

@@ -44,9 +44,15 @@ pub enum MetadataError {
     #[error("the metadata has no {0}")]
     NoEndpoint(&'static str),
     /// The authorization server does not support PKCE, so that a code could be stolen.
-    #[error("the authorization server {issuer} does not say that it supports PKCE with S256")]
+    #[error("a login needs PKCE with S256, but {issuer} lists other PKCE methods only")]
     NoPkce {
         /// Issuer without PKCE.
+        issuer: String,
+    },
+    /// The authorization server does not say if it supports PKCE.
+    #[error("a login needs PKCE with S256, but the metadata of {issuer} lists no PKCE methods")]
+    PkceNotListed {
+        /// Issuer without the list.
         issuer: String,
     },
 }

@@ -19,8 +19,11 @@ pub(crate) enum Issuer {
 /// Validated metadata of an authorization server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AuthorizationServer {
-    /// Issuer, the key under which credentials are stored.
+    /// Issuer as the MCP server names it, the key under which credentials are stored.
     pub issuer: String,
+    /// Issuer as the authorization server names itself, for redirects and assertions.
+    /// `{tenantid}` stands for the tenant of the user. Absent if the user named the endpoints.
+    pub own_name: Option<String>,
     pub authorization_endpoint: Option<Url>,
     pub token_endpoint: Url,
     pub registration_endpoint: Option<Url>,
@@ -77,6 +80,18 @@ impl Issuer {
         }
     }
 
+    /// Returns true if metadata of the issuer `found` may be used.
+    ///
+    /// One final slash of difference is accepted: both names are the same host and path, and real
+    /// providers spell them differently in the two documents. So is the placeholder in the metadata of a
+    /// provider for many tenants.
+    pub(crate) fn accepts(&self, found: &str) -> bool {
+        let bare = |text: &str| text.strip_suffix('/').unwrap_or(text).to_owned();
+        self.is(found)
+            || bare(self.name()) == bare(found)
+            || found.contains(TENANT) && fits(found, self.name())
+    }
+
     /// Compares byte for byte. Only an origin, which no server wrote itself, may differ by a final
     /// slash.
     pub(crate) fn is(&self, found: &str) -> bool {
@@ -91,7 +106,7 @@ impl AuthorizationServer {
     /// Reads the document, and refuses it unless it belongs to `issuer`.
     pub(crate) fn parse(body: &[u8], issuer: &Issuer) -> Result<Self, MetadataError> {
         let document: Document = read(body)?;
-        if !issuer.is(&document.issuer) {
+        if !issuer.accepts(&document.issuer) {
             return Err(MetadataError::Issuer {
                 found: document.issuer,
                 expected: issuer.name().to_owned(),
@@ -108,7 +123,10 @@ impl AuthorizationServer {
             token_endpoint: required("token_endpoint", token_endpoint)?,
             registration_endpoint: optional(
                 "registration_endpoint",
-                document.registration_endpoint.as_deref(),
+                document
+                    .registration_endpoint
+                    .as_deref()
+                    .filter(|url| !url.is_empty()),
             )?,
             device_authorization_endpoint: dispensable(document.device_authorization_endpoint),
             revocation_endpoint: dispensable(document.revocation_endpoint),
@@ -125,8 +143,46 @@ impl AuthorizationServer {
             authorization_response_iss_parameter_supported: document
                 .authorization_response_iss_parameter_supported
                 .unwrap_or(false),
-            issuer: document.issuer,
+            issuer: match issuer {
+                Issuer::Named(name) => name.clone(),
+                Issuer::Origin(_) => document.issuer.clone(),
+            },
+            own_name: Some(document.issuer),
         })
+    }
+
+    /// Authorization server whose endpoints the user or the table of quirks names.
+    ///
+    /// No metadata can promise PKCE then; it is used all the same, as for the oldest revision with logins.
+    pub(crate) fn with_endpoints(issuer: &Issuer, authorization: Url, token: &Url) -> Self {
+        Self {
+            issuer: issuer.name().to_owned(),
+            own_name: match issuer {
+                Issuer::Named(name) => Some(name.clone()),
+                Issuer::Origin(_) => None,
+            },
+            authorization_endpoint: Some(authorization),
+            token_endpoint: token.clone(),
+            registration_endpoint: None,
+            ..Self::assumed(token)
+        }
+    }
+
+    /// Returns true if `found` is the issuer of a redirect from this server.
+    pub(crate) fn is_named(&self, found: &str) -> bool {
+        match &self.own_name {
+            Some(name) => name == found || name.contains(TENANT) && fits(name, found),
+            None => true,
+        }
+    }
+
+    /// Audience of an assertion for this server.
+    pub(crate) fn audience(&self) -> &str {
+        let own = self
+            .own_name
+            .as_deref()
+            .filter(|name| !name.contains(TENANT));
+        own.unwrap_or(&self.issuer)
     }
 
     /// Endpoints that the oldest revision with logins assumes for a server without metadata.
@@ -141,6 +197,7 @@ impl AuthorizationServer {
         };
         Self {
             issuer: issuer.name().to_owned(),
+            own_name: Some(issuer.name().to_owned()),
             authorization_endpoint: Some(at("/authorize")),
             token_endpoint: at("/token"),
             registration_endpoint: Some(at("/register")),
@@ -158,11 +215,13 @@ impl AuthorizationServer {
 
     /// Authorization page. Refuses a server without PKCE, because its codes could be stolen.
     pub(crate) fn authorization_endpoint(&self) -> Result<&Url, MetadataError> {
-        let methods = self.code_challenge_methods_supported.iter().flatten();
-        if !methods.into_iter().any(|method| method == "S256") {
-            return Err(MetadataError::NoPkce {
-                issuer: self.issuer.clone(),
-            });
+        let issuer = || self.issuer.clone();
+        match &self.code_challenge_methods_supported {
+            None => return Err(MetadataError::PkceNotListed { issuer: issuer() }),
+            Some(methods) if !methods.iter().any(|method| method == "S256") => {
+                return Err(MetadataError::NoPkce { issuer: issuer() });
+            }
+            Some(_) => {}
         }
         let endpoint = self.authorization_endpoint.as_ref();
         endpoint.ok_or(MetadataError::NoEndpoint("authorization_endpoint"))
@@ -172,6 +231,18 @@ impl AuthorizationServer {
         let endpoint = self.device_authorization_endpoint.as_ref();
         endpoint.ok_or(MetadataError::NoEndpoint("device_authorization_endpoint"))
     }
+}
+
+/// Placeholder for the tenant of the user, as in the metadata of Entra for many tenants.
+const TENANT: &str = "{tenantid}";
+
+/// Compares part by part; the placeholder in `pattern` stands for one part of the path.
+fn fits(pattern: &str, issuer: &str) -> bool {
+    let (parts, found) = (pattern.split('/'), issuer.split('/'));
+    let fits = |(part, found): (&str, &str)| part == found || part == TENANT && !found.is_empty();
+    // The host is not a tenant.
+    let is_in_path = pattern.split('/').take(3).all(|part| part != TENANT);
+    is_in_path && parts.clone().count() == found.clone().count() && parts.zip(found).all(fits)
 }
 
 /// Ignores an invalid URL of an endpoint that most logins do not need.
@@ -283,12 +354,43 @@ mod tests {
     }
 
     #[test]
-    fn issuers_are_compared_byte_for_byte() {
+    fn issuers_are_compared_but_for_a_final_slash_and_the_tenant() {
         let origin = || Issuer::origin(&"https://as.example/mcp".parse().unwrap());
         let cases = [
             (named(ISSUER), ISSUER, true),
-            (named(ISSUER), "https://as.example/", false),
-            (named("https://as.example/"), ISSUER, false),
+            (named(ISSUER), "https://as.example/", true),
+            (named("https://as.example/"), ISSUER, true),
+            (named(ISSUER), "https://as.example//", false),
+            (
+                named("https://as.example/common/v2.0"),
+                "https://as.example/{tenantid}/v2.0",
+                true,
+            ),
+            (
+                named("https://as.example/a/b/v2.0"),
+                "https://as.example/{tenantid}/v2.0",
+                false,
+            ),
+            (
+                named("https://as.example//v2.0"),
+                "https://as.example/{tenantid}/v2.0",
+                false,
+            ),
+            (
+                named("https://as.example/common/v2.0"),
+                "https://evil.example/{tenantid}/v2.0",
+                false,
+            ),
+            (
+                named("https://as.example/common"),
+                "https://{tenantid}/common",
+                false,
+            ),
+            (
+                named("https://as.example/{tenantid}"),
+                "https://as.example/common",
+                false,
+            ),
             (named(ISSUER), "https://AS.example", false),
             (named(ISSUER), "https://as.example:443", false),
             (named(ISSUER), "https://as.example/tenant1", false),
@@ -316,6 +418,7 @@ mod tests {
         let url = |path: &str| format!("{ISSUER}{path}").parse::<Url>().unwrap();
         let expected = AuthorizationServer {
             issuer: ISSUER.into(),
+            own_name: Some(ISSUER.into()),
             authorization_endpoint: Some(url("/a")),
             token_endpoint: url("/t"),
             registration_endpoint: Some(url("/r")),
@@ -332,6 +435,55 @@ mod tests {
         let body = document(ISSUER, rest);
         let found = AuthorizationServer::parse(body.as_bytes(), &named(ISSUER));
         assert_eq!(found.unwrap(), expected);
+    }
+
+    #[test]
+    fn credentials_are_stored_for_the_named_issuer_and_redirects_come_from_its_own_name() {
+        let cases = [
+            (
+                "https://as.example",
+                "https://as.example/",
+                "https://as.example/",
+                true,
+            ),
+            (
+                "https://as.example",
+                "https://as.example/",
+                "https://as.example",
+                false,
+            ),
+            (
+                "https://as.example/common/v2.0",
+                "https://as.example/{tenantid}/v2.0",
+                "https://as.example/1-2/v2.0",
+                true,
+            ),
+            (
+                "https://as.example/common/v2.0",
+                "https://as.example/{tenantid}/v2.0",
+                "https://as.example/1/2/v2.0",
+                false,
+            ),
+            (
+                "https://as.example/common/v2.0",
+                "https://as.example/{tenantid}/v2.0",
+                "https://evil.example/1/v2.0",
+                false,
+            ),
+        ];
+        for (issuer, own, redirect, accepted) in cases {
+            let body = document(own, "");
+            let server = AuthorizationServer::parse(body.as_bytes(), &named(issuer)).unwrap();
+            assert_eq!(server.issuer, issuer);
+            assert_eq!(server.is_named(redirect), accepted, "{own} {redirect}");
+        }
+    }
+
+    #[test]
+    fn an_empty_registration_endpoint_is_none() {
+        let body = document(ISSUER, r#","registration_endpoint":"""#);
+        let server = AuthorizationServer::parse(body.as_bytes(), &named(ISSUER)).unwrap();
+        assert_eq!(server.registration_endpoint, None);
     }
 
     #[test]

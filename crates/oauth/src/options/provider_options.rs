@@ -1,8 +1,10 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use url::Url;
 
 use super::{EndpointUrl, ExtraParams, RedirectUri, ScopeSeparator};
+use crate::Scopes;
 use crate::registration::AuthMethod;
 
 /// Options of a login at a provider that does not follow the specification.
@@ -84,6 +86,30 @@ impl ProviderOptions {
     pub(crate) fn sends_resource(&self) -> bool {
         self.send_resource.unwrap_or(true)
     }
+
+    /// Value of `scope` in requests.
+    pub(crate) fn scope(&self, scopes: &Scopes) -> String {
+        match self.scope_separator {
+            None => scopes.to_string(),
+            Some(separator) => {
+                let scopes: Vec<&str> = scopes.iter().collect();
+                scopes.join(&separator.character().to_string())
+            }
+        }
+    }
+
+    /// Endpoints that are named.
+    pub(crate) fn endpoint_urls(&self) -> impl Iterator<Item = &Url> {
+        let named = [&self.authorization_endpoint, &self.token_endpoint];
+        named.into_iter().flatten().map(EndpointUrl::url)
+    }
+
+    /// Authorization page and token endpoint, if both are named.
+    pub(crate) fn endpoints(&self) -> Option<(Url, Url)> {
+        let authorization = self.authorization_endpoint.as_ref()?;
+        let token = self.token_endpoint.as_ref()?;
+        Some((authorization.url().clone(), token.url().clone()))
+    }
 }
 
 #[cfg(test)]
@@ -148,10 +174,12 @@ mod tests {
     #[test]
     fn an_option_is_preferred_to_the_one_below_it() {
         let of = |host: &str, prompt: &str, resource| {
-            let mut options = ProviderOptions::default();
-            options.redirect_uri = Some(RedirectUri::parse(host).unwrap());
+            let mut options = ProviderOptions {
+                redirect_uri: Some(RedirectUri::parse(host).unwrap()),
+                send_resource: Some(resource),
+                ..ProviderOptions::default()
+            };
             options.auth_params.insert("prompt", prompt).unwrap();
-            options.send_resource = Some(resource);
             options
         };
         let mut base = of("http://localhost:1/b", "consent", false);

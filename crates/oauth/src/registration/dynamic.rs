@@ -1,13 +1,14 @@
 //! Dynamic client registration (RFC 7591).
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use url::Url;
 
 use super::client::{AuthMethod, ClientInfo};
 use crate::http_message::{Request, Response};
 use crate::metadata::AuthorizationServer;
-use crate::token_endpoint::DEVICE_CODE;
-use crate::{ProviderError, Scopes, Secret};
+use crate::token_endpoint::{self, DEVICE_CODE};
+use crate::{ProviderError, Scopes, Secret, unix_seconds};
 
 /// Error of a dynamic registration.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,6 +35,21 @@ pub(crate) struct ClientRegistration<'a> {
     pub scopes: &'a Scopes,
     /// Set for the device code grant.
     pub shows_codes: bool,
+    /// Authentication method of the client, if it is not the one that the server prefers.
+    pub auth_method: Option<AuthMethod>,
+    /// Token that the registration needs.
+    pub initial_access_token: Option<&'a Secret>,
+    /// Set to leave out the members that some servers refuse.
+    pub is_minimal: bool,
+}
+
+/// Change to a registration that was refused, after which it may be accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Remedy {
+    /// The other name of this machine in the redirect URI.
+    OtherHost,
+    /// Fewer members.
+    Less,
 }
 
 pub(crate) fn registration_request(
@@ -46,12 +62,43 @@ pub(crate) fn registration_request(
         redirect_uris: [registration.redirect_uri],
         grant_types: grant_types(server, registration.shows_codes),
         response_types: ["code"],
-        token_endpoint_auth_method: auth_method(server).name(),
-        application_type: "native",
-        scope: (!scopes.is_empty()).then(|| scopes.to_string()),
+        token_endpoint_auth_method: registration
+            .auth_method
+            .unwrap_or_else(|| auth_method(server))
+            .name(),
+        application_type: (!registration.is_minimal).then_some("native"),
+        scope: (!scopes.is_empty() && !registration.is_minimal).then(|| scopes.to_string()),
     };
     let body = serde_json::to_string(&metadata).expect("strings and lists of them are JSON");
-    Request::json(endpoint, body)
+    let mut request = Request::json(endpoint, body);
+    if let Some(token) = registration.initial_access_token {
+        let bearer = Secret::new(format!("Bearer {}", token.expose()));
+        request.headers.push(("authorization", bearer));
+    }
+    request
+}
+
+impl RegistrationError {
+    /// Change after which the registration may be accepted.
+    pub(crate) fn remedy(&self) -> Option<Remedy> {
+        let refusal = match self {
+            Self::Rejected(refusal) => refusal,
+            // Some servers answer invalid members with a page.
+            Self::Malformed(400 | 422) => return Some(Remedy::Less),
+            _ => return None,
+        };
+        let description = refusal.error_description.as_deref().unwrap_or_default();
+        let mentions = |word| description.to_ascii_lowercase().contains(word);
+        match refusal.error.as_str() {
+            "invalid_redirect_uri" => Some(Remedy::OtherHost),
+            "invalid_client_metadata" | "invalid_request" if mentions("redirect") => {
+                Some(Remedy::OtherHost)
+            }
+            "invalid_client_metadata" | "invalid_request" | "invalid_scope" => Some(Remedy::Less),
+            _ if mentions("scope") || mentions("application_type") => Some(Remedy::Less),
+            _ => None,
+        }
+    }
 }
 
 /// Reads the registered client.
@@ -109,7 +156,8 @@ struct Metadata<'a> {
     grant_types: Vec<&'static str>,
     response_types: [&'static str; 1],
     token_endpoint_auth_method: &'static str,
-    application_type: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    application_type: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     scope: Option<String>,
 }
@@ -118,20 +166,23 @@ struct Metadata<'a> {
 struct Registered {
     client_id: String,
     client_secret: Option<Secret>,
-    client_secret_expires_at: Option<f64>,
+    // These two come in other types too, and a client must not be lost because of them.
+    client_secret_expires_at: Option<Value>,
     token_endpoint_auth_method: Option<String>,
-    scope: Option<String>,
+    scope: Option<Value>,
 }
 
 impl Registered {
     fn client(self) -> ClientInfo {
         let agreed = self.token_endpoint_auth_method.as_deref();
+        let expiry = self.client_secret_expires_at.as_ref();
+        let expiry = expiry.and_then(token_endpoint::seconds);
         ClientInfo {
             secret: self.client_secret,
             auth_method: agreed.and_then(AuthMethod::parse),
             // Zero means never (RFC 7591).
-            secret_expires_at: self.client_secret_expires_at.filter(|end| *end > 0.0),
-            scopes: self.scope.as_deref().map(Scopes::parse),
+            secret_expires_at: expiry.filter(|end| *end > 0).map(unix_seconds::seconds),
+            scopes: self.scope.as_ref().and_then(token_endpoint::scopes),
             ..ClientInfo::public(self.client_id)
         }
     }
@@ -168,6 +219,9 @@ mod tests {
             redirect_uri: uri,
             scopes: &scopes,
             shows_codes,
+            auth_method: None,
+            initial_access_token: None,
+            is_minimal: false,
         };
         let request = registration_request(endpoint, &registration);
         serde_json::from_str(request.body.unwrap().expose()).unwrap()
@@ -253,7 +307,17 @@ mod tests {
             (
                 201,
                 r#"{"client_id":"id","client_secret":"s","client_secret_expires_at":7,"token_endpoint_auth_method":"client_secret_post","scope":"a b"}"#,
+                Ok(secret.clone()),
+            ),
+            (
+                201,
+                r#"{"client_id":"id","client_secret":"s","client_secret_expires_at":"7","token_endpoint_auth_method":"client_secret_post","scope":["a","b"]}"#,
                 Ok(secret),
+            ),
+            (
+                201,
+                r#"{"client_id":"id","client_secret_expires_at":"never","scope":7}"#,
+                Ok(ClientInfo::public("id")),
             ),
             (
                 400,

@@ -7,7 +7,7 @@ mod order;
 
 pub use client::{AuthMethod, AuthMethodError, ClientInfo};
 pub use dynamic::RegistrationError;
-pub(crate) use dynamic::{ClientRegistration, registration_request, registration_response};
+pub(crate) use dynamic::{ClientRegistration, Remedy, registration_request, registration_response};
 pub use metadata_document::{ClientIdUrl, ClientIdUrlError};
 pub(crate) use order::{ClientIdentity, ClientOptions, choose};
 pub use order::{ClientIdentityError, ConfiguredClient, NeedsClientRegistration};

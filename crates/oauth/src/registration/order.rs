@@ -87,6 +87,8 @@ pub struct NeedsClientRegistration {
     pub issuer: String,
     /// Redirect URI to register.
     pub redirect_uri: String,
+    /// Set if the issuer accepts the URL of a client id metadata document as the client.
+    pub accepts_metadata_document: bool,
 }
 
 /// Chooses in the order of the specification: configured, metadata document, registered before, new
@@ -106,24 +108,31 @@ pub(crate) fn choose(
                 configured: issuer.clone(),
                 found: server.issuer.clone(),
             }),
-            _ => Ok(ClientIdentity::Known(configured.client.clone())),
+            _ => Ok(known(&configured.client, "configured by the user")),
         };
     }
     let document = options.metadata_document.as_ref();
     if let Some(id) = document.filter(|_| server.client_id_metadata_document_supported) {
-        return Ok(ClientIdentity::Known(ClientInfo::public(id.as_str())));
+        let client = ClientInfo::public(id.as_str());
+        return Ok(known(&client, "client id metadata document"));
     }
     if let Some(client) = options.registrations.usable(&server.issuer, now) {
-        return Ok(ClientIdentity::Known(client.clone()));
+        return Ok(known(client, "registered at an earlier login"));
     }
     match &server.registration_endpoint {
         Some(endpoint) => Ok(ClientIdentity::Register(endpoint.clone())),
         None => Err(NeedsClientRegistration {
             issuer: server.issuer.clone(),
             redirect_uri: redirect_uri.to_owned(),
+            accepts_metadata_document: server.client_id_metadata_document_supported,
         }
         .into()),
     }
+}
+
+fn known(client: &ClientInfo, way: &str) -> ClientIdentity {
+    tracing::debug!(client_id = client.id, way, "client: known");
+    ClientIdentity::Known(client.clone())
 }
 
 #[cfg(test)]
@@ -161,6 +170,7 @@ mod tests {
         NeedsClientRegistration {
             issuer: ISSUER.into(),
             redirect_uri: "http://127.0.0.1:1/cb".into(),
+            accepts_metadata_document: false,
         }
     }
 

@@ -30,7 +30,7 @@ impl<'a> Authentication<'a> {
         Self {
             client,
             method: client.auth_method(server),
-            issuer: &server.issuer,
+            issuer: server.audience(),
         }
     }
 

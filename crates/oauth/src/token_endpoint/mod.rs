@@ -8,5 +8,5 @@ pub(crate) use authentication::Authentication;
 pub(crate) use request::DEVICE_CODE;
 pub(crate) use request::{GrantForm, TokenRequest};
 pub use response::TokenEndpointError;
-pub(crate) use response::seconds;
 pub(crate) use response::{TokenResponse, TokenType};
+pub(crate) use response::{scopes, seconds};

@@ -1,6 +1,7 @@
 use crate::http_message::Request;
 use crate::jwt::SignError;
 use crate::metadata::AuthorizationServer;
+use crate::options::ProviderOptions;
 use crate::registration::ClientInfo;
 use crate::{Scopes, Secret};
 
@@ -36,28 +37,30 @@ pub(crate) struct TokenRequest<'a> {
     pub server: &'a AuthorizationServer,
     pub client: &'a ClientInfo,
     pub grant: GrantForm<'a>,
-    /// Resource that the token is for (RFC 8707).
-    pub resource: &'a str,
+    /// Resource that the token is for (RFC 8707), unless the provider refuses it.
+    pub resource: Option<&'a str>,
     /// Scopes, for grants that have not named them before.
     pub scopes: &'a Scopes,
+    pub provider: &'a ProviderOptions,
 }
 
 impl TokenRequest<'_> {
     /// HTTP request at the time `now`, in Unix seconds.
     pub(crate) fn request(&self, now: u64) -> Result<Request, SignError> {
         let mut fields = self.grant.fields();
-        fields.push(("resource", self.resource));
-        let scope = self.scopes.to_string();
+        fields.extend(self.resource.map(|resource| ("resource", resource)));
+        let scope = self.provider.scope(self.scopes);
         if self.grant.needs_scope() && !scope.is_empty() {
             fields.push(("scope", &scope));
         }
+        fields.extend(self.provider.token_params.iter());
         let endpoint = self.server.token_endpoint.clone();
         Authentication::at(self.server, self.client).form(endpoint, &fields, now)
     }
 }
 
 impl<'a> GrantForm<'a> {
-    fn fields(&self) -> Vec<(&'static str, &'a str)> {
+    fn fields(&self) -> Vec<(&'a str, &'a str)> {
         match *self {
             Self::AuthorizationCode {
                 code,
@@ -96,6 +99,7 @@ mod tests {
 
     use super::{GrantForm, TokenRequest};
     use crate::metadata::AuthorizationServer;
+    use crate::options::{ProviderOptions, ScopeSeparator};
     use crate::registration::{AuthMethod, ClientInfo};
     use crate::{Scopes, Secret};
 
@@ -110,8 +114,9 @@ mod tests {
             server: &AuthorizationServer::assumed(&server),
             client: &client,
             grant,
-            resource: "https://a.example/mcp",
+            resource: Some("https://a.example/mcp"),
             scopes: &Scopes::parse("x y"),
+            provider: &ProviderOptions::default(),
         }
         .request(7)
         .unwrap();
@@ -165,6 +170,25 @@ mod tests {
              &resource=https%3A%2F%2Fa.example%2Fmcp&scope=x+y&client_id=a+b",
             None,
         );
+    }
+
+    #[test]
+    fn a_provider_may_want_more_or_less() {
+        let server: Url = "https://as.example".parse().unwrap();
+        let mut provider = ProviderOptions::default();
+        provider.token_params.parse("audience=a").unwrap();
+        provider.scope_separator = ScopeSeparator::parse(",").ok();
+        let request = TokenRequest {
+            server: &AuthorizationServer::assumed(&server),
+            client: &ClientInfo::public("me"),
+            grant: GrantForm::ClientCredentials,
+            resource: None,
+            scopes: &Scopes::parse("x y"),
+            provider: &provider,
+        };
+        let body = request.request(7).unwrap().body.unwrap();
+        let expected = "grant_type=client_credentials&scope=x%2Cy&audience=a&client_id=me";
+        assert_eq!(body.expose(), expected);
     }
 
     #[test]

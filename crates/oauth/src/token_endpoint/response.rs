@@ -150,16 +150,28 @@ impl Document {
 fn token_type(name: Option<&str>) -> Result<TokenType, TokenEndpointError> {
     match name {
         None => Ok(TokenType::Bearer),
-        Some(name) if name.eq_ignore_ascii_case("bearer") => Ok(TokenType::Bearer),
+        Some(name) if is_bearer(name) => Ok(TokenType::Bearer),
         Some(name) if name.eq_ignore_ascii_case("dpop") => Ok(TokenType::Dpop),
         Some(_) => Err(TokenEndpointError::Type),
     }
 }
 
+/// Spellings that mean a bearer token: servers write `BearerToken` or `bearer_token`, or nothing, and
+/// Slack says whose token it is.
+fn is_bearer(name: &str) -> bool {
+    let letters = name.chars().filter(char::is_ascii_alphanumeric);
+    let plain = letters.collect::<String>().to_ascii_lowercase();
+    ["", "bearer", "bearertoken", "user", "bot"].contains(&plain.as_str())
+}
+
 /// Some servers send a list. Anything else is ignored: a token that is issued only once must not be
 /// lost because of its scope.
-fn scopes(value: &Value) -> Option<Scopes> {
+pub(crate) fn scopes(value: &Value) -> Option<Scopes> {
     match value {
+        // GitHub and Slack separate scopes by commas, which no scope of theirs contains.
+        Value::String(text) if text.contains(',') && !text.contains(' ') => {
+            Some(text.split(',').collect())
+        }
         Value::String(text) => Some(Scopes::parse(text)),
         Value::Array(values) => Some(values.iter().filter_map(Value::as_str).collect()),
         _ => None,
@@ -227,6 +239,8 @@ mod tests {
     fn what_is_odd_beside_a_token_does_not_cost_it() {
         let cases = [
             (r#""scope":["a","b"]"#, Some("a b")),
+            (r#""scope":"a,b""#, Some("a b")),
+            (r#""scope":"a,b c""#, Some("a,b c")),
             (r#""scope":[]"#, Some("")),
             (r#""scope":["a",1]"#, Some("a")),
             (r#""scope":7"#, None),
@@ -246,6 +260,27 @@ mod tests {
             parse(400, r#"{"error":""}"#),
             Err(TokenEndpointError::Malformed(400))
         );
+    }
+
+    #[test]
+    fn a_bearer_token_has_many_names() {
+        for name in [
+            "Bearer",
+            "BEARER",
+            "bearer_token",
+            "BearerToken",
+            " bearer",
+            "",
+            "user",
+            "bot",
+        ] {
+            let body = format!(r#"{{"access_token":"t","token_type":"{name}"}}"#);
+            assert_eq!(parse(200, &body), Ok(token()), "{name}");
+        }
+        for name in ["mac", "N_A", "bearerish", "pop"] {
+            let body = format!(r#"{{"access_token":"t","token_type":"{name}"}}"#);
+            assert_eq!(parse(200, &body), Err(TokenEndpointError::Type), "{name}");
+        }
     }
 
     #[test]

@@ -9,6 +9,8 @@ use crate::consent::Consent;
 use crate::device::DevicePrompt;
 use crate::fetch::Fetcher;
 use crate::id_jag::IdentityProvider;
+use crate::options::ProviderOptions;
+use crate::quirks::Quirks;
 use crate::registration::{ClientIdUrl, ConfiguredClient};
 use crate::store::LoginStore;
 use crate::{Scopes, Secret};
@@ -27,6 +29,14 @@ pub struct Config {
     pub client: Option<ConfiguredClient>,
     /// Client id metadata document of this program.
     pub metadata_document: Option<ClientIdUrl>,
+    /// Options of the user for the provider.
+    pub options: ProviderOptions,
+    /// Quirks of known providers, which stand for options that the user has not set.
+    pub quirks: Quirks,
+    /// Token that a registration needs, instead of the file in the options.
+    pub initial_access_token: Option<Secret>,
+    /// Set to ignore an earlier registration of this program, and to replace it.
+    pub registers_anew: bool,
     /// Scopes that the user configured.
     pub scopes: Option<Scopes>,
     /// Grant that tokens are requested with.
@@ -116,6 +126,10 @@ impl Config {
             client_name: "Callgate".to_owned(),
             client: None,
             metadata_document: None,
+            options: ProviderOptions::default(),
+            quirks: Quirks::default(),
+            initial_access_token: None,
+            registers_anew: false,
             scopes: None,
             grant: Grant::default(),
             store: None,

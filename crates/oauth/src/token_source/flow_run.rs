@@ -5,7 +5,7 @@ use tokio::time::{sleep, timeout};
 use url::{Host, Url};
 
 use super::clock::unix_time;
-use super::config::{Config, ShowCode};
+use super::config::{Assertion, Config, ShowCode};
 use super::error::TokenError;
 use super::shared::ServerRefusal;
 use crate::authorize::Nonces;
@@ -97,17 +97,21 @@ impl FlowRun {
         let nonces = Nonces::random().map_err(TokenError::Random)?;
         let state = nonces.state.clone();
         let guard = guard(&config.server, self.refusal.peer);
-        let identity_provider = match &self.goal {
-            Goal::Enterprise(provider, _) => Some(provider.token_endpoint.clone()),
-            _ => None,
-        };
-        let started = Flow::start(self.flow_config(config, interaction), nonces);
+        let mut user_endpoints: Vec<Url> = config.options.endpoint_urls().cloned().collect();
+        if let Goal::Enterprise(provider, _) = &self.goal {
+            user_endpoints.push(provider.token_endpoint.clone());
+        }
+        let mut flow_config = self.flow_config(config, interaction);
+        if !matches!(interaction, Interaction::None) {
+            flow_config.initial_access_token = initial_access_token(config).await?;
+        }
+        let started = Flow::start(flow_config, nonces);
         let (flow, step) = started.map_err(TokenError::from)?;
         let mut runner = StepRunner {
             flow,
             fetcher: &config.fetcher,
             guard,
-            identity_provider,
+            user_endpoints,
             interaction,
             state,
             is_asked: false,
@@ -136,6 +140,9 @@ impl FlowRun {
             client_name: config.client_name.clone(),
             redirect_uri,
             options: self.options,
+            provider: config.options.clone(),
+            quirks: config.quirks.clone(),
+            initial_access_token: None,
             scopes: config.scopes.clone(),
             goal: self.goal,
             dpop_key: self.dpop_key,
@@ -149,8 +156,8 @@ struct StepRunner<'a> {
     flow: Flow,
     fetcher: &'a Fetcher,
     guard: Guard,
-    /// Token endpoint that the user configured, which may be on any network.
-    identity_provider: Option<Url>,
+    /// Endpoints that the user configured, which may be on any network.
+    user_endpoints: Vec<Url>,
     interaction: Interaction<'a>,
     state: Secret,
     /// Set once the user was sent to a page and expects a final one.
@@ -184,9 +191,16 @@ impl StepRunner<'_> {
 
     async fn fetch(&mut self, request: &Request) -> Result<Step, FlowFailure> {
         self.asked_at = unix_time();
-        let guard = widened(self.guard, self.identity_provider.as_ref(), &request.url);
+        let guard = widened(self.guard, &self.user_endpoints, &request.url);
+        let method = if request.body.is_some() {
+            "POST"
+        } else {
+            "GET"
+        };
+        let url = without_query(&request.url);
         match self.fetcher.fetch(guard, request).await {
             Ok(response) => {
+                tracing::debug!(method, %url, status = response.status, "fetched");
                 let next = self.flow.response(&response, now());
                 next.map_err(|error| FlowFailure {
                     error: error.into(),
@@ -194,6 +208,7 @@ impl StepRunner<'_> {
                 })
             }
             Err(error) => {
+                tracing::debug!(method, %url, %error, "not fetched");
                 let next = error.is_transient().then(|| self.flow.retry_unanswered());
                 next.flatten().ok_or_else(|| TokenError::from(error).into())
             }
@@ -259,10 +274,29 @@ pub(super) fn guard(server: &Url, peer: Option<IpAddr>) -> Guard {
     }
 }
 
-/// Allows private networks for the identity provider, because the user named its URL and an
-/// employer's provider often is on one.
-fn widened(guard: Guard, identity_provider: Option<&Url>, url: &Url) -> Guard {
-    if identity_provider == Some(url) {
+/// Token that a registration needs: from the configuration, else from its file.
+async fn initial_access_token(config: &Config) -> Result<Option<Secret>, TokenError> {
+    if config.initial_access_token.is_some() {
+        return Ok(config.initial_access_token.clone());
+    }
+    let Some(path) = &config.options.initial_access_token_file else {
+        return Ok(None);
+    };
+    let token = Assertion::File(path.clone()).read().await?;
+    Ok(Some(token).filter(|token| !token.expose().is_empty()))
+}
+
+/// URL for the log. The query of a server's URL may contain a key of the user.
+fn without_query(url: &Url) -> Url {
+    let mut url = url.clone();
+    url.set_query(None);
+    url
+}
+
+/// Allows private networks for the endpoints that the user named: an employer's provider often is on
+/// one.
+fn widened(guard: Guard, user_endpoints: &[Url], url: &Url) -> Guard {
+    if user_endpoints.contains(url) {
         return guard.allow(Network::Loopback).allow(Network::Private);
     }
     guard
@@ -276,14 +310,14 @@ mod tests {
     use crate::guard::Guard;
 
     #[test]
-    fn only_the_identity_provider_may_be_on_a_private_network() {
+    fn only_an_endpoint_that_the_user_named_may_be_on_a_private_network() {
         let url = |text: &str| Url::parse(text).unwrap();
-        let provider = url("https://10.0.0.1/token");
+        let named = [url("https://10.0.0.1/token")];
         for (named, asked, expected) in [
-            (Some(&provider), "https://10.0.0.1/token", true),
-            (Some(&provider), "https://10.0.0.1/register", false),
-            (Some(&provider), "https://10.0.0.2/token", false),
-            (None, "https://10.0.0.1/token", false),
+            (&named[..], "https://10.0.0.1/token", true),
+            (&named, "https://10.0.0.1/register", false),
+            (&named, "https://10.0.0.2/token", false),
+            (&[], "https://10.0.0.1/token", false),
         ] {
             let asked = url(asked);
             let guard = widened(Guard::public(), named, &asked);

@@ -7,7 +7,7 @@ use super::refresh::{RefreshOutcome, RefreshUrgency};
 use super::shared::{ServerRefusal, Shared, jitter};
 use super::stored_tokens;
 use crate::consent::Consent;
-use crate::flow::{self, FlowError, Goal};
+use crate::flow::{self, Goal};
 use crate::registration::{ClientInfo, ClientOptions};
 use crate::store::Login;
 use crate::{Challenge, Scopes, Secret};
@@ -140,10 +140,11 @@ impl Shared {
         let login = self.storage.login().await?;
         let first = self.log_in_once(&login, goal.clone(), &reason, &refusal);
         match first.await {
-            Err(TokenError::Flow(FlowError::Token(error)))
-                if error.is_invalid_client()
+            Err(TokenError::Flow(error))
+                if error.is_unknown_client()
                     && login.client.is_some()
-                    && self.config.client.is_none() =>
+                    && self.config.client.is_none()
+                    && !self.config.registers_anew =>
             {
                 tracing::info!(server = %self.config.name,
                     "the authorization server has forgotten this client; registering again");
@@ -208,13 +209,14 @@ impl Shared {
         let server_url = self.config.server.to_string();
         let challenge = refusal.challenge.as_ref();
         let resource_metadata = challenge.and_then(|it| it.resource_metadata.clone());
+        let replaces = self.config.registers_anew;
         let edit = move |stored: &mut Login| {
             stored.bind(&server_url, &login.issuer);
             stored.tokens = Some(tokens.clone());
-            if client.is_some() {
+            if client.is_some() || replaces {
                 stored.client.clone_from(&client);
             }
-            if resource_metadata.is_some() {
+            if resource_metadata.is_some() || replaces {
                 stored.resource_metadata.clone_from(&resource_metadata);
             }
         };
@@ -243,7 +245,10 @@ impl Shared {
         let consent = self.config.consent.as_deref();
         ClientInfo {
             issued_at: Some(now.floor()),
-            redirect_uri: consent.and_then(custom_redirect_uri),
+            redirect_uri: match &login.client.redirect_uri {
+                Some(registered) => Some(registered.clone()),
+                None => consent.and_then(custom_redirect_uri),
+            },
             ..login.client.clone()
         }
     }
@@ -297,7 +302,8 @@ impl Shared {
         };
         if let (Some(issuer), Some(info)) = (&stored.issuer, &stored.client)
             && self.is_for_server(stored)
-            && info.redirect_uri == redirect_uri
+            && !self.config.registers_anew
+            && is_same_redirect(info.redirect_uri.as_deref(), redirect_uri.as_deref())
         {
             options.registrations.insert(issuer.clone(), info.clone());
         }
@@ -308,4 +314,45 @@ impl Shared {
 /// Redirect URI, if it is not the default one.
 fn custom_redirect_uri(consent: &dyn Consent) -> Option<String> {
     Some(consent.redirect_uri()).filter(|uri| *uri != default_redirect_uri())
+}
+
+/// Compares redirect URIs, where none is the default one. The two names of this machine are the same,
+/// because the listener answers to both.
+fn is_same_redirect(registered: Option<&str>, current: Option<&str>) -> bool {
+    let plain = |uri: Option<&str>| {
+        let uri = uri.map_or_else(default_redirect_uri, str::to_owned);
+        uri.replacen("http://localhost:", "http://127.0.0.1:", 1)
+    };
+    plain(registered) == plain(current)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_same_redirect;
+
+    #[test]
+    fn a_registration_is_for_both_names_of_this_machine() {
+        let usual = |host: &str| format!("http://{host}:19876/mcp/oauth/callback");
+        let (name, address) = (usual("localhost"), usual("127.0.0.1"));
+        for (registered, current, expected) in [
+            (None, None, true),
+            (Some(name.as_str()), None, true),
+            (Some(&address), None, true),
+            (
+                Some("http://localhost:1/cb"),
+                Some("http://127.0.0.1:1/cb"),
+                true,
+            ),
+            (
+                Some("http://localhost:1/cb"),
+                Some("http://localhost:2/cb"),
+                false,
+            ),
+            (Some("http://localhost:1/cb"), None, false),
+            (None, Some("http://localhost:1/cb"), false),
+        ] {
+            let found = is_same_redirect(registered, current);
+            assert_eq!(found, expected, "{registered:?} {current:?}");
+        }
+    }
 }

@@ -106,7 +106,7 @@ fn what_does_not_fit_is_refused_where_it_is_seen() {
         &pkce,
         config(),
         &format!("GET {ASM}"),
-        "the authorization server https://as.example does not say that it supports PKCE with S256",
+        "a login needs PKCE with S256, but https://as.example lists other PKCE methods only",
     );
 }
 
@@ -129,14 +129,26 @@ fn what_a_challenge_names_must_be_there() {
 
 #[test]
 fn a_bad_moment_is_no_absence() {
+    let oidc = "https://as.example/.well-known/openid-configuration";
     for status in [429, 500, 503] {
-        for url in [PRM, ASM] {
+        for (url, last) in [(PRM, ROOT), (ASM, oidc)] {
             let mut world = world("");
             world.put(url, status, "");
             let error = format!("{url} is unavailable (HTTP {status})");
-            check_refused(&world, config(), &format!("GET {url}"), &error);
+            check_refused(&world, config(), &format!("GET {last}"), &error);
         }
     }
+}
+
+#[test]
+fn a_well_known_address_may_fail_if_the_next_one_works() {
+    let oidc = "https://as.example/.well-known/openid-configuration";
+    let mut world = world("");
+    world.put(PRM, 500, "");
+    world.put(ROOT, 200, &resource(MCP, AS, ""));
+    world.put(ASM, 502, "<html>");
+    world.put(oidc, 200, &server(AS, ""));
+    check_discovery(&world, config(), &[PRM, ROOT, ASM, oidc], AS);
 }
 
 #[test]

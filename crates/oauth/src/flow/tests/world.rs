@@ -7,6 +7,8 @@ use crate::authorize::Nonces;
 use crate::device::DevicePrompt;
 use crate::flow::{Config, Flow, Goal, GrantedTokens, Step};
 use crate::http_message::{Request, Response};
+use crate::options::ProviderOptions;
+use crate::quirks::Quirks;
 use crate::registration::{ClientInfo, ClientOptions, ConfiguredClient};
 use crate::token_endpoint::{TokenResponse, TokenType};
 use crate::{Challenge, Scopes, Secret};
@@ -22,6 +24,10 @@ pub(super) struct World {
     answers: RefCell<BTreeMap<String, VecDeque<Response>>>,
     /// Query that the authorization server adds to the redirect.
     pub(super) redirect: String,
+    /// Requests so far.
+    sent: RefCell<Vec<Request>>,
+    /// Authorization page of the last login.
+    page: RefCell<Option<Url>>,
 }
 
 /// Steps of a flow, one line each, and its result.
@@ -32,6 +38,8 @@ impl World {
         let mut world = Self {
             answers: RefCell::default(),
             redirect: String::new(),
+            sent: RefCell::default(),
+            page: RefCell::default(),
         };
         for (url, body) in documents {
             world.put(url, 200, body);
@@ -66,6 +74,33 @@ impl World {
         }
     }
 
+    /// Authorization page of the last login.
+    pub(super) fn opened(&self) -> Url {
+        self.page.borrow().clone().unwrap()
+    }
+
+    /// Requests to `url` so far.
+    pub(super) fn requests(&self, url: &str) -> Vec<Request> {
+        let sent = self.sent.borrow();
+        sent.iter()
+            .filter(|it| it.url.as_str() == url)
+            .cloned()
+            .collect()
+    }
+
+    /// Body of the last request to `url`.
+    pub(super) fn sent_to(&self, url: &str) -> String {
+        let requests = self.requests(url);
+        requests
+            .last()
+            .unwrap()
+            .body
+            .as_ref()
+            .unwrap()
+            .expose()
+            .to_owned()
+    }
+
     pub(super) fn run(&self, config: Config) -> Outcome {
         let mut trace = Vec::new();
         let end = self.drive(config, &mut trace);
@@ -86,9 +121,11 @@ impl World {
                 Step::Revoked => return Err("revoked".to_owned()),
                 Step::Fetch(request) => {
                     trace.push(line(&request));
+                    self.sent.borrow_mut().push(request.clone());
                     flow.response(&self.answer(&request.url), now)
                 }
                 Step::Open(url) => {
+                    self.page.replace(Some(url.clone()));
                     let query = url.query().unwrap_or_default();
                     trace.push(format!("OPEN {}", shown_query(query)));
                     let state = Nonces::new([1; 32], [2; 32]).state;
@@ -180,6 +217,9 @@ pub(super) fn config() -> Config {
         client_name: "Callgate".into(),
         redirect_uri: REDIRECT.into(),
         options: ClientOptions::default(),
+        provider: ProviderOptions::default(),
+        quirks: Quirks::default(),
+        initial_access_token: None,
         scopes: None,
         goal: Goal::Login,
         dpop_key: None,

@@ -3,10 +3,11 @@ use std::error::Error as _;
 use callgate_mcp::{Kind, Retry};
 use callgate_oauth::Secret;
 use callgate_oauth::callback_listener::Page;
+use callgate_oauth::quirks::Quirks;
 use callgate_oauth::registration::ClientInfo;
 use callgate_oauth::registration::NeedsClientRegistration;
 use callgate_oauth::store::{Login, LoginBinding, Tokens};
-use callgate_oauth::token_source::{LoginMode, LoginReason, LoginState, Revocation};
+use callgate_oauth::token_source::{LoginMode, LoginReason, LoginState, Revocation, TokenSource};
 use futures_util::future::join_all;
 
 use super::provider::{Counts, Provider, Traits};
@@ -100,6 +101,7 @@ async fn where_no_program_registers_the_caller_is_told_what_to_do() {
     let expected = NeedsClientRegistration {
         issuer: scene.provider.base.clone(),
         redirect_uri: "http://127.0.0.1:19876/mcp/oauth/callback".to_owned(),
+        accepts_metadata_document: false,
     };
     assert_eq!(source, Some(&expected));
     assert_eq!(error.kind(), Kind::Unauthorized);
@@ -111,7 +113,7 @@ async fn what_is_in_memory_alone_works_as_well() {
     let mut config = scene.config();
     config.store = None;
     config.consent = Some(scene.person.clone());
-    let token_source = callgate_oauth::token_source::TokenSource::new(config);
+    let token_source = TokenSource::new(config);
     let client = client(&token_source);
     client.list_tools().await.unwrap();
     scene.provider.ledger().end_access();
@@ -274,4 +276,54 @@ async fn a_damaged_login_is_replaced_by_the_next_one() {
         client(&scene.alone()).list_tools().await.unwrap();
         assert_eq!(scene.provider.counts().logins, 1);
     }
+}
+
+#[tokio::test]
+async fn a_known_provider_gets_its_parameters_without_an_option() {
+    let scene = Scene::new(Traits::default()).await;
+    let host = scene.provider.base.strip_prefix("http://").unwrap();
+    let mut config = scene.config();
+    config.consent = Some(scene.person.clone());
+    config.quirks = Quirks::default().with_host_alias(host, "accounts.google.com");
+    TokenSource::new(config.clone())
+        .log_in(LoginMode::Again)
+        .await
+        .unwrap();
+    let page = scene.provider.ledger().page.clone();
+    assert!(
+        page.contains("&access_type=offline&prompt=consent"),
+        "{page}"
+    );
+
+    config
+        .options
+        .auth_params
+        .parse("access_type=online")
+        .unwrap();
+    TokenSource::new(config)
+        .log_in(LoginMode::Again)
+        .await
+        .unwrap();
+    let page = scene.provider.ledger().page.clone();
+    assert!(
+        page.contains("&access_type=online&prompt=consent"),
+        "{page}"
+    );
+}
+
+#[tokio::test]
+async fn a_login_that_begins_anew_replaces_the_registration() {
+    let scene = Scene::logged_in(Traits::default()).await;
+    let mut config = scene.config();
+    config.consent = Some(scene.person.clone());
+    config.registers_anew = true;
+    let before = scene.login().client.map(|it| it.id);
+    TokenSource::new(config)
+        .log_in(LoginMode::Again)
+        .await
+        .unwrap();
+    let after = scene.login().client.map(|it| it.id);
+    assert!(after.is_some() && after != before, "{after:?}");
+    scene.provider.ledger().end_access();
+    client(&scene.alone()).list_tools().await.unwrap();
 }

@@ -81,6 +81,8 @@ pub(crate) struct Ledger {
     pub(crate) grants_scopes: bool,
     /// Set if the user refuses.
     pub(crate) is_denied: bool,
+    /// Query of the last authorization page.
+    pub(crate) page: String,
     /// Scopes that each login requested.
     pub(crate) requested: Vec<String>,
     /// Identity tokens that were sent, of which one is valid.
@@ -133,6 +135,7 @@ impl Ledger {
             issuer: base.to_owned(),
             grants_scopes: true,
             is_denied: false,
+            page: String::new(),
             requested: Vec::new(),
             assertions: Vec::new(),
             stillborn: 0,
@@ -199,6 +202,7 @@ impl Ledger {
     }
 
     pub(super) fn authorize(&mut self, query: &str) -> Answer {
+        query.clone_into(&mut self.page);
         let query = fields(query.as_bytes());
         assert!(self.clients.contains(&query["client_id"]), "{query:?}");
         let scope = query.get("scope").cloned().unwrap_or_default();
