@@ -29,7 +29,7 @@ pub(crate) enum Command {
     Call(Call),
     /// Log in to a server, or list the stored logins
     #[command(visible_alias = "login")]
-    Auth(Auth),
+    Auth(Box<Auth>),
     /// Log out of a server
     Logout(Logout),
     /// Print the token that clients of `serve` must send
@@ -162,8 +162,60 @@ pub(crate) struct LogIn {
     pub(crate) client: Client,
 
     /// Redirect the browser to this port, now and at later logins [default: 19876]
-    #[arg(long, value_name = "PORT")]
+    #[arg(long, value_name = "PORT", conflicts_with = "redirect_uri")]
     pub(crate) callback_port: Option<u16>,
+
+    #[command(flatten)]
+    pub(crate) provider: Provider,
+}
+
+/// Options for a provider that does not follow the specification. They are stored with the login.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options for unusual providers, stored with the login")]
+pub(crate) struct Provider {
+    /// Add this parameter to the authorization page; an empty value leaves it out; may be repeated
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) auth_param: Vec<String>,
+
+    /// Add this parameter to token requests; may be repeated
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) token_param: Vec<String>,
+
+    /// Leave out the parameter `resource`, because the provider refuses it
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) no_resource: Option<bool>,
+
+    /// Redirect the browser to this URI, with which the client is registered; without a port, to any port
+    #[arg(long, value_name = "URI")]
+    pub(crate) redirect_uri: Option<String>,
+
+    /// Use this authorization page instead of the one in the metadata
+    #[arg(long, value_name = "URL")]
+    pub(crate) authorization_endpoint: Option<String>,
+
+    /// Use this token endpoint instead of the one in the metadata
+    #[arg(long, value_name = "URL")]
+    pub(crate) token_endpoint: Option<String>,
+
+    /// Register under this name, because the provider registers only names that it knows
+    #[arg(long, value_name = "NAME")]
+    pub(crate) client_name: Option<String>,
+
+    /// Authenticate the client in this way: none, client_secret_basic, client_secret_post or private_key_jwt
+    #[arg(long, value_name = "METHOD")]
+    pub(crate) client_auth_method: Option<String>,
+
+    /// Register with the token in this file; the variable CALLGATE_INITIAL_ACCESS_TOKEN does the same
+    #[arg(long, value_name = "FILE")]
+    pub(crate) initial_access_token_file: Option<PathBuf>,
+
+    /// Log in although the metadata of the provider does not list PKCE, which is used all the same
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) allow_missing_pkce_metadata: Option<bool>,
+
+    /// Separate scopes by this character instead of a space
+    #[arg(long, value_name = "CHARACTER")]
+    pub(crate) scope_separator: Option<String>,
 }
 
 /// Client identity at the authorization server; without these options the client registers itself.

@@ -1,20 +1,20 @@
 use std::error::Error;
 use std::io::{self, IsTerminal};
 use std::net::Ipv4Addr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::anyhow;
 use callgate_oauth::browser::Browser;
 use callgate_oauth::callback_listener::{BindError, CallbackListener, Config, WhenBusy};
 use callgate_oauth::consent::{BrowserConsent, Consent, Notice, PasteConsent};
 use callgate_oauth::device::DevicePrompt;
+use callgate_oauth::options::RedirectUri;
 use tokio::io::{BufReader, stdin};
 
 use crate::error::{CommandError, Exit};
 
 /// Way of the authorization code back from the browser to this command.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct CallbackMethod {
     /// The port that the browser comes back to.
     pub(crate) port: u16,
@@ -22,19 +22,15 @@ pub(crate) struct CallbackMethod {
     pub(crate) is_registered: bool,
     /// True if the browser is on another machine, so that the user pastes the address.
     pub(crate) is_pasted: bool,
+    /// The redirect URI that the client is registered with, instead of the usual one at `port`.
+    pub(crate) redirect_uri: Option<RedirectUri>,
 }
 
 /// Asks the user at this terminal for consent.
 ///
 /// A browser is opened only on a terminal: elsewhere the user would not know why it opens.
 pub(crate) async fn at_terminal(method: CallbackMethod) -> Result<Arc<dyn Consent>, CommandError> {
-    let mut config = Config::default();
-    config.address = (Ipv4Addr::LOCALHOST, method.port).into();
-    config.when_busy = if method.is_registered {
-        WhenBusy::Fail
-    } else {
-        WhenBusy::TakeAnother
-    };
+    let config = method.listener_config();
     if method.is_pasted {
         let (redirect_uri, input) = (config.redirect_uri(), BufReader::new(stdin()));
         let notice = ask_to_paste(redirect_uri.clone());
@@ -48,6 +44,22 @@ pub(crate) async fn at_terminal(method: CallbackMethod) -> Result<Arc<dyn Consen
     }
     let consent = BrowserConsent::new(listener, None, tell(TO_OPEN));
     Ok(Arc::new(consent))
+}
+
+impl CallbackMethod {
+    fn listener_config(&self) -> Config {
+        if let Some(uri) = &self.redirect_uri {
+            return Config::for_redirect_uri(uri);
+        }
+        let mut config = Config::default();
+        config.address = (Ipv4Addr::LOCALHOST, self.port).into();
+        config.when_busy = if self.is_registered {
+            WhenBusy::Fail
+        } else {
+            WhenBusy::TakeAnother
+        };
+        config
+    }
 }
 
 const OPENING: &str = "opening a browser to log in; if none opens, open this page in one:";
@@ -70,10 +82,13 @@ const ELSEWHERE: &str =
     "hint: without a browser on this machine, run the same command with --no-browser";
 
 /// Asks for the address that the page leads to; from the second time on it says that the last one was wrong.
+/// A login that begins anew has another page.
 fn ask_to_paste(redirect_uri: String) -> impl Fn(&str) {
-    let is_again = AtomicBool::new(false);
+    let shown = Mutex::new(String::new());
     move |page| {
-        if is_again.swap(true, Ordering::Relaxed) {
+        let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = std::mem::replace(&mut *shown, page.to_owned());
+        if last == page {
             eprintln!(
                 "that is not the answer to this login; the address begins with {redirect_uri}?"
             );

@@ -3,11 +3,12 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use callgate_mcp::{Error, Origin};
+use callgate_oauth::ProviderError;
 use callgate_oauth::consent::ConsentError;
 use callgate_oauth::fetch::FetchError;
-use callgate_oauth::flow::FlowError;
+use callgate_oauth::flow::{CallbackError, FlowError, TokenEndpointError};
 use callgate_oauth::metadata::MetadataError;
-use callgate_oauth::registration::NeedsClientRegistration;
+use callgate_oauth::registration::{NeedsClientRegistration, RegistrationError};
 use callgate_oauth::store::StoreError;
 use callgate_oauth::token_source::{LoginReason, NeedsLogin, TokenError};
 use url::Url;
@@ -73,9 +74,14 @@ fn failed(error: Arc<TokenError>, server: &str) -> CommandError {
         TokenError::Store(error) => store_hint(error).into_iter().collect(),
         error if error.is_transient() => vec!["no login is lost; try again later".to_owned()],
         TokenError::Consent(ConsentError::Wait(_) | ConsentError::TimedOut(_)) => {
-            vec![format!(
-                "run `callgate auth {server}` again, with --no-browser if the browser is on another machine"
-            )]
+            vec![
+                format!(
+                    "run `callgate auth {server}` again, with --no-browser if the browser is on another machine"
+                ),
+                format!(
+                    "if the page said that the client is unknown, run `callgate auth {server} --again`, which registers a new one"
+                ),
+            ]
         }
         TokenError::Assertion { .. } | TokenError::AssertionRefused => {
             vec![NEW_IDENTITY.to_owned()]
@@ -89,38 +95,113 @@ fn failed(error: Arc<TokenError>, server: &str) -> CommandError {
 }
 
 fn flow_hints(error: &FlowError, server: &str) -> Vec<String> {
+    let run = |options: &str| format!("`callgate auth {server} {options}`");
     match error {
-        FlowError::Metadata(MetadataError::Resource { .. }) => vec![
-            "if that is the same server, use the address that it has in its metadata".to_owned(),
-        ],
-        FlowError::NoMetadata(_) => vec![without_login()],
-        FlowError::Registration(_) => {
-            let by_hand = format!(
-                "with a client that was registered by hand, run `callgate auth {server} --client-id ID`"
-            );
-            vec![by_hand, without_login()]
-        }
+        FlowError::Metadata(error) => metadata_hints(error, server),
+        FlowError::NoMetadata(_) => vec![endpoints_by_hand(server), without_login()],
+        FlowError::Registration(error) => registration_hints(error, server),
         FlowError::Identity(_) => vec![format!(
             "run `callgate logout {server}`, then log in as a client of the authorization server that it has now"
         )],
+        FlowError::Callback(CallbackError::Denied(refusal)) => refusal_hints(refusal, server),
+        FlowError::Callback(CallbackError::Issuer { .. }) => vec![
+            "the page may have been another one than the provider's, so its answer was not used; log in again only if you trust the server".to_owned(),
+            try_again(server),
+        ],
         FlowError::Token(error) if error.is_invalid_client() => vec![format!(
             "check the id of the client and its secret or key, and run `callgate auth {server}` with them"
         )],
         FlowError::Token(error) if error.is_invalid_grant() => {
             vec![try_again(server), NEW_IDENTITY.to_owned()]
         }
+        FlowError::Token(TokenEndpointError::Refused(refusal)) => refusal_hints(refusal, server),
         FlowError::IdentityProvider(error) if error.is_invalid_client() => vec![format!(
             "check the client at the identity provider and its secret, and run `callgate auth {server}` with them"
         )],
         FlowError::IdentityProvider(_) => vec![try_again(server), NEW_IDENTITY.to_owned()],
-        FlowError::Device(_)
-        | FlowError::Metadata(MetadataError::NoEndpoint("device_authorization_endpoint")) => {
-            vec![format!(
-                "log in without a code: run `callgate auth {server} --no-browser`"
-            )]
-        }
+        FlowError::Device(_) => vec![without_code(server)],
+        FlowError::NoCredentials | FlowError::NoClient { .. } => vec![format!(
+            "register a client there, and run {}",
+            run("--client-id ID --client-secret-file FILE")
+        )],
         _ => vec![try_again(server)],
     }
+}
+
+fn metadata_hints(error: &MetadataError, server: &str) -> Vec<String> {
+    match error {
+        MetadataError::Resource { .. } => vec![
+            "if that is the same server, use the address that it has in its metadata".to_owned(),
+        ],
+        MetadataError::NoEndpoint("device_authorization_endpoint") => vec![without_code(server)],
+        MetadataError::PkceNotListed { .. } => vec![format!(
+            "if the provider documents that it supports PKCE, run `callgate auth {server} --allow-missing-pkce-metadata`"
+        )],
+        // A code without PKCE can be stolen by other programs of this machine.
+        MetadataError::NoPkce { .. } => vec![
+            "no option allows a login without PKCE: ask the operator of the provider to enable S256".to_owned(),
+            without_login(),
+        ],
+        _ => vec![endpoints_by_hand(server), without_login()],
+    }
+}
+
+fn registration_hints(error: &RegistrationError, server: &str) -> Vec<String> {
+    let by_hand = format!(
+        "with a client that was registered by hand, run `callgate auth {server} --client-id ID`"
+    );
+    match error {
+        RegistrationError::Rejected(_) | RegistrationError::Malformed(400..404) => vec![
+            by_hand,
+            "if the provider registers only clients that it knows, add --client-name NAME with such a name".to_owned(),
+            "if the provider gave you a token to register with, add --initial-access-token-file FILE".to_owned(),
+        ],
+        _ => vec![by_hand, without_login()],
+    }
+}
+
+/// Hints for an error code of the authorization server.
+fn refusal_hints(refusal: &ProviderError, server: &str) -> Vec<String> {
+    let add = |options: &str| format!("run `callgate auth {server} {options}`");
+    let description = refusal.error_description.as_deref().unwrap_or_default();
+    // Entra reports a resource that it does not like as another error.
+    let is_about_resource = refusal.error == "invalid_target" || description.contains("AADSTS901");
+    match refusal.error.as_str() {
+        _ if is_about_resource => vec![format!(
+            "the provider does not accept the address of the server as a resource: {}",
+            add("--no-resource")
+        )],
+        "invalid_scope" => vec![format!(
+            "the provider does not have these scopes: {}, with the scopes that it documents",
+            add("--scope SCOPE")
+        )],
+        "invalid_client" | "unauthorized_client" => vec![format!(
+            "the provider does not let this client log in: {}, or with a client that was registered by hand, {}",
+            add("--again"),
+            add("--client-id ID")
+        )],
+        "invalid_request" | "unsupported_response_type" => vec![
+            format!(
+                "if the provider needs another parameter, {}",
+                add("--auth-param NAME=VALUE")
+            ),
+            format!(
+                "if it refuses the parameter `resource`, {}",
+                add("--no-resource")
+            ),
+        ],
+        _ => vec![try_again(server)],
+    }
+}
+
+fn endpoints_by_hand(server: &str) -> String {
+    format!(
+        "if the provider documents its endpoints, run `callgate auth {server} --authorization-endpoint URL --token-endpoint URL --client-id ID`"
+    )
+}
+
+fn without_code(server: &str) -> String {
+    format!("log in without a code: run `callgate auth {server} --no-browser`")
 }
 
 /// Hint for a server that seems to have no login.
@@ -147,16 +228,24 @@ fn register(needed: &NeedsClientRegistration, server: &str) -> CommandError {
     let NeedsClientRegistration {
         issuer,
         redirect_uri,
+        accepts_metadata_document,
     } = needed;
     let error = anyhow!("{issuer} does not register clients by itself");
-    CommandError::new(Exit::LoginRequired, error)
+    let error = CommandError::new(Exit::LoginRequired, error)
         .hint(format!(
             "register a client there, with the redirect URI {redirect_uri}"
         ))
         .hint(format!(
             "then run `callgate auth {server} --client-id ID`, with the secret of the client, if it has one, \
              in the variable CALLGATE_CLIENT_SECRET"
-        ))
+        ));
+    if !accepts_metadata_document {
+        return error;
+    }
+    error.hint(format!(
+        "or publish a client id metadata document, which docs/login.md describes, and run \
+         `callgate auth {server} --client-metadata-url URL`"
+    ))
 }
 
 fn store_hint(error: &StoreError) -> Option<String> {

@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use callgate_oauth::fetch::{self, Fetcher};
+use callgate_oauth::options::ProviderOptions;
 use callgate_oauth::store::{ChosenClient, Login, LoginStore, StoreLimits};
 use callgate_oauth::token_source;
 use url::Url;
@@ -99,6 +100,7 @@ impl Logins {
         let mut config = token_source::Config::new(name, account.server.clone(), fetcher);
         config.store = Some(self.store.clone());
         let login = self.store.login(name)?.unwrap_or_default();
+        config.options.clone_from(&login.options);
         match (chosen, &login.chosen) {
             (Some(chosen), _) => client_choice::apply(chosen, None, &mut config)?,
             (None, Some(chosen)) => {
@@ -115,18 +117,20 @@ impl Logins {
         Ok(login.and_then(|login| login.callback_port))
     }
 
-    /// Uses the client and the port that were chosen for an account from now on.
+    /// Uses the client, the port and the options that were chosen for an account from now on.
     pub(crate) fn remember(
         &self,
         account: &Account,
         chosen: Option<&ChosenClient>,
         callback_port: Option<u16>,
+        options: &ProviderOptions,
     ) -> Result<Login, CommandError> {
         let remember = |login: &mut Login| {
             if let Some(chosen) = chosen {
                 login.chosen = Some(chosen.clone());
             }
             login.callback_port = callback_port;
+            login.options.clone_from(options);
         };
         Ok(self.store.update(&account.name, remember)?)
     }

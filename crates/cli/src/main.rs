@@ -5,7 +5,7 @@
 //! - `target`: connection to the server that a command names, with its `credentials`.
 //! - `arguments`: the arguments of a tool call. `stop`: signals.
 //! - `logins`: stored logins. `consent`: asking the user. `client_choice`, `identity`: the client and the identity
-//!   token of a login.
+//!   token of a login. `provider_choice`: options for unusual providers.
 //! - `access`: authentication for `serve`. `data_dir`, `token`: state on disk.
 //! - `error`, `login_error`: failures with hints and exit codes. `output`: printing.
 
@@ -22,6 +22,7 @@ mod identity;
 mod login_error;
 mod logins;
 mod output;
+mod provider_choice;
 mod stop;
 mod target;
 mod token;

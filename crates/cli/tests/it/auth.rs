@@ -4,6 +4,8 @@ mod clients;
 mod expected;
 mod identity;
 mod login;
+mod options;
 mod port;
+mod steps;
 mod stored;
 mod terminal;

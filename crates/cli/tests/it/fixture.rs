@@ -132,22 +132,28 @@ impl LoggingIn {
     pub(crate) fn start(command: &mut Command) -> Self {
         let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let mut stderr = BufReader::new(child.stderr.take().unwrap());
-        let (mut said, mut page) = (String::new(), String::new());
-        while page.is_empty() {
-            let before = said.len();
-            let read = stderr.read_line(&mut said).unwrap();
-            assert_ne!(read, 0, "no page: {said}");
-            let line = said[before..].trim();
-            if line.starts_with("http") {
-                page = line.to_owned();
-            }
-        }
-        Self {
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut login = Self {
             child,
             stderr,
-            said,
-            page,
+            said: String::new(),
+            page: String::new(),
+        };
+        login.next_page();
+        login
+    }
+
+    /// Waits for the next page to open.
+    pub(crate) fn next_page(&mut self) {
+        loop {
+            let before = self.said.len();
+            let read = self.stderr.read_line(&mut self.said).unwrap();
+            assert_ne!(read, 0, "no page: {}", self.said);
+            let line = self.said[before..].trim();
+            if line.starts_with("http") {
+                self.page = line.to_owned();
+                return;
+            }
         }
     }
 
@@ -161,11 +167,15 @@ impl LoggingIn {
 
     /// Opens the page, and pastes something else before the address that it leads to.
     pub(crate) fn paste(mut self) -> Ran {
-        writeln!(self.child.stdin.as_mut().unwrap(), "nonsense").unwrap();
+        self.answer("nonsense");
         let (back, _) = provider::get(&self.page);
-        let back = back.unwrap();
-        writeln!(self.child.stdin.as_mut().unwrap(), "{back}").unwrap();
+        self.answer(&back.unwrap());
         self.end()
+    }
+
+    /// Pastes `line`.
+    pub(crate) fn answer(&mut self, line: &str) {
+        writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
     /// All of its output, with the page left out.

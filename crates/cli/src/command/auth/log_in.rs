@@ -5,6 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow};
 use callgate_oauth::Scopes;
 use callgate_oauth::callback_listener;
+use callgate_oauth::options::ProviderOptions;
 use callgate_oauth::store::ChosenClient;
 use callgate_oauth::token_source::{
     Config, Grant, LoginMode as When, LoginReason, LoginStatus, NeedsLogin, ShowCode, TokenError,
@@ -18,6 +19,7 @@ use crate::client_choice;
 use crate::consent::{self, CallbackMethod};
 use crate::error::CommandError;
 use crate::logins::Logins;
+use crate::provider_choice;
 use crate::stop;
 
 /// Logs in to a server, unless there is a login that works or the server needs none.
@@ -31,13 +33,22 @@ pub(super) async fn run(
     let chosen = client_choice::from_args(&args.client)?;
     let mut config = logins.token_source_config(&account, chosen.as_ref())?;
     config.scopes = scopes(&args.scope)?;
+    config.registers_anew = args.again;
+    config.initial_access_token = provider_choice::initial_access_token();
+    let known_options = config.options.clone();
+    config.options = provider_choice::from_args(&args.provider)?.over(&known_options);
+    if args.callback_port.is_some() {
+        config.options.redirect_uri = None;
+    }
+    let options = config.options.clone();
     if args.device {
         config.grant = Grant::DeviceCode(ShowCode::new(consent::show_code));
     }
     let known_port = logins.callback_port(&account)?;
     let port = args.callback_port.or(known_port);
     let mut stop = pin!(stop::signal().context("cannot listen for signals")?);
-    let attempt = log_in_without_user(args, &config, chosen.as_ref(), stop.as_mut());
+    let is_new = args.again || is_changed(&options, &known_options);
+    let attempt = log_in_without_user(args, &config, chosen.as_ref(), is_new, stop.as_mut());
     let outcome = match attempt.await? {
         Err(error) => match needs_user(&error, &config) {
             Some(needed) => tokio::select! {
@@ -54,10 +65,15 @@ pub(super) async fn run(
         }
         outcome => outcome.map_err(|error| CommandError::of_login(error, &account.server))?,
     };
-    if chosen.is_some() || port != known_port {
-        status = LoginStatus::of(&logins.remember(&account, chosen.as_ref(), port)?);
+    if chosen.is_some() || port != known_port || !(options.is_empty() && known_options.is_empty()) {
+        let remembered = logins.remember(&account, chosen.as_ref(), port, &options)?;
+        status = LoginStatus::of(&remembered);
     }
-    status::print_one(&account.name, &status, json)
+    status::print_one(&account.name, &status, json)?;
+    if let Some(hint) = status::refresh_hint(&status) {
+        eprintln!("hint: {hint}");
+    }
+    Ok(())
 }
 
 type Outcome = Result<LoginStatus, Arc<TokenError>>;
@@ -69,12 +85,13 @@ async fn log_in_without_user(
     args: &LogIn,
     config: &Config,
     chosen: Option<&ChosenClient>,
+    is_new: bool,
     stop: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<Outcome, CommandError> {
     let token_source = TokenSource::new(config.clone());
     let work = async {
         let known = token_source.status().await?;
-        let is_enough = !args.again && is_enough(&known, config.scopes.as_ref(), chosen);
+        let is_enough = !is_new && is_enough(&known, config.scopes.as_ref(), chosen);
         let when = if is_enough {
             When::IfNeeded
         } else {
@@ -115,12 +132,21 @@ async fn log_in_with_user(
         port: port.unwrap_or(usual),
         is_registered: config.client.is_some(),
         is_pasted: args.no_browser,
+        redirect_uri: config.options.redirect_uri.clone(),
     };
     config.consent = Some(consent::at_terminal(method).await?);
     if let LoginReason::Scopes { scopes } = &needed.reason {
         config.scopes = Some(scopes.clone());
     }
     Ok(TokenSource::new(config).log_in(When::Again).await)
+}
+
+/// True if a login with the new options would differ from one with those that are known. The redirect
+/// URI matters only while the user logs in.
+fn is_changed(options: &ProviderOptions, known: &ProviderOptions) -> bool {
+    let mut options = options.clone();
+    options.redirect_uri.clone_from(&known.redirect_uri);
+    options != *known
 }
 
 /// True if the stored login is the one that is asked for.

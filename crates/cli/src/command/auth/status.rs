@@ -135,6 +135,26 @@ fn state(status: &LoginStatus, now: u64) -> String {
     }
 }
 
+/// Next step if the login ends although the provider may have a way to go on.
+pub(super) fn refresh_hint(status: &LoginStatus) -> Option<String> {
+    const OFFLINE: &str = "offline_access";
+    let scopes = status.scopes.clone().unwrap_or_default();
+    if status.is_refreshable || status.expires_at.is_none() || scopes.contains(OFFLINE) {
+        return None;
+    }
+    let scopes: Vec<_> = scopes
+        .iter()
+        .chain([OFFLINE])
+        .map(output::argument)
+        .collect();
+    Some(format!(
+        "the provider gave no refresh token, so this login ends with its token; if the provider has the scope {OFFLINE}, \
+         run `callgate auth {} --again --scope {}`",
+        target(status),
+        scopes.join(" --scope ")
+    ))
+}
+
 /// The server as an argument of the next command.
 fn target(status: &LoginStatus) -> String {
     output::argument(status.server_url.as_deref().unwrap_or("URL"))

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use super::http::{Request, Response};
-use super::servers::{State, World};
+use super::servers::{Settings, State, World};
 
 const DEVICE_CODE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -26,6 +26,9 @@ pub(super) fn metadata(world: &World) -> Response {
         "authorization_response_iss_parameter_supported": true,
         "client_id_metadata_document_supported": world.settings.reads_descriptions,
     });
+    if !world.settings.lists_pkce {
+        metadata["code_challenge_methods_supported"].take();
+    }
     if world.settings.registers {
         metadata["registration_endpoint"] = json!(format!("{base}/register"));
     }
@@ -39,8 +42,19 @@ pub(super) fn metadata(world: &World) -> Response {
 }
 
 pub(super) fn register(world: &World, request: &Request) -> Response {
-    world.state().events.push("register".to_owned());
     let mut client: Value = serde_json::from_str(&request.body).unwrap();
+    let settings = &world.settings;
+    let bearer = settings.registration_token.map(|it| format!("Bearer {it}"));
+    let is_known = settings
+        .known_name
+        .is_none_or(|name| client["client_name"] == name);
+    if request.authorization != bearer || !is_known {
+        world.state().events.push("registration refused".to_owned());
+        return Response::json(403, &json!("Forbidden"));
+    }
+    let mut state = world.state();
+    state.events.push("register".to_owned());
+    state.is_client_forgotten = false;
     client["client_id"] = json!("registered");
     Response::json(201, &client)
 }
@@ -50,6 +64,7 @@ pub(super) fn authorize(world: &World, request: &Request) -> Response {
     let mut state = world.state();
     let of = |name: &str| request.query.get(name).cloned().unwrap_or_default();
     let scope = of("scope");
+    state.page.clone_from(&request.query);
     state
         .events
         .push(format!("authorize {} for {scope}", of("client_id")));
@@ -58,7 +73,11 @@ pub(super) fn authorize(world: &World, request: &Request) -> Response {
     query
         .append_pair("state", &of("state"))
         .append_pair("iss", &world.base);
-    if scope.contains("forbidden") {
+    if state.is_client_forgotten && of("client_id") == "registered" {
+        query.append_pair("error", "unauthorized_client");
+    } else if let Some(error) = state.refusal {
+        query.append_pair("error", error);
+    } else if scope.contains("forbidden") {
         query.append_pair("error", "access_denied");
     } else {
         let code = state.issue("code");
@@ -95,6 +114,7 @@ pub(super) fn activate(world: &World) -> Response {
 pub(super) fn token(world: &World, request: &Request) -> Response {
     let mut state = world.state_of_tokens();
     let form = request.form();
+    state.form.clone_from(&form);
     let grant = form.get("grant_type").cloned().unwrap_or_default();
     if state.is_unavailable {
         state.events.push(format!("{grant} is unavailable"));
@@ -127,10 +147,7 @@ pub(super) fn token(world: &World, request: &Request) -> Response {
         return Response::json(400, &json!({ "error": "invalid_grant" }));
     };
     state.events.push(format!("{grant} of {client}"));
-    Response::json(
-        200,
-        &tokens(&mut state, scope, world.settings.lifetime, grant),
-    )
+    Response::json(200, &tokens(&mut state, scope, &world.settings, grant))
 }
 
 /// The identity provider of an employer, which gives an assertion for an identity token.
@@ -174,7 +191,7 @@ pub(super) fn revoke(world: &World, request: &Request) -> Response {
     Response::json(200, &Value::Null)
 }
 
-fn tokens(state: &mut State, scope: String, lifetime: u64, grant: &str) -> Value {
+fn tokens(state: &mut State, scope: String, settings: &Settings, grant: &str) -> Value {
     let access_token = state.issue("access-token");
     state
         .access_tokens
@@ -182,10 +199,10 @@ fn tokens(state: &mut State, scope: String, lifetime: u64, grant: &str) -> Value
     let mut tokens = json!({
         "access_token": access_token,
         "token_type": "Bearer",
-        "expires_in": lifetime,
+        "expires_in": settings.lifetime,
         "scope": scope,
     });
-    if !["client_credentials", "jwt-bearer"].contains(&grant) {
+    if settings.renews && !["client_credentials", "jwt-bearer"].contains(&grant) {
         let refresh_token = state.issue("refresh-token");
         state.refresh_tokens.insert(refresh_token.clone(), scope);
         tokens["refresh_token"] = json!(refresh_token);

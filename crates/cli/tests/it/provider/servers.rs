@@ -29,6 +29,16 @@ pub(crate) struct Settings {
     pub(crate) is_open: bool,
     /// The secret of the client that is called `configured`.
     pub(crate) secret: &'static str,
+    /// True if the authorization server has metadata.
+    pub(crate) has_metadata: bool,
+    /// True if the metadata lists the methods of PKCE.
+    pub(crate) lists_pkce: bool,
+    /// True if tokens can be renewed.
+    pub(crate) renews: bool,
+    /// The token that a registration needs.
+    pub(crate) registration_token: Option<&'static str>,
+    /// The only client name that may register.
+    pub(crate) known_name: Option<&'static str>,
 }
 
 /// State that both servers share.
@@ -49,6 +59,13 @@ pub(super) struct State {
     pub(super) codes: HashMap<String, String>,
     pub(super) access_tokens: HashMap<String, String>,
     pub(super) refresh_tokens: HashMap<String, String>,
+    /// The fields of the last requests to the authorization page and to the token endpoint.
+    pub(super) page: HashMap<String, String>,
+    pub(super) form: HashMap<String, String>,
+    /// The error that the authorization page answers with.
+    pub(super) refusal: Option<&'static str>,
+    /// True if the client that was registered is not known any more.
+    pub(super) is_client_forgotten: bool,
     /// The code that has not been entered yet, and its scopes.
     pub(super) waiting: Option<(String, String)>,
     /// True if the token endpoint is unavailable.
@@ -70,6 +87,11 @@ impl Default for Settings {
             shows_codes: true,
             is_open: false,
             secret: "canary-secret-of-the-client",
+            has_metadata: true,
+            lists_pkce: true,
+            renews: true,
+            registration_token: None,
+            known_name: None,
         }
     }
 }
@@ -100,6 +122,22 @@ impl Provider {
     /// Events at the authorization server since the last call.
     pub(crate) fn events(&self) -> Vec<String> {
         std::mem::take(&mut self.world.state().events)
+    }
+
+    /// The value of a field in the last requests to the authorization page and to the token endpoint.
+    pub(crate) fn last(&self, name: &str) -> [Option<String>; 2] {
+        let state = self.world.state();
+        [state.page.get(name).cloned(), state.form.get(name).cloned()]
+    }
+
+    /// Refuses logins at the authorization page with this error.
+    pub(crate) fn refuse_logins(&self, error: &'static str) {
+        self.world.state().refusal = Some(error);
+    }
+
+    /// Forgets the client that was registered.
+    pub(crate) fn forget_client(&self) {
+        self.world.state().is_client_forgotten = true;
     }
 
     /// All secrets.
@@ -178,7 +216,9 @@ fn answer(world: &World, request: &Request) -> Response {
     match request.path.as_str() {
         "/mcp" => resource::call(world, request),
         "/.well-known/oauth-protected-resource/mcp" => resource::metadata(world),
-        "/.well-known/oauth-authorization-server" => issue::metadata(world),
+        "/.well-known/oauth-authorization-server" if world.settings.has_metadata => {
+            issue::metadata(world)
+        }
         "/register" => issue::register(world, request),
         "/authorize" => issue::authorize(world, request),
         "/device" => issue::device(world, request),
