@@ -86,6 +86,9 @@ fn failed(error: Arc<TokenError>, server: &str) -> CommandError {
         TokenError::Assertion { .. } | TokenError::AssertionRefused => {
             vec![NEW_IDENTITY.to_owned()]
         }
+        TokenError::InitialAccessToken { .. } => vec![
+            "write the token that the provider gave you into it, or name another file with --initial-access-token-file FILE".to_owned(),
+        ],
         TokenError::Flow(error) => flow_hints(error, &server),
         TokenError::Fetch(FetchError::Refused(_)) => vec![without_login()],
         _ => vec![try_again(&server)],

@@ -57,6 +57,15 @@ pub enum TokenError {
         #[source]
         source: io::Error,
     },
+    /// The initial access token of a registration cannot be read from its file.
+    #[error("cannot read the initial access token from `{}`", path.display())]
+    InitialAccessToken {
+        /// Path of the file.
+        path: PathBuf,
+        /// Error of the system.
+        #[source]
+        source: io::Error,
+    },
     /// The authorization server refused this identity token before.
     #[error("the identity token was refused before; provide a new one")]
     AssertionRefused,
@@ -154,7 +163,10 @@ impl TokenError {
         let kind = match **self {
             _ if self.is_transient() => Kind::Connect,
             Self::Fetch(_) => Kind::Connect,
-            Self::Store(_) | Self::Random(_) | Self::Assertion { .. } => Kind::Internal,
+            Self::Store(_)
+            | Self::Random(_)
+            | Self::Assertion { .. }
+            | Self::InitialAccessToken { .. } => Kind::Internal,
             _ => Kind::Unauthorized,
         };
         let message = format!("no token for server `{name}`: {self}");

@@ -1,3 +1,4 @@
+use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -282,8 +283,18 @@ async fn initial_access_token(config: &Config) -> Result<Option<Secret>, TokenEr
     let Some(path) = &config.options.initial_access_token_file else {
         return Ok(None);
     };
-    let token = Assertion::File(path.clone()).read().await?;
-    Ok(Some(token).filter(|token| !token.expose().is_empty()))
+    let failed = |source| TokenError::InitialAccessToken {
+        path: path.clone(),
+        source,
+    };
+    match Assertion::File(path.clone()).read().await {
+        Ok(token) if token.expose().is_empty() => Err(failed(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "it is empty",
+        ))),
+        Err(TokenError::Assertion { source, .. }) => Err(failed(source)),
+        other => other.map(Some),
+    }
 }
 
 /// URL for the log. The query of a server's URL may contain a key of the user.

@@ -23,6 +23,14 @@ pub(super) async fn refusal(config: &Config) -> Result<Option<ServerRefusal>, To
         Err(error) if error.kind() != Kind::Unauthorized => Err(TokenError::Server(error)),
         _ => {
             let mut refusal = probe.refusal.lock().unwrap_or_else(PoisonError::into_inner);
+            let challenge = refusal.as_ref().and_then(|it| it.challenge.as_ref());
+            let metadata = challenge.and_then(|it| it.resource_metadata.as_deref());
+            tracing::debug!(
+                is_refused = refusal.is_some(),
+                has_challenge = challenge.is_some(),
+                resource_metadata = metadata.and_then(|url| url.split('?').next()),
+                "server: asked without a token"
+            );
             Ok(refusal.take())
         }
     }

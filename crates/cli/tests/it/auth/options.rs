@@ -279,8 +279,23 @@ fn a_registration_may_need_a_name_and_a_token() {
     refused(home.run(&["auth", url, "--no-browser"]));
     refused(home.run(&["auth", url, "--no-browser", "--client-name", "Known Client"]));
     let file = home.path().join("token");
-    fs::write(&file, "canary-registration\n").unwrap();
     let path = file.to_str().unwrap();
+    let by_token = [
+        "auth",
+        url,
+        "--no-browser",
+        "--initial-access-token-file",
+        path,
+    ];
+    for reason in ["No such file or directory (os error 2)", "it is empty"] {
+        let expected = format!(
+            "error: cannot read the initial access token from `{path}`: {reason}\n\
+             hint: write the token that the provider gave you into it, or name another file with --initial-access-token-file FILE\n"
+        );
+        assert_eq!(home.run(&by_token), Ran::failed(3, &expected));
+        fs::write(&file, "\n").unwrap();
+    }
+    fs::write(&file, "canary-registration\n").unwrap();
     let name = ["--client-name", "Known Client"];
     let ran = home.log_in(
         url,

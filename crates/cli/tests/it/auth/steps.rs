@@ -124,6 +124,7 @@ fn the_log_of_a_login_names_each_step_and_no_secret() {
     let issuer = provider.issuer();
     let mut log = ran.stderr.as_str();
     for step in [
+        "server: asked without a token is_refused=true".to_owned(),
         format!("GET\" url={issuer}/.well-known/oauth-protected-resource/mcp status=200"),
         format!("issuer: chosen issuer=\"{issuer}\""),
         format!("GET\" url={issuer}/.well-known/oauth-authorization-server status=200"),

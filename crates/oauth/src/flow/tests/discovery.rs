@@ -184,3 +184,18 @@ fn whoever_answers_must_be_who_was_asked() {
         }
     }
 }
+
+#[test]
+fn an_issuer_may_be_spelled_with_a_final_slash_in_its_own_metadata() {
+    let advertised = r#","authorization_response_iss_parameter_supported":true"#;
+    let mut world = world("");
+    world.put(ASM, 200, &server("https://as.example/", advertised));
+    world.redirect = "&iss=https://as.example/".into();
+    // Credentials are stored for the issuer that the server names.
+    assert_eq!(world.run(config()).1, Ok(login()));
+
+    world.redirect = "&iss=https://as.example".into();
+    let open = format!("OPEN client_id=registered resource={MCP}");
+    let error = "the redirect does not come from https://as.example/";
+    check_refused(&world, config(), &open, error);
+}

@@ -10,7 +10,7 @@ use callgate_oauth::store::{Login, LoginBinding, Tokens};
 use callgate_oauth::token_source::{LoginMode, LoginReason, LoginState, Revocation, TokenSource};
 use futures_util::future::join_all;
 
-use super::provider::{Counts, Provider, Traits};
+use super::provider::{Counts, Fault, Provider, Traits};
 use super::scene::{NAME, Scene, client, needed};
 
 /// One login at a new provider.
@@ -326,4 +326,42 @@ async fn a_login_that_begins_anew_replaces_the_registration() {
     assert!(after.is_some() && after != before, "{after:?}");
     scene.provider.ledger().end_access();
     client(&scene.alone()).list_tools().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_that_was_forgotten_during_the_login_is_registered_again_once() {
+    let scene = Scene::logged_in(Traits::default()).await;
+    let asked = scene.person.asked();
+    let expected = Counts {
+        registrations: 1,
+        logins: 1,
+        ..Counts::default()
+    };
+    // The authorization page does not know the client.
+    scene.provider.ledger().end_logins();
+    scene.provider.ledger().forget_clients();
+    scene.with_person().log_in(LoginMode::Again).await.unwrap();
+    assert_eq!(scene.provider.counts(), expected);
+    assert_eq!(scene.person.asked(), asked + 2);
+
+    // The token endpoint does not know it.
+    scene.provider.ledger().counts = Counts::default();
+    scene
+        .provider
+        .ledger()
+        .faults
+        .push_back(Fault::Refusal("invalid_client"));
+    scene.with_person().log_in(LoginMode::Again).await.unwrap();
+    assert_eq!(scene.provider.counts(), expected);
+
+    // A client that is refused again and again is not registered for ever.
+    scene.provider.ledger().counts = Counts::default();
+    let refusals = [Fault::Refusal("invalid_client"); 3];
+    scene.provider.ledger().faults.extend(refusals);
+    scene
+        .with_person()
+        .log_in(LoginMode::Again)
+        .await
+        .unwrap_err();
+    assert_eq!(scene.provider.counts().registrations, 1);
 }

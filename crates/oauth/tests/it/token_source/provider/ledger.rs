@@ -204,14 +204,16 @@ impl Ledger {
     pub(super) fn authorize(&mut self, query: &str) -> Answer {
         query.clone_into(&mut self.page);
         let query = fields(query.as_bytes());
-        assert!(self.clients.contains(&query["client_id"]), "{query:?}");
+        let is_known = self.clients.contains(&query["client_id"]);
         let scope = query.get("scope").cloned().unwrap_or_default();
         self.requested.push(scope.clone());
         let code = self.next("code");
         let granted = if self.grants_scopes { &scope } else { "basic" };
         self.codes.insert(code.clone(), granted.to_owned());
         let (redirect_uri, state) = (&query["redirect_uri"], &query["state"]);
-        let answer = if self.is_denied {
+        let answer = if !is_known {
+            "error=unauthorized_client".to_owned()
+        } else if self.is_denied {
             "error=access_denied".to_owned()
         } else {
             format!("code={code}")
