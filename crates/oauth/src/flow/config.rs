@@ -8,7 +8,7 @@ use crate::jwt::Algorithm;
 use crate::metadata::{AuthorizationServer, Issuer, MetadataError, ProtectedResource};
 use crate::options::ProviderOptions;
 use crate::quirks::Quirks;
-use crate::registration::{self, ClientIdentity, ClientInfo, ClientOptions};
+use crate::registration::{self, AuthMethod, ClientIdentity, ClientInfo, ClientOptions};
 use crate::{Challenge, Scopes, Secret, dpop};
 
 /// Input of a flow.
@@ -30,10 +30,25 @@ pub(crate) struct Config {
     pub initial_access_token: Option<Secret>,
     pub scopes: Option<Scopes>,
     pub goal: Goal,
+    /// Authorization server of the stored login. With it no metadata is fetched.
+    pub known: Option<KnownServer>,
     /// Key that the login is bound to so far. Without one, a key is generated if the server asks
     /// for DPoP.
     pub dpop_key: Option<dpop::Key>,
     pub now: u64,
+}
+
+/// Authorization server of a stored login, as far as a token request needs it.
+#[derive(Clone, Debug)]
+pub(crate) struct KnownServer {
+    pub issuer: String,
+    pub token_endpoint: Url,
+    /// Authentication method of the earlier requests.
+    pub auth_method: Option<AuthMethod>,
+    /// Resource that the tokens are for.
+    pub resource: String,
+    /// Scopes of the stored login.
+    pub scopes: Scopes,
 }
 
 /// Goal of a flow: the grant to use, or a revocation.

@@ -1,6 +1,6 @@
 //! Second half of a flow: from the authorization server to the token.
 
-use super::config::Goal;
+use super::config::{Goal, KnownServer};
 use super::error::FlowError;
 use super::machine::Flow;
 use super::state::{
@@ -31,6 +31,36 @@ impl Flow {
             .sent_resource()
             .and_then(|it| it.split('?').next());
         tracing::debug!(scopes = %discovered.scopes, scopes_from, resource, "request: prepared");
+        self.pursue(discovered)
+    }
+
+    /// Sends the token request without metadata: the stored login names the endpoint.
+    pub(super) fn use_known(&mut self, known: KnownServer) -> Result<Step, FlowError> {
+        let methods = known
+            .auth_method
+            .map(|method| vec![method.name().to_owned()]);
+        let server = AuthorizationServer {
+            issuer: known.issuer,
+            token_endpoint_auth_methods_supported: methods,
+            ..AuthorizationServer::assumed(&known.token_endpoint)
+        };
+        let mut server = AuthorizationServer {
+            token_endpoint: known.token_endpoint,
+            ..server
+        };
+        let provider = self.config.adapt(&mut server);
+        let binding = self.config.binding(None, &server)?;
+        self.pursue(Discovered {
+            provider,
+            resource: known.resource,
+            server,
+            scopes: known.scopes,
+            binding,
+        })
+    }
+
+    /// Begins the grant, or the revocation, that is the goal.
+    fn pursue(&mut self, discovered: Discovered) -> Result<Step, FlowError> {
         match self.config.goal.clone() {
             Goal::Login | Goal::StepUp(_) | Goal::DeviceCode => self.identify(discovered),
             Goal::Refresh {
@@ -164,7 +194,14 @@ impl Flow {
         response: &Response,
     ) -> Result<Step, FlowError> {
         let found = TokenResponse::parse(response)
-            .map_err(|error| error.without(attempt.secrets(&self.nonces)));
+            .map_err(|error| error.without(attempt.secrets(&self.nonces)))
+            .map_err(|error| match response.status {
+                // Not an answer of a token endpoint: the stored URL is out of date.
+                404 | 405 | 410 if self.config.known.is_some() && !error.is_invalid_grant() => {
+                    TokenEndpointError::Malformed(response.status)
+                }
+                _ => error,
+            });
         let has_nonce = attempt.context.learn(response);
         let wants_nonce = matches!(&found, Err(error) if error.is_use_dpop_nonce());
         if has_nonce && wants_nonce && attempt.nonce_retries < MAX_NONCE_RETRIES {
@@ -201,6 +238,8 @@ impl Flow {
             tokens = tokens.or_refresh_token(refresh_token);
         }
         Ok(Step::Done(Box::new(GrantedTokens {
+            auth_method: context.client.auth_method(&server),
+            token_endpoint: server.token_endpoint,
             issuer: server.issuer,
             resource: context.discovered.resource,
             client: context.client,

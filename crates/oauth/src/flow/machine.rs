@@ -22,6 +22,16 @@ pub(crate) struct Flow {
 impl Flow {
     /// Starts a flow.
     pub(crate) fn start(config: Config, nonces: Nonces) -> Result<(Self, Step), FlowError> {
+        if let Some(known) = config.known.clone() {
+            let state = FlowState::Over;
+            let mut flow = Self {
+                config,
+                nonces,
+                state,
+            };
+            let step = flow.use_known(known)?;
+            return Ok((flow, step));
+        }
         let candidates = ProtectedResource::candidates(&config.server, config.named())?;
         let (search, step) = MetadataSearch::start(candidates, &config)?;
         let flow = Self {

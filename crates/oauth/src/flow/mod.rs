@@ -14,7 +14,7 @@ mod tests;
 
 pub use crate::callback::CallbackError;
 pub use crate::token_endpoint::TokenEndpointError;
-pub(crate) use config::{Config, Goal};
+pub(crate) use config::{Config, Goal, KnownServer};
 pub use error::FlowError;
 pub(crate) use machine::Flow;
 pub(crate) use step::{GrantedTokens, Step};

@@ -6,7 +6,7 @@ use crate::Scopes;
 use crate::device::DevicePrompt;
 use crate::dpop;
 use crate::http_message::Request;
-use crate::registration::ClientInfo;
+use crate::registration::{AuthMethod, ClientInfo};
 use crate::token_endpoint::TokenResponse;
 
 /// Next action of the caller.
@@ -31,6 +31,9 @@ pub(crate) enum Step {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct GrantedTokens {
     pub issuer: String,
+    pub token_endpoint: Url,
+    /// Authentication method of the token request.
+    pub auth_method: AuthMethod,
     pub resource: String,
     pub client: ClientInfo,
     /// Set if the client was registered in this flow, so that it has to be stored.

@@ -1,7 +1,9 @@
 use callgate_wire::{RawJson, Splice};
 
 use super::checksum;
-use super::login::{ChosenClient, ChosenIdentity, ChosenKind, ChosenProvider, Login, Tokens};
+use super::login::{
+    ChosenClient, ChosenIdentity, ChosenKind, ChosenProvider, Login, TokenEndpoint, Tokens,
+};
 use crate::Scopes;
 use crate::options::ProviderOptions;
 use crate::registration::{AuthMethod, ClientInfo};
@@ -13,6 +15,7 @@ pub(super) fn decode(entry: &RawJson) -> Login {
     Login {
         server_url: text(entry, &["serverUrl"]),
         issuer: text(entry, &["issuer"]),
+        token_endpoint: token_endpoint(entry),
         tokens: secret(entry, ACCESS_TOKEN).map(|access_token| Tokens {
             access_token,
             refresh_token: secret(entry, REFRESH_TOKEN),
@@ -60,6 +63,14 @@ fn identity(entry: &RawJson) -> Option<ChosenIdentity> {
     })
 }
 
+fn token_endpoint(entry: &RawJson) -> Option<TokenEndpoint> {
+    Some(TokenEndpoint {
+        url: text(entry, ENDPOINT_URL)?,
+        auth_method: text(entry, ENDPOINT_AUTH_METHOD).and_then(|name| AuthMethod::parse(&name)),
+        resource: text(entry, ENDPOINT_RESOURCE)?,
+    })
+}
+
 fn port(entry: &RawJson) -> Option<u16> {
     entry.at(CALLBACK_PORT)?.decode().ok()
 }
@@ -82,6 +93,9 @@ pub(super) fn update(entry: &RawJson, old: &Login, new: &Login) -> RawJson {
     }
     if old.chosen.is_none() || new.chosen.is_none() {
         replaced = replaced.remove(&["chosenClient"]);
+    }
+    if old.token_endpoint.is_none() || new.token_endpoint.is_none() {
+        replaced = replaced.remove(&["tokenEndpoint"]);
     }
     let replaced = replaced.finish().expect("an entry is an object");
 
@@ -125,6 +139,9 @@ const IDENTITY_FILE: Path = &["chosenClient", "identityTokenFile"];
 const PROVIDER_ENDPOINT: Path = &["chosenClient", "providerTokenEndpoint"];
 const PROVIDER_CLIENT_ID: Path = &["chosenClient", "providerClientId"];
 const PROVIDER_SECRET_FILE: Path = &["chosenClient", "providerClientSecretFile"];
+const ENDPOINT_URL: Path = &["tokenEndpoint", "url"];
+const ENDPOINT_AUTH_METHOD: Path = &["tokenEndpoint", "authMethod"];
+const ENDPOINT_RESOURCE: Path = &["tokenEndpoint", "resource"];
 const CALLBACK_PORT: Path = &["callbackPort"];
 const OPTIONS: Path = &["options"];
 const RESOURCE_METADATA: Path = &["resourceMetadata"];
@@ -152,7 +169,9 @@ fn members(login: &Login) -> impl Iterator<Item = (Path, Option<RawJson>)> {
     let tokens = members_of_tokens(login.tokens.as_ref());
     let client = members_of_client(login.client.as_ref());
     let chosen = members_of_chosen(login.chosen.as_ref());
-    tokens.into_iter().chain(client).chain(chosen).chain(own)
+    let endpoint = members_of_endpoint(login.token_endpoint.as_ref());
+    let groups = tokens.into_iter().chain(client).chain(chosen);
+    groups.chain(own).chain(endpoint)
 }
 
 fn members_of_tokens(tokens: Option<&Tokens>) -> [(Path, Option<RawJson>); 9] {
@@ -224,6 +243,18 @@ fn encode_options(options: &ProviderOptions) -> Option<RawJson> {
     RawJson::encode(set).ok()
 }
 
+fn members_of_endpoint(endpoint: Option<&TokenEndpoint>) -> [(Path, Option<RawJson>); 3] {
+    let method = endpoint.and_then(|it| it.auth_method);
+    [
+        (ENDPOINT_URL, string(endpoint.map(|it| it.url.as_str()))),
+        (ENDPOINT_AUTH_METHOD, string(method.map(AuthMethod::name))),
+        (
+            ENDPOINT_RESOURCE,
+            string(endpoint.map(|it| it.resource.as_str())),
+        ),
+    ]
+}
+
 fn string(text: Option<&str>) -> Option<RawJson> {
     text.map(RawJson::string)
 }
@@ -261,7 +292,7 @@ mod tests {
     use crate::registration::{AuthMethod, ClientInfo};
     use crate::secret::Secret;
     use crate::store::login::{
-        ChosenClient, ChosenIdentity, ChosenKind, ChosenProvider, Login, Tokens,
+        ChosenClient, ChosenIdentity, ChosenKind, ChosenProvider, Login, TokenEndpoint, Tokens,
     };
 
     fn json(text: &str) -> RawJson {
@@ -272,6 +303,11 @@ mod tests {
         Login {
             server_url: Some("https://s/mcp".to_owned()),
             issuer: Some("https://i".to_owned()),
+            token_endpoint: Some(TokenEndpoint {
+                url: "https://i/token".to_owned(),
+                auth_method: Some(AuthMethod::ClientSecretPost),
+                resource: "https://s/mcp".to_owned(),
+            }),
             tokens: Some(Tokens {
                 access_token: Secret::new("at"),
                 refresh_token: Some(Secret::new("rt")),
@@ -319,7 +355,7 @@ mod tests {
         json(text).decode().expect("options")
     }
 
-    const FULL: &str = r#"{"tokens":{"accessToken":"at","refreshToken":"rt","expiresAt":1763260000.25,"scope":"a b","issuedAt":1763256400,"clientId":"id","requestedScope":"a b c","tokenType":"DPoP","dpopKey":"k"},"clientInfo":{"clientId":"id","clientSecret":"cs","clientIdIssuedAt":1763000000,"clientSecretExpiresAt":0,"tokenEndpointAuthMethod":"client_secret_post","redirectUri":"http://127.0.0.1:9/cb","scope":"a b c"},"chosenClient":{"clientId":"chosen","clientSecret":"ccs","privateKeyFile":"/k.pem","kind":"itself","identityTokenFile":"/id","providerTokenEndpoint":"https://idp/token","providerClientId":"employee","providerClientSecretFile":"/s"},"codeVerifier":"cv","oauthState":"st","serverUrl":"https://s/mcp","issuer":"https://i","resourceMetadata":"https://s/meta","callbackPort":8765,"options":{"authParams":{"prompt":"consent"},"sendResource":false}}"#;
+    const FULL: &str = r#"{"tokens":{"accessToken":"at","refreshToken":"rt","expiresAt":1763260000.25,"scope":"a b","issuedAt":1763256400,"clientId":"id","requestedScope":"a b c","tokenType":"DPoP","dpopKey":"k"},"clientInfo":{"clientId":"id","clientSecret":"cs","clientIdIssuedAt":1763000000,"clientSecretExpiresAt":0,"tokenEndpointAuthMethod":"client_secret_post","redirectUri":"http://127.0.0.1:9/cb","scope":"a b c"},"chosenClient":{"clientId":"chosen","clientSecret":"ccs","privateKeyFile":"/k.pem","kind":"itself","identityTokenFile":"/id","providerTokenEndpoint":"https://idp/token","providerClientId":"employee","providerClientSecretFile":"/s"},"codeVerifier":"cv","oauthState":"st","serverUrl":"https://s/mcp","issuer":"https://i","resourceMetadata":"https://s/meta","callbackPort":8765,"options":{"authParams":{"prompt":"consent"},"sendResource":false},"tokenEndpoint":{"url":"https://i/token","authMethod":"client_secret_post","resource":"https://s/mcp"}}"#;
 
     /// Result of `edit` on `entry`, without the checksum.
     fn edited(entry: &str, edit: impl FnOnce(&mut Login)) -> String {

@@ -1,5 +1,5 @@
 use crate::options::ProviderOptions;
-use crate::registration::ClientInfo;
+use crate::registration::{AuthMethod, ClientInfo};
 use crate::secret::Secret;
 
 /// Stored login at one server.
@@ -9,6 +9,8 @@ pub struct Login {
     pub server_url: Option<String>,
     /// Issuer of the tokens and of the registration. OpenCode does not record it.
     pub issuer: Option<String>,
+    /// Token endpoint of the issuer, which refreshes are sent to. OpenCode does not record it.
+    pub token_endpoint: Option<TokenEndpoint>,
     /// Tokens.
     pub tokens: Option<Tokens>,
     /// Registration of this program at the authorization server.
@@ -25,6 +27,17 @@ pub struct Login {
     pub code_verifier: Option<Secret>,
     /// OAuth state of an unfinished login.
     pub oauth_state: Option<Secret>,
+}
+
+/// Token endpoint, with all that a refresh needs beside the client and the refresh token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenEndpoint {
+    /// URL of the endpoint.
+    pub url: String,
+    /// Authentication method that the endpoint accepted.
+    pub auth_method: Option<AuthMethod>,
+    /// Resource that the tokens were requested for.
+    pub resource: String,
 }
 
 /// Tokens of a login.

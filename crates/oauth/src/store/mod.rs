@@ -23,7 +23,8 @@ mod refresh;
 
 pub use error::StoreError;
 pub use login::{
-    ChosenClient, ChosenIdentity, ChosenKind, ChosenProvider, Login, LoginBinding, Tokens,
+    ChosenClient, ChosenIdentity, ChosenKind, ChosenProvider, Login, LoginBinding, TokenEndpoint,
+    Tokens,
 };
 pub use login_store::{LoginStore, StoreLimits};
 pub use refresh::{RefreshDecision, RefreshPermit};

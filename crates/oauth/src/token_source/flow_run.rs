@@ -14,8 +14,10 @@ use crate::browser::PageUrl;
 use crate::callback::CallbackError;
 use crate::callback_listener::{self, Page};
 use crate::consent::Consent;
-use crate::fetch::Fetcher;
-use crate::flow::{self, Flow, FlowError, Goal, GrantedTokens, Step};
+use crate::fetch::{FetchError, Fetcher};
+use crate::flow::{
+    self, Flow, FlowError, Goal, GrantedTokens, KnownServer, Step, TokenEndpointError,
+};
 use crate::guard::{Guard, Network};
 use crate::http_message::Request;
 use crate::registration::ClientOptions;
@@ -26,6 +28,8 @@ use crate::{Secret, dpop};
 #[derive(Debug)]
 pub(super) struct FlowRun {
     pub(super) goal: Goal,
+    /// Authorization server of the stored login, if its metadata is not to be fetched.
+    pub(super) known: Option<KnownServer>,
     /// Refusal that the run reacts to.
     pub(super) refusal: ServerRefusal,
     pub(super) options: ClientOptions,
@@ -146,6 +150,7 @@ impl FlowRun {
             initial_access_token: None,
             scopes: config.scopes.clone(),
             goal: self.goal,
+            known: self.known,
             dpop_key: self.dpop_key,
             now: now(),
         }
@@ -233,6 +238,32 @@ impl StepRunner<'_> {
                 next => return Ok(next.map_err(TokenError::from)?),
             }
         }
+    }
+}
+
+impl FlowFailure {
+    /// Returns true if the token endpoint may have moved, so that its metadata is worth a look.
+    pub(super) fn hints_at_move(&self) -> bool {
+        match &self.error {
+            TokenError::Fetch(error) => matches!(
+                error,
+                FetchError::Resolve { .. }
+                    | FetchError::Connect { .. }
+                    | FetchError::Redirect { .. }
+            ),
+            TokenError::Flow(FlowError::Token(error)) => {
+                matches!(error, TokenEndpointError::Malformed(404 | 405 | 410))
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns true if the authorization server itself has decided, or the server names another.
+    pub(super) fn is_decision(&self) -> bool {
+        matches!(
+            &self.error,
+            TokenError::Flow(FlowError::Token(_) | FlowError::IssuerChanged { .. })
+        )
     }
 }
 

@@ -177,6 +177,7 @@ impl Shared {
         }
         let flow_run = FlowRun {
             goal: goal.clone(),
+            known: None,
             refusal: refusal.clone(),
             options: self.options(stored, interaction),
             dpop_key: None,
@@ -206,12 +207,14 @@ impl Shared {
         let client = login
             .is_new_client
             .then(|| self.registered(&login, asked_at));
+        let endpoint = stored_tokens::endpoint(&login);
         let server_url = self.config.server.to_string();
         let challenge = refusal.challenge.as_ref();
         let resource_metadata = challenge.and_then(|it| it.resource_metadata.clone());
         let replaces = self.config.registers_anew;
         let edit = move |stored: &mut Login| {
             stored.bind(&server_url, &login.issuer);
+            stored.token_endpoint = Some(endpoint.clone());
             stored.tokens = Some(tokens.clone());
             if client.is_some() || replaces {
                 stored.client.clone_from(&client);

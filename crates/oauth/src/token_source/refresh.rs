@@ -9,11 +9,11 @@ use super::flow_run::{FlowFailure, FlowRun, Interaction};
 use super::shared::{ServerRefusal, Shared, jitter};
 use super::storage::StoragePermit;
 use super::stored_tokens;
-use crate::flow::{self, FlowError, Goal};
+use crate::flow::{self, FlowError, Goal, KnownServer};
 use crate::registration::{ClientInfo, ClientOptions};
 use crate::store::{Login, RefreshDecision, Tokens};
 use crate::token_endpoint::TokenEndpointError;
-use crate::{Secret, dpop};
+use crate::{Scopes, Secret, dpop, endpoint};
 
 /// Result of a refresh.
 #[derive(Debug)]
@@ -84,18 +84,20 @@ impl Shared {
             // would be lost.
             permit.check_writable().await?;
         }
-        let flow_run = || FlowRun {
+        let known = self.known_server(permit.login(), &goal, refusal);
+        let flow_run = |known| FlowRun {
             goal: goal.clone(),
+            known,
             refusal: refusal.clone(),
             options: self.client_options(),
             dpop_key: self.dpop_key(permit.login()),
         };
-        match self.run(flow_run, urgency).await {
+        match self.run(flow_run, known, urgency).await {
             Ok((login, asked_at)) => {
                 self.cache().end_backoff();
                 let tokens = stored_tokens::refreshed(&login, asked_at, unix_time());
                 let refresh = self.store_refreshed(permit, tokens).await;
-                self.record_issuer(permit.login(), &login.issuer).await;
+                self.record_server(permit.login(), &login).await;
                 refresh
             }
             Err(failure) => {
@@ -121,24 +123,27 @@ impl Shared {
         }
     }
 
-    /// Binds a login to the issuer that refreshed it.
+    /// Binds a login to the issuer that refreshed it, and stores its token endpoint.
     ///
-    /// Imported logins of OpenCode name no issuer, and those of grants without a user belong to any
-    /// issuer that the server names.
-    async fn record_issuer(&self, login: &Login, issuer: &str) {
-        if login.issuer.as_deref() == Some(issuer) {
+    /// Imported logins of OpenCode name neither, older ones no endpoint, and those of grants
+    /// without a user belong to any issuer that the server names.
+    async fn record_server(&self, login: &Login, granted: &flow::GrantedTokens) {
+        let endpoint = Some(stored_tokens::endpoint(granted));
+        let issuer = Some(granted.issuer.clone());
+        if login.issuer == issuer && login.token_endpoint == endpoint {
             return;
         }
-        let (old, issuer) = (login.issuer.clone(), issuer.to_owned());
+        let old = login.issuer.clone();
         let bind = move |login: &mut Login| {
             // A login that the user made meanwhile wins.
             if login.issuer == old {
-                login.issuer = Some(issuer.clone());
+                login.issuer.clone_from(&issuer);
+                login.token_endpoint.clone_from(&endpoint);
             }
         };
         if let Err(error) = self.storage.update(bind).await {
             // The next refresh records it.
-            tracing::warn!(%error, server = %self.config.name, "cannot store the issuer of a login");
+            tracing::warn!(%error, server = %self.config.name, "cannot store the token endpoint of a login");
         }
     }
 
@@ -236,22 +241,60 @@ impl Shared {
     }
 
     /// Runs the flow, with retries if the refresh is urgent.
+    ///
+    /// If the stored token endpoint seems to have moved, the metadata is searched, once. A search
+    /// that finds nothing changes nothing: the endpoint may only be down.
     async fn run(
         &self,
-        flow_run: impl Fn() -> FlowRun,
+        flow_run: impl Fn(Option<KnownServer>) -> FlowRun,
+        mut known: Option<KnownServer>,
         urgency: RefreshUrgency,
     ) -> Result<(flow::GrantedTokens, f64), FlowFailure> {
-        for pause in RETRY_DELAYS
-            .iter()
-            .filter(|_| urgency != RefreshUrgency::Early)
-        {
-            let outcome = flow_run().run(&self.config, Interaction::None).await;
-            match outcome.as_ref().err().and_then(|it| it.pause(*pause)) {
+        let run = |known| flow_run(known).run(&self.config, Interaction::None);
+        let mut may_search = known.is_some();
+        let is_urgent = urgency != RefreshUrgency::Early;
+        let mut pauses = RETRY_DELAYS.iter().filter(|_| is_urgent);
+        loop {
+            let mut outcome = run(known.clone()).await;
+            if matches!(&outcome, Err(failure) if may_search && failure.hints_at_move()) {
+                may_search = false;
+                let found = run(None).await;
+                if found.as_ref().err().is_none_or(FlowFailure::is_decision) {
+                    (known, outcome) = (None, found);
+                }
+            }
+            let pause = outcome.as_ref().err().zip(pauses.next());
+            match pause.and_then(|(failure, usual)| failure.pause(*usual)) {
                 Some(pause) => sleep(pause).await,
                 None => return outcome,
             }
         }
-        flow_run().run(&self.config, Interaction::None).await
+    }
+
+    /// Authorization server of `login`, if the token request needs no metadata.
+    ///
+    /// Metadata decides whether a token is bound to a key, so it is fetched where a key is missing.
+    fn known_server(
+        &self,
+        login: &Login,
+        goal: &Goal,
+        refusal: &ServerRefusal,
+    ) -> Option<KnownServer> {
+        let stored = login.token_endpoint.as_ref()?;
+        let tokens = login.tokens.as_ref()?;
+        let asks_for_key = refusal.challenge.as_ref().is_some_and(|it| it.dpop);
+        let has_key = matches!(goal, Goal::Refresh { .. }) && tokens.dpop_key.is_some();
+        if (asks_for_key || tokens.dpop_key.is_some()) && !has_key {
+            return None;
+        }
+        let requested = tokens.requested_scope.as_deref();
+        Some(KnownServer {
+            issuer: login.issuer.clone()?,
+            token_endpoint: endpoint::parse(&stored.url).ok()?,
+            auth_method: stored.auth_method,
+            resource: stored.resource.clone(),
+            scopes: requested.map(Scopes::parse).unwrap_or_default(),
+        })
     }
 
     /// Goal of a refresh: the grant itself if it needs no user, else the refresh token.

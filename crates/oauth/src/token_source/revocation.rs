@@ -48,6 +48,7 @@ impl Shared {
                 client,
                 token: token.unwrap_or(&tokens.access_token).clone(),
             },
+            known: None,
             refusal: self.known_refusal_with(login),
             options: self.client_options(),
             dpop_key: None,

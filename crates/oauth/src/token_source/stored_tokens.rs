@@ -2,7 +2,7 @@
 
 use super::cache::DPOP;
 use crate::flow;
-use crate::store::Tokens;
+use crate::store::{TokenEndpoint, Tokens};
 use crate::token_endpoint::TokenType;
 use crate::unix_seconds::seconds;
 
@@ -41,11 +41,20 @@ pub(super) fn refreshed(login: &flow::GrantedTokens, asked_at: f64, now: f64) ->
     }
 }
 
+/// Token endpoint to store with the tokens.
+pub(super) fn endpoint(login: &flow::GrantedTokens) -> TokenEndpoint {
+    TokenEndpoint {
+        url: login.token_endpoint.to_string(),
+        auth_method: Some(login.auth_method),
+        resource: login.resource.clone(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::{refreshed, tokens};
     use crate::flow::GrantedTokens;
-    use crate::registration::ClientInfo;
+    use crate::registration::{AuthMethod, ClientInfo};
     use crate::store::Tokens;
     use crate::token_endpoint::{TokenResponse, TokenType};
     use crate::{Scopes, Secret};
@@ -53,6 +62,8 @@ mod tests {
     fn login(expires_in: Option<u64>) -> GrantedTokens {
         GrantedTokens {
             issuer: "https://as.example".to_owned(),
+            token_endpoint: "https://as.example/token".parse().unwrap(),
+            auth_method: AuthMethod::None,
             resource: "https://a.example/mcp".to_owned(),
             client: ClientInfo::public("id"),
             is_new_client: false,

@@ -3,8 +3,8 @@ use super::world::{
     configured, refresh, resource, server, world,
 };
 use crate::authorize::Nonces;
-use crate::flow::{Config, Flow, Goal, Step};
-use crate::registration::{ClientIdUrl, ClientInfo, ClientOptions};
+use crate::flow::{Config, Flow, Goal, KnownServer, Step};
+use crate::registration::{AuthMethod, ClientIdUrl, ClientInfo, ClientOptions};
 use crate::{Challenge, Scopes, Secret};
 
 #[test]
@@ -193,6 +193,45 @@ fn authorization_server_migration() {
         &format!("GET {PRM}"),
         "the login belongs to https://as.example, but the server names another authorization server now",
     );
+}
+
+#[test]
+fn a_known_token_endpoint_needs_no_metadata() {
+    let moved = "the authorization server answered the token request with HTTP 404 and no token";
+    let revoked = "the authorization server refused the token request: invalid_grant";
+    for (status, body, expected) in [
+        (200, r#"{"access_token":"at"}"#, None),
+        (404, "<html>", Some(moved)),
+        (404, r#"{"error":"not_found"}"#, Some(moved)),
+        (404, r#"{"error":"invalid_grant"}"#, Some(revoked)),
+    ] {
+        let mut world = world("");
+        world.put("https://tokens.example/t", status, body);
+        let known = KnownServer {
+            issuer: AS.to_owned(),
+            token_endpoint: "https://tokens.example/t".parse().unwrap(),
+            auth_method: Some(AuthMethod::None),
+            resource: MCP.to_owned(),
+            scopes: Scopes::default(),
+        };
+        let (trace, end) = world.run(Config {
+            goal: refresh(AS),
+            known: Some(known),
+            ..config()
+        });
+        assert_eq!(trace.len(), 1, "{trace:?}");
+        assert!(trace[0].starts_with("TOKEN https://tokens.example/t "));
+        match (end, expected) {
+            (Ok(login), None) => {
+                let endpoint = login.token_endpoint.as_str();
+                assert_eq!(
+                    (login.issuer.as_str(), endpoint),
+                    (AS, "https://tokens.example/t")
+                );
+            }
+            (end, expected) => assert_eq!(end.err().as_deref(), expected),
+        }
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::flow::{Config, Flow, Goal, GrantedTokens, Step};
 use crate::http_message::{Request, Response};
 use crate::options::ProviderOptions;
 use crate::quirks::Quirks;
-use crate::registration::{ClientInfo, ClientOptions, ConfiguredClient};
+use crate::registration::{AuthMethod, ClientInfo, ClientOptions, ConfiguredClient};
 use crate::token_endpoint::{TokenResponse, TokenType};
 use crate::{Challenge, Scopes, Secret};
 
@@ -222,6 +222,7 @@ pub(super) fn config() -> Config {
         initial_access_token: None,
         scopes: None,
         goal: Goal::Login,
+        known: None,
         dpop_key: None,
         now: 0,
     }
@@ -266,6 +267,8 @@ pub(super) fn refresh(issuer: &str) -> Goal {
 pub(super) fn login() -> GrantedTokens {
     GrantedTokens {
         issuer: AS.into(),
+        token_endpoint: format!("{AS}/token").parse().unwrap(),
+        auth_method: AuthMethod::None,
         resource: MCP.into(),
         client: ClientInfo::public("registered"),
         is_new_client: true,
@@ -297,6 +300,7 @@ pub(super) fn check_discovery(world: &World, config: Config, fetched: &[&str], i
     expected.extend(registered_at(&origin));
     let login = GrantedTokens {
         issuer: issuer.to_owned(),
+        token_endpoint: format!("{origin}/token").parse().unwrap(),
         ..login()
     };
     assert_eq!(world.run(config), (expected, Ok(login)));

@@ -94,10 +94,7 @@ async fn answer(
         proof: header("dpop"),
     };
     let query = head.uri.query().unwrap_or_default();
-    let fault = match (&head.method, head.uri.path()) {
-        (&Method::POST, "/token") => ledger.lock().unwrap().faults.pop_front(),
-        _ => None,
-    };
+    let fault = ledger.lock().unwrap().note(head.uri.path());
     match fault {
         None => {}
         Some(Fault::Hangup) => return Err(Hangup),
@@ -119,6 +116,9 @@ async fn answer(
     }
     let mut ledger = ledger.lock().unwrap();
     Ok(match (&head.method, head.uri.path()) {
+        (&Method::GET, path) if path.starts_with("/.well-known/") && !ledger.has_metadata => {
+            page(404, &[])
+        }
         (&Method::GET, "/.well-known/oauth-protected-resource/mcp") => {
             document(200, &ledger.resource(base))
         }
@@ -128,7 +128,7 @@ async fn answer(
         (&Method::POST, "/register") => ledger.register(&body),
         (&Method::GET, "/authorize") => ledger.authorize(query),
         (&Method::POST, "/device") => ledger.device(base),
-        (&Method::POST, "/token") => ledger.token(&body),
+        (&Method::POST, path) if path == ledger.token_path => ledger.token(&body),
         (&Method::POST, "/revoke") => ledger.revoke(&body),
         (&Method::POST, "/mcp") => ledger.serve(credentials, &body, base),
         _ => page(404, &[]),

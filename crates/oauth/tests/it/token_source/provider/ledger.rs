@@ -75,6 +75,14 @@ pub(crate) struct Ledger {
     pub(crate) faults: VecDeque<Fault>,
     /// Lets one gated answer pass for each permit.
     pub(crate) gate: Arc<Semaphore>,
+    /// Set unless the metadata of the authorization server is missing.
+    pub(crate) has_metadata: bool,
+    /// Number of metadata requests.
+    pub(crate) documents: u32,
+    /// Path of the token endpoint.
+    pub(crate) token_path: &'static str,
+    /// Number of requests to the token endpoint, those that fail included.
+    pub(crate) token_requests: u32,
     /// Issuer that the MCP server names.
     pub(crate) issuer: String,
     /// Set if the requested scopes are granted.
@@ -132,6 +140,10 @@ impl Ledger {
             counts: Counts::default(),
             faults: VecDeque::new(),
             gate: Arc::new(Semaphore::new(0)),
+            has_metadata: true,
+            documents: 0,
+            token_path: "/token",
+            token_requests: 0,
             issuer: base.to_owned(),
             grants_scopes: true,
             is_denied: false,
@@ -149,6 +161,16 @@ impl Ledger {
             replaced: HashSet::new(),
             clients: HashSet::from(["machine".to_owned()]),
         }
+    }
+
+    /// Counts a request, and returns the fault that it meets.
+    pub(super) fn note(&mut self, path: &str) -> Option<Fault> {
+        self.documents += u32::from(path.starts_with("/.well-known/"));
+        if path != self.token_path {
+            return None;
+        }
+        self.token_requests += 1;
+        self.faults.pop_front()
     }
 
     /// Ends all access tokens.
@@ -179,7 +201,7 @@ impl Ledger {
         let mut metadata = json!({
             "issuer": base,
             "authorization_endpoint": format!("{base}/authorize"),
-            "token_endpoint": format!("{base}/token"),
+            "token_endpoint": format!("{base}{}", self.token_path),
             "device_authorization_endpoint": format!("{base}/device"),
             "revocation_endpoint": format!("{base}/revoke"),
             "code_challenge_methods_supported": ["S256"],
