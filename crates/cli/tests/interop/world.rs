@@ -271,8 +271,6 @@ impl Home<'_> {
         for login in logins.as_object_mut().unwrap().values_mut() {
             login["tokens"]["expiresAt"] = Value::from(1);
             login["tokens"]["accessToken"] = Value::from("expired");
-            // It is of the login as it was.
-            login.as_object_mut().unwrap().remove("checksum");
         }
         fs::write(self.store(), logins.to_string()).unwrap();
     }

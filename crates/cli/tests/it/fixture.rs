@@ -123,7 +123,6 @@ impl Home {
         let mut logins: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
         let login = &mut logins[name];
         edit(login);
-        login.as_object_mut().unwrap().remove("checksum");
         fs::write(&path, logins.to_string()).unwrap();
     }
 }

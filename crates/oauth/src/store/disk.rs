@@ -86,6 +86,29 @@ pub(super) fn create_directory(path: &Path) -> Result<(), StoreError> {
         .map_err(StoreError::io("create", directory))
 }
 
+/// File that `path` leads to, which need not exist.
+///
+/// Only a link in place of the file itself is followed here; directories are left to the system.
+pub(super) fn follow_links(path: &Path) -> Result<PathBuf, StoreError> {
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        let is_link = match fs::symlink_metadata(&path) {
+            Ok(metadata) => metadata.is_symlink(),
+            Err(error) if error.kind() == ErrorKind::NotFound => false,
+            Err(error) => return Err(StoreError::io("find", &path)(error)),
+        };
+        if !is_link {
+            return Ok(path);
+        }
+        let target = fs::read_link(&path).map_err(StoreError::io("follow", &path))?;
+        path = directory(&path).join(target);
+    }
+    Err(StoreError::Links { path })
+}
+
+/// Maximum number of links to follow. Links may lead in a circle.
+const MAX_LINKS: u32 = 40;
+
 /// Path with `suffix` after its file name.
 pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();

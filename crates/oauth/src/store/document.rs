@@ -1,29 +1,12 @@
 use bytes::Bytes;
 use callgate_wire::{Limits, RawJson, Splice};
 
+use super::entry;
 use super::login::Login;
-use super::{checksum, entry};
 
 /// Content of the file: an object with one entry for each server.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Document(RawJson);
-
-/// Result of reading a file.
-pub(super) struct Reading {
-    /// Entries that are intact.
-    pub(super) document: Document,
-    /// Damage that was found.
-    pub(super) damage: Option<Damage>,
-}
-
-/// Damage of a file.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Damage {
-    /// The file is not a JSON object with unique keys.
-    File,
-    /// These entries have wrong checksums.
-    Logins(Vec<String>),
-}
 
 impl Document {
     /// File without logins.
@@ -31,33 +14,14 @@ impl Document {
         Self(RawJson::empty_object())
     }
 
-    pub(super) fn read(bytes: Bytes) -> Reading {
+    /// Reads a file; `None` if it is not a JSON object with unique keys.
+    pub(super) fn read(bytes: Bytes) -> Option<Self> {
         let limits = Limits {
             bytes: bytes.len(),
             ..Limits::default()
         };
-        match RawJson::parse_strict(bytes, &limits) {
-            Ok(object) if object.is_object() => Self::without_damaged(&object),
-            _ => Reading {
-                document: Self::empty(),
-                damage: Some(Damage::File),
-            },
-        }
-    }
-
-    fn without_damaged(object: &RawJson) -> Reading {
-        let mut document = Self(object.clone());
-        let mut damaged = Vec::new();
-        for (name, entry) in document.clone().entries() {
-            if entry.is_object() && !checksum::is_intact(&entry) {
-                document = document.without(&name);
-                damaged.push(name);
-            }
-        }
-        Reading {
-            document,
-            damage: (!damaged.is_empty()).then_some(Damage::Logins(damaged)),
-        }
+        let object = RawJson::parse_strict(bytes, &limits).ok()?;
+        object.is_object().then_some(Self(object))
     }
 
     pub(super) fn to_bytes(&self) -> Vec<u8> {
@@ -110,18 +74,7 @@ impl Document {
 
 #[cfg(test)]
 mod tests {
-    use super::{Damage, Document};
-    use crate::store::login::Login;
-
-    fn check(text: &str, damage: Option<&Damage>, document: &str) {
-        let reading = Document::read(text.to_owned().into());
-        assert_eq!(reading.damage.as_ref(), damage, "{text}");
-        let bytes = reading.document.to_bytes();
-        assert_eq!(
-            String::from_utf8(bytes).expect("text"),
-            format!("{document}\n")
-        );
-    }
+    use super::Document;
 
     #[test]
     fn a_file_that_is_no_object_is_damaged() {
@@ -136,35 +89,14 @@ mod tests {
             "{}{}",
             "\0\0",
         ] {
-            check(text, Some(&Damage::File), "{}");
+            assert!(Document::read(text.to_owned().into()).is_none(), "{text}");
         }
     }
 
     #[test]
     fn what_is_not_a_login_is_left_alone() {
         let text = r#"{ "a":3, "b" : {"c":1e2} ,"\u00e9":null }"#;
-        check(text, None, text);
-    }
-
-    #[test]
-    fn a_damaged_login_does_not_take_the_others_with_it() {
-        let login = Login {
-            server_url: Some("https://s".to_owned()),
-            ..Login::default()
-        };
-        let mut document = Document::empty();
-        for name in ["a", "b", "c"] {
-            document = document.with_login(name, &login);
-        }
-        let text = String::from_utf8(document.to_bytes()).expect("text");
-        check(&text, None, text.trim_end());
-
-        let start = text.find("\"b\"").expect("the second");
-        let (before, after) = text.split_at(start);
-        let damaged = format!("{before}{}", after.replacen("https://s", "https://t", 1));
-        let names = vec!["b".to_owned()];
-        let rest = document.without("b");
-        let rest = String::from_utf8(rest.to_bytes()).expect("text");
-        check(&damaged, Some(&Damage::Logins(names)), rest.trim_end());
+        let document = Document::read(text.to_owned().into()).expect("an object");
+        assert_eq!(document.to_bytes(), format!("{text}\n").into_bytes());
     }
 }

@@ -1,6 +1,5 @@
 use callgate_wire::{RawJson, Splice};
 
-use super::checksum;
 use super::login::{
     ChosenClient, ChosenIdentity, ChosenKind, ChosenProvider, Login, TokenEndpoint, Tokens,
 };
@@ -80,7 +79,7 @@ fn options(entry: &RawJson) -> ProviderOptions {
     found.unwrap_or_default()
 }
 
-/// Writes `new` over `entry`, which was decoded as `old`, and adds the checksum.
+/// Writes `new` over `entry`, which was decoded as `old`.
 ///
 /// Unchanged and unknown members keep their bytes, so that OpenCode finds its own data again.
 pub(super) fn update(entry: &RawJson, old: &Login, new: &Login) -> RawJson {
@@ -107,11 +106,15 @@ pub(super) fn update(entry: &RawJson, old: &Login, new: &Login) -> RawJson {
             _ => {}
         }
     }
-    let edited = edit
-        .finish()
-        .expect("groups that are not objects were replaced");
-    checksum::seal(&edited)
+    if replaced.get(OLD_CHECKSUM).is_some() {
+        edit = edit.remove(&[OLD_CHECKSUM]);
+    }
+    edit.finish()
+        .expect("groups that are not objects were replaced")
 }
+
+/// Member that earlier versions wrote, and that an edit makes wrong. They would refuse the entry.
+const OLD_CHECKSUM: &str = "checksum";
 
 type Path = &'static [&'static str];
 
@@ -284,7 +287,7 @@ fn encode_number(number: Option<f64>) -> Option<RawJson> {
 
 #[cfg(test)]
 mod tests {
-    use callgate_wire::{Limits, RawJson, Splice};
+    use callgate_wire::{Limits, RawJson};
 
     use super::{decode, update};
     use crate::Scopes;
@@ -357,7 +360,7 @@ mod tests {
 
     const FULL: &str = r#"{"tokens":{"accessToken":"at","refreshToken":"rt","expiresAt":1763260000.25,"scope":"a b","issuedAt":1763256400,"clientId":"id","requestedScope":"a b c","tokenType":"DPoP","dpopKey":"k"},"clientInfo":{"clientId":"id","clientSecret":"cs","clientIdIssuedAt":1763000000,"clientSecretExpiresAt":0,"tokenEndpointAuthMethod":"client_secret_post","redirectUri":"http://127.0.0.1:9/cb","scope":"a b c"},"chosenClient":{"clientId":"chosen","clientSecret":"ccs","privateKeyFile":"/k.pem","kind":"itself","identityTokenFile":"/id","providerTokenEndpoint":"https://idp/token","providerClientId":"employee","providerClientSecretFile":"/s"},"codeVerifier":"cv","oauthState":"st","serverUrl":"https://s/mcp","issuer":"https://i","resourceMetadata":"https://s/meta","callbackPort":8765,"options":{"authParams":{"prompt":"consent"},"sendResource":false},"tokenEndpoint":{"url":"https://i/token","authMethod":"client_secret_post","resource":"https://s/mcp"}}"#;
 
-    /// Result of `edit` on `entry`, without the checksum.
+    /// Result of `edit` on `entry`.
     fn edited(entry: &str, edit: impl FnOnce(&mut Login)) -> String {
         let entry = json(entry);
         let old = decode(&entry);
@@ -365,8 +368,7 @@ mod tests {
         edit(&mut new);
         let updated = update(&entry, &old, &new);
         assert_eq!(decode(&updated), new);
-        let bare = Splice::new(&updated).remove(&["checksum"]).finish();
-        bare.expect("an object").as_str().to_owned()
+        updated.as_str().to_owned()
     }
 
     #[test]
@@ -387,6 +389,13 @@ mod tests {
         let with_state = edited(entry, |login| login.oauth_state = Some(Secret::new("s")));
         let expect = entry.replace(r#""z":null}}"#, r#""z":null},"oauthState":"s"}"#);
         assert_eq!(with_state, expect);
+    }
+
+    #[test]
+    fn the_checksum_of_an_earlier_version_goes_with_the_first_edit() {
+        let entry = r#"{"serverUrl":"https://s","checksum":"sha256-x"}"#;
+        let after = edited(entry, |login| login.issuer = Some("https://i".to_owned()));
+        assert_eq!(after, r#"{"serverUrl":"https://s","issuer":"https://i"}"#);
     }
 
     #[test]

@@ -37,6 +37,12 @@ pub enum StoreError {
         /// Path of the file.
         path: PathBuf,
     },
+    /// Symbolic links lead in a circle, or there are too many of them.
+    #[error("`{}` is a link that leads nowhere", path.display())]
+    Links {
+        /// Path of the last link.
+        path: PathBuf,
+    },
     /// The file is or would become too large.
     #[error("`{}` would have more than {limit} bytes", path.display())]
     TooLarge {

@@ -16,14 +16,14 @@ impl LoginFile {
     /// Reads the bytes of a file.
     #[must_use]
     pub fn read(bytes: Bytes) -> Self {
-        let reading = Document::read(bytes);
+        let document = Document::read(bytes);
         Self {
-            document: reading.document,
-            is_damaged: reading.damage.is_some(),
+            is_damaged: document.is_none(),
+            document: document.unwrap_or(Document::empty()),
         }
     }
 
-    /// Returns true if part of the bytes had to be left out.
+    /// Returns true if the bytes are not a login file.
     #[must_use]
     pub fn is_damaged(&self) -> bool {
         self.is_damaged

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use callgate_wire::{RawJson, Splice};
 
-use super::checksum;
 use super::disk;
 use super::document::Document;
 use super::entry;
@@ -38,14 +37,11 @@ pub fn from_opencode(store: &LoginStore, path: &Path) -> Result<Imported, StoreE
         path: path.to_owned(),
     };
     let bytes = disk::read_any(path, store.limits.bytes)?.ok_or_else(missing)?;
-    let source = Document::read(bytes);
-    if source.damage.is_some() {
-        return Err(malformed());
-    }
+    let source = Document::read(bytes).ok_or_else(malformed)?;
     store.edit(|document| {
         let mut imported = Imported::default();
         let mut merged = document.clone();
-        for (name, found) in source.document.entries() {
+        for (name, found) in source.entries() {
             if merged.has(&name) {
                 imported.kept.push(name);
             } else if let Some(entry) = usable(&found) {
@@ -59,17 +55,16 @@ pub fn from_opencode(store: &LoginStore, path: &Path) -> Result<Imported, StoreE
     })
 }
 
-/// Entry without the unfinished login of OpenCode, with a checksum.
+/// Entry without the unfinished login of OpenCode.
 fn usable(found: &RawJson) -> Option<RawJson> {
     let login = entry::decode(found);
     login.server_url?;
     if login.tokens.is_none() && login.client.is_none() {
         return None;
     }
-    let rest = Splice::new(found)
+    Splice::new(found)
         .remove(&["codeVerifier"])
         .remove(&["oauthState"])
         .finish()
-        .ok()?;
-    Some(checksum::seal(&rest))
+        .ok()
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::disk;
-use super::document::{Damage, Document};
+use super::document::Document;
 use super::error::StoreError;
 use super::lock::Lock;
 use super::login::Login;
@@ -12,7 +12,8 @@ use super::login::Login;
 /// Store of logins in one file, or in the memory of this process.
 ///
 /// A reader sees the file before or after an edit, never between. Edits of all processes are
-/// serialized. A damaged file is kept as `<file>.corrupt-<time>`, and its intact entries are used.
+/// serialized. A file that cannot be read as JSON is kept as `<file>.corrupt-<time>`, and a new one
+/// is begun. If the path is a symbolic link, the file that it leads to is the store.
 #[derive(Debug, Clone)]
 pub struct LoginStore {
     pub(super) path: PathBuf,
@@ -137,23 +138,27 @@ impl LoginStore {
         let _lock = self.lock()?;
         let length = self.repaired()?.to_bytes().len() + ROOM;
         self.check_length(length)?;
-        disk::check_writable(&self.path, length)
+        disk::check_writable(&self.file()?, length)
     }
 
     fn lock(&self) -> Result<Lock, StoreError> {
-        Lock::acquire(&disk::beside(&self.path, ".lock"), self.limits.edit_wait)
+        Lock::acquire(&disk::beside(&self.file()?, ".lock"), self.limits.edit_wait)
+    }
+
+    /// File that the path leads to. All that is beside it is shared by all links to it.
+    pub(super) fn file(&self) -> Result<PathBuf, StoreError> {
+        disk::follow_links(&self.path)
     }
 
     fn document(&self) -> Result<Document, StoreError> {
         if let Some(memory) = &self.memory {
             return Ok(memory.lock().clone());
         }
-        let Some(bytes) = disk::read_private(&self.path, self.limits.bytes)? else {
+        let Some(bytes) = disk::read_private(&self.file()?, self.limits.bytes)? else {
             return Ok(Document::empty());
         };
-        let reading = Document::read(bytes);
-        if reading.damage.is_none() {
-            return Ok(reading.document);
+        if let Some(document) = Document::read(bytes) {
+            return Ok(document);
         }
         let _lock = self.lock()?;
         self.repaired()
@@ -161,27 +166,24 @@ impl LoginStore {
 
     /// Reads the file, and replaces it if it is damaged. Only the holder of the lock may call this.
     fn repaired(&self) -> Result<Document, StoreError> {
-        let Some(bytes) = disk::read_private(&self.path, self.limits.bytes)? else {
+        let file = self.file()?;
+        let Some(bytes) = disk::read_private(&file, self.limits.bytes)? else {
             return Ok(Document::empty());
         };
-        let reading = Document::read(bytes.clone());
-        if let Some(damage) = reading.damage {
-            let copy = disk::keep_damaged(&self.path, &bytes, unix_time())?;
-            self.write(&reading.document)?;
-            let lost = match damage {
-                Damage::File => vec!["all".to_owned()],
-                Damage::Logins(names) => names,
-            };
-            tracing::warn!(file = %self.path.display(), copy = %copy.display(), ?lost,
-                "the login file was damaged; a copy of it was kept");
+        if let Some(document) = Document::read(bytes.clone()) {
+            return Ok(document);
         }
-        Ok(reading.document)
+        let copy = disk::keep_damaged(&file, &bytes, unix_time())?;
+        self.write(&Document::empty())?;
+        tracing::warn!(file = %file.display(), copy = %copy.display(),
+            "the login file cannot be read as JSON; it was put aside, and its logins with it");
+        Ok(Document::empty())
     }
 
     fn write(&self, document: &Document) -> Result<(), StoreError> {
         let bytes = document.to_bytes();
         self.check_length(bytes.len())?;
-        disk::replace(&self.path, &bytes)
+        disk::replace(&self.file()?, &bytes)
     }
 
     fn check_length(&self, length: usize) -> Result<(), StoreError> {

@@ -8,7 +8,6 @@
 //! All functions block on the file system: call them from a blocking thread.
 
 mod access;
-mod checksum;
 mod disk;
 mod document;
 mod entry;

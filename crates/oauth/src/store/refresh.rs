@@ -1,4 +1,5 @@
 use std::fmt::Write;
+use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
 
@@ -45,7 +46,7 @@ impl LoginStore {
         let lock = match self.memory {
             Some(_) => None,
             None => Some(Lock::acquire(
-                &self.refresh_lock(name),
+                &self.refresh_lock(name)?,
                 self.limits.refresh_wait,
             )?),
         };
@@ -66,12 +67,12 @@ impl LoginStore {
     }
 
     /// Lock file of one login, so that a slow authorization server delays no other login.
-    fn refresh_lock(&self, name: &str) -> std::path::PathBuf {
+    fn refresh_lock(&self, name: &str) -> Result<PathBuf, StoreError> {
         let mut suffix = ".refresh-".to_owned();
         for byte in Sha256::digest(name).iter().take(8) {
             write!(suffix, "{byte:02x}").expect("a string can be written");
         }
-        beside(&self.path, &(suffix + ".lock"))
+        Ok(beside(&self.file()?, &(suffix + ".lock")))
     }
 }
 

@@ -81,40 +81,83 @@ fn what_is_not_a_file_is_refused() {
     assert!(matches!(error, StoreError::NotAFile { .. }), "{error:?}");
 
     fs::remove_dir(place.file()).expect("it is there");
-    symlink(place.path("elsewhere"), place.file()).expect("a link");
+    symlink(place.file(), place.file()).expect("a link");
     let error = place.store().login("a").expect_err("it is refused");
-    assert!(
-        matches!(error, StoreError::Io { action: "open", .. }),
-        "{error:?}"
-    );
+    assert!(matches!(error, StoreError::Links { .. }), "{error:?}");
 }
 
 #[test]
-fn damaged_files_are_set_aside_and_what_is_left_is_used() {
+fn a_link_leads_to_the_store_and_stays() {
+    let place = Place::new();
+    fs::create_dir(place.path("elsewhere")).expect("a directory");
+    symlink("second", place.file()).expect("a link");
+    symlink("elsewhere/logins.json", place.path("second")).expect("a link");
+    // The file does not exist at first, then it does.
+    for token in ["at-1", "at-2"] {
+        let saved = place.store().update("a", |it| *it = login(token, None));
+        saved.expect("it saves");
+        let target = place.path("elsewhere/logins.json");
+        let direct = LoginStore::new(&target, StoreLimits::default());
+        assert_eq!(
+            direct.login("a").expect("it reads"),
+            Some(login(token, None))
+        );
+        for link in [place.file(), place.path("second")] {
+            assert!(
+                fs::symlink_metadata(link)
+                    .expect("it is there")
+                    .is_symlink()
+            );
+        }
+    }
+    place.set_mode(0o644);
+    let error = place.store().login("a").expect_err("it is refused");
+    assert!(matches!(error, StoreError::Exposed { .. }), "{error:?}");
+
+    // Both ways to the file share its locks.
+    let files = fs::read_dir(place.path("elsewhere")).expect("a directory");
+    assert_eq!(files.count(), 2);
+    assert_eq!(place.files().len(), 3);
+}
+
+#[test]
+fn what_a_person_has_edited_is_used() {
+    let place = Place::new();
+    for name in ["kept", "edited"] {
+        let saved = place.store().update(name, |it| *it = login("at-1", None));
+        saved.expect("it saves");
+    }
+    let (before, edited) = place.read().rsplit_once("at-1").map_or_else(
+        || panic!("the token is in the file"),
+        |(before, after)| (before.to_owned(), after.to_owned()),
+    );
+    place.write(format!("{before}at-2{edited}").as_bytes());
+    let stored = |name| place.store().login(name).expect("it reads");
+    assert_eq!(stored("edited"), Some(login("at-2", None)));
+    assert_eq!(stored("kept"), Some(login("at-1", None)));
+    assert_eq!(place.files().len(), 2, "nothing was put aside");
+}
+
+#[test]
+fn files_that_cannot_be_read_are_set_aside() {
     let place = Place::new();
     place
         .store()
-        .update("good", |it| *it = login("at-1", None))
+        .update("a", |it| *it = login("at-1", None))
         .expect("it saves");
-    let good = place.read();
-    place
-        .store()
-        .update("bad", |it| *it = login("at-2", None))
-        .expect("it saves");
-    let damaged = place.read().replace("at-2", "at-3");
+    let whole = place.read();
 
-    for (damaged, rest) in [
-        (damaged.as_bytes(), good.as_str()),
-        (&damaged.as_bytes()[..damaged.len() / 2], "{}\n"),
-        (b"", "{}\n"),
-        (b"\0\0\0\0", "{}\n"),
-        (b"\xff{}", "{}\n"),
-        (b"[]", "{}\n"),
+    for damaged in [
+        &whole.as_bytes()[..whole.len() / 2],
+        b"",
+        b"\0\0\0\0",
+        b"\xff{}",
+        b"[]",
     ] {
         let place = Place::new();
         place.write(damaged);
-        assert_eq!(place.store().login("bad").expect("it is repaired"), None);
-        assert_eq!(place.read(), rest);
+        assert_eq!(place.store().login("a").expect("it is repaired"), None);
+        assert_eq!(place.read(), "{}\n");
 
         let files = place.files();
         let [(_, 0o600), (copy, 0o600), (_, 0o600)] = files.as_slice() else {
@@ -122,10 +165,6 @@ fn damaged_files_are_set_aside_and_what_is_left_is_used() {
         };
         assert!(copy.starts_with("mcp-auth.json.corrupt-"), "{copy}");
         assert_eq!(fs::read(place.path(copy)).expect("it is there"), damaged);
-        assert_eq!(
-            place.store().names().expect("it is whole").len(),
-            usize::from(rest == good)
-        );
         assert_eq!(place.files(), files);
     }
 }
