@@ -142,7 +142,8 @@ impl LoginStore {
     }
 
     fn lock(&self) -> Result<Lock, StoreError> {
-        Lock::acquire(&disk::beside(&self.file()?, ".lock"), self.limits.edit_wait)
+        let path = disk::beside(&self.file()?, ".lock");
+        Lock::acquire(&path, self.limits.edit_wait, || {})
     }
 
     /// File that the path leads to. All that is beside it is shared by all links to it.

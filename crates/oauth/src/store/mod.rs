@@ -2,7 +2,7 @@
 //!
 //! - [`LoginStore`]: reads and edits the file, safely against crashes and other processes.
 //! - [`Login`], [`Tokens`]: content of one entry.
-//! - [`RefreshPermit`]: lets one process at a time refresh the tokens of a login.
+//! - [`RefreshPermit`]: lets one process at a time refresh the tokens of a login; [`FailedRefresh`]: its last failure.
 //! - [`import`]: imports the logins of OpenCode.
 //!
 //! All functions block on the file system: call them from a blocking thread.
@@ -12,6 +12,7 @@ mod disk;
 mod document;
 mod entry;
 mod error;
+mod failure;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod import;
@@ -21,6 +22,7 @@ mod login_store;
 mod refresh;
 
 pub use error::StoreError;
+pub use failure::FailedRefresh;
 pub use login::{
     ChosenClient, ChosenIdentity, ChosenKind, ChosenProvider, Login, LoginBinding, TokenEndpoint,
     Tokens,

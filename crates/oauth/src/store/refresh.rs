@@ -5,6 +5,7 @@ use sha2::{Digest, Sha256};
 
 use super::disk::beside;
 use super::error::StoreError;
+use super::failure::{FailedRefresh, MAX_RECORD};
 use super::lock::Lock;
 use super::login::{Login, Tokens};
 use super::login_store::LoginStore;
@@ -30,8 +31,9 @@ pub struct RefreshPermit {
     name: String,
     login: Login,
     tokens: Box<Tokens>,
+    last_failure: Option<FailedRefresh>,
     /// Absent in memory: the single flight of a token source is the only one there.
-    _lock: Option<Lock>,
+    lock: Option<Lock>,
 }
 
 impl LoginStore {
@@ -45,10 +47,7 @@ impl LoginStore {
     pub fn begin_refresh(&self, name: &str, seen: &Secret) -> Result<RefreshDecision, StoreError> {
         let lock = match self.memory {
             Some(_) => None,
-            None => Some(Lock::acquire(
-                &self.refresh_lock(name)?,
-                self.limits.refresh_wait,
-            )?),
+            None => Some(self.lock_refresh(name)?),
         };
         let Some(login) = self.login(name)? else {
             return Ok(RefreshDecision::NoTokens);
@@ -57,12 +56,21 @@ impl LoginStore {
             None => RefreshDecision::NoTokens,
             Some(tokens) if tokens.access_token != *seen => RefreshDecision::Replaced(login),
             Some(tokens) => RefreshDecision::Permitted(RefreshPermit {
+                last_failure: lock.as_ref().and_then(|lock| last_failure(lock, seen)),
                 store: self.clone(),
                 name: name.to_owned(),
                 login,
                 tokens: Box::new(tokens),
-                _lock: lock,
+                lock,
             }),
+        })
+    }
+
+    /// Waits for other processes that refresh the same login, and tells the user if that takes long.
+    fn lock_refresh(&self, name: &str) -> Result<Lock, StoreError> {
+        let path = self.refresh_lock(name)?;
+        Lock::acquire(&path, self.limits.refresh_wait, || {
+            tracing::warn!("waiting for another process, which is refreshing the login `{name}`");
         })
     }
 
@@ -87,6 +95,24 @@ impl RefreshPermit {
     #[must_use]
     pub fn tokens(&self) -> &Tokens {
         &self.tokens
+    }
+
+    /// Last attempt to replace these tokens, if it failed without an answer.
+    #[must_use]
+    pub fn last_failure(&self) -> Option<&FailedRefresh> {
+        self.last_failure.as_ref()
+    }
+
+    /// Records that this attempt failed without an answer, for the processes that come next.
+    ///
+    /// `times` are those of the failure and of the next attempt, in Unix seconds. Best-effort:
+    /// without the record, the next process makes an attempt of its own.
+    pub fn record_failure(&self, reason: &str, failures: u32, times: (f64, f64)) {
+        let Some(lock) = &self.lock else { return };
+        let record = FailedRefresh::new(&self.tokens.access_token, reason, failures, times);
+        if let Err(error) = lock.set_record(&record.to_bytes()) {
+            tracing::debug!(%error, "cannot record a failed refresh");
+        }
     }
 
     /// Checks that new tokens could be stored, before the old refresh token is spent.
@@ -148,4 +174,8 @@ impl RefreshPermit {
             (Some(changed), Some(login).filter(has_tokens))
         })
     }
+}
+
+fn last_failure(lock: &Lock, seen: &Secret) -> Option<FailedRefresh> {
+    FailedRefresh::read(&lock.record(MAX_RECORD).ok()?, seen)
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use http::HeaderValue;
 use tokio::time::Instant;
 
+use super::backoff::backoff;
 use super::error::TokenError;
 use super::freshness::{self, Freshness};
 use super::single_flight::SingleFlight;
@@ -205,16 +206,28 @@ impl TokenCache {
         self.step_up = None;
     }
 
-    /// Starts or extends the backoff after a failure of the authorization server.
-    pub(super) fn back_off(&mut self, cause: &TokenError, at_least: Option<Duration>, jitter: f64) {
-        let failures = self.backoff.as_ref().map_or(0, |backoff| backoff.failures);
-        let usual = FIRST_BACKOFF * 2_u32.saturating_pow(failures);
-        let usual = usual.min(LONGEST_BACKOFF).mul_f64(0.5 + jitter / 2.0);
-        let asked = at_least.unwrap_or_default().min(LONGEST_RETRY_AFTER);
+    /// Starts or extends the backoff after a failure of the authorization server, which has failed
+    /// `earlier` times for another process. Returns the number of failures and the time.
+    pub(super) fn back_off(
+        &mut self,
+        cause: &TokenError,
+        asked: Option<Duration>,
+        earlier: u32,
+        jitter: f64,
+    ) -> (u32, Duration) {
+        let own = self.backoff.as_ref().map_or(0, |backoff| backoff.failures);
+        let failures = own.max(earlier);
+        let wait = backoff(failures, asked, jitter);
+        self.share_backoff(cause.to_string(), failures.saturating_add(1), wait);
+        (failures.saturating_add(1), wait)
+    }
+
+    /// Takes over the backoff of another process.
+    pub(super) fn share_backoff(&mut self, cause: String, failures: u32, wait: Duration) {
         self.backoff = Some(Backoff {
-            until: Instant::now() + usual.max(asked),
-            cause: cause.to_string(),
-            failures: failures.saturating_add(1),
+            until: Instant::now() + wait,
+            cause,
+            failures,
         });
     }
 
@@ -243,11 +256,6 @@ impl TokenCache {
 /// Age up to which a refused token that was never accepted counts as unwanted by the server, not as
 /// expired.
 const NEW_TOKEN_WINDOW: Duration = Duration::from_secs(30);
-/// Backoff after the first failure and after many. It doubles each time.
-const FIRST_BACKOFF: Duration = Duration::from_secs(1);
-const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
-/// Maximum `Retry-After` that is obeyed. A server must not block a login for days by mistake.
-const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(300);
 
 impl CachedToken {
     fn new(tokens: Tokens, origin: TokenOrigin, jitter: f64, now: f64) -> Result<Self, TokenError> {
@@ -440,19 +448,21 @@ mod tests {
             other => panic!("{other:?}"),
         };
         for expected in [1, 2, 4, 8, 16, 30, 30] {
-            cache.back_off(&TokenError::Interrupted, None, 1.0);
+            cache.back_off(&TokenError::Interrupted, None, 0, 1.0);
             assert_eq!(wait(&cache), expected);
         }
         for (asked, expected) in [(2, 30), (60, 60), (100_000, 300)] {
             let asked = Some(Duration::from_secs(asked));
-            cache.back_off(&TokenError::Interrupted, asked, 1.0);
+            cache.back_off(&TokenError::Interrupted, asked, 0, 1.0);
             assert_eq!(wait(&cache), expected);
         }
         tokio::time::advance(Duration::from_secs(300)).await;
         assert!(cache.backing_off().is_none());
         cache.end_backoff();
-        cache.back_off(&TokenError::Interrupted, None, 0.0);
+        cache.back_off(&TokenError::Interrupted, None, 0, 0.0);
         assert_eq!(wait(&cache), 0);
+        cache.back_off(&TokenError::Interrupted, None, 4, 1.0);
+        assert_eq!(wait(&cache), 16);
     }
 
     #[test]

@@ -188,7 +188,7 @@ impl Shared {
                 self.remember_refused_assertion(&goal, &failure.error);
                 if failure.error.is_transient() {
                     self.cache()
-                        .back_off(&failure.error, failure.retry_after, jitter());
+                        .back_off(&failure.error, failure.retry_after, 0, jitter());
                 }
                 Err(failure.error)
             }

@@ -6,10 +6,12 @@
 //! - [`LoginStatus`]: state of the stored login.
 //! - `cache`: token cache of the process, and reactions to refused requests; `freshness`: time of the next refresh.
 //! - `single_flight`: one task that gets a token for all waiting requests; `shared`: state of that task.
+//! - `backoff`: failures of the authorization server, also those that other processes met.
 //! - `refresh`, `login`: work of the task; `flow_run`: one run of a flow against the authorization server.
 //! - `storage`, `stored_tokens`: login in the store or in memory; `probe`: request that begins a login; `revocation`: logout.
 
 mod assertion;
+mod backoff;
 mod cache;
 mod clock;
 mod config;

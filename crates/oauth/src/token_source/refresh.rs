@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
+use super::backoff::{Attempt, LONGEST_WAIT, attempt};
 use super::cache::TokenOrigin;
 use super::clock::unix_time;
 use super::error::{LoginReason, TokenError};
@@ -38,8 +39,6 @@ pub(super) enum RefreshUrgency {
 
 /// Delays before the retries of an urgent refresh.
 const RETRY_DELAYS: [Duration; 2] = [Duration::from_millis(200), Duration::from_secs(1)];
-/// Maximum `Retry-After` that a request waits for.
-const LONGEST_RETRY_DELAY: Duration = Duration::from_secs(2);
 
 impl Shared {
     /// Replaces the token `seen`, unless another process has done so.
@@ -50,17 +49,32 @@ impl Shared {
         refusal: &ServerRefusal,
     ) -> Result<RefreshOutcome, TokenError> {
         self.save_unsaved().await?;
-        match self.storage.begin_refresh(seen).await? {
-            RefreshDecision::Replaced(login) if self.is_for_server(&login) => {
-                Ok(self.use_stored(login))
-            }
-            RefreshDecision::Replaced(_) | RefreshDecision::NoTokens => {
-                self.forget();
-                Ok(RefreshOutcome::NeedsLogin(LoginReason::NoLogin))
-            }
-            RefreshDecision::Permitted(permit) => {
-                let permit = StoragePermit::new(permit);
-                self.replace(&permit, urgency, refusal).await
+        let began = unix_time();
+        loop {
+            let permit = match self.storage.begin_refresh(seen).await? {
+                RefreshDecision::Replaced(login) if self.is_for_server(&login) => {
+                    return Ok(self.use_stored(login));
+                }
+                RefreshDecision::Replaced(_) | RefreshDecision::NoTokens => {
+                    self.forget();
+                    return Ok(RefreshOutcome::NeedsLogin(LoginReason::NoLogin));
+                }
+                RefreshDecision::Permitted(permit) => StoragePermit::new(permit),
+            };
+            let failure = permit.last_failure();
+            match attempt(failure, urgency, began, unix_time()) {
+                Attempt::Now => return self.replace(&permit, urgency, refusal).await,
+                Attempt::After(wait) => {
+                    // Without the permit: other processes wait by themselves, or fail at once.
+                    drop(permit);
+                    sleep(wait).await;
+                }
+                Attempt::Failed(wait) => {
+                    let cause = failure.map(|it| it.reason.clone()).unwrap_or_default();
+                    let failures = failure.map_or(0, |it| it.failures);
+                    self.cache().share_backoff(cause.clone(), failures, wait);
+                    return Err(TokenError::TooEarly { cause, wait });
+                }
             }
         }
     }
@@ -183,8 +197,13 @@ impl Shared {
         failure: FlowFailure,
     ) -> Result<RefreshOutcome, TokenError> {
         if failure.error.is_transient() {
-            self.cache()
-                .back_off(&failure.error, failure.retry_after, jitter());
+            let earlier = permit.last_failure().map_or(0, |it| it.failures);
+            let (failures, wait) =
+                self.cache()
+                    .back_off(&failure.error, failure.retry_after, earlier, jitter());
+            let (now, reason) = (unix_time(), failure.error.to_string());
+            let times = (now, now + wait.as_secs_f64());
+            permit.record_failure(reason, failures, times).await;
             return Err(failure.error);
         }
         if !self.config.grant.needs_user() {
@@ -405,6 +424,6 @@ impl FlowFailure {
     /// Delay before the next attempt, or `None` if that would take too long for a waiting request.
     fn pause(&self, usual: Duration) -> Option<Duration> {
         let pause = self.retry_after.unwrap_or(usual).max(usual);
-        (self.error.is_transient() && pause <= LONGEST_RETRY_DELAY).then_some(pause)
+        (self.error.is_transient() && pause <= LONGEST_WAIT).then_some(pause)
     }
 }

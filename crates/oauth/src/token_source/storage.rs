@@ -7,7 +7,9 @@ use tokio::time::sleep;
 use super::config::Config;
 use super::error::TokenError;
 use crate::Secret;
-use crate::store::{Login, LoginStore, RefreshDecision, RefreshPermit, StoreError, Tokens};
+use crate::store::{
+    FailedRefresh, Login, LoginStore, RefreshDecision, RefreshPermit, StoreError, Tokens,
+};
 
 /// Login at one server in a [`LoginStore`], which is read and written on blocking threads.
 #[derive(Debug, Clone)]
@@ -67,6 +69,19 @@ impl StoragePermit {
 
     pub(super) fn login(&self) -> &Login {
         self.0.login()
+    }
+
+    /// Last attempt, if it failed without an answer.
+    pub(super) fn last_failure(&self) -> Option<&FailedRefresh> {
+        self.0.last_failure()
+    }
+
+    /// Records that this attempt failed without an answer, for other processes.
+    pub(super) async fn record_failure(&self, reason: String, failures: u32, times: (f64, f64)) {
+        let permit = self.0.clone();
+        let record = move || permit.record_failure(&reason, failures, times);
+        // A record that is lost costs one more attempt, and nothing else.
+        let _ = spawn_blocking(record).await;
     }
 
     /// Stores refreshed tokens, and returns the login to use; `None` after a logout.

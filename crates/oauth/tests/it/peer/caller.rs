@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use callgate_mcp::client::{CallOptions, Client};
 use callgate_mcp::transport::http::client::{self, ModernHttpClient};
+use callgate_mcp::{Error, Retry};
 use callgate_oauth::fetch::{self, Fetcher};
 use callgate_oauth::store::LoginStore;
 use callgate_oauth::token_source::{Config, TokenSource};
@@ -18,7 +19,7 @@ use crate::store_fixture::patient;
 const MINUTES: Duration = Duration::from_secs(600);
 
 /// Makes a request in each of many tasks for every line of the input, and writes a line when all
-/// have succeeded.
+/// have succeeded, or have failed so that they can be tried again.
 pub(crate) fn call(store: &str, server: &str, tasks: &str) {
     let limits = {
         let mut config = fetch::Config::default();
@@ -41,9 +42,12 @@ pub(crate) fn call(store: &str, server: &str, tasks: &str) {
     for line in stdin().lock().lines() {
         line.expect("the test writes text");
         let replies = runtime.block_on(join_all((0..tasks).map(|_| client.list_tools())));
-        for reply in replies {
-            reply.expect("the login is there");
-        }
-        writeln!(stderr(), "done").expect("the test listens");
+        let failed = replies.iter().filter_map(|reply| reply.as_ref().err());
+        let outcome = match failed.map(Error::retry).collect::<Vec<_>>() {
+            failed if failed.is_empty() => "done".to_owned(),
+            failed if failed == vec![Retry::Safe; tasks] => "try again".to_owned(),
+            failed => format!("{failed:?}"),
+        };
+        writeln!(stderr(), "{outcome}").expect("the test listens");
     }
 }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use tokio::task::spawn_blocking;
 
-use super::provider::Traits;
+use super::provider::{Fault, Traits};
 use super::scene::Scene;
 use crate::peer;
 
@@ -14,7 +14,7 @@ async fn a_hundred_processes_that_want_a_token_refresh_it_once() {
     let mut processes = Processes::start(&scene, 100, "1");
     for expected in 1..=2 {
         scene.provider.ledger().end_access();
-        processes = processes.call().await;
+        processes = processes.call("done").await;
         let counts = scene.provider.counts();
         let harm = (counts.logins, counts.registrations, counts.reuses);
         assert_eq!((counts.refreshes, harm), (expected, (0, 0, 0)));
@@ -36,7 +36,7 @@ async fn a_storm_of_refreshes_loses_nothing() {
         if round % 4 == 0 {
             scene.provider.ledger().end_access();
         }
-        processes = processes.call().await;
+        processes = processes.call("done").await;
     }
     let counts = scene.provider.counts();
     let harm = (counts.logins, counts.registrations, counts.reuses);
@@ -46,6 +46,57 @@ async fn a_storm_of_refreshes_loses_nothing() {
     let most = start.elapsed().as_secs_f64() / 0.75 + 12.0;
     let (least, found) = (10.0, f64::from(counts.refreshes));
     assert!((least..=most).contains(&found), "{counts:?} of {most}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn thirty_processes_ask_a_provider_that_is_down_once() {
+    let scene = Scene::logged_in(Traits::default()).await;
+    let before = scene.login();
+    scene.provider.ledger().token_requests = 0;
+    scene.provider.ledger().end_access();
+    scene
+        .provider
+        .ledger()
+        .faults
+        .extend([Fault::Later(250); 90]);
+    let mut processes = Processes::start(&scene, 30, "1");
+    // The provider has named a time, so that it does not matter when each process comes.
+    for _ in 0..2 {
+        processes = processes.call("try again").await;
+        assert_eq!(scene.provider.ledger().token_requests, 1);
+    }
+    drop(processes);
+    assert_eq!(scene.login(), before);
+
+    // The time is over, and the provider is up again.
+    scene.forget_failures();
+    scene.provider.ledger().faults.clear();
+    Processes::start(&scene, 30, "1").call("done").await;
+    let counts = scene.provider.counts();
+    let harm = (counts.logins, counts.registrations, counts.reuses);
+    assert_eq!((counts.refreshes, harm), (1, (0, 0, 0)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_provider_that_is_down_is_asked_less_and_less() {
+    let scene = Scene::logged_in(Traits::default()).await;
+    scene.provider.ledger().token_requests = 0;
+    scene.provider.ledger().end_access();
+    scene
+        .provider
+        .ledger()
+        .faults
+        .extend([Fault::Page(503); 900]);
+    let start = Instant::now();
+    Processes::start(&scene, 30, "1").call("try again").await;
+    // The backoff is half a second at least, and doubles: a slow machine, on which the processes
+    // come one by one, sees a few attempts of three requests. Without it there are ninety requests.
+    let attempts = 2.0 + (1.0 + 2.0 * start.elapsed().as_secs_f64()).log2();
+    let found = f64::from(scene.provider.ledger().token_requests);
+    assert!(
+        (3.0..=3.0 * attempts).contains(&found),
+        "{found} of {attempts}"
+    );
 }
 
 /// Processes that share a login, each of which makes its requests when it is told to.
@@ -63,16 +114,16 @@ impl Processes {
         Self((0..count).map(|_| Process::start(scene, tasks)).collect())
     }
 
-    /// Has every process make its requests, and waits until all have succeeded.
-    async fn call(mut self) -> Self {
-        let called = spawn_blocking(|| {
+    /// Has every process make its requests, and waits until all have this outcome.
+    async fn call(mut self, outcome: &'static str) -> Self {
+        let called = spawn_blocking(move || {
             for process in &mut self.0 {
                 writeln!(process.input).expect("it reads");
             }
             for process in &mut self.0 {
                 let mut line = String::new();
                 process.output.read_line(&mut line).expect("it writes");
-                assert_eq!(line, "done\n");
+                assert_eq!(line.trim_end(), outcome);
             }
             self
         });

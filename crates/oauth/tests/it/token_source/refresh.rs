@@ -262,6 +262,12 @@ async fn a_bad_moment_when_the_token_has_ended_can_be_tried_again_later() {
     assert!(scene.provider.ledger().faults.is_empty());
     assert_eq!(scene.provider.counts(), refreshes(0));
 
+    // Other processes respect that time too.
+    let error = client(&scene.alone()).list_tools().await.unwrap_err();
+    assert_eq!(error.retry(), Retry::Safe, "{error}");
+    assert_eq!(scene.provider.counts(), refreshes(0));
+
+    scene.forget_failures();
     client(&scene.alone()).list_tools().await.unwrap();
     waiting.list_tools().await.unwrap();
     assert_eq!(scene.provider.counts(), refreshes(1));

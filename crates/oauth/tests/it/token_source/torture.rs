@@ -99,6 +99,8 @@ fn moments() -> Vec<Case> {
         case("too many requests", &[Fault::Later(1)], 0),
         case("too many requests, for long", &[Fault::Later(3)], 8),
         case("down for a while", &[Fault::Page(502); 3], 8),
+        case("down for long", &[Fault::Page(503); 7], 30),
+        case("not reachable for a while", &[Fault::Hangup; 3], 8),
     ]
 }
 
@@ -133,6 +135,12 @@ async fn check(case: Case) {
             reply.unwrap_or_else(|error| panic!("{name}: {error}"));
         }
         assert!(scene.provider.ledger().faults.is_empty(), "{name}");
+    }
+    if !case.faults.is_empty() {
+        // Each fault costs one request, and each refresh another one.
+        let most = 1 + 2 * (u32::try_from(case.faults.len()).unwrap() + 1);
+        let found = scene.provider.ledger().token_requests;
+        assert!(found <= most, "{name}: {found} requests, {most} needed");
     }
     let counts = scene.provider.counts();
     let harm = (counts.logins, counts.registrations, counts.reuses);
