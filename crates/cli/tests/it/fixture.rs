@@ -177,6 +177,10 @@ impl LoggingIn {
         writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// All of its output, with the page left out.
     pub(crate) fn end(mut self) -> Ran {
         self.stderr.read_to_string(&mut self.said).unwrap();

@@ -1,7 +1,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
-use crate::fixture::{Home, Ran};
+use crate::fixture::{CALLGATE, Home, Ran};
 
 #[test]
 fn clients_must_send_the_token() {
@@ -108,6 +108,35 @@ fn a_terminated_server_ends_well() {
             .success()
     );
     assert_eq!(serving.wait(), Some(0));
+}
+
+#[test]
+fn a_server_outlives_its_terminal_if_hangups_are_ignored() {
+    let home = Home::new();
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "trap '' HUP; exec \"$0\" \"$@\"", CALLGATE, "serve"])
+        .args(["--no-auth", "--listen", "127.0.0.1:0", "--workspace"])
+        .arg(home.workspace())
+        .env_clear()
+        .env("HOME", home.path())
+        .stdout(Stdio::piped());
+    let mut server = command.spawn().unwrap();
+    let mut line = String::new();
+    let mut stdout = BufReader::new(server.stdout.take().unwrap());
+    stdout.read_line(&mut line).unwrap();
+    let url = line.trim().strip_prefix("listening on ").unwrap();
+    let signal = |name: &str| {
+        let pid = server.id().to_string();
+        Command::new("kill")
+            .args([name, pid.as_str()])
+            .status()
+            .unwrap()
+    };
+    assert!(signal("-HUP").success());
+    assert_eq!(home.run(&["list", url]).exit, Some(0));
+    assert!(signal("-TERM").success());
+    assert_eq!(server.wait().unwrap().code(), Some(0));
 }
 
 #[test]

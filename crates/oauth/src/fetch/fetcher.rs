@@ -6,12 +6,12 @@ use bytes::Bytes;
 use callgate_mcp::transport::http::connect::{
     ConnectError, Connector, Destination, Resolve, Stream, SystemResolver,
 };
-use tokio::time::timeout;
 use url::Url;
 
 use super::error::{FetchError, origin};
 use super::redirect;
 use super::send::{self, Answer};
+use super::time_limit::within;
 use crate::guard::Guard;
 use crate::http_message::{Request, Response};
 
@@ -72,8 +72,8 @@ impl Fetcher {
     /// There is no response. A response with an error status is not an error here.
     pub async fn fetch(&self, guard: Guard, request: &Request) -> Result<Response, FetchError> {
         let limit = self.timeout;
-        let fetched = timeout(limit, self.follow(guard, request)).await;
-        fetched.unwrap_or_else(|_| {
+        let fetched = within(limit, Box::pin(self.follow(guard, request))).await;
+        fetched.unwrap_or_else(|| {
             let origin = origin(&request.url);
             Err(FetchError::TimedOut { origin, limit })
         })

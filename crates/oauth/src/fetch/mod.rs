@@ -8,8 +8,10 @@ mod error;
 mod fetcher;
 mod redirect;
 mod send;
+mod time_limit;
 
 pub use error::FetchError;
 pub use fetcher::{Config, Fetcher};
 
 pub use callgate_mcp::transport::http::connect::{Resolve, SystemResolver};
+pub(crate) use time_limit::within;

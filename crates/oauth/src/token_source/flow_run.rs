@@ -2,7 +2,8 @@ use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use tokio::time::{sleep, timeout};
+use tokio::sync::watch;
+use tokio::time::sleep;
 use url::{Host, Url};
 
 use super::clock::unix_time;
@@ -14,7 +15,7 @@ use crate::browser::PageUrl;
 use crate::callback::CallbackError;
 use crate::callback_listener::{self, Page};
 use crate::consent::Consent;
-use crate::fetch::{FetchError, Fetcher};
+use crate::fetch::{FetchError, Fetcher, within};
 use crate::flow::{
     self, Flow, FlowError, Goal, GrantedTokens, KnownServer, Step, TokenEndpointError,
 };
@@ -35,6 +36,8 @@ pub(super) struct FlowRun {
     pub(super) options: ClientOptions,
     /// Key that the login is bound to so far.
     pub(super) dpop_key: Option<dpop::Key>,
+    /// Set while only the user can continue, so that an exit loses nothing.
+    pub(super) waits_for_user: watch::Sender<bool>,
 }
 
 /// Way to ask the user during a run.
@@ -88,9 +91,9 @@ impl FlowRun {
         if !matches!(interaction, Interaction::None) {
             return self.go(config, interaction).await;
         }
-        match timeout(TIMEOUT, self.go(config, interaction)).await {
-            Ok(outcome) => outcome,
-            Err(_) => Err(TokenError::TimedOut(TIMEOUT).into()),
+        match within(TIMEOUT, Box::pin(self.go(config, interaction))).await {
+            Some(outcome) => outcome,
+            None => Err(TokenError::TimedOut(TIMEOUT).into()),
         }
     }
 
@@ -102,6 +105,7 @@ impl FlowRun {
         let nonces = Nonces::random().map_err(TokenError::Random)?;
         let state = nonces.state.clone();
         let guard = guard(&config.server, self.refusal.peer);
+        let waits_for_user = self.waits_for_user.clone();
         let mut user_endpoints: Vec<Url> = config.options.endpoint_urls().cloned().collect();
         if let Goal::Enterprise(provider, _) = &self.goal {
             user_endpoints.push(provider.token_endpoint.clone());
@@ -119,6 +123,7 @@ impl FlowRun {
             user_endpoints,
             interaction,
             state,
+            waits_for_user,
             is_asked: false,
             asked_at: unix_time(),
         };
@@ -166,6 +171,7 @@ struct StepRunner<'a> {
     user_endpoints: Vec<Url>,
     interaction: Interaction<'a>,
     state: Secret,
+    waits_for_user: watch::Sender<bool>,
     /// Set once the user was sent to a page and expects a final one.
     is_asked: bool,
     /// Time of the last request, from which the lifetime of a token is counted.
@@ -187,7 +193,9 @@ impl StepRunner<'_> {
                     self.flow.resume(now()).map_err(TokenError::from)?
                 }
                 Step::Wait(time) => {
+                    self.waits_for_user.send_replace(true);
                     sleep(time).await;
+                    self.waits_for_user.send_replace(false);
                     self.flow.resume(now()).map_err(TokenError::from)?
                 }
                 Step::Done(_) | Step::Revoked => return Ok(step),
@@ -230,7 +238,9 @@ impl StepRunner<'_> {
         self.is_asked = true;
         let mut answers = 0;
         loop {
+            self.waits_for_user.send_replace(true);
             let answer = consent.ask(&page, &self.state).await;
+            self.waits_for_user.send_replace(false);
             let redirect = answer.map_err(TokenError::from)?;
             answers += 1;
             match self.flow.redirect(&redirect, now()) {

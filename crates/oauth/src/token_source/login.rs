@@ -181,6 +181,7 @@ impl Shared {
             refusal: refusal.clone(),
             options: self.options(stored, interaction),
             dpop_key: None,
+            waits_for_user: self.waits_for_user.clone(),
         };
         match flow_run.run(&self.config, interaction).await {
             Ok((login, asked_at)) => self.store_login(login, asked_at, refusal).await,

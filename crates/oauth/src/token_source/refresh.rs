@@ -105,6 +105,7 @@ impl Shared {
             refusal: refusal.clone(),
             options: self.client_options(),
             dpop_key: self.dpop_key(permit.login()),
+            waits_for_user: self.waits_for_user.clone(),
         };
         match self.run(flow_run, known, urgency).await {
             Ok((login, asked_at)) => {

@@ -52,6 +52,7 @@ impl Shared {
             refusal: self.known_refusal_with(login),
             options: self.client_options(),
             dpop_key: None,
+            waits_for_user: self.waits_for_user.clone(),
         };
         match flow_run.revoke(&self.config).await.map_err(|it| it.error) {
             Ok(()) => Ok(Revocation::Revoked),

@@ -1,6 +1,7 @@
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::watch;
 use url::Url;
 
 use super::cache::{TokenCache, TokenOrigin};
@@ -18,6 +19,8 @@ pub(super) struct Shared {
     pub(super) config: Config,
     pub(super) storage: LoginStorage,
     cache: Mutex<TokenCache>,
+    /// Set while the task waits for the user, and for nothing else.
+    pub(super) waits_for_user: watch::Sender<bool>,
 }
 
 /// Refusal of a request by the MCP server.
@@ -33,6 +36,7 @@ impl Shared {
             storage: LoginStorage::new(&config),
             config,
             cache: Mutex::default(),
+            waits_for_user: watch::Sender::new(false),
         }
     }
 

@@ -145,6 +145,17 @@ impl TokenSource {
         }
     }
 
+    /// Waits until an exit loses nothing: like [`wait_idle`](Self::wait_idle), but not for a user who
+    /// is being asked.
+    pub async fn wait_settled(&self) {
+        let mut waits_for_user = self.shared.waits_for_user.subscribe();
+        tokio::select! {
+            () = self.wait_idle() => {}
+            // An error is impossible while this token source has the sender.
+            _ = waits_for_user.wait_for(|it| *it) => {}
+        }
+    }
+
     /// Runs `work` as the single flight, after the one that is running.
     async fn run_exclusively(
         &self,

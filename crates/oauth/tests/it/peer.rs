@@ -36,7 +36,7 @@ fn run() {
         ["save-for-ever", path] => saver::save_for_ever(path),
         ["save", path, name, times] => saver::save(path, name, times),
         ["refresh", path, seen] => saver::refresh(path, seen),
-        ["call", store, server, tasks] => caller::call(store, server, tasks),
+        ["call", store, server, tasks, seconds] => caller::call(store, server, tasks, seconds),
         _ => panic!("there is no part {part:?}"),
     }
 }

@@ -48,13 +48,10 @@ pub(super) async fn run(
     let port = args.callback_port.or(known_port);
     let mut stop = pin!(stop::signal().context("cannot listen for signals")?);
     let is_new = args.again || is_changed(&options, &known_options);
-    let attempt = log_in_without_user(args, &config, chosen.as_ref(), is_new, stop.as_mut());
+    let attempt = log_in_without_user(&config, chosen.as_ref(), is_new, stop.as_mut());
     let outcome = match attempt.await? {
         Err(error) => match needs_user(&error, &config) {
-            Some(needed) => tokio::select! {
-                outcome = log_in_with_user(args, config, port, needed) => outcome?,
-                () = stop => return Err(CommandError::interrupted()),
-            },
+            Some(needed) => log_in_with_user(args, config, port, needed, stop).await?,
             None => Err(error),
         },
         outcome => outcome,
@@ -80,9 +77,8 @@ type Outcome = Result<LoginStatus, Arc<TokenError>>;
 
 /// Logs in as far as that is possible without a user at a browser.
 ///
-/// On `stop` it ends soon, but not at once: the new token of a refresh that has begun would be lost.
+/// On `stop` it ends soon, but not at once: a token that is issued at this moment would be lost.
 async fn log_in_without_user(
-    args: &LogIn,
     config: &Config,
     chosen: Option<&ChosenClient>,
     is_new: bool,
@@ -101,15 +97,21 @@ async fn log_in_without_user(
         token_source.wait_idle().await;
         outcome
     };
-    let outcome = tokio::select! {
-        outcome = work => Some(outcome),
-        () = stop => None,
-    };
-    // With a device code there is nothing to lose until the user has entered it.
-    if outcome.is_none() && !args.device {
-        let _ = timeout(stop::GRACE, token_source.wait_idle()).await;
+    until(stop, &token_source, work).await
+}
+
+/// Waits for `work`. After a signal, a token that is being issued is still stored.
+async fn until(
+    stop: Pin<&mut impl Future<Output = ()>>,
+    token_source: &TokenSource,
+    work: impl Future<Output = Outcome>,
+) -> Result<Outcome, CommandError> {
+    tokio::select! {
+        outcome = work => return Ok(outcome),
+        () = stop => {}
     }
-    outcome.ok_or_else(CommandError::interrupted)
+    let _ = timeout(stop::GRACE, token_source.wait_settled()).await;
+    Err(CommandError::interrupted())
 }
 
 /// The login that only a user at a browser can give, if that is the error.
@@ -126,6 +128,7 @@ async fn log_in_with_user(
     mut config: Config,
     port: Option<u16>,
     needed: &NeedsLogin,
+    stop: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<Outcome, CommandError> {
     let usual = callback_listener::Config::default().address.port();
     let method = CallbackMethod {
@@ -138,7 +141,8 @@ async fn log_in_with_user(
     if let LoginReason::Scopes { scopes } = &needed.reason {
         config.scopes = Some(scopes.clone());
     }
-    Ok(TokenSource::new(config).log_in(When::Again).await)
+    let token_source = TokenSource::new(config);
+    until(stop, &token_source, token_source.log_in(When::Again)).await
 }
 
 /// True if a login with the new options would differ from one with those that are known. The redirect

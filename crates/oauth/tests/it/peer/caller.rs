@@ -19,12 +19,13 @@ use crate::store_fixture::patient;
 const MINUTES: Duration = Duration::from_secs(600);
 
 /// Makes a request in each of many tasks for every line of the input, and writes a line when all
-/// have succeeded, or have failed so that they can be tried again.
-pub(crate) fn call(store: &str, server: &str, tasks: &str) {
+/// have succeeded, or have failed so that they can be tried again. Each request to the authorization
+/// server may take so many `seconds`.
+pub(crate) fn call(store: &str, server: &str, tasks: &str, seconds: &str) {
     let limits = {
         let mut config = fetch::Config::default();
         config.connect_timeout = MINUTES;
-        config.timeout = MINUTES;
+        config.timeout = Duration::from_secs(seconds.parse().expect("a number"));
         config
     };
     let fetcher = Fetcher::new(limits).expect("TLS can be set up");

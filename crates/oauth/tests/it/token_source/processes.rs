@@ -1,7 +1,8 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStderr, ChildStdin, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use tokio::task::spawn_blocking;
 
 use super::provider::{Fault, Traits};
@@ -99,6 +100,31 @@ async fn a_provider_that_is_down_is_asked_less_and_less() {
     );
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_process_that_was_stopped_reads_the_answer_that_is_there() {
+    const LIMIT: Duration = Duration::from_secs(4);
+    let scene = Scene::logged_in(Traits::default()).await;
+    scene.provider.ledger().token_requests = 0;
+    for refreshes in 1..=2 {
+        scene.provider.ledger().end_access();
+        scene.provider.ledger().faults.push_back(Fault::Gated);
+        let mut process = Process::start(&scene, "1", LIMIT);
+        writeln!(process.input).expect("it reads");
+        while !scene.provider.ledger().faults.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        process.stop();
+        scene.provider.ledger().gate.add_permits(1);
+        // Not a wait for anything: the time limit of the stopped process has to pass.
+        tokio::time::sleep(LIMIT + Duration::from_secs(2)).await;
+        assert_eq!(scene.provider.counts().refreshes, refreshes);
+        process.signal(Signal::CONT);
+        let _process = Processes(vec![process]).outcome("done").await;
+        assert_eq!(scene.provider.ledger().token_requests, refreshes);
+    }
+    assert_eq!(scene.provider.counts().reuses, 0);
+}
+
 /// Processes that share a login, each of which makes its requests when it is told to.
 struct Processes(Vec<Process>);
 
@@ -111,15 +137,22 @@ struct Process {
 impl Processes {
     /// Starts so many processes, each of which makes so many requests at once.
     fn start(scene: &Scene, count: usize, tasks: &str) -> Self {
-        Self((0..count).map(|_| Process::start(scene, tasks)).collect())
+        // A busy machine with hundreds of processes may take this long for anything.
+        let start = |_| Process::start(scene, tasks, Duration::from_secs(600));
+        Self((0..count).map(start).collect())
     }
 
     /// Has every process make its requests, and waits until all have this outcome.
     async fn call(mut self, outcome: &'static str) -> Self {
+        for process in &mut self.0 {
+            writeln!(process.input).expect("it reads");
+        }
+        self.outcome(outcome).await
+    }
+
+    /// Waits until all processes have this outcome.
+    async fn outcome(mut self, outcome: &'static str) -> Self {
         let called = spawn_blocking(move || {
-            for process in &mut self.0 {
-                writeln!(process.input).expect("it reads");
-            }
             for process in &mut self.0 {
                 let mut line = String::new();
                 process.output.read_line(&mut line).expect("it writes");
@@ -132,10 +165,11 @@ impl Processes {
 }
 
 impl Process {
-    fn start(scene: &Scene, tasks: &str) -> Self {
+    fn start(scene: &Scene, tasks: &str, limit: Duration) -> Self {
+        let seconds = limit.as_secs().to_string();
         let store = scene.place.file();
         let store = store.to_str().unwrap();
-        let mut child = peer::command(&["call", store, &scene.provider.server(), tasks])
+        let mut child = peer::command(&["call", store, &scene.provider.server(), tasks, &seconds])
             .stdin(Stdio::piped())
             .spawn()
             .expect("it starts");
@@ -144,6 +178,23 @@ impl Process {
             output: BufReader::new(child.stderr.take().expect("it is piped")),
             child,
         }
+    }
+}
+
+impl Process {
+    fn signal(&self, signal: Signal) {
+        kill_process(self.pid(), signal).expect("it runs");
+    }
+
+    /// Stops the process, and waits until it has stopped.
+    fn stop(&self) {
+        self.signal(Signal::STOP);
+        let status = waitpid(Some(self.pid()), WaitOptions::UNTRACED).expect("it is a child");
+        assert!(status.is_some_and(|(_, status)| status.stopped()));
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
     }
 }
 
