@@ -3,6 +3,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::logins;
+
 /// The one process that owns an AI agent's tools
 #[derive(Debug, Parser)]
 #[command(name = "callgate", version, arg_required_else_help = true)]
@@ -109,6 +111,10 @@ pub(crate) struct ConnectionArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "stdio")]
     pub(crate) token_file: Option<PathBuf>,
 
+    /// Use the login of this account, which was named at the login
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["stdio", "token_file"], value_parser = account)]
+    pub(crate) account: Option<String>,
+
     /// Give up after this many seconds without an answer or progress
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) timeout: u64,
@@ -141,6 +147,10 @@ pub(crate) struct LogIn {
     /// The server: its http(s) URL, or the name of a login
     #[arg(value_name = "URL", required = true)]
     pub(crate) server: Option<String>,
+
+    /// Name the account, if you have several at this server
+    #[arg(long, value_name = "NAME", value_parser = account)]
+    pub(crate) account: Option<String>,
 
     /// Log in again although there is a login that works
     #[arg(long)]
@@ -284,6 +294,18 @@ pub(crate) struct Logout {
     /// The server: its http(s) URL, or the name of a login
     #[arg(value_name = "URL")]
     pub(crate) server: String,
+
+    /// Log out of this account, which was named at the login
+    #[arg(long, value_name = "NAME", value_parser = account)]
+    pub(crate) account: Option<String>,
+}
+
+/// An account name. It is part of the name of a login, which the user may have to type.
+fn account(text: &str) -> Result<String, &'static str> {
+    match logins::is_account_name(text) {
+        true => Ok(text.to_owned()),
+        false => Err("use up to 64 letters, digits and the characters . _ @ + -"),
+    }
 }
 
 fn address(text: &str) -> Result<SocketAddr, &'static str> {

@@ -51,9 +51,10 @@ impl Credentials {
         let Ok(logins) = Logins::open(data_dir) else {
             return Ok(token.unwrap_or(Self::Given));
         };
-        let account = logins.account_at(server)?;
+        let account = logins.account_at(server, connection.account.as_deref())?;
         // The variable is for other servers too, the login for this one alone.
         if let Some(token) = token
+            && connection.account.is_none()
             && !logins.has_tokens(&account)?
         {
             return Ok(token);

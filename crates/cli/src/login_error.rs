@@ -11,9 +11,9 @@ use callgate_oauth::metadata::MetadataError;
 use callgate_oauth::registration::{NeedsClientRegistration, RegistrationError};
 use callgate_oauth::store::StoreError;
 use callgate_oauth::token_source::{LoginReason, NeedsLogin, TokenError};
-use url::Url;
 
 use crate::error::{CHECK_THE_SERVER, CommandError, Exit};
+use crate::logins::{self, Account};
 use crate::output::argument;
 
 /// The error of a request that failed because it had no token; `None` for other failures.
@@ -28,20 +28,23 @@ pub(crate) fn of_request(error: &Error) -> Option<CommandError> {
         );
     }
     let server = match error.origin() {
-        Origin::Upstream(name) => name,
-        _ => "URL",
+        Origin::Upstream(name) => {
+            let (server, account) = logins::split_name(name);
+            logins::arguments(server, account)
+        }
+        _ => "URL".to_owned(),
     };
     if let Some(needed) = source.downcast_ref::<NeedsClientRegistration>() {
-        return Some(register(needed, server));
+        return Some(register(needed, &server));
     }
     let error = source.downcast_ref::<Arc<TokenError>>()?;
-    Some(failed(error.clone(), server))
+    Some(failed(error.clone(), &server))
 }
 
 impl CommandError {
-    /// A login or a logout at `server` that failed.
-    pub(crate) fn of_login(error: impl Into<Arc<TokenError>>, server: &Url) -> Self {
-        failed(error.into(), server.as_str())
+    /// A login or a logout of `account` that failed.
+    pub(crate) fn of_login(error: impl Into<Arc<TokenError>>, account: &Account) -> Self {
+        failed(error.into(), &account.arguments())
     }
 }
 
@@ -59,6 +62,7 @@ pub(crate) const SEND_A_TOKEN: &str = "send a token: put it in the variable CALL
 const NEW_IDENTITY: &str =
     "if the identity token has expired, write a new one to its file; the file is read each time";
 
+/// Error with its hints. `server` is as it stands in a command.
 fn failed(error: Arc<TokenError>, server: &str) -> CommandError {
     let exit = match &*error {
         TokenError::Server(error) => Exit::of(error.kind()),
@@ -66,9 +70,8 @@ fn failed(error: Arc<TokenError>, server: &str) -> CommandError {
         error if error.is_transient() => Exit::Unreachable,
         _ => Exit::LoginRequired,
     };
-    let server = argument(server);
     let hints = match &*error {
-        TokenError::NeedsClientRegistration(needed) => return register(needed, &server),
+        TokenError::NeedsClientRegistration(needed) => return register(needed, server),
         TokenError::NeedsLogin(needed) => vec![log_in(needed)],
         TokenError::Server(_) => vec![CHECK_THE_SERVER.to_owned()],
         TokenError::Store(error) => store_hint(error).into_iter().collect(),
@@ -89,9 +92,9 @@ fn failed(error: Arc<TokenError>, server: &str) -> CommandError {
         TokenError::InitialAccessToken { .. } => vec![
             "write the token that the provider gave you into it, or name another file with --initial-access-token-file FILE".to_owned(),
         ],
-        TokenError::Flow(error) => flow_hints(error, &server),
+        TokenError::Flow(error) => flow_hints(error, server),
         TokenError::Fetch(FetchError::Refused(_)) => vec![without_login()],
-        _ => vec![try_again(&server)],
+        _ => vec![try_again(server)],
     };
     let error = CommandError::new(exit, error);
     hints.into_iter().fold(error, CommandError::hint)
@@ -217,7 +220,8 @@ fn try_again(server: &str) -> String {
 }
 
 fn log_in(needed: &NeedsLogin) -> String {
-    let mut command = format!("callgate auth {}", argument(needed.server.as_str()));
+    let target = logins::arguments(needed.server.as_str(), needed.account.as_deref());
+    let mut command = format!("callgate auth {target}");
     if let LoginReason::Scopes { scopes } = &needed.reason {
         for scope in scopes.to_string().split_whitespace() {
             command.push_str(" --scope ");

@@ -9,6 +9,7 @@ use url::Url;
 use crate::client_choice;
 use crate::data_dir::DataDir;
 use crate::error::CommandError;
+use crate::output::argument;
 
 /// The logins of this user.
 #[derive(Debug, Clone)]
@@ -21,6 +22,39 @@ pub(crate) struct Logins {
 pub(crate) struct Account {
     pub(crate) name: String,
     pub(crate) server: Url,
+    /// The name that the user gave the account, if there are several at the server.
+    pub(crate) label: Option<String>,
+}
+
+impl Account {
+    /// The arguments of a command that mean this account.
+    pub(crate) fn arguments(&self) -> String {
+        arguments(self.server.as_str(), self.label.as_deref())
+    }
+}
+
+/// The arguments of a command that mean an account of a server.
+pub(crate) fn arguments(server: &str, account: Option<&str>) -> String {
+    let server = argument(server);
+    match account {
+        Some(account) => format!("{server} --account {}", argument(account)),
+        None => server,
+    }
+}
+
+/// The server and the account in the name of a login, which is a URL unless it was imported. A fragment names
+/// the account: no server sees it.
+pub(crate) fn split_name(name: &str) -> (&str, Option<&str>) {
+    match name.rsplit_once('#') {
+        Some((server, account)) if is_account_name(account) => (server, Some(account)),
+        _ => (name, None),
+    }
+}
+
+/// True if an account may have this name.
+pub(crate) fn is_account_name(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._@+-".contains(c);
+    (1..=64).contains(&text.len()) && text.chars().all(is_plain)
 }
 
 impl Logins {
@@ -47,17 +81,22 @@ impl Logins {
         Ok(logins)
     }
 
-    /// The account that is meant by a URL, or by the name of a login.
-    pub(crate) fn account(&self, text: &str) -> Result<Account, CommandError> {
-        if let Some(url) = http_url(text) {
-            return self.account_at(&url);
-        }
+    /// The account that is meant by a URL, or by the name of a login, and by the name of an account.
+    pub(crate) fn account(&self, text: &str, label: Option<&str>) -> Result<Account, CommandError> {
         let login = self.store.login(text)?;
+        // The name of a login looks like a URL, but that of a named account is none of a server.
+        let is_named = login.as_ref().is_some_and(|it| it.account.is_some());
+        if let Some(url) = http_url(text).filter(|_| !is_named) {
+            return self.account_at(&url, label);
+        }
+        let own = login.as_ref().and_then(|login| login.account.clone());
         let server = login.and_then(|login| http_url(&login.server_url?));
         match server {
+            Some(server) if label.is_some() => self.account_at(&server, label),
             Some(server) => Ok(Account {
                 name: text.to_owned(),
                 server,
+                label: own,
             }),
             None => Err(CommandError::usage(format!(
                 "`{text}` is neither an http(s) URL nor the name of a login"
@@ -66,19 +105,28 @@ impl Logins {
         }
     }
 
-    /// The account at a URL. Its login is called as the URL, unless it was imported under another name.
-    pub(crate) fn account_at(&self, server: &Url) -> Result<Account, CommandError> {
+    /// The account at a URL. Its login is called as the URL, with the name of the account as the fragment, unless
+    /// it was imported under another name.
+    pub(crate) fn account_at(
+        &self,
+        server: &Url,
+        label: Option<&str>,
+    ) -> Result<Account, CommandError> {
+        let usual = match label {
+            Some(label) => format!("{server}#{label}"),
+            None => server.to_string(),
+        };
         let is_for_server =
             |login: &Login| login.server_url.as_deref().and_then(http_url).as_ref() == Some(server);
         let logins = self.all()?;
         let found = logins
             .into_iter()
-            .filter(|(_, login)| is_for_server(login))
-            .max_by_key(|(name, _)| name == server.as_str());
-        let name = found.map_or_else(|| server.to_string(), |(name, _)| name);
+            .filter(|(_, login)| is_for_server(login) && login.account.as_deref() == label)
+            .max_by_key(|(name, _)| *name == usual);
         Ok(Account {
-            name,
+            name: found.map_or(usual, |(name, _)| name),
             server: server.clone(),
+            label: label.map(str::to_owned),
         })
     }
 
@@ -99,6 +147,7 @@ impl Logins {
         let name = account.name.as_str();
         let mut config = token_source::Config::new(name, account.server.clone(), fetcher);
         config.store = Some(self.store.clone());
+        config.account.clone_from(&account.label);
         let login = self.store.login(name)?.unwrap_or_default();
         config.options.clone_from(&login.options);
         match (chosen, &login.chosen) {
@@ -140,4 +189,24 @@ impl Logins {
 pub(crate) fn http_url(text: &str) -> Option<Url> {
     let url = Url::parse(text).ok()?;
     (matches!(url.scheme(), "http" | "https") && url.has_host()).then_some(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{is_account_name, split_name};
+
+    #[test]
+    fn the_name_of_a_login_names_the_account() {
+        for (name, expected) in [
+            ("https://a/mcp", ("https://a/mcp", None)),
+            ("https://a/mcp#me@b.c", ("https://a/mcp", Some("me@b.c"))),
+            ("https://a/mcp#a b", ("https://a/mcp#a b", None)),
+            ("example", ("example", None)),
+        ] {
+            assert_eq!(split_name(name), expected);
+        }
+        let (longest, longer) = ("x".repeat(64), "x".repeat(65));
+        assert!(is_account_name(&longest) && !is_account_name(&longer));
+        assert!(!is_account_name(""));
+    }
 }

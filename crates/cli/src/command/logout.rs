@@ -16,12 +16,12 @@ pub(crate) async fn run(
     json: bool,
 ) -> Result<(), CommandError> {
     let logins = Logins::open(data_dir)?;
-    let account = logins.account(&args.server)?;
+    let account = logins.account(&args.server, args.account.as_deref())?;
     let token_source = TokenSource::new(logins.token_source_config(&account, None)?);
     let revocation = token_source
         .log_out()
         .await
-        .map_err(|error| CommandError::of_login(error, &account.server))?;
+        .map_err(|error| CommandError::of_login(error, &account))?;
     if json {
         let report = Report {
             name: &account.name,

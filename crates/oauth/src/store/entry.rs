@@ -13,6 +13,7 @@ use crate::secret::Secret;
 pub(super) fn decode(entry: &RawJson) -> Login {
     Login {
         server_url: text(entry, &["serverUrl"]),
+        account: text(entry, &["account"]),
         issuer: text(entry, &["issuer"]),
         token_endpoint: token_endpoint(entry),
         tokens: secret(entry, ACCESS_TOKEN).map(|access_token| Tokens {
@@ -158,6 +159,7 @@ fn members(login: &Login) -> impl Iterator<Item = (Path, Option<RawJson>)> {
         ),
         (&["oauthState"], hidden(login.oauth_state.as_ref())),
         (&["serverUrl"], string(login.server_url.as_deref())),
+        (&["account"], string(login.account.as_deref())),
         (&["issuer"], string(login.issuer.as_deref())),
         (
             RESOURCE_METADATA,
@@ -305,6 +307,7 @@ mod tests {
     fn full() -> Login {
         Login {
             server_url: Some("https://s/mcp".to_owned()),
+            account: Some("work".to_owned()),
             issuer: Some("https://i".to_owned()),
             token_endpoint: Some(TokenEndpoint {
                 url: "https://i/token".to_owned(),
@@ -358,7 +361,7 @@ mod tests {
         json(text).decode().expect("options")
     }
 
-    const FULL: &str = r#"{"tokens":{"accessToken":"at","refreshToken":"rt","expiresAt":1763260000.25,"scope":"a b","issuedAt":1763256400,"clientId":"id","requestedScope":"a b c","tokenType":"DPoP","dpopKey":"k"},"clientInfo":{"clientId":"id","clientSecret":"cs","clientIdIssuedAt":1763000000,"clientSecretExpiresAt":0,"tokenEndpointAuthMethod":"client_secret_post","redirectUri":"http://127.0.0.1:9/cb","scope":"a b c"},"chosenClient":{"clientId":"chosen","clientSecret":"ccs","privateKeyFile":"/k.pem","kind":"itself","identityTokenFile":"/id","providerTokenEndpoint":"https://idp/token","providerClientId":"employee","providerClientSecretFile":"/s"},"codeVerifier":"cv","oauthState":"st","serverUrl":"https://s/mcp","issuer":"https://i","resourceMetadata":"https://s/meta","callbackPort":8765,"options":{"authParams":{"prompt":"consent"},"sendResource":false},"tokenEndpoint":{"url":"https://i/token","authMethod":"client_secret_post","resource":"https://s/mcp"}}"#;
+    const FULL: &str = r#"{"tokens":{"accessToken":"at","refreshToken":"rt","expiresAt":1763260000.25,"scope":"a b","issuedAt":1763256400,"clientId":"id","requestedScope":"a b c","tokenType":"DPoP","dpopKey":"k"},"clientInfo":{"clientId":"id","clientSecret":"cs","clientIdIssuedAt":1763000000,"clientSecretExpiresAt":0,"tokenEndpointAuthMethod":"client_secret_post","redirectUri":"http://127.0.0.1:9/cb","scope":"a b c"},"chosenClient":{"clientId":"chosen","clientSecret":"ccs","privateKeyFile":"/k.pem","kind":"itself","identityTokenFile":"/id","providerTokenEndpoint":"https://idp/token","providerClientId":"employee","providerClientSecretFile":"/s"},"codeVerifier":"cv","oauthState":"st","serverUrl":"https://s/mcp","account":"work","issuer":"https://i","resourceMetadata":"https://s/meta","callbackPort":8765,"options":{"authParams":{"prompt":"consent"},"sendResource":false},"tokenEndpoint":{"url":"https://i/token","authMethod":"client_secret_post","resource":"https://s/mcp"}}"#;
 
     /// Result of `edit` on `entry`.
     fn edited(entry: &str, edit: impl FnOnce(&mut Login)) -> String {

@@ -7,6 +7,8 @@ use crate::secret::Secret;
 pub struct Login {
     /// URL of the server that this login is for.
     pub server_url: Option<String>,
+    /// Name of the account, if the user has several at this server.
+    pub account: Option<String>,
     /// Issuer of the tokens and of the registration. OpenCode does not record it.
     pub issuer: Option<String>,
     /// Token endpoint of the issuer, which refreshes are sent to. OpenCode does not record it.

@@ -8,6 +8,7 @@ use super::document::Document;
 use super::error::StoreError;
 use super::lock::Lock;
 use super::login::Login;
+use crate::registration::ClientInfo;
 
 /// Store of logins in one file, or in the memory of this process.
 ///
@@ -82,6 +83,22 @@ impl LoginStore {
     /// The file cannot be read, or other users could read it.
     pub fn names(&self) -> Result<Vec<String>, StoreError> {
         Ok(self.document()?.entries().map(|(name, _)| name).collect())
+    }
+
+    /// Clients that this program has registered under this name, with their issuers.
+    ///
+    /// # Errors
+    /// The file cannot be read, or other users could read it.
+    pub(crate) fn registrations(
+        &self,
+        client_name: Option<&str>,
+    ) -> Result<Vec<(String, ClientInfo)>, StoreError> {
+        let document = self.document()?;
+        let logins = document
+            .entries()
+            .filter_map(|(name, _)| document.login(&name))
+            .filter(|login| login.options.client_name.as_deref() == client_name);
+        Ok(logins.filter_map(|it| it.issuer.zip(it.client)).collect())
     }
 
     /// Edits the login of a server, which starts empty, and returns it.

@@ -23,6 +23,8 @@ pub struct Config {
     pub name: Arc<str>,
     /// URL of the MCP server.
     pub server: Url,
+    /// Name of the account, if the user has several at this server.
+    pub account: Option<String>,
     /// Client name that the authorization server shows to the user.
     pub client_name: String,
     /// Client that the user registered by hand.
@@ -123,6 +125,7 @@ impl Config {
         Self {
             name: name.into(),
             server,
+            account: None,
             client_name: "Callgate".to_owned(),
             client: None,
             metadata_document: None,

@@ -20,7 +20,7 @@ use crate::{ProviderError, Scopes};
 pub enum TokenError {
     /// The user has to log in, and no consent is configured.
     #[error(transparent)]
-    NeedsLogin(#[from] NeedsLogin),
+    NeedsLogin(Box<NeedsLogin>),
     /// The user has to register a client first.
     #[error(transparent)]
     NeedsClientRegistration(NeedsClientRegistration),
@@ -97,6 +97,8 @@ pub enum TokenError {
 pub struct NeedsLogin {
     /// URL of the server.
     pub server: Url,
+    /// Name of the account, if the user has several at this server.
+    pub account: Option<String>,
     /// Reason why the stored login is not enough.
     pub reason: LoginReason,
 }
@@ -175,7 +177,7 @@ impl TokenError {
             error = error.retry_safe();
         }
         match &**self {
-            Self::NeedsLogin(needed) => error.with_source(needed.clone()),
+            Self::NeedsLogin(needed) => error.with_source(NeedsLogin::clone(needed)),
             Self::NeedsClientRegistration(needed) => error.with_source(needed.clone()),
             _ => error.with_source(self.clone()),
         }
@@ -189,7 +191,7 @@ impl TokenError {
                 return known.clone();
             }
             if let Some(needed) = source.downcast_ref::<NeedsLogin>() {
-                return Arc::new(Self::NeedsLogin(needed.clone()));
+                return Arc::new(Self::NeedsLogin(Box::new(needed.clone())));
             }
             if let Some(needed) = source.downcast_ref::<NeedsClientRegistration>() {
                 return Arc::new(Self::NeedsClientRegistration(needed.clone()));

@@ -138,13 +138,13 @@ impl Shared {
         refusal: ServerRefusal,
     ) -> Result<(), TokenError> {
         let login = self.storage.login().await?;
-        let first = self.log_in_once(&login, goal.clone(), &reason, &refusal);
+        let registered = self.registered_clients().await?;
+        let first = self.log_in_once(&login, &registered, goal.clone(), &reason, &refusal);
         match first.await {
             Err(TokenError::Flow(error))
                 if error.is_unknown_client()
-                    && login.client.is_some()
-                    && self.config.client.is_none()
-                    && !self.config.registers_anew =>
+                    && !registered.is_empty()
+                    && self.config.client.is_none() =>
             {
                 tracing::info!(server = %self.config.name,
                     "the authorization server has forgotten this client; registering again");
@@ -153,15 +153,31 @@ impl Shared {
                     client: None,
                     ..login
                 };
-                self.log_in_once(&login, goal, &reason, &refusal).await
+                self.log_in_once(&login, &[], goal, &reason, &refusal).await
             }
             outcome => outcome,
         }
     }
 
+    /// Clients that this program has registered with the same metadata, oldest first. That of
+    /// another server at the same issuer is as good as an own one.
+    ///
+    /// The newest one counts, since an authorization server may have deleted older ones.
+    async fn registered_clients(&self) -> Result<Vec<(String, ClientInfo)>, TokenError> {
+        if self.config.registers_anew {
+            return Ok(Vec::new());
+        }
+        let client_name = self.config.options.client_name.clone();
+        let mut registered = self.storage.registrations(client_name).await?;
+        let age = |client: &ClientInfo| client.issued_at.unwrap_or_default();
+        registered.sort_by(|(_, a), (_, b)| age(a).total_cmp(&age(b)));
+        Ok(registered)
+    }
+
     async fn log_in_once(
         &self,
         stored: &Login,
+        registered: &[(String, ClientInfo)],
         goal: Goal,
         reason: &LoginReason,
         refusal: &ServerRefusal,
@@ -179,7 +195,7 @@ impl Shared {
             goal: goal.clone(),
             known: None,
             refusal: refusal.clone(),
-            options: self.options(stored, interaction),
+            options: self.options(stored, registered, interaction),
             dpop_key: None,
             waits_for_user: self.waits_for_user.clone(),
         };
@@ -205,9 +221,14 @@ impl Shared {
         refusal: &ServerRefusal,
     ) -> Result<(), TokenError> {
         let tokens = stored_tokens::tokens(&login, asked_at, unix_time());
-        let client = login
-            .is_new_client
-            .then(|| self.registered(&login, asked_at));
+        let client = if login.is_new_client {
+            Some(self.registered(&login, asked_at))
+        } else {
+            // Each login has its own copy, because the others may be deleted.
+            self.is_registered(&login.client)
+                .then(|| login.client.clone())
+        };
+        let account = self.config.account.clone();
         let endpoint = stored_tokens::endpoint(&login);
         let server_url = self.config.server.to_string();
         let challenge = refusal.challenge.as_ref();
@@ -215,6 +236,7 @@ impl Shared {
         let replaces = self.config.registers_anew;
         let edit = move |stored: &mut Login| {
             stored.bind(&server_url, &login.issuer);
+            stored.account.clone_from(&account);
             stored.token_endpoint = Some(endpoint.clone());
             stored.tokens = Some(tokens.clone());
             if client.is_some() || replaces {
@@ -257,6 +279,13 @@ impl Shared {
         }
     }
 
+    /// Returns true if `client` was registered by this program, not chosen by the user.
+    fn is_registered(&self, client: &ClientInfo) -> bool {
+        let document = self.config.metadata_document.as_ref();
+        let is_described = document.is_some_and(|url| url.as_str() == client.id);
+        self.config.client.is_none() && !is_described
+    }
+
     /// Selects the way to ask the user. No consent is an error only for a grant that needs a user.
     fn interaction(&self, reason: &LoginReason) -> Result<Interaction<'_>, TokenError> {
         match (&self.config.grant, &self.config.consent) {
@@ -291,9 +320,16 @@ impl Shared {
         Ok(token)
     }
 
-    /// Clients that this login may use: the configured ones, and the stored registration if its
-    /// redirect URI fits.
-    fn options(&self, stored: &Login, interaction: Interaction<'_>) -> ClientOptions {
+    /// Clients that this login may use: the configured ones, and the registered ones whose redirect
+    /// URI fits, the own one before those of other servers at the same issuer.
+    ///
+    /// A device code needs a client that is registered for it, and the others may not be.
+    fn options(
+        &self,
+        stored: &Login,
+        registered: &[(String, ClientInfo)],
+        interaction: Interaction<'_>,
+    ) -> ClientOptions {
         let mut options = self.client_options();
         let redirect_uri = match interaction {
             Interaction::Browser(consent) => {
@@ -304,6 +340,13 @@ impl Shared {
             }
             _ => None,
         };
+        if let Interaction::Browser(_) = interaction {
+            let wanted = redirect_uri.as_deref();
+            let fits = |info: &ClientInfo| is_same_redirect(info.redirect_uri.as_deref(), wanted);
+            for (issuer, info) in registered.iter().filter(|(_, info)| fits(info)) {
+                options.registrations.insert(issuer.clone(), info.clone());
+            }
+        }
         if let (Some(issuer), Some(info)) = (&stored.issuer, &stored.client)
             && self.is_for_server(stored)
             && !self.config.registers_anew

@@ -102,10 +102,11 @@ impl Shared {
 
     /// Error that asks the user to log in.
     pub(super) fn needs_login(&self, reason: LoginReason) -> TokenError {
-        TokenError::NeedsLogin(NeedsLogin {
+        TokenError::NeedsLogin(Box::new(NeedsLogin {
             server: self.config.server.clone(),
+            account: self.config.account.clone(),
             reason,
-        })
+        }))
     }
 
     /// Spawns the single flight for `work`, and registers it in the cache.

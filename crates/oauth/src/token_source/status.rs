@@ -10,6 +10,8 @@ pub struct LoginStatus {
     pub state: LoginState,
     /// URL of the server.
     pub server_url: Option<String>,
+    /// Name of the account, if the user has several at this server.
+    pub account: Option<String>,
     /// Issuer of the tokens.
     pub issuer: Option<String>,
     /// Client that the tokens were issued to.
@@ -61,6 +63,7 @@ impl LoginStatus {
         Self {
             state,
             server_url: login.server_url.clone(),
+            account: login.account.clone(),
             issuer: login.issuer.clone(),
             client_id: issued_to.or(registered).cloned(),
             scopes: tokens.and_then(|it| it.scope.as_deref()).map(Scopes::parse),

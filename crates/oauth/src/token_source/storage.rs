@@ -7,6 +7,7 @@ use tokio::time::sleep;
 use super::config::Config;
 use super::error::TokenError;
 use crate::Secret;
+use crate::registration::ClientInfo;
 use crate::store::{
     FailedRefresh, Login, LoginStore, RefreshDecision, RefreshPermit, StoreError, Tokens,
 };
@@ -35,6 +36,15 @@ impl LoginStorage {
         let Self { store, name } = self.clone();
         let login = blocking(move || store.login(&name)).await?;
         Ok(login.unwrap_or_default())
+    }
+
+    /// Clients of all logins that are registered under this name, with their issuers.
+    pub(super) async fn registrations(
+        &self,
+        client_name: Option<String>,
+    ) -> Result<Vec<(String, ClientInfo)>, TokenError> {
+        let store = self.store.clone();
+        blocking(move || store.registrations(client_name.as_deref())).await
     }
 
     /// Edits the login and returns it. When this returns, the login is stored.

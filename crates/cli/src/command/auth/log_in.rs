@@ -29,7 +29,8 @@ pub(super) async fn run(
     json: bool,
 ) -> Result<(), CommandError> {
     let logins = Logins::open(data_dir)?;
-    let account = logins.account(args.server.as_deref().unwrap_or_default())?;
+    let server = args.server.as_deref().unwrap_or_default();
+    let account = logins.account(server, args.account.as_deref())?;
     let chosen = client_choice::from_args(&args.client)?;
     let mut config = logins.token_source_config(&account, chosen.as_ref())?;
     config.scopes = scopes(&args.scope)?;
@@ -60,7 +61,7 @@ pub(super) async fn run(
         Err(error) if matches!(*error, TokenError::Unwanted) => {
             return status::print_unwanted(&account.name, &account.server, json);
         }
-        outcome => outcome.map_err(|error| CommandError::of_login(error, &account.server))?,
+        outcome => outcome.map_err(|error| CommandError::of_login(error, &account))?,
     };
     if chosen.is_some() || port != known_port || !(options.is_empty() && known_options.is_empty()) {
         let remembered = logins.remember(&account, chosen.as_ref(), port, &options)?;

@@ -6,6 +6,7 @@ use serde::Serialize;
 use url::Url;
 
 use crate::error::CommandError;
+use crate::logins;
 use crate::output;
 
 /// Prints the status of one login.
@@ -23,6 +24,7 @@ pub(super) fn print_unwanted(name: &str, server: &Url, json: bool) -> Result<(),
         let row = Row {
             name,
             url: Some(server.as_str()),
+            account: None,
             state: "unwanted",
             issuer: None,
             client_id: None,
@@ -68,6 +70,8 @@ pub(super) fn print_all(
 struct Row<'a> {
     name: &'a str,
     url: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    account: Option<&'a str>,
     state: &'static str,
     issuer: Option<&'a str>,
     client_id: Option<&'a str>,
@@ -83,6 +87,7 @@ impl<'a> Row<'a> {
         Self {
             name,
             url: status.server_url.as_deref(),
+            account: status.account.as_deref(),
             state: match status.state {
                 LoginState::LoggedIn => "logged_in",
                 LoginState::Refreshable => "renewable",
@@ -102,8 +107,12 @@ impl<'a> Row<'a> {
 fn describe(name: &str, status: &LoginStatus, now: u64) -> String {
     let mut lines = vec![name.to_owned()];
     let mut line = |label: &str, value: &str| lines.push(format!("  {label:6}  {value}"));
+    let named = status.account.as_deref();
     if let Some(url) = status.server_url.as_deref().filter(|url| *url != name) {
         line("url", url);
+    }
+    if let Some(account) = named {
+        line("account", account);
     }
     line("state", &state(status, now));
     if let Some(issuer) = &status.issuer {
@@ -157,7 +166,8 @@ pub(super) fn refresh_hint(status: &LoginStatus) -> Option<String> {
 
 /// The server as an argument of the next command.
 fn target(status: &LoginStatus) -> String {
-    output::argument(status.server_url.as_deref().unwrap_or("URL"))
+    let server = status.server_url.as_deref().unwrap_or("URL");
+    logins::arguments(server, status.account.as_deref())
 }
 
 /// A duration, rounded down to the largest unit that fits.
@@ -216,6 +226,12 @@ mod tests {
         assert_eq!(
             state(&unrenewed, 1000),
             "logged in; the token expires in 10 minutes and cannot be renewed"
+        );
+        let mut named = status(LoginState::LoggedOut);
+        named.account = Some("work".to_owned());
+        assert_eq!(
+            state(&named, 1000),
+            "logged out; run `callgate auth 'https://mcp.example/mcp?a=1&b=2' --account work`"
         );
         let mut ended = status(LoginState::Expired);
         (ended.issuer, ended.scopes) = (None, None);

@@ -250,6 +250,59 @@ fn logins_are_listed_without_their_secrets() {
 }
 
 #[test]
+fn a_server_has_as_many_accounts_as_the_user_names() {
+    let (home, provider) = (Home::new(), Provider::start(Settings::default()));
+    let url = provider.url.as_str();
+    let work = ["--account", "work"];
+    let call = |account: &[&str]| home.run(&[&["call", url, "whoami"], account].concat());
+
+    // No account is used in place of another one.
+    let ran = home.paste(url, &["--scope", "read", "--scope", "write"]);
+    assert_eq!(ran.exit, Some(0), "{ran:?}");
+    let ran = call(&work);
+    assert_eq!(ran.exit, Some(3), "{ran:?}");
+    let hint = format!("hint: log in: run `callgate auth {url} --account work`\n");
+    assert!(ran.stderr.contains(&hint), "{ran:?}");
+    provider.events();
+    let ran = home.paste(url, &work);
+    assert_eq!(ran.exit, Some(0), "{ran:?}");
+    // The accounts share the registration.
+    let events = [
+        "authorize registered for read",
+        "authorization_code of registered",
+    ];
+    assert_eq!(provider.events(), events);
+    let granted = |account: &[&str]| call(account).stdout;
+    assert_eq!(granted(&[]), "granted: read write\n");
+    assert_eq!(granted(&work), "granted: read\n");
+
+    // Each account is refreshed by itself.
+    provider.end_access_tokens();
+    for account in [&work[..], &[]] {
+        assert!(granted(account).starts_with("granted: read"));
+        assert_eq!(provider.events(), ["refresh_token of registered"]);
+    }
+
+    let ran = home.run(&["--json", "auth", "list"]);
+    let logins: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let shown = |index: usize| ["name", "url", "account"].map(|it| logins[index][it].as_str());
+    let name = format!("{url}#work");
+    assert_eq!(shown(0), [Some(url), Some(url), None]);
+    assert_eq!(shown(1), [Some(name.as_str()), Some(url), Some("work")]);
+    let ran = home.run(&["auth", "list"]);
+    assert!(ran.stdout.contains("\n  account  work\n"), "{ran:?}");
+
+    assert_eq!(
+        home.run(&["logout", url, "--account", "work"]),
+        Ran::printed(&format!("logged out of {name}; its tokens are revoked\n"))
+    );
+    assert_eq!(call(&work).exit, Some(3));
+    assert_eq!(granted(&[]), "granted: read write\n");
+    let ran = home.run(&["call", url, "whoami", "--account", "a b"]);
+    assert_eq!(ran.exit, Some(1), "{ran:?}");
+}
+
+#[test]
 fn logins_of_opencode_are_taken_over_by_name() {
     let (home, provider) = (Home::new(), Provider::start(Settings::default()));
     let url = &provider.url;

@@ -1,4 +1,5 @@
 use std::error::Error as _;
+use std::sync::Arc;
 
 use callgate_mcp::{Kind, Retry};
 use callgate_oauth::Secret;
@@ -10,6 +11,7 @@ use callgate_oauth::store::{Login, LoginBinding, Tokens};
 use callgate_oauth::token_source::{LoginMode, LoginReason, LoginState, Revocation, TokenSource};
 use futures_util::future::join_all;
 
+use super::person::{Person, REDIRECT};
 use super::provider::{Counts, Fault, Provider, Traits};
 use super::scene::{NAME, Scene, client, needed};
 
@@ -160,6 +162,39 @@ async fn a_server_that_moves_to_another_issuer_gets_a_new_login_and_nothing_else
     assert_eq!(other.counts(), expected);
     assert_eq!(scene.login().issuer, Some(other.base.clone()));
     assert_eq!(scene.provider.counts(), Counts::default());
+}
+
+#[tokio::test]
+async fn servers_at_one_issuer_share_a_registration() {
+    let scene = Scene::logged_in(Traits::default()).await;
+    let shared = scene.login().client;
+    let other = Provider::start(Traits::default()).await;
+    other.ledger().issuer.clone_from(&scene.provider.base);
+    let log_in = async |redirect_uri: &str| {
+        let mut config = scene.config();
+        config.name = "other".into();
+        config.server = other.server().parse().unwrap();
+        config.consent = Some(Arc::new(Person::at(redirect_uri)));
+        let token_source = TokenSource::new(config);
+        token_source.log_in(LoginMode::Again).await.unwrap();
+        let stored = scene.place.store().login("other").unwrap().unwrap();
+        let counts = scene.provider.counts();
+        (stored.client, counts.registrations, counts.logins)
+    };
+    assert_eq!(log_in(REDIRECT).await, (shared.clone(), 0, 1));
+    assert_eq!(other.counts(), Counts::default());
+
+    // Another redirect URI needs a registration of its own.
+    let (client, registrations, logins) = log_in("http://127.0.0.1:1/cb").await;
+    assert_eq!((registrations, logins), (1, 2));
+    assert_ne!(client, shared);
+
+    // So does a client that the issuer has deleted.
+    scene.place.store().remove("other").unwrap();
+    scene.provider.ledger().forget_clients();
+    let (client, registrations, logins) = log_in(REDIRECT).await;
+    assert_eq!((registrations, logins), (2, 3));
+    assert_ne!(client, shared);
 }
 
 #[tokio::test]

@@ -11,13 +11,32 @@ use tokio::net::TcpStream;
 use url::Url;
 
 /// User who consents to everything, at once.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Person {
+    redirect_uri: String,
     asked: AtomicU32,
     shown: Mutex<Vec<Page>>,
 }
 
+/// Usual redirect URI.
+pub(super) const REDIRECT: &str = "http://127.0.0.1:19876/mcp/oauth/callback";
+
+impl Default for Person {
+    fn default() -> Self {
+        Self::at(REDIRECT)
+    }
+}
+
 impl Person {
+    /// User whose browser is redirected to this URI.
+    pub(super) fn at(redirect_uri: &str) -> Self {
+        Self {
+            redirect_uri: redirect_uri.to_owned(),
+            asked: AtomicU32::new(0),
+            shown: Mutex::default(),
+        }
+    }
+
     /// Number of questions to the user.
     pub(super) fn asked(&self) -> u32 {
         self.asked.load(Ordering::Relaxed)
@@ -31,7 +50,7 @@ impl Person {
 
 impl Consent for Person {
     fn redirect_uri(&self) -> String {
-        "http://127.0.0.1:19876/mcp/oauth/callback".to_owned()
+        self.redirect_uri.clone()
     }
 
     fn ask<'a>(
