@@ -1,9 +1,10 @@
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use callgate_wire::RawJson;
 use callgate_wire::tool::{CallToolResult, Tool};
 
+use crate::mutex::Mutex;
 use crate::schema::{CompiledSchema, MAX_BYTES};
 
 /// Output schemas of the tools that the client has listed.
@@ -41,7 +42,7 @@ impl OutputSchemas {
 
     /// Replaces the stored schemas by those of `tools`, a complete list.
     pub(super) fn replace(&self, tools: &[Tool]) {
-        let mut by_tool = self.by_tool();
+        let mut by_tool = self.by_tool.lock();
         let mut before = std::mem::take(&mut *by_tool);
         for tool in tools {
             // A schema that did not change stays compiled.
@@ -52,7 +53,7 @@ impl OutputSchemas {
 
     /// Adds the schemas of `tools`, one page of the list.
     pub(super) fn add(&self, tools: &[Tool]) {
-        let mut by_tool = self.by_tool();
+        let mut by_tool = self.by_tool.lock();
         for tool in tools {
             let compiled = by_tool.remove(&tool.name);
             self.store(&mut by_tool, tool, compiled);
@@ -85,7 +86,7 @@ impl OutputSchemas {
 
     /// Checks a result against the output schema of its tool, if that is stored.
     pub(super) fn check(&self, tool: &str, result: &CallToolResult) -> Result<(), OutputMismatch> {
-        let Some(schema) = self.by_tool().get(tool).cloned() else {
+        let Some(schema) = self.by_tool.lock().get(tool).cloned() else {
             return Ok(());
         };
         // A failed call has no structured content, or some other.
@@ -99,10 +100,6 @@ impl OutputSchemas {
                 .check(content)
                 .map_err(|problem| OutputMismatch::Invalid { tool, problem }),
         }
-    }
-
-    fn by_tool(&self) -> MutexGuard<'_, HashMap<String, Arc<OutputSchema>>> {
-        self.by_tool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -140,7 +137,7 @@ mod tests {
     }
 
     fn known(schemas: &OutputSchemas) -> Vec<String> {
-        let mut names: Vec<String> = schemas.by_tool().keys().cloned().collect();
+        let mut names: Vec<String> = schemas.by_tool.lock().keys().cloned().collect();
         names.sort();
         names
     }
@@ -210,12 +207,18 @@ mod tests {
         let schemas = OutputSchemas::new(9);
         let tools = [tool("t", Some(&json!({}))), tool("u", Some(&json!({})))];
         schemas.add(&tools);
-        let compiled = schemas.by_tool().get("t").cloned().unwrap();
+        let compiled = schemas.by_tool.lock().get("t").cloned().unwrap();
         schemas.replace(&tools[..1]);
         assert_eq!(known(&schemas), ["t"]);
-        assert!(Arc::ptr_eq(&compiled, schemas.by_tool().get("t").unwrap()));
+        assert!(Arc::ptr_eq(
+            &compiled,
+            schemas.by_tool.lock().get("t").unwrap()
+        ));
         schemas.add(&[tool("t", Some(&json!({"type": "null"})))]);
-        assert!(!Arc::ptr_eq(&compiled, schemas.by_tool().get("t").unwrap()));
+        assert!(!Arc::ptr_eq(
+            &compiled,
+            schemas.by_tool.lock().get("t").unwrap()
+        ));
         schemas.add(&[tool("t", None)]);
         assert_eq!(known(&schemas), [""; 0]);
     }

@@ -1,11 +1,11 @@
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use callgate_wire::{Method, RawJson, method};
 use tokio::time::Instant;
 
 use crate::layer::LONGEST;
+use crate::mutex::Mutex;
 
 /// Cache of results, each for the time to live that the server gave it.
 ///
@@ -73,7 +73,7 @@ impl ResultCache {
 
     /// Returns the cached result for `key` if it is fresh at `now`.
     pub(super) fn get(&self, key: &CacheKey, now: Instant) -> Option<RawJson> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let entry = state.entries.get(key)?;
         if now < entry.fresh_until {
             return Some(entry.result.clone());
@@ -86,7 +86,7 @@ impl ResultCache {
     ///
     /// It is read before a request is sent; the result is cached only if it is the same afterward.
     pub(super) fn generation(&self) -> u64 {
-        self.state().generation
+        self.state.lock().generation
     }
 
     /// Caches `result` for `ttl` from `now` on, and evicts others if the cache is full.
@@ -98,7 +98,7 @@ impl ResultCache {
         now: Instant,
         generation: u64,
     ) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let size = size(&key, result);
         let current = ttl > Duration::ZERO && state.generation == generation;
         if !current || size > self.max_bytes || self.max_entries == 0 {
@@ -120,13 +120,9 @@ impl ResultCache {
 
     /// Removes the results that a change has made stale.
     pub(super) fn invalidate(&self, stale: Invalidation<'_>) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.generation += 1;
         state.retain(|key, _| !stale.covers(key));
-    }
-
-    fn state(&self) -> MutexGuard<'_, CacheState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -292,7 +288,7 @@ mod tests {
         ];
         assert_eq!(fresh(&cache, &asked, now), ["222", "333"]);
         cache.invalidate(Invalidation::All);
-        assert_eq!(cache.state().bytes, 0);
+        assert_eq!(cache.state.lock().bytes, 0);
     }
 
     #[test]
@@ -300,9 +296,9 @@ mod tests {
         let cache = cache(100, 1000);
         let now = Instant::now();
         insert(&cache, "m", "1", 1, now);
-        let bytes = cache.state().bytes;
+        let bytes = cache.state.lock().bytes;
         insert(&cache, "m", "1", 5, now);
-        assert_eq!(cache.state().bytes, bytes);
+        assert_eq!(cache.state.lock().bytes, bytes);
         let later = now + Duration::from_millis(4);
         assert_eq!(fresh(&cache, &[("m", "1")], later), ["1"]);
     }

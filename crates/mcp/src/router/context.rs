@@ -1,5 +1,5 @@
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use callgate_wire::logging::{LogLevel, LoggingMessageParams};
 use callgate_wire::progress::ProgressParams;
@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use super::input_exchange::InputExchange;
 use super::task::TaskEntry;
 use crate::error::Error;
+use crate::mutex::Mutex;
 use crate::service::{Caller, Cx, PeerInfo};
 
 /// Context of the request that a [`Handler`](super::Handler) answers: the caller, the client, and
@@ -97,11 +98,7 @@ impl RequestCx {
             return;
         };
         {
-            let mut last = self
-                .0
-                .progress
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut last = self.0.progress.lock();
             if progress <= *last {
                 return;
             }

@@ -1,5 +1,4 @@
 use std::future::poll_fn;
-use std::sync::Mutex;
 use std::task::Poll;
 use std::time::SystemTime;
 
@@ -13,6 +12,7 @@ use super::params;
 use super::service::RouterState;
 use crate::error::Error;
 use crate::layer::{Panicked, poll_guarded};
+use crate::mutex::Mutex;
 use crate::seal::{RequestDigest, RoundState};
 use crate::service::{BoxFuture, Call, Reply};
 

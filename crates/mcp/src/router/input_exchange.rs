@@ -1,4 +1,3 @@
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use callgate_wire::elicitation::ElicitResult;
@@ -7,6 +6,7 @@ use callgate_wire::roots::ListRootsResult;
 use callgate_wire::sampling::CreateMessageResult;
 
 use crate::error::Error;
+use crate::mutex::Mutex;
 use crate::seal::RoundState;
 
 /// Input requests of a handler and the answers of its client, in one input round of a request.
@@ -67,7 +67,7 @@ impl InputExchange {
         if let Some(answer) = self.previous.answers.get(key) {
             return Ok(Some(answer.clone()));
         }
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if let Some(answer) = self.responses.get(key) {
             check_answer(key, request, answer)?;
             state.used.insert(key, answer.clone());
@@ -84,17 +84,17 @@ impl InputExchange {
     /// Answer that was used in this round or an earlier one.
     pub(crate) fn known_answer(&self, key: &str) -> Option<InputResponse> {
         let previous = self.previous.answers.get(key).cloned();
-        previous.or_else(|| self.state().used.get(key).cloned())
+        previous.or_else(|| self.state.lock().used.get(key).cloned())
     }
 
     /// Lets the handler become a task when it asks for it.
     pub(crate) fn allow_detach(&self) {
-        self.state().detach = DetachState::Allowed;
+        self.state.lock().detach = DetachState::Allowed;
     }
 
     /// Asks for the request to become a task. Returns false if it cannot, or is one already.
     pub(crate) fn request_detach(&self) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.detach == DetachState::Unavailable {
             return false;
         }
@@ -105,13 +105,13 @@ impl InputExchange {
 
     /// Notes that the request is a task from now on.
     pub(crate) fn set_detached(&self) {
-        self.state().detach = DetachState::Unavailable;
+        self.state.lock().detach = DetachState::Unavailable;
     }
 
     /// Reason for which the handler cannot go on; `None` if it can, and then `waker` is woken as
     /// soon as it cannot.
     pub(crate) fn poll_stop(&self, waker: &Waker) -> Option<HandlerStop> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         // Questions before the detachment: a handler that asks and detaches concurrently becomes a
         // task in the next round, when it has its answers.
         if !state.open.is_empty() {
@@ -127,14 +127,10 @@ impl InputExchange {
     /// State for the next round: all answers so far, and the state of the handler.
     pub(crate) fn next_round_state(&self, own: Option<String>) -> RoundState {
         let mut answers = self.previous.answers.clone();
-        for (key, answer) in self.state().used.iter() {
+        for (key, answer) in self.state.lock().used.iter() {
             answers.insert(key, answer.clone());
         }
         RoundState { answers, own }
-    }
-
-    fn state(&self) -> MutexGuard<'_, ExchangeState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,4 +1,3 @@
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use base64::Engine as _;
@@ -14,6 +13,7 @@ use super::config::TaskConfig;
 use super::input::TaskInput;
 use super::timestamp::timestamp;
 use crate::error::Error;
+use crate::mutex::Mutex;
 use crate::seal::random;
 use crate::service::Caller;
 use crate::subscribers::{ServerChange, Subscribers};
@@ -67,7 +67,7 @@ impl TaskEntry {
 
     /// Current state of the task, as the protocol writes it.
     pub(crate) fn snapshot(&self) -> DetailedTask {
-        let state = self.state();
+        let state = self.state.lock();
         let mut task = state.task.clone();
         if state.is_running()
             && let Some(open) = state.input.open()
@@ -96,7 +96,7 @@ impl TaskEntry {
             tokio::pin!(answered);
             // Registered before the answer is looked for, so that no wake-up is missed.
             answered.as_mut().enable();
-            let answer = self.state().input.response(key);
+            let answer = self.state.lock().input.response(key);
             if let Some(answer) = answer {
                 return Ok(answer);
             }
@@ -125,7 +125,7 @@ impl TaskEntry {
     }
 
     pub(super) fn is_running(&self) -> bool {
-        self.state().is_running()
+        self.state.lock().is_running()
     }
 
     /// Ends the task with its result or error, unless it has ended already.
@@ -159,7 +159,7 @@ impl TaskEntry {
 
     /// Sets the handle that aborts the handler.
     pub(super) fn set_handler(&self, handler: AbortHandle) {
-        self.state().handler = Some(handler);
+        self.state.lock().handler = Some(handler);
     }
 
     /// Changes a running task, and notifies its subscribers if `change` returns true. A task that has
@@ -167,7 +167,7 @@ impl TaskEntry {
     fn change(&self, change: impl FnOnce(&mut TaskState) -> bool) {
         {
             // Released before the change is published: subscribers take a snapshot.
-            let mut state = self.state();
+            let mut state = self.state.lock();
             if !state.is_running() || !change(&mut state) {
                 return;
             }
@@ -175,10 +175,6 @@ impl TaskEntry {
         }
         self.subscribers
             .publish(&ServerChange::Task(self.id.clone()));
-    }
-
-    fn state(&self) -> MutexGuard<'_, TaskState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,11 +1,12 @@
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use tokio::time::Instant;
 
 use super::config::TaskConfig;
 use super::entry::TaskEntry;
 use crate::error::{Error, Kind};
+use crate::mutex::Mutex;
 use crate::service::Caller;
 use crate::subscribers::Subscribers;
 
@@ -32,7 +33,7 @@ impl TaskStore {
         config: &TaskConfig,
         subscribers: &Subscribers,
     ) -> Result<Arc<TaskEntry>, Error> {
-        let mut tasks = self.tasks();
+        let mut tasks = self.tasks.lock();
         forget_expired(&mut tasks);
         // The limit of the caller comes first, so that it learns of its own tasks and not of others'.
         let of_caller = || tasks.values().filter(|entry| entry.caller == *caller);
@@ -55,22 +56,18 @@ impl TaskStore {
     /// Task with this id, if it belongs to `caller`. The task of another caller looks like an unknown
     /// one, so that ids cannot be probed.
     pub(crate) fn get(&self, id: &str, caller: &Caller) -> Option<Arc<TaskEntry>> {
-        let mut tasks = self.tasks();
+        let mut tasks = self.tasks.lock();
         forget_expired(&mut tasks);
         tasks
             .get(id)
             .filter(|entry| entry.caller == *caller)
             .cloned()
     }
-
-    fn tasks(&self) -> MutexGuard<'_, HashMap<String, Arc<TaskEntry>>> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for TaskStore {
     fn drop(&mut self) {
-        for entry in self.tasks().values() {
+        for entry in self.tasks.lock().values() {
             entry.cancel();
         }
     }
