@@ -51,6 +51,9 @@ pub struct Config {
     /// Certificates to trust besides those of the platform, in DER form, for the request to the MCP
     /// server that begins a login.
     pub extra_roots: Vec<Bytes>,
+    /// Allows the server to name URLs on this machine and on private networks, wherever it is
+    /// itself; reserved addresses stay refused.
+    pub allow_private_addresses: bool,
     /// Protocol revision that metadata requests name.
     pub protocol_version: String,
 }
@@ -136,6 +139,7 @@ impl Config {
             consent: None,
             fetcher,
             extra_roots: Vec::new(),
+            allow_private_addresses: false,
             protocol_version: callgate_wire::Version::LATEST.as_str().to_owned(),
         }
     }

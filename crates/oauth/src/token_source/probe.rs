@@ -68,7 +68,7 @@ async fn may_be_document(
     flaw: impl Fn(&[u8]) -> Option<MetadataError>,
 ) -> bool {
     let request = Request::document(url, &config.protocol_version);
-    let guard = guard(&config.server, None);
+    let guard = guard(config, None);
     match config.fetcher.fetch(guard, &request).await {
         Err(error) => error.is_transient(),
         Ok(response) if response.is_transient() => true,
