@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use callgate_mcp::transport::http::connect::Proxies;
 use url::Url;
 
 use crate::consent::Consent;
@@ -51,9 +52,8 @@ pub struct Config {
     /// Certificates to trust besides those of the platform, in DER form, for the request to the MCP
     /// server that begins a login.
     pub extra_roots: Vec<Bytes>,
-    /// Allows the server to name URLs on this machine and on private networks, wherever it is
-    /// itself; reserved addresses stay refused.
-    pub allow_private_addresses: bool,
+    /// Proxies of that request.
+    pub proxies: Proxies,
     /// Protocol revision that metadata requests name.
     pub protocol_version: String,
 }
@@ -139,7 +139,7 @@ impl Config {
             consent: None,
             fetcher,
             extra_roots: Vec::new(),
-            allow_private_addresses: false,
+            proxies: Proxies::default(),
             protocol_version: callgate_wire::Version::LATEST.as_str().to_owned(),
         }
     }

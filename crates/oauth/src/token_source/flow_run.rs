@@ -268,7 +268,7 @@ pub(super) fn default_redirect_uri() -> String {
 pub(super) fn guard(config: &Config, peer: Option<IpAddr>) -> Guard {
     // A developer who runs the server on this machine can reach everything that it could reach for
     // them, and identity providers of companies are on private networks.
-    if config.allow_private_addresses || is_loopback(&config.server) {
+    if config.options.allow_private_addresses == Some(true) || is_loopback(&config.server) {
         return everywhere(Guard::public());
     }
     match (peer, config.server.host()) {
@@ -352,7 +352,7 @@ mod tests {
             ("http://127.0.0.1:3000/mcp", Some("127.0.0.1"), false, ALL),
         ] {
             let mut config = Config::new("a", server.parse().unwrap(), fetcher.clone());
-            config.allow_private_addresses = allows;
+            config.options.allow_private_addresses = Some(allows);
             let peer = peer.map(|peer| peer.parse().unwrap());
             assert_eq!(guard(&config, peer), expected, "{server} {peer:?}");
         }

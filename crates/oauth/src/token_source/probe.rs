@@ -112,6 +112,7 @@ pub(super) async fn request(config: &Config, authorizer: Arc<dyn Authorizer>) ->
 fn http(config: &Config, authorizer: Arc<dyn Authorizer>) -> client::HttpConfig {
     let mut http = client::HttpConfig::new(config.name.clone());
     http.extra_roots.clone_from(&config.extra_roots);
+    http.proxies = config.proxies.clone();
     http.authorizer = Some(authorizer);
     http
 }
