@@ -2,18 +2,20 @@ use std::error::Error as StdError;
 use std::sync::Arc;
 
 use anyhow::anyhow;
+use callgate_mcp::transport::http::connect::is_unknown_issuer;
 use callgate_mcp::{Error, Origin};
 use callgate_oauth::ProviderError;
 use callgate_oauth::consent::ConsentError;
 use callgate_oauth::fetch::FetchError;
 use callgate_oauth::flow::{CallbackError, FlowError, TokenEndpointError};
+use callgate_oauth::guard::{GuardRefusal, Network};
 use callgate_oauth::metadata::MetadataError;
 use callgate_oauth::registration::{NeedsClientRegistration, RegistrationError};
 use callgate_oauth::store::StoreError;
 use callgate_oauth::token_source::{LoginReason, NeedsLogin, TokenError};
 use url::Url;
 
-use crate::error::{CHECK_THE_SERVER, CommandError, Exit};
+use crate::error::{CHECK_THE_SERVER, CommandError, Exit, TRUST_THE_ISSUER};
 use crate::output::argument;
 
 /// The error of a request that failed because it had no token; `None` for other failures.
@@ -54,7 +56,9 @@ impl From<StoreError> for CommandError {
 }
 
 /// The next step if a login is not possible.
-pub(crate) const SEND_A_TOKEN: &str = "send a token: put it in the variable CALLGATE_TOKEN or pass --token-file FILE; `callgate token` prints that of `callgate serve`";
+pub(crate) const SEND_A_TOKEN: &str = "send a token: pass --token-file FILE, or put it in the variable CALLGATE_TOKEN and the URL of the server in CALLGATE_TOKEN_FOR; `callgate token` prints that of `callgate serve`";
+
+const CHECK_THE_PROXY: &str = "check the proxy in the variables HTTPS_PROXY, HTTP_PROXY and ALL_PROXY, or name the host in NO_PROXY";
 
 const NEW_IDENTITY: &str =
     "if the identity token has expired, write a new one to its file; the file is read each time";
@@ -63,6 +67,7 @@ fn failed(error: Arc<TokenError>, server: &str) -> CommandError {
     let exit = match &*error {
         TokenError::Server(error) => Exit::of(error.kind()),
         TokenError::Store(_) | TokenError::Random(_) => Exit::Unexpected,
+        TokenError::Fetch(FetchError::Proxy { .. }) => Exit::Unreachable,
         error if error.is_transient() => Exit::Unreachable,
         _ => Exit::LoginRequired,
     };
@@ -70,6 +75,11 @@ fn failed(error: Arc<TokenError>, server: &str) -> CommandError {
     let hints = match &*error {
         TokenError::NeedsClientRegistration(needed) => return register(needed, &server),
         TokenError::NeedsLogin(needed) => vec![log_in(needed)],
+        TokenError::Server(error) if is_unknown_issuer(error) => {
+            vec![TRUST_THE_ISSUER.to_owned()]
+        }
+        TokenError::Fetch(error) if is_unknown_issuer(error) => vec![TRUST_THE_ISSUER.to_owned()],
+        TokenError::Fetch(FetchError::Proxy { .. }) => vec![CHECK_THE_PROXY.to_owned()],
         TokenError::Server(_) => vec![CHECK_THE_SERVER.to_owned()],
         TokenError::Store(error) => store_hint(error).into_iter().collect(),
         error if error.is_transient() => vec!["no login is lost; try again later".to_owned()],
@@ -90,6 +100,15 @@ fn failed(error: Arc<TokenError>, server: &str) -> CommandError {
             "write the token that the provider gave you into it, or name another file with --initial-access-token-file FILE".to_owned(),
         ],
         TokenError::Flow(error) => flow_hints(error, &server),
+        TokenError::Fetch(FetchError::Refused(GuardRefusal::Network {
+            network: Network::Loopback | Network::Private,
+            ..
+        })) => vec![
+            format!(
+                "if you trust that address, run `callgate auth {server} --allow-private-addresses`"
+            ),
+            without_login(),
+        ],
         TokenError::Fetch(FetchError::Refused(_)) => vec![without_login()],
         _ => vec![try_again(&server)],
     };

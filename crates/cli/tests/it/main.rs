@@ -15,6 +15,8 @@ mod issuer;
 #[cfg(unix)]
 mod mistakes;
 #[cfg(unix)]
+mod network;
+#[cfg(unix)]
 mod provider;
 #[cfg(unix)]
 mod raw;

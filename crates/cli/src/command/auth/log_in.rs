@@ -31,16 +31,15 @@ pub(super) async fn run(
     let logins = Logins::open(data_dir)?;
     let account = logins.account(args.server.as_deref().unwrap_or_default())?;
     let chosen = client_choice::from_args(&args.client)?;
-    let mut config = logins.token_source_config(&account, chosen.as_ref())?;
+    let known_options = logins.options(&account)?;
+    let mut options = provider_choice::from_args(&args.provider)?.over(&known_options);
+    if args.callback_port.is_some() {
+        options.redirect_uri = None;
+    }
+    let mut config = logins.token_source_config(&account, chosen.as_ref(), &options)?;
     config.scopes = scopes(&args.scope)?;
     config.registers_anew = args.again;
     config.initial_access_token = provider_choice::initial_access_token();
-    let known_options = config.options.clone();
-    config.options = provider_choice::from_args(&args.provider)?.over(&known_options);
-    if args.callback_port.is_some() {
-        config.options.redirect_uri = None;
-    }
-    let options = config.options.clone();
     if args.device {
         config.grant = Grant::DeviceCode(ShowCode::new(consent::show_code));
     }
@@ -142,10 +141,12 @@ async fn log_in_with_user(
 }
 
 /// True if a login with the new options would differ from one with those that are known. The redirect
-/// URI matters only while the user logs in.
+/// URI matters only while the user logs in, and the way to the provider changes nothing there.
 fn is_changed(options: &ProviderOptions, known: &ProviderOptions) -> bool {
     let mut options = options.clone();
     options.redirect_uri.clone_from(&known.redirect_uri);
+    options.allow_private_addresses = known.allow_private_addresses;
+    options.ca_file.clone_from(&known.ca_file);
     options != *known
 }
 

@@ -1,8 +1,10 @@
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
 use std::thread;
 
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use url::{Url, form_urlencoded};
 
 /// A request as far as it matters here.
@@ -57,6 +59,23 @@ pub(super) fn serve(
     });
 }
 
+/// The same over TLS.
+pub(super) fn serve_tls(
+    listener: TcpListener,
+    tls: Arc<ServerConfig>,
+    answer: impl Fn(&Request) -> Response + Clone + Send + 'static,
+) {
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let (answer, tls) = (answer.clone(), tls.clone());
+            thread::spawn(move || {
+                let connection = ServerConnection::new(tls).unwrap();
+                exchange(StreamOwned::new(connection, stream), answer)
+            });
+        }
+    });
+}
+
 /// Gets a page as a browser would, and returns where it redirects to, and its text.
 pub(crate) fn get(url: &str) -> (Option<String>, String) {
     let url = Url::parse(url).unwrap();
@@ -78,7 +97,7 @@ pub(crate) fn get(url: &str) -> (Option<String>, String) {
     (location.map(str::to_owned), body.to_owned())
 }
 
-fn exchange(stream: TcpStream, answer: impl Fn(&Request) -> Response) -> Option<()> {
+fn exchange(stream: impl Read + Write, answer: impl Fn(&Request) -> Response) -> Option<()> {
     let mut reader = BufReader::new(stream);
     let request = read(&mut reader)?;
     let Response {
@@ -94,13 +113,19 @@ fn exchange(stream: TcpStream, answer: impl Fn(&Request) -> Response) -> Option<
         "content-length: {}\r\nconnection: close\r\n\r\n{body}",
         body.len()
     );
-    reader.get_mut().write_all(head.as_bytes()).ok()
+    reader.get_mut().write_all(head.as_bytes()).ok()?;
+    reader.get_mut().flush().ok()
 }
 
-fn read(reader: &mut BufReader<TcpStream>) -> Option<Request> {
+fn read(reader: &mut BufReader<impl Read>) -> Option<Request> {
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
     let target = line.split(' ').nth(1)?;
+    // A request that a proxy forwards has the whole URL.
+    let target = match target.strip_prefix("http://") {
+        Some(rest) => rest.split_at(rest.find('/')?).1,
+        None => target,
+    };
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let (path, query) = (path.to_owned(), fields(query));
     let (mut length, mut authorization) = (0, None);

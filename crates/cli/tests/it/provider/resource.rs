@@ -8,7 +8,7 @@ pub(super) fn metadata(world: &World) -> Response {
     Response::json(
         200,
         &json!({
-            "resource": format!("{base}/mcp"),
+            "resource": format!("{}/mcp", world.server),
             "authorization_servers": [base],
             "scopes_supported": ["read"],
         }),
@@ -57,7 +57,7 @@ pub(super) fn call(world: &World, request: &Request) -> Response {
 }
 
 fn refuse(world: &World, status: u16, more: &str) -> Response {
-    let metadata = format!("{}/.well-known/oauth-protected-resource/mcp", world.base);
+    let metadata = format!("{}/.well-known/oauth-protected-resource/mcp", world.server);
     let challenge = format!(r#"Bearer resource_metadata="{metadata}"{more}"#);
     Response::json(status, &Value::Null).with("www-authenticate", challenge)
 }

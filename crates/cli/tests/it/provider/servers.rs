@@ -1,6 +1,8 @@
 use std::collections::HashMap;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+use rustls::ServerConfig;
 
 use super::http::{self, Request, Response};
 use super::{issue, resource};
@@ -44,6 +46,8 @@ pub(crate) struct Settings {
 /// State that both servers share.
 pub(super) struct World {
     pub(super) base: String,
+    /// Origin of the MCP server, which is `base` for most tests.
+    pub(super) server: String,
     pub(super) settings: Settings,
     pub(super) state: Mutex<State>,
     changed: Condvar,
@@ -100,17 +104,38 @@ impl Provider {
     pub(crate) fn start(settings: Settings) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
-        let world = Arc::new(World {
-            base: base.clone(),
-            settings,
-            state: Mutex::default(),
-            changed: Condvar::new(),
-        });
-        let answering = world.clone();
+        let provider = Self::new(base.clone(), base, settings);
+        let answering = provider.world.clone();
         http::serve(listener, move |request| answer(&answering, request));
+        provider
+    }
+
+    /// Servers with TLS: the authorization server is at a port of this machine if `issuer` is `None`.
+    /// Returns the address of both.
+    pub(crate) fn start_tls(
+        server: &str,
+        issuer: Option<&str>,
+        tls: Arc<ServerConfig>,
+    ) -> (Self, SocketAddr) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let issuer = issuer.map_or_else(|| format!("https://{address}"), str::to_owned);
+        let provider = Self::new(issuer, server.to_owned(), Settings::default());
+        let answering = provider.world.clone();
+        http::serve_tls(listener, tls, move |request| answer(&answering, request));
+        (provider, address)
+    }
+
+    fn new(base: String, server: String, settings: Settings) -> Self {
         Self {
-            url: format!("{base}/mcp"),
-            world,
+            url: format!("{server}/mcp"),
+            world: Arc::new(World {
+                base,
+                server,
+                settings,
+                state: Mutex::default(),
+                changed: Condvar::new(),
+            }),
         }
     }
 
