@@ -191,7 +191,8 @@ mod tests {
             resource_metadata: Some(URL.to_owned()),
             scope: Some(Scopes::parse("read write")),
             error: Some("insufficient_scope".to_owned()),
-            dpop: false,
+            error_description: Some("the token lacks a scope".to_owned()),
+            ..Challenge::default()
         };
         assert_eq!(Challenge::find(header.to_str().ok()), Some(expected));
     }

@@ -109,7 +109,7 @@ pub(super) async fn request(config: &Config, authorizer: Arc<dyn Authorizer>) ->
     }
 }
 
-fn http(config: &Config, authorizer: Arc<dyn Authorizer>) -> client::HttpConfig {
+pub(super) fn http(config: &Config, authorizer: Arc<dyn Authorizer>) -> client::HttpConfig {
     let mut http = client::HttpConfig::new(config.name.clone());
     http.extra_roots.clone_from(&config.extra_roots);
     http.proxies = config.proxies.clone();

@@ -13,7 +13,7 @@ use callgate_oauth::token_source::{
 };
 use tokio::time::timeout;
 
-use super::status;
+use super::{login_check, status};
 use crate::args::LogIn;
 use crate::client_choice;
 use crate::consent::{self, CallbackMethod};
@@ -40,6 +40,7 @@ pub(super) async fn run(
     config.scopes = scopes(&args.scope)?;
     config.registers_anew = args.again;
     config.initial_access_token = provider_choice::initial_access_token();
+    let checked = config.clone();
     if args.device {
         config.grant = Grant::DeviceCode(ShowCode::new(consent::show_code));
     }
@@ -52,7 +53,7 @@ pub(super) async fn run(
         Err(error) => match needs_user(&error, &config) {
             Some(needed) => tokio::select! {
                 outcome = log_in_with_user(args, config, port, needed) => outcome?,
-                () = stop => return Err(CommandError::interrupted()),
+                () = &mut stop => return Err(CommandError::interrupted()),
             },
             None => Err(error),
         },
@@ -68,11 +69,17 @@ pub(super) async fn run(
         let remembered = logins.remember(&account, chosen.as_ref(), port, &options)?;
         status = LoginStatus::of(&remembered);
     }
-    status::print_one(&account.name, &status, json)?;
+    let checked = TokenSource::new(checked);
+    let check = tokio::select! {
+        check = checked.check_login() => check,
+        () = stop => return Err(CommandError::interrupted()),
+    };
+    let check = check.map_err(|error| CommandError::of_login(error, &account.server))?;
+    status::print_checked(&account.name, &status, &check, json)?;
     if let Some(hint) = status::refresh_hint(&status) {
         eprintln!("hint: {hint}");
     }
-    Ok(())
+    login_check::outcome(check, &account.server, &status)
 }
 
 type Outcome = Result<LoginStatus, Arc<TokenError>>;

@@ -24,6 +24,9 @@ pub(super) struct Response {
     pub(super) body: String,
 }
 
+/// Status of a response that is not sent: the connection ends instead.
+pub(super) const NO_RESPONSE: u16 = 0;
+
 impl Request {
     /// The fields of a form.
     pub(super) fn form(&self) -> HashMap<String, String> {
@@ -105,6 +108,9 @@ fn exchange(stream: impl Read + Write, answer: impl Fn(&Request) -> Response) ->
         headers,
         body,
     } = answer(&request);
+    if status == NO_RESPONSE {
+        return None;
+    }
     let mut head = format!("HTTP/1.1 {status} As Said\r\ncontent-type: application/json\r\n");
     for (name, value) in headers {
         head += &format!("{name}: {value}\r\n");

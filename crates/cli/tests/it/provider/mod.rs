@@ -12,4 +12,4 @@ mod servers;
 
 pub(crate) use http::get;
 pub(crate) use issue::EMPLOYEE;
-pub(crate) use servers::{Provider, Settings};
+pub(crate) use servers::{Provider, Refusal, Settings};

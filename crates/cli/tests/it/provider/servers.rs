@@ -41,6 +41,21 @@ pub(crate) struct Settings {
     pub(crate) registration_token: Option<&'static str>,
     /// The only client name that may register.
     pub(crate) known_name: Option<&'static str>,
+    /// Name of the MCP server.
+    pub(crate) server_name: Option<&'static str>,
+    /// Refusal of every token by the MCP server.
+    pub(crate) refusal: Option<Refusal>,
+    /// True if the MCP server breaks off every connection that brings a token.
+    pub(crate) breaks_off: bool,
+}
+
+/// Refusal of a token by the MCP server.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Refusal {
+    pub(crate) status: u16,
+    /// The rest of the challenge.
+    pub(crate) challenge: &'static str,
+    pub(crate) body: &'static str,
 }
 
 /// State that both servers share.
@@ -96,6 +111,9 @@ impl Default for Settings {
             renews: true,
             registration_token: None,
             known_name: None,
+            server_name: None,
+            refusal: None,
+            breaks_off: false,
         }
     }
 }
