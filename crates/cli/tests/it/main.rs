@@ -17,6 +17,8 @@ mod mistakes;
 #[cfg(unix)]
 mod network;
 #[cfg(unix)]
+mod profile;
+#[cfg(unix)]
 mod provider;
 #[cfg(unix)]
 mod raw;

@@ -9,19 +9,20 @@ use url::{Url, form_urlencoded};
 
 /// A request as far as it matters here.
 #[derive(Debug)]
-pub(super) struct Request {
-    pub(super) path: String,
-    pub(super) query: HashMap<String, String>,
-    pub(super) authorization: Option<String>,
-    pub(super) body: String,
+pub(crate) struct Request {
+    pub(crate) path: String,
+    pub(crate) query: HashMap<String, String>,
+    pub(crate) authorization: Option<String>,
+    pub(crate) accept: Option<String>,
+    pub(crate) body: String,
 }
 
 /// A response: status, further headers, and a body of JSON.
 #[derive(Debug)]
-pub(super) struct Response {
-    pub(super) status: u16,
-    pub(super) headers: Vec<(&'static str, String)>,
-    pub(super) body: String,
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) body: String,
 }
 
 /// Status of a response that is not sent: the connection ends instead.
@@ -29,13 +30,13 @@ pub(super) const NO_RESPONSE: u16 = 0;
 
 impl Request {
     /// The fields of a form.
-    pub(super) fn form(&self) -> HashMap<String, String> {
+    pub(crate) fn form(&self) -> HashMap<String, String> {
         fields(&self.body)
     }
 }
 
 impl Response {
-    pub(super) fn json(status: u16, body: &serde_json::Value) -> Self {
+    pub(crate) fn json(status: u16, body: &serde_json::Value) -> Self {
         Self {
             status,
             headers: Vec::new(),
@@ -43,7 +44,7 @@ impl Response {
         }
     }
 
-    pub(super) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
+    pub(crate) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
@@ -100,7 +101,11 @@ pub(crate) fn get(url: &str) -> (Option<String>, String) {
     (location.map(str::to_owned), body.to_owned())
 }
 
-fn exchange(stream: impl Read + Write, answer: impl Fn(&Request) -> Response) -> Option<()> {
+/// Answers one request.
+pub(crate) fn exchange(
+    stream: impl Read + Write,
+    answer: impl Fn(&Request) -> Response,
+) -> Option<()> {
     let mut reader = BufReader::new(stream);
     let request = read(&mut reader)?;
     let Response {
@@ -123,7 +128,7 @@ fn exchange(stream: impl Read + Write, answer: impl Fn(&Request) -> Response) ->
     reader.get_mut().flush().ok()
 }
 
-fn read(reader: &mut BufReader<impl Read>) -> Option<Request> {
+fn read(reader: &mut impl BufRead) -> Option<Request> {
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
     let target = line.split(' ').nth(1)?;
@@ -134,7 +139,7 @@ fn read(reader: &mut BufReader<impl Read>) -> Option<Request> {
     };
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let (path, query) = (path.to_owned(), fields(query));
-    let (mut length, mut authorization) = (0, None);
+    let (mut length, mut authorization, mut accept) = (0, None, None);
     loop {
         let mut line = String::new();
         reader.read_line(&mut line).ok()?;
@@ -144,6 +149,7 @@ fn read(reader: &mut BufReader<impl Read>) -> Option<Request> {
         match name.to_ascii_lowercase().as_str() {
             "content-length" => length = value.parse().ok()?,
             "authorization" => authorization = Some(value.to_owned()),
+            "accept" => accept = Some(value.to_owned()),
             _ => {}
         }
     }
@@ -153,6 +159,7 @@ fn read(reader: &mut BufReader<impl Read>) -> Option<Request> {
         path,
         query,
         authorization,
+        accept,
         body: String::from_utf8(body).ok()?,
     })
 }
