@@ -16,6 +16,7 @@ use callgate_oauth::token_source::{LoginReason, NeedsLogin, TokenError};
 use url::Url;
 
 use crate::error::{CHECK_THE_SERVER, CommandError, Exit, TRUST_THE_ISSUER};
+use crate::logins::http_url;
 use crate::output::argument;
 
 /// The error of a request that failed because it had no token; `None` for other failures.
@@ -136,7 +137,21 @@ fn flow_hints(error: &FlowError, server: &str) -> Vec<String> {
         FlowError::Token(error) if error.is_invalid_grant() => {
             vec![try_again(server), NEW_IDENTITY.to_owned()]
         }
+        FlowError::Token(TokenEndpointError::Refused(refusal))
+            if refusal.error == "invalid_request" =>
+        {
+            vec![
+                format!("if the provider needs another parameter, run {}", run("--token-param NAME=VALUE")),
+                format!("if it wants the client to authenticate in another way, run {}", run("--client-auth-method METHOD")),
+                format!("if it refuses the parameter `resource`, run {}", run("--no-resource")),
+            ]
+        }
         FlowError::Token(TokenEndpointError::Refused(refusal)) => refusal_hints(refusal, server),
+        // Another login would end in the same way.
+        FlowError::NoDpop { .. } | FlowError::Token(TokenEndpointError::Type(_)) => vec![
+            "no option changes that: ask the operator of the provider".to_owned(),
+            without_login(),
+        ],
         FlowError::IdentityProvider(error) if error.is_invalid_client() => vec![format!(
             "check the client at the identity provider and its secret, and run `callgate auth {server}` with them"
         )],
@@ -152,9 +167,13 @@ fn flow_hints(error: &FlowError, server: &str) -> Vec<String> {
 
 fn metadata_hints(error: &MetadataError, server: &str) -> Vec<String> {
     match error {
-        MetadataError::Resource { .. } => vec![
-            "if that is the same server, use the address that it has in its metadata".to_owned(),
-        ],
+        MetadataError::Resource { resource, .. } => match http_url(resource) {
+            Some(url) => vec![format!(
+                "if that is the same server, log in by the address that it has in its metadata: run `callgate auth {}`",
+                argument(url.as_str())
+            )],
+            None => vec![endpoints_by_hand(server), without_login()],
+        },
         MetadataError::NoEndpoint("device_authorization_endpoint") => vec![without_code(server)],
         MetadataError::PkceNotListed { .. } => vec![format!(
             "if the provider documents that it supports PKCE, run `callgate auth {server} --allow-missing-pkce-metadata`"

@@ -127,7 +127,7 @@ fn mistakes_show_before_a_client_is_accepted() {
         (
             &["--issuer", &wrong, "--resource", OWN],
             format!(
-                "error: cannot fetch the keys of {wrong}: the metadata is of the issuer {}, not of {wrong}\n\
+                "error: cannot fetch the keys of {wrong}: the metadata must be of the issuer {wrong}, but it is of {}\n\
                  hint: pass --issuer exactly as the issuer writes itself in its metadata\n",
                 issuer.url
             ),

@@ -57,11 +57,13 @@ mod tests {
             ),
             (
                 r#"{"issuer":"https://as.example"}"#,
-                Err("the metadata has no jwks_uri"),
+                Err("the metadata must name the jwks_uri, but it does not"),
             ),
             (
                 r#"{"issuer":"https://as.example/","jwks_uri":"https://keys.example/k"}"#,
-                Err("the metadata is of the issuer https://as.example/, not of https://as.example"),
+                Err(
+                    "the metadata must be of the issuer https://as.example, but it is of https://as.example/",
+                ),
             ),
             (
                 r#"{"issuer":"https://as.example","jwks_uri":"http://keys.example/k"}"#,

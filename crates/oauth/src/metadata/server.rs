@@ -563,7 +563,7 @@ mod tests {
             ("<html>", "the metadata is malformed"),
             (
                 r#"{"issuer":"https://as.example"}"#,
-                "the metadata has no token_endpoint",
+                "the metadata must name the token_endpoint, but it does not",
             ),
             (
                 r#"{"issuer":"https://as.example","token_endpoint":"http://as.example/t"}"#,

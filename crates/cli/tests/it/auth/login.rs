@@ -210,7 +210,7 @@ fn an_authorization_server_without_codes_is_logged_in_to_in_another_way() {
         Ran::failed(
             3,
             &format!(
-                "error: the metadata has no device_authorization_endpoint\n\
+                "error: the metadata must name the device_authorization_endpoint, but it does not\n\
                  hint: log in without a code: run `callgate auth {url} --no-browser`\n"
             )
         )

@@ -6,6 +6,7 @@
 //! - `stage`: both servers and a user. `internet`: the real names of their hosts, behind a proxy on this machine.
 //! - `logins`: the whole story with every provider. `canary`: the same, with all of its output searched for
 //!   secrets. `page`: the table of `docs/login.md`.
+//! - `refusals`: the texts of logins that fail.
 
 mod canary;
 mod data;
@@ -13,6 +14,7 @@ mod internet;
 mod issuer;
 mod logins;
 mod page;
+mod refusals;
 mod resource;
 mod rule;
 mod stage;

@@ -42,6 +42,14 @@ impl Rule {
         }
     }
 
+    /// A demand that no request meets.
+    pub(super) fn never(error: &str, description: &str) -> Self {
+        Self {
+            parameter: "never".to_owned(),
+            ..Self::general(error, description)
+        }
+    }
+
     fn holds(&self, given: &Parameters) -> bool {
         let value = given.get(&self.parameter).filter(|it| !it.is_empty());
         let text = value.map(String::as_str).unwrap_or_default();
