@@ -4,11 +4,13 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow};
 use callgate_mcp::transport::http::server::{Auth, BearerToken, Document, Guard};
 use callgate_oauth::Scopes;
-use callgate_oauth::resource::{Config, ResourceName, Verifier};
+use callgate_oauth::resource::{Config, Introspection, ResourceName, Verifier};
 
 use crate::args::Serve;
+use crate::client_choice::secret_in;
 use crate::data_dir::DataDir;
 use crate::error::{CommandError, Exit};
+use crate::network::Network;
 use crate::token;
 
 /// Authentication of a server that `serve` starts, and the documents that it publishes about it.
@@ -55,6 +57,9 @@ impl Access {
         let notice = format!("clients must send a token of {issuer} for {resource}");
         let mut config = Config::new(issuer, resource, PATH);
         config.scopes = scopes(&args.scope)?;
+        config.audiences.clone_from(&args.audience);
+        config.introspection = introspection(args)?;
+        config.fetch = Network::new(None)?.fetch_config();
         let verifier =
             Verifier::new(config).with_context(|| format!("cannot trust the issuer {issuer}"))?;
         load(&verifier, issuer).await?;
@@ -98,6 +103,26 @@ fn host(resource: &ResourceName) -> Option<String> {
         Some(port) => format!("{host}:{port}"),
         None => host.to_owned(),
     })
+}
+
+/// Introspection of opaque tokens, if the arguments ask for it.
+fn introspection(args: &Serve) -> Result<Option<Introspection>, CommandError> {
+    let client = args.introspection_client_id.as_ref();
+    let Some((id, path)) = client.zip(args.introspection_client_secret_file.as_deref()) else {
+        return Ok(None);
+    };
+    let secret = secret_in(path)?.ok_or_else(|| {
+        let message = format!("{} holds no secret", path.display());
+        CommandError::usage(message).hint("write the secret of the client into it")
+    })?;
+    let introspection = Introspection::new(id, secret);
+    let Some(url) = &args.introspection_endpoint else {
+        return Ok(Some(introspection));
+    };
+    let introspection = introspection
+        .at(url)
+        .with_context(|| format!("`{url}` cannot be an introspection endpoint"))?;
+    Ok(Some(introspection))
 }
 
 fn scopes(words: &[String]) -> Result<Scopes, CommandError> {

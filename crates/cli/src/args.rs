@@ -41,7 +41,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
     /// Speak over standard input and output instead of HTTP
-    #[arg(long, conflicts_with_all = ["listen", "no_auth", "issuer", "scope", "resource"])]
+    #[arg(long, conflicts_with_all = ["listen", "no_auth", "issuer", "scope", "resource", "audience", "introspection_client_id"])]
     pub(crate) stdio: bool,
 
     /// Listen on this loopback address
@@ -63,6 +63,22 @@ pub(crate) struct Serve {
     /// The URL by which clients and tokens name this server, if a proxy is in front of it
     #[arg(long, value_name = "URL", requires = "issuer")]
     pub(crate) resource: Option<String>,
+
+    /// Accept tokens for this audience instead of the URL of this server; may be repeated
+    #[arg(long, value_name = "AUDIENCE", requires = "issuer")]
+    pub(crate) audience: Vec<String>,
+
+    /// Accept opaque tokens too, and ask the issuer about them as the client with this id
+    #[arg(long, value_name = "ID", requires_all = ["issuer", "introspection_client_secret_file"])]
+    pub(crate) introspection_client_id: Option<String>,
+
+    /// The file with the secret of that client
+    #[arg(long, value_name = "FILE", requires = "introspection_client_id")]
+    pub(crate) introspection_client_secret_file: Option<PathBuf>,
+
+    /// Ask about opaque tokens at this URL instead of the one in the metadata of the issuer
+    #[arg(long, value_name = "URL", requires = "introspection_client_id")]
+    pub(crate) introspection_endpoint: Option<String>,
 
     /// The directory that the workspace tools may use
     #[arg(long, value_name = "DIR", default_value = ".")]
@@ -107,13 +123,17 @@ pub(crate) struct ConnectionArgs {
     #[arg(long, value_name = "NAME: VALUE", conflicts_with = "stdio")]
     pub(crate) header: Vec<String>,
 
-    /// Send the bearer token in this file; the variable CALLGATE_TOKEN does the same for servers without a login
+    /// Send the bearer token in this file; the variable CALLGATE_TOKEN does the same for the server that CALLGATE_TOKEN_FOR names, if it has no login
     #[arg(long, value_name = "FILE", conflicts_with = "stdio")]
     pub(crate) token_file: Option<PathBuf>,
 
     /// Use the login of this account, which was named at the login
     #[arg(long, value_name = "NAME", conflicts_with_all = ["stdio", "token_file"], value_parser = account)]
     pub(crate) account: Option<String>,
+
+    /// Trust the certificate authorities in this PEM file, besides those of the system; the variable CALLGATE_CA_FILE does the same
+    #[arg(long, value_name = "FILE", conflicts_with = "stdio")]
+    pub(crate) ca_file: Option<PathBuf>,
 
     /// Give up after this many seconds without an answer or progress
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
@@ -226,6 +246,14 @@ pub(crate) struct Provider {
     /// Separate scopes by this character instead of a space
     #[arg(long, value_name = "CHARACTER")]
     pub(crate) scope_separator: Option<String>,
+
+    /// Let the server name addresses on this machine and on private networks, now and at later logins
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) allow_private_addresses: Option<bool>,
+
+    /// Trust the certificate authorities in this PEM file, besides those of the system, now and in later commands
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ca_file: Option<PathBuf>,
 }
 
 /// Client identity at the authorization server; without these options the client registers itself.

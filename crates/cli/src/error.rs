@@ -1,6 +1,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
+use callgate_mcp::transport::http::connect::is_unknown_issuer;
 use callgate_mcp::{Error, Kind};
 use serde::Serialize;
 
@@ -34,6 +35,9 @@ pub(crate) enum Exit {
 /// The next step when a server cannot be reached.
 pub(crate) const CHECK_THE_SERVER: &str =
     "check that the server is running and the address is right, http or https included";
+
+/// The next step when the certificate of a server has an unknown issuer.
+pub(crate) const TRUST_THE_ISSUER: &str = "if you trust the certificate authority of the server, name the file of its certificate with --ca-file FILE or in the variable CALLGATE_CA_FILE";
 
 impl Exit {
     /// Exit code for the failure of a request.
@@ -133,9 +137,11 @@ impl From<Error> for CommandError {
         if let Some(error) = login_error::of_request(&error) {
             return error;
         }
+        let is_unknown_issuer = is_unknown_issuer(&error);
         let error = Self::new(Exit::of(kind), error);
         match kind {
             Kind::Unauthorized => error.hint(SEND_A_TOKEN),
+            Kind::Connect if is_unknown_issuer => error.hint(TRUST_THE_ISSUER),
             Kind::Connect => error.hint(CHECK_THE_SERVER),
             Kind::Timeout => error.hint("wait longer with --timeout SECONDS"),
             Kind::MissingCapability | Kind::InputRequired => {

@@ -2,18 +2,20 @@ use std::error::Error as StdError;
 use std::sync::Arc;
 
 use anyhow::anyhow;
+use callgate_mcp::transport::http::connect::is_unknown_issuer;
 use callgate_mcp::{Error, Origin};
 use callgate_oauth::ProviderError;
 use callgate_oauth::consent::ConsentError;
 use callgate_oauth::fetch::FetchError;
 use callgate_oauth::flow::{CallbackError, FlowError, TokenEndpointError};
+use callgate_oauth::guard::{GuardRefusal, Network};
 use callgate_oauth::metadata::MetadataError;
 use callgate_oauth::registration::{NeedsClientRegistration, RegistrationError};
 use callgate_oauth::store::StoreError;
 use callgate_oauth::token_source::{LoginReason, NeedsLogin, TokenError};
 
-use crate::error::{CHECK_THE_SERVER, CommandError, Exit};
-use crate::logins::{self, Account};
+use crate::error::{CHECK_THE_SERVER, CommandError, Exit, TRUST_THE_ISSUER};
+use crate::logins::{self, Account, http_url};
 use crate::output::argument;
 
 /// The error of a request that failed because it had no token; `None` for other failures.
@@ -57,7 +59,9 @@ impl From<StoreError> for CommandError {
 }
 
 /// The next step if a login is not possible.
-pub(crate) const SEND_A_TOKEN: &str = "send a token: put it in the variable CALLGATE_TOKEN or pass --token-file FILE; `callgate token` prints that of `callgate serve`";
+pub(crate) const SEND_A_TOKEN: &str = "send a token: pass --token-file FILE, or put it in the variable CALLGATE_TOKEN and the URL of the server in CALLGATE_TOKEN_FOR; `callgate token` prints that of `callgate serve`";
+
+const CHECK_THE_PROXY: &str = "check the proxy in the variables HTTPS_PROXY, HTTP_PROXY and ALL_PROXY, or name the host in NO_PROXY";
 
 const NEW_IDENTITY: &str =
     "if the identity token has expired, write a new one to its file; the file is read each time";
@@ -67,12 +71,18 @@ fn failed(error: Arc<TokenError>, server: &str) -> CommandError {
     let exit = match &*error {
         TokenError::Server(error) => Exit::of(error.kind()),
         TokenError::Store(_) | TokenError::Random(_) => Exit::Unexpected,
+        TokenError::Fetch(FetchError::Proxy { .. }) => Exit::Unreachable,
         error if error.is_transient() => Exit::Unreachable,
         _ => Exit::LoginRequired,
     };
     let hints = match &*error {
         TokenError::NeedsClientRegistration(needed) => return register(needed, server),
         TokenError::NeedsLogin(needed) => vec![log_in(needed)],
+        TokenError::Server(error) if is_unknown_issuer(error) => {
+            vec![TRUST_THE_ISSUER.to_owned()]
+        }
+        TokenError::Fetch(error) if is_unknown_issuer(error) => vec![TRUST_THE_ISSUER.to_owned()],
+        TokenError::Fetch(FetchError::Proxy { .. }) => vec![CHECK_THE_PROXY.to_owned()],
         TokenError::Server(_) => vec![CHECK_THE_SERVER.to_owned()],
         TokenError::Store(error) => store_hint(error).into_iter().collect(),
         error if error.is_transient() => vec!["no login is lost; try again later".to_owned()],
@@ -93,6 +103,15 @@ fn failed(error: Arc<TokenError>, server: &str) -> CommandError {
             "write the token that the provider gave you into it, or name another file with --initial-access-token-file FILE".to_owned(),
         ],
         TokenError::Flow(error) => flow_hints(error, server),
+        TokenError::Fetch(FetchError::Refused(GuardRefusal::Network {
+            network: Network::Loopback | Network::Private,
+            ..
+        })) => vec![
+            format!(
+                "if you trust that address, run `callgate auth {server} --allow-private-addresses`"
+            ),
+            without_login(),
+        ],
         TokenError::Fetch(FetchError::Refused(_)) => vec![without_login()],
         _ => vec![try_again(server)],
     };
@@ -120,7 +139,21 @@ fn flow_hints(error: &FlowError, server: &str) -> Vec<String> {
         FlowError::Token(error) if error.is_invalid_grant() => {
             vec![try_again(server), NEW_IDENTITY.to_owned()]
         }
+        FlowError::Token(TokenEndpointError::Refused(refusal))
+            if refusal.error == "invalid_request" =>
+        {
+            vec![
+                format!("if the provider needs another parameter, run {}", run("--token-param NAME=VALUE")),
+                format!("if it wants the client to authenticate in another way, run {}", run("--client-auth-method METHOD")),
+                format!("if it refuses the parameter `resource`, run {}", run("--no-resource")),
+            ]
+        }
         FlowError::Token(TokenEndpointError::Refused(refusal)) => refusal_hints(refusal, server),
+        // Another login would end in the same way.
+        FlowError::NoDpop { .. } | FlowError::Token(TokenEndpointError::Type(_)) => vec![
+            "no option changes that: ask the operator of the provider".to_owned(),
+            without_login(),
+        ],
         FlowError::IdentityProvider(error) if error.is_invalid_client() => vec![format!(
             "check the client at the identity provider and its secret, and run `callgate auth {server}` with them"
         )],
@@ -136,9 +169,13 @@ fn flow_hints(error: &FlowError, server: &str) -> Vec<String> {
 
 fn metadata_hints(error: &MetadataError, server: &str) -> Vec<String> {
     match error {
-        MetadataError::Resource { .. } => vec![
-            "if that is the same server, use the address that it has in its metadata".to_owned(),
-        ],
+        MetadataError::Resource { resource, .. } => match http_url(resource) {
+            Some(url) => vec![format!(
+                "if that is the same server, log in by the address that it has in its metadata: run `callgate auth {}`",
+                argument(url.as_str())
+            )],
+            None => vec![endpoints_by_hand(server), without_login()],
+        },
         MetadataError::NoEndpoint("device_authorization_endpoint") => vec![without_code(server)],
         MetadataError::PkceNotListed { .. } => vec![format!(
             "if the provider documents that it supports PKCE, run `callgate auth {server} --allow-missing-pkce-metadata`"

@@ -1,6 +1,5 @@
 use std::path::Path;
 
-use callgate_oauth::fetch::{self, Fetcher};
 use callgate_oauth::options::ProviderOptions;
 use callgate_oauth::store::{ChosenClient, Login, LoginStore, StoreLimits};
 use callgate_oauth::token_source;
@@ -9,6 +8,7 @@ use url::Url;
 use crate::client_choice;
 use crate::data_dir::DataDir;
 use crate::error::CommandError;
+use crate::network::Network;
 use crate::output::argument;
 
 /// The logins of this user.
@@ -136,20 +136,40 @@ impl Logins {
         Ok(login.is_some_and(|login| login.tokens.is_some()))
     }
 
+    /// Options that were chosen for an account at an earlier login.
+    pub(crate) fn options(&self, account: &Account) -> Result<ProviderOptions, CommandError> {
+        let login = self.store.login(&account.name)?;
+        Ok(login.unwrap_or_default().options)
+    }
+
+    /// Options of the login at a URL. Without a readable store there are none: commands that need the
+    /// login report its errors.
+    pub(crate) fn options_at(
+        data_dir: Option<&Path>,
+        server: &Url,
+        account: Option<&str>,
+    ) -> ProviderOptions {
+        let found = Self::open(data_dir)
+            .and_then(|logins| logins.options(&logins.account_at(server, account)?));
+        found.unwrap_or_default()
+    }
+
     /// Token configuration of an account, for the client that was chosen now or at an earlier
     /// login, without a way to ask the user for consent.
     pub(crate) fn token_source_config(
         &self,
         account: &Account,
         chosen: Option<&ChosenClient>,
+        options: &ProviderOptions,
     ) -> Result<token_source::Config, CommandError> {
-        let fetcher = Fetcher::new(fetch::Config::default()).map_err(anyhow::Error::from)?;
-        let name = account.name.as_str();
+        let network = Network::new(options.ca_file.as_deref())?;
+        let (name, fetcher) = (account.name.as_str(), network.fetcher()?);
         let mut config = token_source::Config::new(name, account.server.clone(), fetcher);
+        network.apply_to_login(&mut config);
         config.store = Some(self.store.clone());
         config.account.clone_from(&account.label);
         let login = self.store.login(name)?.unwrap_or_default();
-        config.options.clone_from(&login.options);
+        config.options.clone_from(options);
         match (chosen, &login.chosen) {
             (Some(chosen), _) => client_choice::apply(chosen, None, &mut config)?,
             (None, Some(chosen)) => {

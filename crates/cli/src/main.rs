@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //! - `args`: the command line. `command`: one file per command.
-//! - `target`: connection to the server that a command names, with its `credentials`.
+//! - `target`: connection to the server that a command names, with its `credentials`. `network`: proxies and certificates.
 //! - `arguments`: the arguments of a tool call. `stop`: signals.
 //! - `logins`: stored logins. `consent`: asking the user. `client_choice`, `identity`: the client and the identity
 //!   token of a login. `provider_choice`: options for unusual providers.
@@ -21,6 +21,7 @@ mod error;
 mod identity;
 mod login_error;
 mod logins;
+mod network;
 mod output;
 mod provider_choice;
 mod stop;

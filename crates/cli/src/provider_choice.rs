@@ -36,6 +36,9 @@ pub(crate) fn from_args(args: &args::Provider) -> Result<ProviderOptions, Comman
     options.allow_missing_pkce_metadata = args.allow_missing_pkce_metadata;
     let separator = args.scope_separator.as_deref().map(ScopeSeparator::parse);
     options.scope_separator = separator.transpose().map_err(CommandError::usage)?;
+    options.allow_private_addresses = args.allow_private_addresses;
+    let ca_file = args.ca_file.as_deref().map(absolute).transpose()?;
+    options.ca_file = ca_file.map(Into::into);
     Ok(options)
 }
 

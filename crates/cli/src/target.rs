@@ -17,7 +17,8 @@ use tokio::time::timeout;
 use crate::args::ConnectionArgs;
 use crate::credentials::Credentials;
 use crate::error::{CommandError, Exit};
-use crate::logins::http_url;
+use crate::logins::{Logins, http_url};
+use crate::network::Network;
 use crate::stop;
 
 /// Connection of one command to a server that is given on the command line.
@@ -153,8 +154,13 @@ fn remote(
         let headers = config.headers.with(name.trim(), value.trim());
         config.headers = headers.map_err(anyhow::Error::from)?;
     }
+    let mut options = Logins::options_at(data_dir, &server, connection.account.as_deref());
+    if let Some(path) = &connection.ca_file {
+        options.ca_file = Some(path.clone());
+    }
+    Network::new(options.ca_file.as_deref())?.apply(&mut config);
     let mut token_source = None;
-    match Credentials::find(connection, &server, data_dir)? {
+    match Credentials::find(connection, &server, data_dir, &options)? {
         Credentials::Given => {}
         Credentials::Token(token) => {
             let headers = config

@@ -18,7 +18,7 @@ pub enum CallbackError {
     Malformed,
     /// The redirect comes from another authorization server (mix-up attack); the rest of it is
     /// ignored.
-    #[error("the redirect does not come from {expected}")]
+    #[error("the redirect must name the issuer {expected}, but it names another one or none")]
     Issuer {
         /// Issuer that was asked.
         expected: String,

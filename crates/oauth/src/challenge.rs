@@ -14,6 +14,8 @@ pub struct Challenge {
     pub scope: Option<Scopes>,
     /// Error code.
     pub error: Option<String>,
+    /// Description of the error. The text is untrusted.
+    pub error_description: Option<String>,
     /// Set if a challenge asks for a DPoP proof with an algorithm that we support.
     pub dpop: bool,
 }
@@ -48,14 +50,16 @@ impl Challenge {
 
     /// Adds the fields that only the DPoP challenge `bound` has.
     fn completed_by(self, bound: Self) -> Self {
-        let error = match bound.is_use_dpop_nonce() {
-            true => bound.error,
-            false => self.error.or(bound.error),
+        // The description belongs to its error.
+        let (error, error_description) = match self.error {
+            Some(error) if !bound.is_use_dpop_nonce() => (Some(error), self.error_description),
+            _ => (bound.error, bound.error_description),
         };
         Self {
             resource_metadata: self.resource_metadata.or(bound.resource_metadata),
             scope: self.scope.or(bound.scope),
             error,
+            error_description,
             dpop: self.dpop || bound.dpop,
         }
     }
@@ -103,6 +107,7 @@ impl RawChallenge<'_> {
                 .map(Scopes::parse)
                 .filter(|scopes| !scopes.is_empty()),
             error: self.parameter("error").map(str::to_owned),
+            error_description: self.parameter("error_description").map(str::to_owned),
             dpop: self.takes_our_proofs(),
         }
     }
@@ -232,7 +237,7 @@ mod tests {
             resource_metadata: url.map(str::to_owned),
             scope: scope.map(Scopes::parse),
             error: error.map(str::to_owned),
-            dpop: false,
+            ..Challenge::default()
         }
     }
 

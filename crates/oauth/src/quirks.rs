@@ -36,6 +36,8 @@ pub(crate) struct Quirk {
     pub(crate) has_closed_registration: bool,
     /// Scope that is refused although OpenID Connect defines it.
     pub(crate) refused_scope: Option<&'static str>,
+    /// Issuer in the metadata, if it is not the one that MCP servers name. No other is accepted instead.
+    pub(crate) own_issuer: Option<&'static str>,
 }
 
 const NONE: Quirk = Quirk {
@@ -50,9 +52,10 @@ const NONE: Quirk = Quirk {
     client_auth_method: None,
     has_closed_registration: false,
     refused_scope: None,
+    own_issuer: None,
 };
 
-static TABLE: [Quirk; 8] = [
+static TABLE: [Quirk; 9] = [
     Quirk {
         provider: "Microsoft Entra ID",
         hosts: &[
@@ -95,9 +98,11 @@ static TABLE: [Quirk; 8] = [
     },
     Quirk {
         provider: "Slack",
-        hosts: &["slack.com"],
-        reason: "scopes are separated by commas",
+        hosts: &["slack.com", "mcp.slack.com"],
+        reason: "scopes are separated by commas, and the metadata of https://mcp.slack.com names the \
+                 issuer https://slack.com",
         scope_separator: Some(","),
+        own_issuer: Some("https://slack.com"),
         ..NONE
     },
     Quirk {
@@ -110,8 +115,17 @@ static TABLE: [Quirk; 8] = [
     Quirk {
         provider: "Atlassian",
         hosts: &["auth.atlassian.com"],
-        reason: "the authorization page demands its audience and an explicit consent",
+        reason: "the authorization page demands its audience and an explicit consent, and the issuer in \
+                 the metadata lacks the path of the authorization server",
         auth_params: &[("audience", "api.atlassian.com"), ("prompt", "consent")],
+        own_issuer: Some("https://auth.atlassian.com"),
+        ..NONE
+    },
+    Quirk {
+        provider: "Atlassian, first version",
+        hosts: &["mcp.atlassian.com"],
+        reason: "the metadata names the issuer https://cf.mcp.atlassian.com",
+        own_issuer: Some("https://cf.mcp.atlassian.com"),
         ..NONE
     },
     Quirk {
@@ -240,7 +254,8 @@ mod tests {
         for quirk in &TABLE {
             let is_used = !quirk.options().is_empty()
                 || quirk.has_closed_registration
-                || quirk.refused_scope.is_some();
+                || quirk.refused_scope.is_some()
+                || quirk.own_issuer.is_some();
             assert!(is_used && !quirk.reason.is_empty(), "{}", quirk.provider);
             let has_endpoints = quirk.options().token_endpoint.is_some();
             assert_eq!(

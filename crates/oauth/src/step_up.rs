@@ -57,10 +57,9 @@ mod tests {
 
     fn challenge(error: Option<&str>, scope: Option<&str>) -> Challenge {
         Challenge {
-            resource_metadata: None,
             scope: scope.map(Scopes::parse),
             error: error.map(str::to_owned),
-            dpop: false,
+            ..Challenge::default()
         }
     }
 

@@ -17,7 +17,10 @@ pub(crate) async fn run(
 ) -> Result<(), CommandError> {
     let logins = Logins::open(data_dir)?;
     let account = logins.account(&args.server, args.account.as_deref())?;
-    let token_source = TokenSource::new(logins.token_source_config(&account, None)?);
+    let token_source = {
+        let options = logins.options(&account)?;
+        TokenSource::new(logins.token_source_config(&account, None, &options)?)
+    };
     let revocation = token_source
         .log_out()
         .await

@@ -1,5 +1,6 @@
 //! Logins: getting them, using them, and ending them.
 
+mod check;
 mod clients;
 mod expected;
 mod identity;

@@ -35,7 +35,15 @@ impl Issuer {
         let jwk = json!({"kty": "EC", "crv": "P-256", "x": encode(x), "y": encode(y)});
         let pages = Pages {
             status,
-            metadata: json!({"issuer": url, "jwks_uri": format!("{url}/keys")}).to_string(),
+            metadata: json!({
+                "issuer": url, "jwks_uri": format!("{url}/keys"),
+                "introspection_endpoint": format!("{url}/introspect"),
+            })
+            .to_string(),
+            introspected: json!({
+                "active": true, "aud": "api://gate", "sub": "bob", "scope": "use",
+            })
+            .to_string(),
             keys: json!({ "keys": [jwk] }).to_string(),
         };
         thread::spawn(move || {
@@ -65,6 +73,8 @@ struct Pages {
     status: u16,
     metadata: String,
     keys: String,
+    /// Answer about every opaque token.
+    introspected: String,
 }
 
 impl Pages {
@@ -76,6 +86,7 @@ impl Pages {
         let (status, body) = match request.split(' ').nth(1) {
             Some("/.well-known/oauth-authorization-server") => (self.status, &*self.metadata),
             Some("/keys") => (self.status, &*self.keys),
+            Some("/introspect") => (self.status, &*self.introspected),
             _ => (404, ""),
         };
         let length = body.len();

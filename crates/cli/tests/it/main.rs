@@ -15,6 +15,10 @@ mod issuer;
 #[cfg(unix)]
 mod mistakes;
 #[cfg(unix)]
+mod network;
+#[cfg(unix)]
+mod profile;
+#[cfg(unix)]
 mod provider;
 #[cfg(unix)]
 mod raw;

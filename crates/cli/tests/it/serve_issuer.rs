@@ -45,6 +45,44 @@ fn tokens_of_the_issuer_open_the_server() {
 }
 
 #[test]
+fn opaque_tokens_and_other_audiences_are_accepted_if_that_is_configured() {
+    let (home, issuer) = (Home::new(), Issuer::start());
+    let file = home.path().join("secret");
+    std::fs::write(&file, "canary\n").unwrap();
+    let common = [
+        "--issuer",
+        &issuer.url,
+        "--resource",
+        OWN,
+        "--audience",
+        "api://gate",
+    ];
+    let client = [
+        "--introspection-client-id",
+        "gate",
+        "--introspection-client-secret-file",
+    ];
+    let serving = home.serve(&[&common[..], &client, &[file.to_str().unwrap()]].concat());
+    for (token, exit) in [
+        (issuer.token("api://gate", "use"), 0),
+        (issuer.token(OWN, "use"), 3),
+        ("opaque".to_owned(), 0),
+    ] {
+        assert_eq!(list(&home, &serving, &token), Some(exit), "{token}");
+    }
+    let without = home.serve(&common);
+    assert_eq!(list(&home, &without, "opaque"), Some(3));
+
+    std::fs::write(&file, "").unwrap();
+    let path = file.to_str().unwrap();
+    let serve = ["serve", "--listen", "127.0.0.1:0"];
+    let ran = home.run(&[&serve[..], &common, &client, &[path]].concat());
+    let expected =
+        format!("error: {path} holds no secret\nhint: write the secret of the client into it\n");
+    assert_eq!(ran, Ran::failed(1, &expected));
+}
+
+#[test]
 fn a_client_learns_where_to_get_a_token() {
     let (home, issuer) = (Home::new(), Issuer::start());
     let serving = serve(&home, &issuer);
@@ -57,7 +95,7 @@ fn a_client_learns_where_to_get_a_token() {
     assert!(response.contains(&challenge), "{response}");
 
     let document = format!(
-        r#"{{"resource":"{OWN}","authorization_servers":["{}"],"scopes_supported":["use"],"bearer_methods_supported":["header"]}}"#,
+        r#"{{"resource":"{OWN}","authorization_servers":["{}"],"scopes_supported":["use"],"bearer_methods_supported":["header"],"dpop_signing_alg_values_supported":["ES256","ES384","EdDSA","PS256","PS384","PS512","RS256","RS384","RS512"]}}"#,
         issuer.url
     );
     for path in [well_known.to_owned(), format!("{well_known}/mcp")] {
@@ -89,7 +127,7 @@ fn mistakes_show_before_a_client_is_accepted() {
         (
             &["--issuer", &wrong, "--resource", OWN],
             format!(
-                "error: cannot fetch the keys of {wrong}: the metadata is of the issuer {}, not of {wrong}\n\
+                "error: cannot fetch the keys of {wrong}: the metadata must be of the issuer {wrong}, but it is of {}\n\
                  hint: pass --issuer exactly as the issuer writes itself in its metadata\n",
                 issuer.url
             ),

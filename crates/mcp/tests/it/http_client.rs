@@ -4,6 +4,7 @@ mod connections;
 mod failures;
 mod headers;
 pub(crate) mod peer;
+mod proxies;
 mod relay;
 mod requests;
 mod schemas;

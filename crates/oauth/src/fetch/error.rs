@@ -1,6 +1,7 @@
 use std::io;
 use std::time::Duration;
 
+use callgate_mcp::transport::http::connect::ProxyError;
 use tokio_rustls::rustls;
 use url::Url;
 
@@ -41,6 +42,15 @@ pub enum FetchError {
         /// Error of the system.
         #[source]
         source: io::Error,
+    },
+    /// The proxy cannot be used.
+    #[error("cannot connect to {origin}")]
+    Proxy {
+        /// Scheme, host and port.
+        origin: String,
+        /// Error of the proxy.
+        #[source]
+        source: ProxyError,
     },
     /// The TLS handshake failed.
     #[error("cannot make a secure connection to {origin}")]
@@ -90,6 +100,10 @@ impl FetchError {
                 io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput
             ),
             Self::Http { source, .. } => !source.is_parse(),
+            // A proxy that is overloaded recovers; one that wants a password or forbids a host does not.
+            Self::Proxy { source, .. } => {
+                matches!(source, ProxyError::Broken(_) | ProxyError::Refused(500..))
+            }
             Self::Tls(_) | Self::Malformed { .. } | Self::Refused(_) | Self::Redirect { .. } => {
                 false
             }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use callgate_mcp::transport::http::connect::{
-    ConnectError, Connector, Destination, Resolve, Stream, SystemResolver,
+    ConnectError, Connector, Destination, Proxies, Resolve, Stream, SystemResolver,
 };
 use url::Url;
 
@@ -34,6 +34,8 @@ pub struct Config {
     pub timeout: Duration,
     /// Resolver of host names.
     pub resolver: Arc<dyn Resolve>,
+    /// Proxies, which resolve names instead of the resolver.
+    pub proxies: Proxies,
 }
 
 impl Default for Config {
@@ -43,6 +45,7 @@ impl Default for Config {
             connect_timeout: Duration::from_secs(10),
             timeout: Duration::from_secs(30),
             resolver: Arc::new(SystemResolver),
+            proxies: Proxies::default(),
         }
     }
 }
@@ -58,7 +61,8 @@ impl Fetcher {
             timeout: config.timeout,
             connector: connector
                 .map_err(FetchError::Tls)?
-                .with_resolver(config.resolver),
+                .with_resolver(config.resolver)
+                .with_proxies(config.proxies),
         })
     }
 
@@ -74,7 +78,7 @@ impl Fetcher {
         let limit = self.timeout;
         let fetched = within(limit, Box::pin(self.follow(guard, request))).await;
         fetched.unwrap_or_else(|| {
-            let origin = origin(&request.url);
+            let origin = self.route(&request.url);
             Err(FetchError::TimedOut { origin, limit })
         })
     }
@@ -97,7 +101,15 @@ impl Fetcher {
     async fn send(&self, guard: Guard, request: &Request) -> Result<Answer, FetchError> {
         let url = &request.url;
         guard.check_url(url)?;
-        let message = send::message(request).ok_or_else(|| FetchError::Malformed {
+        let to = destination(url);
+        let proxy = self.connector.proxy_for(&to);
+        let proxy = proxy.map_err(|source| FetchError::Proxy {
+            origin: origin(url),
+            source,
+        })?;
+        // Through a tunnel, a request is the same as without a proxy.
+        let forwarding = proxy.filter(|_| url.scheme() == "http");
+        let message = send::message(request, forwarding).ok_or_else(|| FetchError::Malformed {
             origin: origin(url),
         })?;
         let stream = self.connect(guard, url).await?;
@@ -106,21 +118,25 @@ impl Fetcher {
             Stream::Tls(stream) => send::send(stream, message).await,
         };
         sent.map_err(|source| FetchError::Http {
-            origin: origin(url),
+            origin: self.route(url),
             source,
         })
     }
 
+    /// Origin of `url`, and the proxy on the way there.
+    fn route(&self, url: &Url) -> String {
+        let origin = origin(url);
+        match self.connector.proxy_for(&destination(url)) {
+            Ok(Some(proxy)) => format!("{origin} through the proxy {proxy}"),
+            _ => origin,
+        }
+    }
+
     async fn connect(&self, guard: Guard, url: &Url) -> Result<Stream, FetchError> {
-        let to = Destination::new(
-            url.host_str().unwrap_or_default(),
-            url.port_or_known_default().unwrap_or_default(),
-            url.scheme() == "https",
-        );
         let check = |address| guard.check_address(url, address);
-        let origin = || origin(url);
+        let origin = || self.route(url);
         self.connector
-            .connect(&to, check)
+            .connect(&destination(url), check)
             .await
             .map_err(|error| match error {
                 ConnectError::Refused(refusal) => refusal.into(),
@@ -129,6 +145,10 @@ impl Fetcher {
                     source,
                 },
                 ConnectError::Connect(source) => FetchError::Connect {
+                    origin: origin(),
+                    source,
+                },
+                ConnectError::Proxy(source) => FetchError::Proxy {
                     origin: origin(),
                     source,
                 },
@@ -142,6 +162,14 @@ impl Fetcher {
                 },
             })
     }
+}
+
+fn destination(url: &Url) -> Destination {
+    Destination::new(
+        url.host_str().unwrap_or_default(),
+        url.port_or_known_default().unwrap_or_default(),
+        url.scheme() == "https",
+    )
 }
 
 impl fmt::Debug for Fetcher {

@@ -1,8 +1,8 @@
 //! HTTP client for logins, which is safe for untrusted URLs.
 //!
 //! A name is resolved once, all of its addresses must pass the [`Guard`](crate::guard::Guard), and
-//! the connection goes to one of them; each redirect is treated like a new URL. Proxies are not
-//! used, because a proxy would resolve the name again and bypass the guard.
+//! the connection goes to one of them; each redirect is treated like a new URL. Behind a proxy, the
+//! proxy resolves names, and the guard checks only addresses that stand in a URL.
 
 mod error;
 mod fetcher;

@@ -2,7 +2,10 @@ use std::convert::Infallible;
 use std::future::pending;
 
 use bytes::Bytes;
-use http::header::{ACCEPT_ENCODING, CONNECTION, HOST, LOCATION, RETRY_AFTER, USER_AGENT};
+use callgate_mcp::transport::http::connect::Proxy;
+use http::header::{
+    ACCEPT_ENCODING, CONNECTION, HOST, LOCATION, PROXY_AUTHORIZATION, RETRY_AFTER, USER_AGENT,
+};
 use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use http_body_util::{BodyExt, Full};
@@ -24,8 +27,12 @@ pub(super) enum Answer {
 /// Maximum bytes of a response head.
 const MAX_HEAD: usize = 32 * 1024;
 
-/// HTTP message of the request; `None` if it is malformed.
-pub(super) fn message(request: &Request) -> Option<http::Request<Full<Bytes>>> {
+/// HTTP message of the request, with the whole URL and the credentials of the proxy that forwards it,
+/// if one does; `None` if it is malformed.
+pub(super) fn message(
+    request: &Request,
+    forwarding: Option<&Proxy>,
+) -> Option<http::Request<Full<Bytes>>> {
     let url = &request.url;
     let (method, body) = match &request.body {
         None => (Method::GET, Bytes::new()),
@@ -36,8 +43,14 @@ pub(super) fn message(request: &Request) -> Option<http::Request<Full<Bytes>>> {
     };
     let mut message = http::Request::new(Full::new(body));
     *message.method_mut() = method;
-    *message.uri_mut() = target(url)?;
+    *message.uri_mut() = match forwarding {
+        None => target(url)?,
+        Some(_) => url[..Position::AfterQuery].parse().ok()?,
+    };
     let headers = message.headers_mut();
+    if let Some(authorization) = forwarding.and_then(Proxy::authorization) {
+        headers.insert(PROXY_AUTHORIZATION, authorization.clone());
+    }
     headers.insert(HOST, url.authority().parse().ok()?);
     headers.insert(USER_AGENT, HeaderValue::from_static(PROGRAM));
     headers.insert(CONNECTION, HeaderValue::from_static("close"));

@@ -165,9 +165,11 @@ impl Flow {
         response: &Response,
     ) -> Result<Step, FlowError> {
         search.note(response);
+        let quirk = self.config.quirks.of(issuer.name());
+        let own_issuer = quirk.and_then(|quirk| quirk.own_issuer);
         let found = response
             .success()
-            .map(|body| AuthorizationServer::parse(body, &issuer));
+            .map(|body| AuthorizationServer::parse_known(body, &issuer, own_issuer));
         let error = match found {
             Some(Ok(server)) => return self.found_server(resource, server),
             other => other.and_then(Result::err),

@@ -8,7 +8,7 @@ use super::network::Network;
 ///
 /// The internet is allowed over `https`. This machine and private networks are allowed only for a
 /// server that is on them itself, so that a public server cannot make us send requests to our
-/// neighbors.
+/// neighbors, or if the user allows them with [`Guard::allow`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Guard {
     loopback: bool,
@@ -32,9 +32,9 @@ pub enum GuardRefusal {
     #[error("refusing to fetch a URL without a host")]
     NoHost,
     /// The host is on a network that this server may not name.
-    #[error("refusing to connect to `{host}`: its address is {network}")]
+    #[error("refusing to connect to {host}: {}", rule(*network))]
     Network {
-        /// Host, or the address that it resolved to.
+        /// Host, with the address that it resolved to if it is a name.
         host: String,
         /// Network of the host.
         network: Network,
@@ -85,7 +85,9 @@ impl Guard {
         match url.host().ok_or(GuardRefusal::NoHost)? {
             Host::Ipv4(address) => self.check_address(url, address.into()),
             Host::Ipv6(address) => self.check_address(url, address.into()),
-            Host::Domain(name) if is_localhost(name) => self.check_network(name, Network::Loopback),
+            Host::Domain(name) if is_localhost(name) => {
+                self.check_network(|| name.to_owned(), Network::Loopback)
+            }
             Host::Domain(_) if url.scheme() == "http" && !self.loopback && !self.private => {
                 Err(scheme(url))
             }
@@ -99,14 +101,22 @@ impl Guard {
     /// The address must not be connected to.
     pub(crate) fn check_address(&self, url: &Url, address: IpAddr) -> Result<(), GuardRefusal> {
         let network = Network::of(address);
-        self.check_network(&address.to_string(), network)?;
+        let host = || match url.host() {
+            Some(Host::Domain(name)) => format!("{name} at {address}"),
+            _ => address.to_string(),
+        };
+        self.check_network(host, network)?;
         if url.scheme() != "https" && network == Network::Public {
             return Err(scheme(url));
         }
         Ok(())
     }
 
-    fn check_network(&self, host: &str, network: Network) -> Result<(), GuardRefusal> {
+    fn check_network(
+        &self,
+        host: impl FnOnce() -> String,
+        network: Network,
+    ) -> Result<(), GuardRefusal> {
         let allowed = match network {
             Network::Public => true,
             Network::Loopback => self.loopback,
@@ -117,9 +127,23 @@ impl Guard {
             return Ok(());
         }
         Err(GuardRefusal::Network {
-            host: host.to_owned(),
+            host: host(),
             network,
         })
+    }
+}
+
+/// Rule that refuses the addresses of a network.
+fn rule(network: Network) -> &'static str {
+    match network {
+        Network::Public => "the address is public",
+        Network::Loopback => "it is this machine, which only a server on this machine may name",
+        Network::Private => {
+            "the address is private, and only a server on a private network or on this machine may name it"
+        }
+        Network::Reserved => {
+            "the address is reserved, and no authorization server has such an address"
+        }
     }
 }
 
@@ -246,12 +270,38 @@ mod tests {
             ("10.0.0.1", Network::Private),
             ("169.254.169.254", Network::Reserved),
         ] {
-            let host = address.to_owned();
+            let host = format!("rebind.example at {address}");
             assert_eq!(
                 check(PUBLIC, address),
                 Err(GuardRefusal::Network { host, network })
             );
         }
+    }
+
+    #[test]
+    fn a_refusal_names_the_address_and_the_rule() {
+        let refusal = |address: &str| {
+            let (name, address) = (url("https://idp.example/"), address.parse().unwrap());
+            PUBLIC
+                .check_address(&name, address)
+                .unwrap_err()
+                .to_string()
+        };
+        let literal = PUBLIC.check_url(&url("https://[fd12::1]/")).unwrap_err();
+        assert_eq!(
+            [
+                refusal("10.0.0.1"),
+                refusal("127.0.0.1"),
+                refusal("0.0.0.0"),
+                literal.to_string()
+            ],
+            [
+                "refusing to connect to idp.example at 10.0.0.1: the address is private, and only a server on a private network or on this machine may name it",
+                "refusing to connect to idp.example at 127.0.0.1: it is this machine, which only a server on this machine may name",
+                "refusing to connect to idp.example at 0.0.0.0: the address is reserved, and no authorization server has such an address",
+                "refusing to connect to fd12::1: the address is private, and only a server on a private network or on this machine may name it",
+            ]
+        );
     }
 
     #[test]

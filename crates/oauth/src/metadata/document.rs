@@ -12,7 +12,7 @@ pub enum MetadataError {
     #[error("the metadata is malformed")]
     Malformed(#[source] serde_json::Error),
     /// The document describes another server.
-    #[error("the metadata is for {}, not for {server}", shown(resource))]
+    #[error("the metadata must be for {server}, but it is for {}", shown(resource))]
     Resource {
         /// Resource that the document names.
         resource: String,
@@ -20,10 +20,13 @@ pub enum MetadataError {
         server: Url,
     },
     /// The document names no authorization server.
-    #[error("the metadata names no authorization server")]
+    #[error("the metadata must name an authorization server, but it names none")]
     NoAuthorizationServer,
     /// The document belongs to another issuer.
-    #[error("the metadata is of the issuer {}, not of {expected}", shown(found))]
+    #[error(
+        "the metadata must be of the issuer {expected}, but it is of {}",
+        shown(found)
+    )]
     Issuer {
         /// Issuer that the document names.
         found: String,
@@ -41,7 +44,7 @@ pub enum MetadataError {
         reason: EndpointError,
     },
     /// The document lacks an endpoint that the login needs.
-    #[error("the metadata has no {0}")]
+    #[error("the metadata must name the {0}, but it does not")]
     NoEndpoint(&'static str),
     /// The authorization server does not support PKCE, so that a code could be stolen.
     #[error("a login needs PKCE with S256, but {issuer} lists other PKCE methods only")]

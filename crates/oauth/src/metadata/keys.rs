@@ -1,4 +1,4 @@
-//! URL of an issuer's keys.
+//! Endpoints of an issuer that a resource server uses.
 
 use serde::Deserialize;
 use url::Url;
@@ -8,6 +8,20 @@ use super::server::Issuer;
 
 /// Reads `jwks_uri` from the metadata of `issuer`.
 pub(crate) fn jwks_uri(body: &[u8], issuer: &Issuer) -> Result<Url, MetadataError> {
+    let document = document(body, issuer)?;
+    named("jwks_uri", document.jwks_uri.as_deref())
+}
+
+/// Reads `introspection_endpoint` from the metadata of `issuer`.
+pub(crate) fn introspection_endpoint(body: &[u8], issuer: &Issuer) -> Result<Url, MetadataError> {
+    let document = document(body, issuer)?;
+    named(
+        "introspection_endpoint",
+        document.introspection_endpoint.as_deref(),
+    )
+}
+
+fn document(body: &[u8], issuer: &Issuer) -> Result<Document, MetadataError> {
     let document: Document = read(body)?;
     if !issuer.is(&document.issuer) {
         return Err(MetadataError::Issuer {
@@ -15,17 +29,18 @@ pub(crate) fn jwks_uri(body: &[u8], issuer: &Issuer) -> Result<Url, MetadataErro
             expected: issuer.name().to_owned(),
         });
     }
-    let named = document.jwks_uri.as_deref();
-    endpoint(
-        "jwks_uri",
-        named.ok_or(MetadataError::NoEndpoint("jwks_uri"))?,
-    )
+    Ok(document)
+}
+
+fn named(name: &'static str, url: Option<&str>) -> Result<Url, MetadataError> {
+    endpoint(name, url.ok_or(MetadataError::NoEndpoint(name))?)
 }
 
 #[derive(Deserialize)]
 struct Document {
     issuer: String,
     jwks_uri: Option<String>,
+    introspection_endpoint: Option<String>,
 }
 
 #[cfg(test)]
@@ -42,11 +57,13 @@ mod tests {
             ),
             (
                 r#"{"issuer":"https://as.example"}"#,
-                Err("the metadata has no jwks_uri"),
+                Err("the metadata must name the jwks_uri, but it does not"),
             ),
             (
                 r#"{"issuer":"https://as.example/","jwks_uri":"https://keys.example/k"}"#,
-                Err("the metadata is of the issuer https://as.example/, not of https://as.example"),
+                Err(
+                    "the metadata must be of the issuer https://as.example, but it is of https://as.example/",
+                ),
             ),
             (
                 r#"{"issuer":"https://as.example","jwks_uri":"http://keys.example/k"}"#,

@@ -6,7 +6,7 @@ mod keys;
 mod resource;
 mod server;
 
-pub(crate) use keys::jwks_uri;
+pub(crate) use keys::{introspection_endpoint, jwks_uri};
 
 pub use document::MetadataError;
 pub(crate) use resource::ProtectedResource;

@@ -288,15 +288,15 @@ mod tests {
             ),
             (
                 r#"{"resource":"https://a.example"}"#,
-                "the metadata names no authorization server",
+                "the metadata must name an authorization server, but it names none",
             ),
             (
                 r#"{"resource":"https://a.example","authorization_servers":[]}"#,
-                "the metadata names no authorization server",
+                "the metadata must name an authorization server, but it names none",
             ),
             (
                 r#"{"resource":"https://a.example","authorization_servers":null}"#,
-                "the metadata names no authorization server",
+                "the metadata must name an authorization server, but it names none",
             ),
         ];
         for (body, expected) in cases {

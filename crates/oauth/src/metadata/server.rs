@@ -105,8 +105,18 @@ impl Issuer {
 impl AuthorizationServer {
     /// Reads the document, and refuses it unless it belongs to `issuer`.
     pub(crate) fn parse(body: &[u8], issuer: &Issuer) -> Result<Self, MetadataError> {
+        Self::parse_known(body, issuer, None)
+    }
+
+    /// The same for a provider that is known to call itself `own_issuer`.
+    pub(crate) fn parse_known(
+        body: &[u8],
+        issuer: &Issuer,
+        own_issuer: Option<&str>,
+    ) -> Result<Self, MetadataError> {
         let document: Document = read(body)?;
-        if !issuer.accepts(&document.issuer) {
+        let is_known = own_issuer == Some(document.issuer.as_str());
+        if !is_known && !issuer.accepts(&document.issuer) {
             return Err(MetadataError::Issuer {
                 found: document.issuer,
                 expected: issuer.name().to_owned(),
@@ -145,6 +155,8 @@ impl AuthorizationServer {
                 .unwrap_or(false),
             issuer: match issuer {
                 Issuer::Named(name) => name.clone(),
+                // A refresh compares this name with the origin again.
+                Issuer::Origin(_) if is_known => issuer.name().to_owned(),
                 Issuer::Origin(_) => document.issuer.clone(),
             },
             own_name: Some(document.issuer),
@@ -480,6 +492,26 @@ mod tests {
     }
 
     #[test]
+    fn a_known_provider_may_have_another_name_of_its_own() {
+        let own = Some("https://own.example");
+        let origin = Issuer::origin(&"https://as.example/mcp".parse().unwrap());
+        for issuer in [named(ISSUER), origin] {
+            let parse = |found: &str| {
+                let body = document(found, "");
+                AuthorizationServer::parse_known(body.as_bytes(), &issuer, own)
+            };
+            let server = parse("https://own.example").unwrap();
+            assert_eq!(
+                (server.issuer.as_str(), server.own_name.as_deref()),
+                (ISSUER, own)
+            );
+            assert!(server.is_named("https://own.example") && !server.is_named(ISSUER));
+            assert!(parse(ISSUER).is_ok());
+            assert!(parse("https://own.example.evil").is_err());
+        }
+    }
+
+    #[test]
     fn an_empty_registration_endpoint_is_none() {
         let body = document(ISSUER, r#","registration_endpoint":"""#);
         let server = AuthorizationServer::parse(body.as_bytes(), &named(ISSUER)).unwrap();
@@ -531,7 +563,7 @@ mod tests {
             ("<html>", "the metadata is malformed"),
             (
                 r#"{"issuer":"https://as.example"}"#,
-                "the metadata has no token_endpoint",
+                "the metadata must name the token_endpoint, but it does not",
             ),
             (
                 r#"{"issuer":"https://as.example","token_endpoint":"http://as.example/t"}"#,

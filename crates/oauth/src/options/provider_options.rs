@@ -49,6 +49,12 @@ pub struct ProviderOptions {
     /// Separator of scopes in requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scope_separator: Option<ScopeSeparator>,
+    /// Set to true to let the server name URLs on this machine and on private networks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow_private_addresses: Option<bool>,
+    /// File with certificates of authorities to trust besides those of the system, in PEM format.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ca_file: Option<PathBuf>,
 }
 
 impl ProviderOptions {
@@ -79,6 +85,10 @@ impl ProviderOptions {
                 .allow_missing_pkce_metadata
                 .or(base.allow_missing_pkce_metadata),
             scope_separator: self.scope_separator.or(base.scope_separator),
+            allow_private_addresses: self
+                .allow_private_addresses
+                .or(base.allow_private_addresses),
+            ca_file: self.ca_file.or_else(|| base.ca_file.clone()),
         }
     }
 
@@ -134,6 +144,8 @@ mod tests {
             "initialAccessTokenFile": "/secrets/token",
             "allowMissingPkceMetadata": true,
             "scopeSeparator": ",",
+            "allowPrivateAddresses": true,
+            "caFile": "/etc/ca.pem",
         });
         let options: ProviderOptions = serde_json::from_value(full.clone()).unwrap();
         assert_eq!(

@@ -36,6 +36,11 @@ pub(super) enum Check {
     Curve(&'static dyn VerificationAlgorithm),
 }
 
+/// Names of all algorithms, for clients that sign proofs.
+pub(super) const NAMES: [&str; 9] = [
+    "ES256", "ES384", "EdDSA", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512",
+];
+
 impl Algorithm {
     /// Algorithm of an `alg`, which is case-sensitive.
     pub(super) fn named(name: &str) -> Option<Self> {

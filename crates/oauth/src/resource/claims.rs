@@ -1,14 +1,13 @@
 //! Claims of a token, and their checks (RFC 7519, section 4.1; RFC 9068, section 2.2).
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::flaw::Flaw;
-use super::token::is_present;
 use crate::Scopes;
 
 /// Claims that are checked.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 pub(super) struct Claims {
     iss: String,
     aud: Value,
@@ -19,8 +18,8 @@ pub(super) struct Claims {
     /// Name of `scope` in the tokens of some issuers, such as Okta and Entra.
     scp: Option<Value>,
     jti: Option<Value>,
-    #[serde(default, deserialize_with = "is_present")]
-    cnf: bool,
+    #[serde(default, deserialize_with = "present")]
+    cnf: Option<Value>,
 }
 
 /// Subject and scopes of a token, and the id that its issuer gave it.
@@ -30,6 +29,42 @@ pub(super) struct Grant {
     pub(super) scopes: Scopes,
     /// `jti`, if it is text that fits into a log line.
     pub(super) token_id: Option<String>,
+    /// Thumbprint of the key that the token is bound to.
+    pub(super) key: Option<String>,
+}
+
+/// Response of the introspection endpoint about an active token (RFC 7662, section 2.2), whose claims
+/// are optional.
+#[derive(Debug, Deserialize)]
+pub(super) struct Introspected {
+    pub(super) active: bool,
+    iss: Option<String>,
+    aud: Option<Value>,
+    pub(super) exp: Option<f64>,
+    nbf: Option<f64>,
+    sub: Option<String>,
+    scope: Option<Value>,
+    jti: Option<Value>,
+    #[serde(default, deserialize_with = "present")]
+    cnf: Option<Value>,
+}
+
+impl Introspected {
+    /// Claims with the meaning of an absent one: the issuer itself answered, and a token without an end
+    /// is valid as long as the issuer calls it active. The audience and the subject have no such meaning.
+    pub(super) fn claims(self, issuer: &str) -> Result<Claims, Flaw> {
+        Ok(Claims {
+            iss: self.iss.unwrap_or_else(|| issuer.to_owned()),
+            aud: self.aud.ok_or(Flaw::Audience)?,
+            exp: self.exp.unwrap_or(f64::INFINITY),
+            nbf: self.nbf,
+            sub: self.sub.ok_or(Flaw::Claims)?,
+            scope: self.scope,
+            scp: None,
+            jti: self.jti,
+            cnf: self.cnf,
+        })
+    }
 }
 
 /// Maximum bytes of a `jti` that is used as it is; those of issuers have 20 to 40.
@@ -54,9 +89,7 @@ impl Claims {
         {
             return Err(Flaw::Audience);
         }
-        if self.cnf {
-            return Err(Flaw::Bound);
-        }
+        let key = self.cnf.as_ref().map(thumbprint).transpose()?;
         let now = now as f64;
         if self.exp + LEEWAY <= now {
             return Err(Flaw::Expired);
@@ -76,8 +109,22 @@ impl Claims {
             subject: self.sub,
             scopes,
             token_id: self.jti.as_ref().and_then(token_id),
+            key,
         })
     }
+}
+
+/// Reads a member even if it is `null`, which is not the same as absent.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+/// Thumbprint of the key that a token is bound to. A token that is bound in any other way, even
+/// besides, is refused: that proof would not be checked.
+fn thumbprint(cnf: &Value) -> Result<String, Flaw> {
+    let members = cnf.as_object().filter(|members| members.len() == 1);
+    let jkt = members.and_then(|members| members.get("jkt")?.as_str());
+    Ok(jkt.ok_or(Flaw::Bound)?.to_owned())
 }
 
 /// The id as text. An odd one is no reason to refuse a token: no decision depends on it.
@@ -169,8 +216,15 @@ mod tests {
                 json!({"sub": null, "client_id": "robot"}),
                 Some(Flaw::Claims),
             ),
-            (json!({"cnf": {"jkt": "x"}}), Some(Flaw::Bound)),
+            (json!({"cnf": {"jkt": "x"}}), None),
             (json!({"cnf": {}}), Some(Flaw::Bound)),
+            (json!({"cnf": {"jkt": 1}}), Some(Flaw::Bound)),
+            (json!({"cnf": "x"}), Some(Flaw::Bound)),
+            (json!({"cnf": {"x5t#S256": "x"}}), Some(Flaw::Bound)),
+            (
+                json!({"cnf": {"jkt": "x", "x5t#S256": "x"}}),
+                Some(Flaw::Bound),
+            ),
             (json!({"scope": 1}), Some(Flaw::Claims)),
             (json!({"scope": ["a", 1]}), Some(Flaw::Claims)),
         ];
@@ -195,6 +249,7 @@ mod tests {
                 subject: "alice".to_owned(),
                 scopes: Scopes::parse(scopes),
                 token_id: None,
+                key: None,
             };
             assert_eq!(check(&changes), Ok(expected), "{changes}");
         }

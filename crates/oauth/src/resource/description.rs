@@ -4,6 +4,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use url::Url;
 
+use super::algorithm;
 use super::name::ResourceName;
 use crate::Scopes;
 use crate::metadata::ProtectedResource;
@@ -28,6 +29,7 @@ impl Description {
             authorization_servers: [issuer],
             scopes_supported: scopes.iter().collect(),
             bearer_methods_supported: ["header"],
+            dpop_signing_alg_values_supported: algorithm::NAMES,
         };
         let mut local = name.url().clone();
         local.set_path(path);
@@ -62,6 +64,7 @@ struct Document<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     scopes_supported: Vec<&'a str>,
     bearer_methods_supported: [&'a str; 1],
+    dpop_signing_alg_values_supported: [&'a str; 9],
 }
 
 #[cfg(test)]
@@ -83,11 +86,11 @@ mod tests {
         let cases = [
             (
                 describe("http://127.0.0.1:3000/mcp", ""),
-                r#"{"resource":"http://127.0.0.1:3000/mcp","authorization_servers":["https://as.example/tenant"],"bearer_methods_supported":["header"]}"#,
+                r#"{"resource":"http://127.0.0.1:3000/mcp","authorization_servers":["https://as.example/tenant"],"bearer_methods_supported":["header"],"dpop_signing_alg_values_supported":["ES256","ES384","EdDSA","PS256","PS384","PS512","RS256","RS384","RS512"]}"#,
             ),
             (
                 describe("https://gate.example/", "read write"),
-                r#"{"resource":"https://gate.example","authorization_servers":["https://as.example/tenant"],"scopes_supported":["read","write"],"bearer_methods_supported":["header"]}"#,
+                r#"{"resource":"https://gate.example","authorization_servers":["https://as.example/tenant"],"scopes_supported":["read","write"],"bearer_methods_supported":["header"],"dpop_signing_alg_values_supported":["ES256","ES384","EdDSA","PS256","PS384","PS512","RS256","RS384","RS512"]}"#,
             ),
         ];
         for (description, expected) in cases {

@@ -35,7 +35,8 @@ pub(super) enum Flaw {
     /// The token is not valid yet.
     #[error("the token is not valid yet")]
     NotYetValid,
-    /// The token is bound to a key, and proofs are not checked here.
+    /// The token is bound to a key and came without a proof, or is bound in a way that is not checked
+    /// here.
     #[error("the token is bound to a key and cannot be used as a bearer token")]
     Bound,
     /// No key of the issuer, or more than one, fits the token.
@@ -44,4 +45,51 @@ pub(super) enum Flaw {
     /// The signature is wrong.
     #[error("the signature of the token is wrong")]
     Signature,
+    /// The issuer does not know the token, or has revoked it.
+    #[error("the token is not active")]
+    Inactive,
+    /// The token is not bound to a key, so its proof proves nothing.
+    #[error("the token is not bound to a key; send it as a bearer token")]
+    NotBound,
+    /// The request has no proof, or several.
+    #[error("the request needs one DPoP proof")]
+    NoProof,
+    /// The proof is not a signed JWT with a public key and all claims.
+    #[error("the DPoP proof is malformed")]
+    Proof,
+    /// The signature of the proof is wrong.
+    #[error("the signature of the DPoP proof is wrong")]
+    ProofSignature,
+    /// The proof is by another key than the one that the token is bound to.
+    #[error("the DPoP proof is by another key")]
+    ProofKey,
+    /// The proof is for another method or URL.
+    #[error("the DPoP proof is for another request")]
+    ProofRequest,
+    /// The proof is for another token.
+    #[error("the DPoP proof is for another token")]
+    ProofToken,
+    /// The proof is too old, or from the future.
+    #[error("the DPoP proof is not of this minute")]
+    ProofTime,
+    /// The proof was used before.
+    #[error("the DPoP proof was used before")]
+    ProofReplayed,
+}
+
+impl Flaw {
+    /// Error code for the sender (RFC 6750, section 3.1; RFC 9449, section 7.1).
+    pub(super) fn code(self) -> &'static str {
+        match self {
+            Self::NoProof
+            | Self::Proof
+            | Self::ProofSignature
+            | Self::ProofKey
+            | Self::ProofRequest
+            | Self::ProofToken
+            | Self::ProofTime
+            | Self::ProofReplayed => "invalid_dpop_proof",
+            _ => "invalid_token",
+        }
+    }
 }

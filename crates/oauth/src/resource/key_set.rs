@@ -22,8 +22,9 @@ const MIN_RSA: usize = 2048 / 8;
 /// Maximum bytes of an RSA key, because larger ones cost too much to calculate with.
 const MAX_RSA: usize = 8192 / 8;
 
+/// Public key.
 #[derive(Debug, PartialEq, Eq)]
-struct Key {
+pub(super) struct Key {
     id: Option<String>,
     algorithm: Option<Algorithm>,
     material: Material,
@@ -86,7 +87,8 @@ struct Jwk {
 }
 
 impl Key {
-    fn read(value: Value) -> Option<Self> {
+    /// Reads a key; `None` if it is for another purpose or of an unknown kind.
+    pub(super) fn read(value: Value) -> Option<Self> {
         let jwk: Jwk = serde_json::from_value(value).ok()?;
         let checks_signatures = jwk.r#use.as_deref().is_none_or(|it| it == "sig")
             && jwk
@@ -119,6 +121,11 @@ impl Key {
             && token
                 .key_id()
                 .is_none_or(|id| self.id.as_deref() == Some(id))
+    }
+
+    /// Verifies a proof, which has the key in its header.
+    pub(super) fn proves(&self, proof: &Token<'_>) -> bool {
+        self.fits(proof) && self.signed(proof)
     }
 
     fn signed(&self, token: &Token<'_>) -> bool {

@@ -15,7 +15,7 @@ pub(super) struct Keys(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    source: Source,
+    source: Arc<Source>,
     state: Mutex<State>,
     /// Signals the end of each fetch.
     ended: watch::Sender<()>,
@@ -28,7 +28,7 @@ struct State {
 }
 
 impl Keys {
-    pub(super) fn new(source: Source) -> Self {
+    pub(super) fn new(source: Arc<Source>) -> Self {
         Self(Arc::new(Shared {
             source,
             state: Mutex::default(),

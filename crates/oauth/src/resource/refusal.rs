@@ -4,6 +4,7 @@ use callgate_mcp::transport::http::server::CredentialError;
 use http::HeaderValue;
 use url::Url;
 
+use super::algorithm;
 use super::flaw::Flaw;
 use crate::Scopes;
 
@@ -18,6 +19,13 @@ pub(super) enum Refusal {
     InsufficientScope,
     /// The keys of the issuer are not available, so that the token cannot be checked now.
     Unavailable,
+}
+
+/// Scheme of a token, and of the challenge that answers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scheme {
+    Bearer,
+    Dpop,
 }
 
 /// Challenges of one resource.
@@ -37,25 +45,39 @@ impl Challenges {
         Self { common }
     }
 
-    /// Answer to a refused request.
-    pub(super) fn answer(&self, refusal: Refusal) -> CredentialError {
+    /// Answer to a refused request with a token of `scheme`.
+    pub(super) fn answer(&self, refusal: Refusal, scheme: Scheme) -> CredentialError {
         match refusal {
-            Refusal::NoToken => CredentialError::Unauthorized(self.header("")),
+            Refusal::NoToken => CredentialError::Unauthorized(self.header(Scheme::Bearer, "")),
             Refusal::Invalid(flaw) => {
-                let error = format!("error=\"invalid_token\", error_description=\"{flaw}\", ");
-                CredentialError::Unauthorized(self.header(&error))
+                // The client has to change the scheme, and the challenge is in the right one.
+                let scheme = match flaw {
+                    Flaw::Bound => Scheme::Dpop,
+                    Flaw::NotBound => Scheme::Bearer,
+                    _ => scheme,
+                };
+                let code = flaw.code();
+                let error = format!("error=\"{code}\", error_description=\"{flaw}\", ");
+                CredentialError::Unauthorized(self.header(scheme, &error))
             }
             Refusal::InsufficientScope => {
                 let error =
                     "error=\"insufficient_scope\", error_description=\"the token lacks a scope\", ";
-                CredentialError::Forbidden(self.header(error))
+                CredentialError::Forbidden(self.header(scheme, error))
             }
             Refusal::Unavailable => CredentialError::Unavailable,
         }
     }
 
-    fn header(&self, error: &str) -> HeaderValue {
-        let text = format!("Bearer {error}{}", self.common);
+    fn header(&self, scheme: Scheme, error: &str) -> HeaderValue {
+        let common = &self.common;
+        let text = match scheme {
+            Scheme::Dpop => {
+                let algorithms = algorithm::NAMES.join(" ");
+                format!("DPoP {error}algs=\"{algorithms}\", {common}")
+            }
+            Scheme::Bearer => format!("Bearer {error}{common}"),
+        };
         // URLs and scopes are printable ASCII without quotes once they are parsed.
         HeaderValue::try_from(text).expect("challenges are printable")
     }
@@ -72,14 +94,14 @@ mod tests {
     use callgate_mcp::transport::http::server::CredentialError;
     use http::HeaderValue;
 
-    use super::{Challenges, Flaw, Refusal};
+    use super::{Challenges, Flaw, Refusal, Scheme};
     use crate::{Challenge, Scopes};
 
     const URL: &str = "https://gate.example/.well-known/oauth-protected-resource/mcp";
 
     fn answer(refusal: Refusal, scopes: &str) -> CredentialError {
         let challenges = Challenges::new(&URL.parse().unwrap(), &Scopes::parse(scopes));
-        challenges.answer(refusal)
+        challenges.answer(refusal, Scheme::Bearer)
     }
 
     fn bearer(parameters: &str) -> HeaderValue {
@@ -124,6 +146,42 @@ mod tests {
     }
 
     #[test]
+    fn a_client_with_a_proof_is_told_in_its_scheme() {
+        let challenges = Challenges::new(&URL.parse().unwrap(), &Scopes::default());
+        const ALGS: &str = "algs=\"ES256 ES384 EdDSA PS256 PS384 PS512 RS256 RS384 RS512\"";
+        for (flaw, scheme, expected) in [
+            (
+                Flaw::ProofTime,
+                Scheme::Dpop,
+                "DPoP error=\"invalid_dpop_proof\", error_description=\"the DPoP proof is not of this minute\", ALGS",
+            ),
+            (
+                Flaw::Expired,
+                Scheme::Dpop,
+                "DPoP error=\"invalid_token\", error_description=\"the token has expired\", ALGS",
+            ),
+            (
+                Flaw::Bound,
+                Scheme::Bearer,
+                "DPoP error=\"invalid_token\", error_description=\"the token is bound to a key and cannot be used as a bearer token\", ALGS",
+            ),
+            (
+                Flaw::NotBound,
+                Scheme::Dpop,
+                "Bearer error=\"invalid_token\", error_description=\"the token is not bound to a key; send it as a bearer token\"",
+            ),
+        ] {
+            let answer = challenges.answer(Refusal::Invalid(flaw), scheme);
+            let expected = format!(
+                "{}, resource_metadata=\"{URL}\"",
+                expected.replace("ALGS", ALGS)
+            );
+            let expected = HeaderValue::try_from(expected).unwrap();
+            assert_eq!(answer, CredentialError::Unauthorized(expected));
+        }
+    }
+
+    #[test]
     fn our_own_client_understands_them() {
         let CredentialError::Forbidden(header) = answer(Refusal::InsufficientScope, "read write")
         else {
@@ -133,7 +191,8 @@ mod tests {
             resource_metadata: Some(URL.to_owned()),
             scope: Some(Scopes::parse("read write")),
             error: Some("insufficient_scope".to_owned()),
-            dpop: false,
+            error_description: Some("the token lacks a scope".to_owned()),
+            ..Challenge::default()
         };
         assert_eq!(Challenge::find(header.to_str().ok()), Some(expected));
     }

@@ -89,6 +89,9 @@ pub(super) struct Source {
     resolver: Arc<dyn Resolve>,
 }
 
+/// Reads the URL of an endpoint from the metadata of an issuer.
+type ReadEndpoint = fn(&[u8], &Issuer) -> Result<Url, MetadataError>;
+
 /// Time limit for all documents together.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -117,7 +120,7 @@ impl Source {
 
     async fn load_slowly(&self) -> Result<KeySet, KeysError> {
         let guard = self.guard().await;
-        let url = self.jwks_uri(guard).await?;
+        let url = self.find_guarded(guard, jwks_uri).await?;
         let response = self.fetch(guard, &url).await?;
         let Some(body) = response.success() else {
             let status = response.status;
@@ -130,14 +133,40 @@ impl Source {
         }
     }
 
-    async fn jwks_uri(&self, guard: Guard) -> Result<Url, KeysError> {
+    /// Finds an endpoint in the metadata of the issuer.
+    pub(super) async fn find(&self, read: ReadEndpoint) -> Result<Url, KeysError> {
+        self.find_guarded(self.guard().await, read).await
+    }
+
+    /// Sends a form, and returns the body of a successful response. A URL that the operator chose may be
+    /// on any network.
+    pub(super) async fn post(
+        &self,
+        request: &Request,
+        is_chosen: bool,
+    ) -> Result<Vec<u8>, KeysError> {
+        let guard = match is_chosen {
+            true => Guard::public()
+                .allow(Network::Loopback)
+                .allow(Network::Private),
+            false => self.guard().await,
+        };
+        let response = self.send(guard, request).await?;
+        let (url, status) = (request.url.clone(), response.status);
+        match response.success() {
+            Some(body) => Ok(body.to_vec()),
+            None => Err(KeysError::Status { url, status }),
+        }
+    }
+
+    async fn find_guarded(&self, guard: Guard, read: ReadEndpoint) -> Result<Url, KeysError> {
         let mut refused = None;
         for candidate in &self.candidates {
             let response = self.fetch(guard, candidate).await?;
             let Some(body) = response.success() else {
                 continue;
             };
-            match jwks_uri(body, &self.issuer) {
+            match read(body, &self.issuer) {
                 Ok(url) => return Ok(url),
                 // Many servers answer every path with a page, so text that is not JSON counts as
                 // absent.
@@ -155,12 +184,16 @@ impl Source {
     /// description.
     async fn fetch(&self, guard: Guard, url: &Url) -> Result<Response, KeysError> {
         let request = Request::document(url.clone(), Version::LATEST.as_str());
-        let response = self.fetcher.fetch(guard, &request).await;
+        self.send(guard, &request).await
+    }
+
+    async fn send(&self, guard: Guard, request: &Request) -> Result<Response, KeysError> {
+        let response = self.fetcher.fetch(guard, request).await;
+        let url = request.url.clone();
         let response = response.map_err(|source| KeysError::Fetch {
             url: url.clone(),
             source,
         })?;
-        let url = url.clone();
         let status = response.status;
         if response.is_transient() {
             return Err(KeysError::Status { url, status });

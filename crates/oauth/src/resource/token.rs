@@ -7,6 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use callgate_wire::{Limits, RawJson};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::algorithm::Algorithm;
@@ -30,6 +31,25 @@ const MAX_DEPTH: usize = 16;
 impl<'a> Token<'a> {
     /// Parses a token, and refuses it if its header is not acceptable.
     pub(super) fn parse(presented: &'a [u8]) -> Result<Self, Flaw> {
+        let (token, header) = Self::parse_any(presented)?;
+        if !header.typ.as_deref().is_none_or(is_access_token) {
+            return Err(Flaw::Type);
+        }
+        Ok(token)
+    }
+
+    /// Parses a DPoP proof, and returns the public key in its header too.
+    pub(super) fn parse_proof(presented: &'a [u8]) -> Result<(Self, Value), Flaw> {
+        let (mut proof, header) = Self::parse_any(presented).map_err(|_| Flaw::Proof)?;
+        if header.typ.as_deref() != Some("dpop+jwt") {
+            return Err(Flaw::Proof);
+        }
+        // The key is in the header, whatever its name.
+        proof.key_id = None;
+        Ok((proof, header.jwk.ok_or(Flaw::Proof)?))
+    }
+
+    fn parse_any(presented: &'a [u8]) -> Result<(Self, Header), Flaw> {
         if presented.len() > MAX_TOKEN {
             return Err(Flaw::TooLong);
         }
@@ -46,16 +66,14 @@ impl<'a> Token<'a> {
         if header.crit {
             return Err(Flaw::Critical);
         }
-        if !header.typ.as_deref().is_none_or(is_access_token) {
-            return Err(Flaw::Type);
-        }
-        Ok(Self {
+        let token = Self {
             algorithm: Algorithm::named(&header.alg).ok_or(Flaw::Algorithm)?,
-            key_id: header.kid,
+            key_id: header.kid.clone(),
             message,
             signature,
             claims,
-        })
+        };
+        Ok((token, header))
     }
 
     pub(super) fn algorithm(&self) -> Algorithm {
@@ -96,8 +114,8 @@ impl fmt::Debug for Token<'_> {
     }
 }
 
-/// Header members that are used. Keys and key URLs in the header are ignored, because the sender
-/// chose them.
+/// Header members that are used. Keys and key URLs in the header of an access token are ignored,
+/// because the sender chose them; only a proof has a key there.
 #[derive(Deserialize)]
 struct Header {
     alg: String,
@@ -105,6 +123,7 @@ struct Header {
     typ: Option<String>,
     #[serde(default, deserialize_with = "is_present")]
     crit: bool,
+    jwk: Option<Value>,
 }
 
 /// Detects a member that must be absent, whatever its value.

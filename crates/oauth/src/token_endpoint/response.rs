@@ -3,6 +3,7 @@ use serde_json::Value;
 
 use crate::dpop::USE_DPOP_NONCE;
 use crate::http_message::Response;
+use crate::provider::shown;
 use crate::{ProviderError, Scopes, Secret};
 
 /// Response of the token endpoint.
@@ -42,8 +43,8 @@ pub enum TokenEndpointError {
     #[error("the authorization server answered the token request with HTTP {0} and no token")]
     Malformed(u16),
     /// The token type is unknown.
-    #[error("the authorization server returned a token of an unknown type")]
-    Type,
+    #[error("a token must be of the type Bearer or DPoP, but the authorization server returned one of the type {:?}", shown(.0))]
+    Type(String),
     /// The token is bound to a key although no proof was sent.
     #[error("the authorization server bound the token to a key of another client")]
     ForeignKey,
@@ -152,7 +153,7 @@ fn token_type(name: Option<&str>) -> Result<TokenType, TokenEndpointError> {
         None => Ok(TokenType::Bearer),
         Some(name) if is_bearer(name) => Ok(TokenType::Bearer),
         Some(name) if name.eq_ignore_ascii_case("dpop") => Ok(TokenType::Dpop),
-        Some(_) => Err(TokenEndpointError::Type),
+        Some(name) => Err(TokenEndpointError::Type(name.to_owned())),
     }
 }
 
@@ -279,7 +280,8 @@ mod tests {
         }
         for name in ["mac", "N_A", "bearerish", "pop"] {
             let body = format!(r#"{{"access_token":"t","token_type":"{name}"}}"#);
-            assert_eq!(parse(200, &body), Err(TokenEndpointError::Type), "{name}");
+            let error = TokenEndpointError::Type(name.to_owned());
+            assert_eq!(parse(200, &body), Err(error), "{name}");
         }
     }
 
@@ -358,7 +360,7 @@ mod tests {
             (
                 200,
                 r#"{"access_token":"t","token_type":"mac"}"#,
-                TokenEndpointError::Type,
+                TokenEndpointError::Type("mac".to_owned()),
             ),
         ];
         for (status, body, expected) in cases {

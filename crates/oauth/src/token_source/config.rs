@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use callgate_mcp::transport::http::connect::Proxies;
 use url::Url;
 
 use crate::consent::Consent;
@@ -53,6 +54,8 @@ pub struct Config {
     /// Certificates to trust besides those of the platform, in DER form, for the request to the MCP
     /// server that begins a login.
     pub extra_roots: Vec<Bytes>,
+    /// Proxies of that request.
+    pub proxies: Proxies,
     /// Protocol revision that metadata requests name.
     pub protocol_version: String,
 }
@@ -139,6 +142,7 @@ impl Config {
             consent: None,
             fetcher,
             extra_roots: Vec::new(),
+            proxies: Proxies::default(),
             protocol_version: callgate_wire::Version::LATEST.as_str().to_owned(),
         }
     }

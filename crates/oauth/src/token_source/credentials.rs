@@ -78,6 +78,7 @@ mod tests {
             let expected = Challenge {
                 scope: Some(Scopes::parse("a")),
                 error: Some("insufficient_scope".to_owned()),
+                error_description: Some(String::from_utf8_lossy(text).into_owned()),
                 ..Challenge::default()
             };
             assert_eq!(challenge(&headers), Some(expected));

@@ -23,7 +23,7 @@ use crate::guard::{Guard, Network};
 use crate::http_message::Request;
 use crate::registration::ClientOptions;
 use crate::unix_seconds::whole_seconds;
-use crate::{Secret, dpop};
+use crate::{Secret, dpop, is_loopback};
 
 /// One run of a [`Flow`], with its requests and its questions to the user carried out.
 #[derive(Debug)]
@@ -104,7 +104,7 @@ impl FlowRun {
     ) -> Result<(Step, f64), FlowFailure> {
         let nonces = Nonces::random().map_err(TokenError::Random)?;
         let state = nonces.state.clone();
-        let guard = guard(&config.server, self.refusal.peer);
+        let guard = guard(config, self.refusal.peer);
         let waits_for_user = self.waits_for_user.clone();
         let mut user_endpoints: Vec<Url> = config.options.endpoint_urls().cloned().collect();
         if let Goal::Enterprise(provider, _) = &self.goal {
@@ -306,12 +306,16 @@ pub(super) fn default_redirect_uri() -> String {
 /// A server on a private network may name hosts there, a public one may not. Without the address of
 /// a refused connection, only a literal address proves where the server is: a name could resolve
 /// differently the next time.
-pub(super) fn guard(server: &Url, peer: Option<IpAddr>) -> Guard {
-    match (peer, server.host()) {
+pub(super) fn guard(config: &Config, peer: Option<IpAddr>) -> Guard {
+    // A developer who runs the server on this machine can reach everything that it could reach for
+    // them, and identity providers of companies are on private networks.
+    if config.options.allow_private_addresses == Some(true) || is_loopback(&config.server) {
+        return everywhere(Guard::public());
+    }
+    match (peer, config.server.host()) {
         (Some(peer), _) => Guard::for_server_at(peer),
         (None, Some(Host::Ipv4(address))) => Guard::for_server_at(address.into()),
         (None, Some(Host::Ipv6(address))) => Guard::for_server_at(address.into()),
-        (None, Some(Host::Domain("localhost"))) => Guard::public().allow(Network::Loopback),
         _ => Guard::public(),
     }
 }
@@ -349,17 +353,51 @@ fn without_query(url: &Url) -> Url {
 /// one.
 fn widened(guard: Guard, user_endpoints: &[Url], url: &Url) -> Guard {
     if user_endpoints.contains(url) {
-        return guard.allow(Network::Loopback).allow(Network::Private);
+        return everywhere(guard);
     }
     guard
+}
+
+fn everywhere(guard: Guard) -> Guard {
+    guard.allow(Network::Loopback).allow(Network::Private)
 }
 
 #[cfg(test)]
 mod tests {
     use url::Url;
 
-    use super::widened;
-    use crate::guard::Guard;
+    use super::{Config, guard, widened};
+    use crate::fetch::{self, Fetcher};
+    use crate::guard::{Guard, Network};
+
+    #[test]
+    fn a_server_may_name_its_own_network_unless_the_user_allows_more() {
+        const PUBLIC: Guard = Guard::public();
+        const PRIVATE: Guard = PUBLIC.allow(Network::Private);
+        const ALL: Guard = PRIVATE.allow(Network::Loopback);
+        let fetcher = Fetcher::new(fetch::Config::default()).unwrap();
+        for (server, peer, allows, expected) in [
+            ("https://mcp.example/", None, false, PUBLIC),
+            ("https://mcp.example/", None, true, ALL),
+            ("https://mcp.example/", Some("8.8.8.8"), true, ALL),
+            ("https://mcp.example/", Some("10.0.0.1"), false, PRIVATE),
+            ("https://10.0.0.1/", None, false, PRIVATE),
+            // A public name that resolves to this machine is not the user's own server.
+            (
+                "https://mcp.example/",
+                Some("127.0.0.1"),
+                false,
+                PUBLIC.allow(Network::Loopback),
+            ),
+            ("http://localhost:3000/mcp", None, false, ALL),
+            ("http://127.0.0.1:3000/mcp", Some("127.0.0.1"), false, ALL),
+        ] {
+            let mut config = Config::new("a", server.parse().unwrap(), fetcher.clone());
+            config.options.allow_private_addresses = Some(allows);
+            let peer = peer.map(|peer| peer.parse().unwrap());
+            assert_eq!(guard(&config, peer), expected, "{server} {peer:?}");
+        }
+    }
 
     #[test]
     fn only_an_endpoint_that_the_user_named_may_be_on_a_private_network() {

@@ -3,7 +3,7 @@
 //! - [`TokenSource`]: adds a token to every request; read it first.
 //! - [`Config`]: server, client, grant and store.
 //! - [`TokenError`], [`NeedsLogin`]: errors, and the one that only the user can repair.
-//! - [`LoginStatus`]: state of the stored login.
+//! - [`LoginStatus`]: state of the stored login. [`LoginCheck`]: answer of the server to its token.
 //! - `cache`: token cache of the process, and reactions to refused requests; `freshness`: time of the next refresh.
 //! - `single_flight`: one task that gets a token for all waiting requests; `shared`: state of that task.
 //! - `backoff`: failures of the authorization server, also those that other processes met.
@@ -20,6 +20,7 @@ mod error;
 mod flow_run;
 mod freshness;
 mod login;
+mod login_check;
 mod probe;
 mod refresh;
 mod revocation;
@@ -32,6 +33,7 @@ mod stored_tokens;
 
 pub use config::{Assertion, Config, Grant, ShowCode};
 pub use error::{LoginReason, NeedsLogin, TokenError};
+pub use login_check::{LoginCheck, LoginRefusal};
 pub use revocation::Revocation;
 pub use source::{LoginMode, TokenSource};
 pub use status::{LoginState, LoginStatus};

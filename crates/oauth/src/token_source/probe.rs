@@ -68,7 +68,7 @@ async fn may_be_document(
     flaw: impl Fn(&[u8]) -> Option<MetadataError>,
 ) -> bool {
     let request = Request::document(url, &config.protocol_version);
-    let guard = guard(&config.server, None);
+    let guard = guard(config, None);
     match config.fetcher.fetch(guard, &request).await {
         Err(error) => error.is_transient(),
         Ok(response) if response.is_transient() => true,
@@ -109,9 +109,10 @@ pub(super) async fn request(config: &Config, authorizer: Arc<dyn Authorizer>) ->
     }
 }
 
-fn http(config: &Config, authorizer: Arc<dyn Authorizer>) -> client::HttpConfig {
+pub(super) fn http(config: &Config, authorizer: Arc<dyn Authorizer>) -> client::HttpConfig {
     let mut http = client::HttpConfig::new(config.name.clone());
     http.extra_roots.clone_from(&config.extra_roots);
+    http.proxies = config.proxies.clone();
     http.authorizer = Some(authorizer);
     http
 }

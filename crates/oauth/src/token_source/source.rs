@@ -45,7 +45,7 @@ use crate::Challenge;
 /// ```
 #[derive(Debug)]
 pub struct TokenSource {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
 }
 
 /// Condition for a new login.

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod peer;
+mod proxies;
 mod redirects;
 mod tls;
 mod trouble;

@@ -1,5 +1,5 @@
 use callgate_mcp::Caller;
-use callgate_mcp::transport::http::server::TokenVerifier;
+use callgate_mcp::transport::http::server::{Presented, TokenVerifier};
 use callgate_oauth::resource::Verifier;
 use ring::hmac;
 use serde_json::{Value, json};
@@ -121,7 +121,10 @@ async fn a_caller_is_a_subject_of_the_issuer() {
     let scene = Scene::new().await;
     for subject in ["alice", "operator", "a#b", "\u{e9}"] {
         let token = scene.with_claims(json!({"sub": subject}));
-        let found = scene.verifier.verify(Some(token.as_bytes())).await;
+        let found = scene
+            .verifier
+            .verify(Some(Presented::Bearer(token.as_bytes())))
+            .await;
         let name = format!("{}#{subject}", scene.issuer.url);
         assert_eq!(found, Ok(Caller::named(&name)));
     }

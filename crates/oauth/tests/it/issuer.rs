@@ -29,6 +29,8 @@ struct Pages {
     responses: HashMap<String, String>,
     /// Requested paths.
     asked: Vec<String>,
+    /// Heads and bodies of posts.
+    posted: Vec<String>,
 }
 
 pub(crate) const METADATA: &str = "/.well-known/oauth-authorization-server";
@@ -66,6 +68,11 @@ impl Issuer {
     pub(crate) fn answer(&self, path: &str, response: impl Into<String>) {
         let mut pages = self.pages.lock().unwrap();
         pages.responses.insert(path.to_owned(), response.into());
+    }
+
+    /// Heads and bodies of posts.
+    pub(crate) fn posted(&self) -> Vec<String> {
+        self.pages.lock().unwrap().posted.clone()
     }
 
     /// Number of requests for `path`.
@@ -134,7 +141,16 @@ async fn respond(mut stream: TcpStream, pages: Arc<Mutex<Pages>>) {
             Err(_) => return,
         }
     }
-    let head = String::from_utf8(head).unwrap();
+    let mut head = String::from_utf8(head).unwrap();
+    if let Some((_, length)) = head.split_once("content-length: ") {
+        let length = length.lines().next().unwrap().parse().unwrap();
+        let mut body = vec![0; length];
+        if stream.read_exact(&mut body).await.is_err() {
+            return;
+        }
+        head += &String::from_utf8(body).unwrap();
+        pages.lock().unwrap().posted.push(head.clone());
+    }
     let path = head.split(' ').nth(1).unwrap().to_owned();
     let response = {
         let mut pages = pages.lock().unwrap();

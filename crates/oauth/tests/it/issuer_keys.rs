@@ -221,12 +221,12 @@ async fn what_is_wrong_with_the_metadata_is_said() {
         (
             200,
             other.to_owned(),
-            format!("the metadata is of the issuer https://other.example, not of {url}"),
+            format!("the metadata must be of the issuer {url}, but it is of https://other.example"),
         ),
         (
             200,
             json!({"issuer": url}).to_string(),
-            "the metadata has no jwks_uri".to_owned(),
+            "the metadata must name the jwks_uri, but it does not".to_owned(),
         ),
         (200, at("http://a.example/"), refused("http://a.example/")),
         (200, at("file:///etc/passwd"), refused("file:///etc/passwd")),

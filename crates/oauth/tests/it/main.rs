@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod bound_tokens;
 mod browser;
 mod callback_listener;
 mod consent;
@@ -9,6 +10,7 @@ mod fetch;
 mod hostile_tokens;
 mod hostile_urls;
 mod import;
+mod introspection;
 mod issuer;
 mod issuer_keys;
 mod peer;

@@ -1,5 +1,6 @@
 //! Token source against a scripted provider: logins, refreshes and failures.
 
+mod check;
 mod endpoint;
 mod grants;
 mod login;

@@ -1,7 +1,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use callgate_mcp::Caller;
-use callgate_mcp::transport::http::server::{CredentialError, TokenVerifier};
+use callgate_mcp::transport::http::server::{CredentialError, Presented, TokenVerifier};
 use callgate_oauth::Scopes;
 use callgate_oauth::fetch;
 use callgate_oauth::resource::{Config, ResourceName, Verifier};
@@ -18,10 +18,16 @@ pub(crate) fn verifier(issuer: &Issuer) -> Verifier {
 }
 
 pub(crate) fn verifier_of(issuer: &str, fetch: fetch::Config) -> Verifier {
-    let mut config = Config::new(issuer, ResourceName::parse(OWN).unwrap(), "/mcp");
-    config.scopes = Scopes::parse("read");
+    let mut config = config(issuer);
     config.fetch = fetch;
     Verifier::new(config).unwrap()
+}
+
+/// Configuration of a server that accepts tokens of `issuer` with the scope `read`.
+pub(crate) fn config(issuer: &str) -> Config {
+    let mut config = Config::new(issuer, ResourceName::parse(OWN).unwrap(), "/mcp");
+    config.scopes = Scopes::parse("read");
+    config
 }
 
 /// Claims of a valid token of alice, with some changed; `null` removes one.
@@ -41,7 +47,15 @@ pub(crate) fn claims(issuer: &Issuer, changes: Value) -> Value {
 
 /// Principal of an accepted token, or the description of the challenge.
 pub(crate) async fn verify(verifier: &Verifier, token: impl AsRef<[u8]>) -> Result<String, String> {
-    match verifier.verify(Some(token.as_ref())).await {
+    verify_presented(verifier, Presented::Bearer(token.as_ref())).await
+}
+
+/// The same for a token that may have a proof.
+pub(crate) async fn verify_presented(
+    verifier: &Verifier,
+    presented: Presented<'_>,
+) -> Result<String, String> {
+    match verifier.verify(Some(presented)).await {
         Ok(Caller::Principal(name)) => Ok(name.name().split_once('#').unwrap().1.to_owned()),
         Ok(other) => panic!("a token stands for somebody, not for {other:?}"),
         Err(unproven) => Err(told(&unproven)),

@@ -13,7 +13,7 @@ use callgate_oauth::token_source::{
 };
 use tokio::time::timeout;
 
-use super::status;
+use super::{login_check, status};
 use crate::args::LogIn;
 use crate::client_choice;
 use crate::consent::{self, CallbackMethod};
@@ -32,16 +32,16 @@ pub(super) async fn run(
     let server = args.server.as_deref().unwrap_or_default();
     let account = logins.account(server, args.account.as_deref())?;
     let chosen = client_choice::from_args(&args.client)?;
-    let mut config = logins.token_source_config(&account, chosen.as_ref())?;
+    let known_options = logins.options(&account)?;
+    let mut options = provider_choice::from_args(&args.provider)?.over(&known_options);
+    if args.callback_port.is_some() {
+        options.redirect_uri = None;
+    }
+    let mut config = logins.token_source_config(&account, chosen.as_ref(), &options)?;
     config.scopes = scopes(&args.scope)?;
     config.registers_anew = args.again;
     config.initial_access_token = provider_choice::initial_access_token();
-    let known_options = config.options.clone();
-    config.options = provider_choice::from_args(&args.provider)?.over(&known_options);
-    if args.callback_port.is_some() {
-        config.options.redirect_uri = None;
-    }
-    let options = config.options.clone();
+    let checked = config.clone();
     if args.device {
         config.grant = Grant::DeviceCode(ShowCode::new(consent::show_code));
     }
@@ -52,7 +52,7 @@ pub(super) async fn run(
     let attempt = log_in_without_user(&config, chosen.as_ref(), is_new, stop.as_mut());
     let outcome = match attempt.await? {
         Err(error) => match needs_user(&error, &config) {
-            Some(needed) => log_in_with_user(args, config, port, needed, stop).await?,
+            Some(needed) => log_in_with_user(args, config, port, needed, stop.as_mut()).await?,
             None => Err(error),
         },
         outcome => outcome,
@@ -67,11 +67,17 @@ pub(super) async fn run(
         let remembered = logins.remember(&account, chosen.as_ref(), port, &options)?;
         status = LoginStatus::of(&remembered);
     }
-    status::print_one(&account.name, &status, json)?;
+    let checked = TokenSource::new(checked);
+    let check = tokio::select! {
+        check = checked.check_login() => check,
+        () = stop => return Err(CommandError::interrupted()),
+    };
+    let check = check.map_err(|error| CommandError::of_login(error, &account))?;
+    status::print_checked(&account.name, &status, &check, json)?;
     if let Some(hint) = status::refresh_hint(&status) {
         eprintln!("hint: {hint}");
     }
-    Ok(())
+    login_check::outcome(check, &account.server, &status)
 }
 
 type Outcome = Result<LoginStatus, Arc<TokenError>>;
@@ -147,10 +153,12 @@ async fn log_in_with_user(
 }
 
 /// True if a login with the new options would differ from one with those that are known. The redirect
-/// URI matters only while the user logs in.
+/// URI matters only while the user logs in, and the way to the provider changes nothing there.
 fn is_changed(options: &ProviderOptions, known: &ProviderOptions) -> bool {
     let mut options = options.clone();
     options.redirect_uri.clone_from(&known.redirect_uri);
+    options.allow_private_addresses = known.allow_private_addresses;
+    options.ca_file.clone_from(&known.ca_file);
     options != *known
 }
 

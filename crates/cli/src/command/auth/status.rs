@@ -1,7 +1,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use callgate_mcp::wire::RawJson;
-use callgate_oauth::token_source::{LoginState, LoginStatus};
+use callgate_oauth::token_source::{LoginCheck, LoginState, LoginStatus};
 use serde::Serialize;
 use url::Url;
 
@@ -9,13 +9,43 @@ use crate::error::CommandError;
 use crate::logins;
 use crate::output;
 
-/// Prints the status of one login.
-pub(super) fn print_one(name: &str, status: &LoginStatus, json: bool) -> Result<(), CommandError> {
+/// Prints the status of one login, and the answer of the server to its token if it accepts it.
+pub(super) fn print_checked(
+    name: &str,
+    status: &LoginStatus,
+    check: &LoginCheck,
+    json: bool,
+) -> Result<(), CommandError> {
     if json {
-        let row = RawJson::encode(&Row::new(name, status)).map_err(anyhow::Error::from)?;
+        let row = Row {
+            check: Some(match check {
+                LoginCheck::Accepted { .. } => "accepted",
+                LoginCheck::Refused(_) => "refused",
+                _ => "unknown",
+            }),
+            server_name: server_name(check),
+            ..Row::new(name, status)
+        };
+        let row = RawJson::encode(&row).map_err(anyhow::Error::from)?;
         return Ok(output::json(&row)?);
     }
-    Ok(output::text(&describe(name, status, unix_time()))?)
+    output::text(&describe(name, status, unix_time()))?;
+    if let LoginCheck::Accepted { .. } = check {
+        let url = status.server_url.as_deref().unwrap_or(name);
+        let server = server_name(check).map(|it| format!(" `{it}`"));
+        let server = server.unwrap_or_default();
+        output::text(&format!(
+            "logged in to {url}; the server{server} accepts the login"
+        ))?;
+    }
+    Ok(())
+}
+
+fn server_name(check: &LoginCheck) -> Option<&str> {
+    match check {
+        LoginCheck::Accepted { server_name } => server_name.as_deref(),
+        _ => None,
+    }
 }
 
 /// Prints that a server needs no login.
@@ -31,6 +61,8 @@ pub(super) fn print_unwanted(name: &str, server: &Url, json: bool) -> Result<(),
             scopes: None,
             expires_at: None,
             renews: false,
+            check: None,
+            server_name: None,
         };
         let row = RawJson::encode(&row).map_err(anyhow::Error::from)?;
         return Ok(output::json(&row)?);
@@ -79,6 +111,11 @@ struct Row<'a> {
     /// In Unix seconds.
     expires_at: Option<u64>,
     renews: bool,
+    /// Answer of the server to the token, if it was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    check: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_name: Option<&'a str>,
 }
 
 impl<'a> Row<'a> {
@@ -100,6 +137,8 @@ impl<'a> Row<'a> {
             scopes: scopes.map(|it| it.split_whitespace().map(str::to_owned).collect()),
             expires_at: status.expires_at.map(whole_seconds),
             renews: status.is_refreshable,
+            check: None,
+            server_name: None,
         }
     }
 }

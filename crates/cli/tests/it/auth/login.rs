@@ -82,7 +82,7 @@ fn a_missing_login_is_reported_with_the_command_that_gets_one() {
     let url = &provider.url;
     let hints = format!(
         "hint: log in: run `callgate auth {url}`\n\
-         hint: or send a token: put it in the variable CALLGATE_TOKEN or pass --token-file FILE; `callgate token` prints that of `callgate serve`\n"
+         hint: or send a token: pass --token-file FILE, or put it in the variable CALLGATE_TOKEN and the URL of the server in CALLGATE_TOKEN_FOR; `callgate token` prints that of `callgate serve`\n"
     );
     assert_eq!(
         home.run(&["list", url]),
@@ -117,7 +117,7 @@ fn missing_scopes_are_named_and_a_second_login_adds_them() {
             &format!(
                 "error: login needed at {url}: the token lacks the scopes read admin\n\
                  hint: log in: run `callgate auth {url} --scope read --scope admin`\n\
-                 hint: or send a token: put it in the variable CALLGATE_TOKEN or pass --token-file FILE; `callgate token` prints that of `callgate serve`\n"
+                 hint: or send a token: pass --token-file FILE, or put it in the variable CALLGATE_TOKEN and the URL of the server in CALLGATE_TOKEN_FOR; `callgate token` prints that of `callgate serve`\n"
             )
         )
     );
@@ -191,7 +191,7 @@ fn a_server_without_logins_is_told_from_one_with() {
                 "error: the authorization server answered the registration with HTTP 404 and no client\n\
                  hint: with a client that was registered by hand, run `callgate auth {url} --client-id ID`\n\
                  hint: if the server accepts tokens but has no login, send a token: \
-                 put it in the variable CALLGATE_TOKEN or pass --token-file FILE; `callgate token` prints that of `callgate serve`\n"
+                 pass --token-file FILE, or put it in the variable CALLGATE_TOKEN and the URL of the server in CALLGATE_TOKEN_FOR; `callgate token` prints that of `callgate serve`\n"
             )
         )
     );
@@ -210,7 +210,7 @@ fn an_authorization_server_without_codes_is_logged_in_to_in_another_way() {
         Ran::failed(
             3,
             &format!(
-                "error: the metadata has no device_authorization_endpoint\n\
+                "error: the metadata must name the device_authorization_endpoint, but it does not\n\
                  hint: log in without a code: run `callgate auth {url} --no-browser`\n"
             )
         )

@@ -202,7 +202,7 @@ fn a_provider_without_metadata_has_endpoints_given_by_hand() {
                  hint: if the provider documents its endpoints, run `callgate auth {url} \
                  --authorization-endpoint URL --token-endpoint URL --client-id ID`\n\
                  hint: if the server accepts tokens but has no login, send a token: \
-                 put it in the variable CALLGATE_TOKEN or pass --token-file FILE; `callgate token` prints that of `callgate serve`\n"
+                 pass --token-file FILE, or put it in the variable CALLGATE_TOKEN and the URL of the server in CALLGATE_TOKEN_FOR; `callgate token` prints that of `callgate serve`\n"
             )
         )
     );

@@ -3,7 +3,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 use std::thread;
 
-use super::expected::logged_in;
+use super::expected::described;
 use crate::fixture::{Home, Ran};
 use crate::provider::{self, Provider, Settings};
 
@@ -228,7 +228,7 @@ fn logins_are_listed_without_their_secrets() {
     home.log_in(&provider.url, &[]);
     assert_eq!(
         home.run(&["auth", "list"]),
-        Ran::printed(&logged_in(&provider, "read"))
+        Ran::printed(&described(&provider, "read"))
     );
     let ran = home.run(&["--json", "auth", "list"]);
     let logins: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();

@@ -1,36 +1,42 @@
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
 use std::thread;
 
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use url::{Url, form_urlencoded};
 
 /// A request as far as it matters here.
 #[derive(Debug)]
-pub(super) struct Request {
-    pub(super) path: String,
-    pub(super) query: HashMap<String, String>,
-    pub(super) authorization: Option<String>,
-    pub(super) body: String,
+pub(crate) struct Request {
+    pub(crate) path: String,
+    pub(crate) query: HashMap<String, String>,
+    pub(crate) authorization: Option<String>,
+    pub(crate) accept: Option<String>,
+    pub(crate) body: String,
 }
 
 /// A response: status, further headers, and a body of JSON.
 #[derive(Debug)]
-pub(super) struct Response {
-    pub(super) status: u16,
-    pub(super) headers: Vec<(&'static str, String)>,
-    pub(super) body: String,
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) body: String,
 }
+
+/// Status of a response that is not sent: the connection ends instead.
+pub(super) const NO_RESPONSE: u16 = 0;
 
 impl Request {
     /// The fields of a form.
-    pub(super) fn form(&self) -> HashMap<String, String> {
+    pub(crate) fn form(&self) -> HashMap<String, String> {
         fields(&self.body)
     }
 }
 
 impl Response {
-    pub(super) fn json(status: u16, body: &serde_json::Value) -> Self {
+    pub(crate) fn json(status: u16, body: &serde_json::Value) -> Self {
         Self {
             status,
             headers: Vec::new(),
@@ -38,7 +44,7 @@ impl Response {
         }
     }
 
-    pub(super) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
+    pub(crate) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
@@ -53,6 +59,23 @@ pub(super) fn serve(
         for stream in listener.incoming().map_while(Result::ok) {
             let answer = answer.clone();
             thread::spawn(move || exchange(stream, answer));
+        }
+    });
+}
+
+/// The same over TLS.
+pub(super) fn serve_tls(
+    listener: TcpListener,
+    tls: Arc<ServerConfig>,
+    answer: impl Fn(&Request) -> Response + Clone + Send + 'static,
+) {
+    thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let (answer, tls) = (answer.clone(), tls.clone());
+            thread::spawn(move || {
+                let connection = ServerConnection::new(tls).unwrap();
+                exchange(StreamOwned::new(connection, stream), answer)
+            });
         }
     });
 }
@@ -78,7 +101,11 @@ pub(crate) fn get(url: &str) -> (Option<String>, String) {
     (location.map(str::to_owned), body.to_owned())
 }
 
-fn exchange(stream: TcpStream, answer: impl Fn(&Request) -> Response) -> Option<()> {
+/// Answers one request.
+pub(crate) fn exchange(
+    stream: impl Read + Write,
+    answer: impl Fn(&Request) -> Response,
+) -> Option<()> {
     let mut reader = BufReader::new(stream);
     let request = read(&mut reader)?;
     let Response {
@@ -86,6 +113,9 @@ fn exchange(stream: TcpStream, answer: impl Fn(&Request) -> Response) -> Option<
         headers,
         body,
     } = answer(&request);
+    if status == NO_RESPONSE {
+        return None;
+    }
     let mut head = format!("HTTP/1.1 {status} As Said\r\ncontent-type: application/json\r\n");
     for (name, value) in headers {
         head += &format!("{name}: {value}\r\n");
@@ -94,16 +124,22 @@ fn exchange(stream: TcpStream, answer: impl Fn(&Request) -> Response) -> Option<
         "content-length: {}\r\nconnection: close\r\n\r\n{body}",
         body.len()
     );
-    reader.get_mut().write_all(head.as_bytes()).ok()
+    reader.get_mut().write_all(head.as_bytes()).ok()?;
+    reader.get_mut().flush().ok()
 }
 
-fn read(reader: &mut BufReader<TcpStream>) -> Option<Request> {
+fn read(reader: &mut impl BufRead) -> Option<Request> {
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
     let target = line.split(' ').nth(1)?;
+    // A request that a proxy forwards has the whole URL.
+    let target = match target.strip_prefix("http://") {
+        Some(rest) => rest.split_at(rest.find('/')?).1,
+        None => target,
+    };
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let (path, query) = (path.to_owned(), fields(query));
-    let (mut length, mut authorization) = (0, None);
+    let (mut length, mut authorization, mut accept) = (0, None, None);
     loop {
         let mut line = String::new();
         reader.read_line(&mut line).ok()?;
@@ -113,6 +149,7 @@ fn read(reader: &mut BufReader<TcpStream>) -> Option<Request> {
         match name.to_ascii_lowercase().as_str() {
             "content-length" => length = value.parse().ok()?,
             "authorization" => authorization = Some(value.to_owned()),
+            "accept" => accept = Some(value.to_owned()),
             _ => {}
         }
     }
@@ -122,6 +159,7 @@ fn read(reader: &mut BufReader<TcpStream>) -> Option<Request> {
         path,
         query,
         authorization,
+        accept,
         body: String::from_utf8(body).ok()?,
     })
 }

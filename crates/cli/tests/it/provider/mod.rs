@@ -10,6 +10,6 @@ mod issue;
 mod resource;
 mod servers;
 
-pub(crate) use http::get;
+pub(crate) use http::{Request, Response, exchange, get};
 pub(crate) use issue::EMPLOYEE;
-pub(crate) use servers::{Provider, Settings};
+pub(crate) use servers::{Provider, Refusal, Settings};

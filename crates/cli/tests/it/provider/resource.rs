@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::http::{Request, Response};
+use super::http::{NO_RESPONSE, Request, Response};
 use super::servers::World;
 
 pub(super) fn metadata(world: &World) -> Response {
@@ -8,7 +8,7 @@ pub(super) fn metadata(world: &World) -> Response {
     Response::json(
         200,
         &json!({
-            "resource": format!("{base}/mcp"),
+            "resource": format!("{}/mcp", world.server),
             "authorization_servers": [base],
             "scopes_supported": ["read"],
         }),
@@ -22,6 +22,15 @@ pub(super) fn call(world: &World, request: &Request) -> Response {
         .authorization
         .as_deref()
         .and_then(|it| it.strip_prefix("Bearer "));
+    if token.is_some() && world.settings.breaks_off {
+        return Response::json(NO_RESPONSE, &Value::Null);
+    }
+    if let (Some(_), Some(refusal)) = (token, &world.settings.refusal) {
+        return Response {
+            body: refusal.body.to_owned(),
+            ..refuse(world, refusal.status, refusal.challenge)
+        };
+    }
     let scope = token.and_then(|token| world.state().access_tokens.get(token).cloned());
     let stranger = world.settings.is_open.then(|| "nothing".to_owned());
     let Some(scope) = scope.or(stranger) else {
@@ -46,6 +55,9 @@ pub(super) fn call(world: &World, request: &Request) -> Response {
         _ => json!({
             "supportedVersions": ["2026-07-28"],
             "capabilities": { "tools": {} },
+            "_meta": world.settings.server_name.map(|name| json!({
+                "io.modelcontextprotocol/serverInfo": { "name": name, "version": "1" },
+            })).unwrap_or(json!({})),
         }),
     };
     let mut result = result;
@@ -57,7 +69,7 @@ pub(super) fn call(world: &World, request: &Request) -> Response {
 }
 
 fn refuse(world: &World, status: u16, more: &str) -> Response {
-    let metadata = format!("{}/.well-known/oauth-protected-resource/mcp", world.base);
+    let metadata = format!("{}/.well-known/oauth-protected-resource/mcp", world.server);
     let challenge = format!(r#"Bearer resource_metadata="{metadata}"{more}"#);
     Response::json(status, &Value::Null).with("www-authenticate", challenge)
 }

@@ -1,6 +1,8 @@
 use std::collections::HashMap;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+
+use rustls::ServerConfig;
 
 use super::http::{self, Request, Response};
 use super::{issue, resource};
@@ -39,11 +41,28 @@ pub(crate) struct Settings {
     pub(crate) registration_token: Option<&'static str>,
     /// The only client name that may register.
     pub(crate) known_name: Option<&'static str>,
+    /// Name of the MCP server.
+    pub(crate) server_name: Option<&'static str>,
+    /// Refusal of every token by the MCP server.
+    pub(crate) refusal: Option<Refusal>,
+    /// True if the MCP server breaks off every connection that brings a token.
+    pub(crate) breaks_off: bool,
+}
+
+/// Refusal of a token by the MCP server.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Refusal {
+    pub(crate) status: u16,
+    /// The rest of the challenge.
+    pub(crate) challenge: &'static str,
+    pub(crate) body: &'static str,
 }
 
 /// State that both servers share.
 pub(super) struct World {
     pub(super) base: String,
+    /// Origin of the MCP server, which is `base` for most tests.
+    pub(super) server: String,
     pub(super) settings: Settings,
     pub(super) state: Mutex<State>,
     changed: Condvar,
@@ -92,6 +111,9 @@ impl Default for Settings {
             renews: true,
             registration_token: None,
             known_name: None,
+            server_name: None,
+            refusal: None,
+            breaks_off: false,
         }
     }
 }
@@ -100,17 +122,38 @@ impl Provider {
     pub(crate) fn start(settings: Settings) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
-        let world = Arc::new(World {
-            base: base.clone(),
-            settings,
-            state: Mutex::default(),
-            changed: Condvar::new(),
-        });
-        let answering = world.clone();
+        let provider = Self::new(base.clone(), base, settings);
+        let answering = provider.world.clone();
         http::serve(listener, move |request| answer(&answering, request));
+        provider
+    }
+
+    /// Servers with TLS: the authorization server is at a port of this machine if `issuer` is `None`.
+    /// Returns the address of both.
+    pub(crate) fn start_tls(
+        server: &str,
+        issuer: Option<&str>,
+        tls: Arc<ServerConfig>,
+    ) -> (Self, SocketAddr) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let issuer = issuer.map_or_else(|| format!("https://{address}"), str::to_owned);
+        let provider = Self::new(issuer, server.to_owned(), Settings::default());
+        let answering = provider.world.clone();
+        http::serve_tls(listener, tls, move |request| answer(&answering, request));
+        (provider, address)
+    }
+
+    fn new(base: String, server: String, settings: Settings) -> Self {
         Self {
-            url: format!("{base}/mcp"),
-            world,
+            url: format!("{server}/mcp"),
+            world: Arc::new(World {
+                base,
+                server,
+                settings,
+                state: Mutex::default(),
+                changed: Condvar::new(),
+            }),
         }
     }
 

@@ -1,7 +1,8 @@
 //! Connections to HTTP servers: the one way in which this program reaches other machines.
 //!
 //! A name is resolved once, each of its addresses is checked, and the connection goes to one of
-//! them, so a name that changes its addresses cannot slip past the check. Proxies are not used.
+//! them, so a name that changes its addresses cannot slip past the check. Behind a proxy, the proxy
+//! resolves the name, and only an address that stands in the URL is checked.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -22,13 +23,18 @@ use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use super::tunnel;
 use crate::service::BoxFuture;
+
+pub use super::certificates::{CertificateFileError, certificates_in_pem, is_unknown_issuer};
+pub use super::proxy::{Proxies, Proxy, ProxyError, ProxySettings};
 
 /// Makes TCP and TLS connections. Clones share everything.
 #[derive(Clone)]
 pub struct Connector {
     tls: TlsConnector,
     resolver: Arc<dyn Resolve>,
+    proxies: Proxies,
     timeout: Duration,
 }
 
@@ -61,12 +67,15 @@ pub enum ConnectError<E = Infallible> {
     /// An address of the host is not allowed.
     #[error("the address is not allowed")]
     Refused(E),
-    /// No address accepts the connection.
+    /// No address of the host, or of its proxy, accepts the connection.
     #[error("{0}")]
     Connect(io::Error),
+    /// The proxy cannot be used, or refused the tunnel.
+    #[error(transparent)]
+    Proxy(#[from] ProxyError),
     /// The TLS handshake failed.
     #[error("{0}")]
-    Handshake(io::Error),
+    Handshake(#[source] io::Error),
 }
 
 /// Resolves host names.
@@ -110,6 +119,7 @@ impl Connector {
         Ok(Self {
             tls: Arc::new(tls).into(),
             resolver: Arc::new(SystemResolver),
+            proxies: Proxies::default(),
             timeout,
         })
     }
@@ -121,8 +131,28 @@ impl Connector {
         self
     }
 
+    /// Sets the proxies, which resolve names then.
+    #[must_use]
+    pub fn with_proxies(mut self, proxies: Proxies) -> Self {
+        self.proxies = proxies;
+        self
+    }
+
+    /// The proxy of connections to `to`.
+    ///
+    /// A TLS connection goes through a tunnel. A request without TLS must have the whole URL as its
+    /// target and the [credentials](Proxy::authorization) of the proxy.
+    ///
+    /// # Errors
+    /// The setting for such connections cannot be used.
+    pub fn proxy_for(&self, to: &Destination) -> Result<Option<&Proxy>, ProxyError> {
+        self.proxies.proxy_for(to)
+    }
+
     /// Connects to an address of `to`, all of which must pass `check`. Dropping the future closes
     /// whatever was opened.
+    ///
+    /// Behind a proxy, `check` sees an address only if `to` has one instead of a name.
     ///
     /// # Errors
     /// There is no connection. One refused address refuses all, because the others are as suspect.
@@ -140,29 +170,16 @@ impl Connector {
         to: &Destination,
         check: impl Fn(IpAddr) -> Result<(), E>,
     ) -> Result<Stream, ConnectError<E>> {
-        let mut addresses = match to.host.parse() {
-            Ok(address) => vec![address],
-            Err(_) => {
-                let found = self.resolver.resolve(&to.host).await;
-                found.map_err(ConnectError::Resolve)?
+        let stream = match self.proxies.proxy_for(to)? {
+            None => self.open_tcp(&to.host, to.port, check).await?,
+            Some(proxy) => {
+                if let Ok(address) = to.host.parse() {
+                    check(address).map_err(ConnectError::Refused)?;
+                }
+                tracing::debug!(host = %to.host, port = to.port, %proxy, "connecting through a proxy");
+                self.open_through(proxy, to).await?
             }
         };
-        for address in &addresses {
-            check(*address).map_err(ConnectError::Refused)?;
-        }
-        addresses.truncate(MAX_ADDRESSES);
-        if addresses.is_empty() {
-            return Err(ConnectError::Resolve(io::ErrorKind::NotFound.into()));
-        }
-        tracing::trace!(host = %to.host, port = to.port, ?addresses, "connecting");
-        let stream = connect_to_one(&addresses, to.port)
-            .await
-            .map_err(ConnectError::Connect)?;
-        // A request is written at once, so delaying a part of it gains nothing. A system that
-        // refuses either option still has a working connection.
-        let _ = stream.set_nodelay(true);
-        let keep_alive = TcpKeepalive::new().with_time(TCP_KEEP_ALIVE);
-        let _ = SockRef::from(&stream).set_tcp_keepalive(&keep_alive);
         if !to.is_secure {
             return Ok(Stream::Tcp(stream));
         }
@@ -173,6 +190,58 @@ impl Connector {
         };
         let stream = handshake.await.map_err(ConnectError::Handshake)?;
         Ok(Stream::Tls(Box::new(stream)))
+    }
+
+    /// Connects to a proxy, and opens a tunnel if the connection will have TLS.
+    async fn open_through<E>(
+        &self,
+        proxy: &Proxy,
+        to: &Destination,
+    ) -> Result<TcpStream, ConnectError<E>> {
+        // The user named the proxy, so any address will do.
+        let any = |_| Ok(());
+        let opened = self.open_tcp(proxy.host(), proxy.port(), any).await;
+        let stream = opened.map_err(|error| match error {
+            // Otherwise it would seem to be the name of the server that is unknown.
+            ConnectError::Resolve(error) => ConnectError::Connect(error),
+            other => other,
+        })?;
+        match to.is_secure {
+            true => Ok(tunnel::open(stream, proxy, to).await?),
+            false => Ok(stream),
+        }
+    }
+
+    async fn open_tcp<E>(
+        &self,
+        host: &str,
+        port: u16,
+        check: impl Fn(IpAddr) -> Result<(), E>,
+    ) -> Result<TcpStream, ConnectError<E>> {
+        let mut addresses = match host.parse() {
+            Ok(address) => vec![address],
+            Err(_) => {
+                let found = self.resolver.resolve(host).await;
+                found.map_err(ConnectError::Resolve)?
+            }
+        };
+        for address in &addresses {
+            check(*address).map_err(ConnectError::Refused)?;
+        }
+        addresses.truncate(MAX_ADDRESSES);
+        if addresses.is_empty() {
+            return Err(ConnectError::Resolve(io::ErrorKind::NotFound.into()));
+        }
+        tracing::trace!(host, port, ?addresses, "connecting");
+        let stream = connect_to_one(&addresses, port)
+            .await
+            .map_err(ConnectError::Connect)?;
+        // A request is written at once, so delaying a part of it gains nothing. A system that
+        // refuses either option still has a working connection.
+        let _ = stream.set_nodelay(true);
+        let keep_alive = TcpKeepalive::new().with_time(TCP_KEEP_ALIVE);
+        let _ = SockRef::from(&stream).set_tcp_keepalive(&keep_alive);
+        Ok(stream)
     }
 }
 
@@ -189,10 +258,30 @@ impl Destination {
             is_secure,
         }
     }
+
+    pub(super) fn host(&self) -> &str {
+        &self.host
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(super) fn is_secure(&self) -> bool {
+        self.is_secure
+    }
+
+    /// Host and port as in a URL.
+    pub(super) fn authority(&self) -> String {
+        match self.host.contains(':') {
+            true => format!("[{}]:{}", self.host, self.port),
+            false => format!("{}:{}", self.host, self.port),
+        }
+    }
 }
 
 impl Stream {
-    /// Address of the peer.
+    /// Address of the peer, which may be a proxy.
     pub(crate) fn peer(&self) -> Option<IpAddr> {
         let stream = match self {
             Self::Tcp(stream) => stream,
@@ -216,6 +305,7 @@ impl fmt::Debug for Connector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connector")
             .field("resolver", &self.resolver)
+            .field("proxies", &self.proxies)
             .field("timeout", &self.timeout)
             .finish_non_exhaustive()
     }

@@ -124,7 +124,9 @@ impl Authorizer for Keyring {
                 text(refusal.credentials.headers().get(AUTHORIZATION)),
                 refusal.status.as_u16(),
                 text(refusal.headers.get(WWW_AUTHENTICATE)),
-                refusal.peer.unwrap(),
+                refusal
+                    .peer
+                    .map_or("a proxy".to_owned(), |peer| peer.to_string()),
             );
             self.refusals.lock().unwrap().push(seen);
             let time = *self.time.lock().unwrap();

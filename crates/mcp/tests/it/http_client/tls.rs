@@ -19,13 +19,13 @@ pub(super) fn roots() -> Vec<Bytes> {
     vec![Authority::new().root]
 }
 
-struct Authority {
+pub(super) struct Authority {
     root: Bytes,
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
 impl Authority {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
@@ -35,7 +35,7 @@ impl Authority {
     }
 
     /// What a server for `name` proves itself with.
-    fn acceptor(&self, name: &str) -> TlsAcceptor {
+    pub(super) fn acceptor(&self, name: &str) -> TlsAcceptor {
         let key = KeyPair::generate().unwrap();
         let certificate = CertificateParams::new([name.to_owned()])
             .unwrap()
@@ -54,7 +54,7 @@ impl Authority {
     }
 }
 
-async fn https_peer(acceptor: TlsAcceptor, script: fn(&Received) -> Answer) -> Peer {
+pub(super) async fn https_peer(acceptor: TlsAcceptor, script: fn(&Received) -> Answer) -> Peer {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let (peer, log) = Peer::new(format!("https://localhost:{port}/mcp"));
@@ -68,15 +68,15 @@ async fn https_peer(acceptor: TlsAcceptor, script: fn(&Received) -> Answer) -> P
     peer
 }
 
-fn answer(request: &Received) -> Answer {
+pub(super) fn answer(request: &Received) -> Answer {
     json(&request.result("{}"))
 }
 
-fn refuse(_: &Received) -> Answer {
+pub(super) fn refuse(_: &Received) -> Answer {
     http("401 Unauthorized", "text/plain", "")
 }
 
-fn trusting(authority: &Authority) -> HttpConfig {
+pub(super) fn trusting(authority: &Authority) -> HttpConfig {
     let mut config = HttpConfig::new("peer");
     config.extra_roots = vec![authority.root.clone()];
     config

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callgate_mcp::transport::http::server::{
-    Auth, CredentialError, Document, HttpServerConfig, TokenVerifier,
+    Auth, CredentialError, Document, HttpServerConfig, Presented, TokenVerifier,
 };
 use callgate_mcp::{BoxFuture, Caller};
 use http::HeaderValue;
@@ -43,13 +43,15 @@ pub(crate) fn guarded() -> HttpServerConfig {
 impl TokenVerifier for Badges {
     fn verify<'a>(
         &'a self,
-        presented: Option<&'a [u8]>,
+        presented: Option<Presented<'a>>,
     ) -> BoxFuture<'a, Result<Caller, CredentialError>> {
         Box::pin(async move {
             // Verifying may take a while.
             tokio::task::yield_now().await;
             let unauthorized = |text| CredentialError::Unauthorized(HeaderValue::from_static(text));
-            let token = presented.ok_or_else(|| unauthorized(WHERE))?;
+            let Some(Presented::Bearer(token)) = presented else {
+                return Err(unauthorized(WHERE));
+            };
             let token = std::str::from_utf8(token).unwrap_or_default();
             match token.split_once('-') {
                 Some((_, "narrow")) => {

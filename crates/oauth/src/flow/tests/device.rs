@@ -138,7 +138,7 @@ fn nobody_waits_longer_than_the_code_lasts() {
 
 #[test]
 fn a_server_without_codes_is_not_told_who_we_are() {
-    let text = "the metadata has no device_authorization_endpoint";
+    let text = "the metadata must name the device_authorization_endpoint, but it does not";
     check_refused(&world(""), device(), &format!("GET {ASM}"), text);
     let mut world = world(ENDPOINT);
     let metadata = server(AS, ENDPOINT).replace("registration_endpoint", "other");

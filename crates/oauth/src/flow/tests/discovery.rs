@@ -79,7 +79,7 @@ fn what_does_not_fit_is_refused_where_it_is_seen() {
         &mismatch,
         config(),
         &format!("GET {PRM}"),
-        "the metadata is for https://evil.example.com/mcp, not for http://localhost:1/mcp",
+        "the metadata must be for http://localhost:1/mcp, but it is for https://evil.example.com/mcp",
     );
 
     let mut issuer = world("");
@@ -88,7 +88,7 @@ fn what_does_not_fit_is_refused_where_it_is_seen() {
         &issuer,
         config(),
         "GET https://as.example/.well-known/openid-configuration",
-        "the metadata is of the issuer https://evil.example, not of https://as.example",
+        "the metadata must be of the issuer https://as.example, but it is of https://evil.example",
     );
 
     let mut own = World::new(&[]);
@@ -97,7 +97,7 @@ fn what_does_not_fit_is_refused_where_it_is_seen() {
         &own,
         config(),
         &format!("GET {OWN_OIDC}"),
-        "the metadata is of the issuer https://accounts.example, not of http://localhost:1",
+        "the metadata must be of the issuer http://localhost:1, but it is of https://accounts.example",
     );
 
     let mut pkce = world("");
@@ -179,7 +179,7 @@ fn whoever_answers_must_be_who_was_asked() {
         if accepted {
             assert_eq!(world.run(config()).1, Ok(login()), "{name}");
         } else {
-            let error = "the redirect does not come from https://as.example";
+            let error = "the redirect must name the issuer https://as.example, but it names another one or none";
             check_refused(&world, config(), &open, error);
         }
     }

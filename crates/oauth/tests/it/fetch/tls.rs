@@ -14,13 +14,13 @@ use super::addresses::Names;
 use super::peer::{Log, Peer, answer, read_request, write};
 use super::{LOOPBACK, get};
 
-struct Authority {
-    root: Bytes,
+pub(super) struct Authority {
+    pub(super) root: Bytes,
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
 impl Authority {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().expect("a key");
@@ -30,7 +30,7 @@ impl Authority {
     }
 
     /// Certificate and key of a server called `name`.
-    fn acceptor(&self, name: &str) -> TlsAcceptor {
+    pub(super) fn acceptor(&self, name: &str) -> TlsAcceptor {
         let key = KeyPair::generate().expect("a key");
         let certificate = CertificateParams::new([name.to_owned()])
             .expect("a name")
@@ -61,7 +61,7 @@ impl Authority {
 }
 
 /// Answers with the name that the client asked for.
-async fn https_peer(acceptor: TlsAcceptor) -> Peer {
+pub(super) async fn https_peer(acceptor: TlsAcceptor) -> Peer {
     Peer::new(move |stream, log: Log| {
         let acceptor = acceptor.clone();
         async move {

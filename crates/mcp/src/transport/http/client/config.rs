@@ -10,6 +10,7 @@ use http::header::{
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::authorizer::Authorizer;
+use crate::transport::http::connect::Proxies;
 
 /// Configuration of the connection to one server.
 #[derive(Debug, Clone)]
@@ -27,6 +28,8 @@ pub struct HttpConfig {
     pub connect_timeout: Duration,
     /// Certificates to trust besides those of the platform, in DER form.
     pub extra_roots: Vec<Bytes>,
+    /// Proxies of the connections.
+    pub proxies: Proxies,
 }
 
 /// HttpLimits of a response, beyond which it is refused.
@@ -71,6 +74,7 @@ impl HttpConfig {
             limits: HttpLimits::default(),
             connect_timeout: Duration::from_secs(30),
             extra_roots: Vec::new(),
+            proxies: Proxies::default(),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::transport::http::connect::{Connector, Destination, Stream};
 /// An HTTP connection.
 pub(super) struct Connection {
     pub(super) sender: SendRequest<Body>,
-    /// Address of the server.
+    /// Address of the server, unless it is behind a proxy.
     pub(super) peer: Option<IpAddr>,
 }
 
@@ -29,7 +29,11 @@ impl Connection {
         // The user named the server, so any address will do.
         let any = |_| Ok(());
         let stream = connector.connect(server, any).await?;
-        let peer = stream.peer();
+        // The address of a proxy says nothing about the network of the server.
+        let peer = match connector.proxy_for(server) {
+            Ok(None) => stream.peer(),
+            _ => None,
+        };
         let sender = match stream {
             Stream::Tcp(stream) => start(stream).await,
             Stream::Tls(stream) => start(stream).await,

@@ -25,7 +25,7 @@ use crate::service::{BoxFuture, Call, Reply, Service};
 /// yet. The caller sets timeouts, for example with [`Timeout`](crate::layer::Timeout); only new
 /// connections and the text of an HTTP error have timeouts here.
 ///
-/// Redirects are not followed, system proxies are not used and cookies are not kept.
+/// Redirects are not followed and cookies are not kept; proxies are used if the configuration names them.
 ///
 /// ```
 /// # use callgate_mcp::transport::http::client::{HttpConfig, Headers, ModernHttpClient};

@@ -101,27 +101,33 @@ impl HttpUpstream {
     /// The error of a request without a response.
     fn not_answered(&self, error: SendError) -> Error {
         let (name, cause) = (&self.config.name, innermost(&error));
+        let via = self
+            .pool
+            .proxy()
+            .map(|proxy| format!(" through the proxy {proxy}"));
+        let via = via.unwrap_or_default();
         let failed = |kind, message: String| Error::new(kind, message).from_upstream(name);
         let failed = match &error {
             SendError::Connect(_) | SendError::Http(_) => {
                 let message = format!(
-                    "cannot connect to server `{name}` at {}: {cause}",
+                    "cannot connect to server `{name}` at {}{via}: {cause}",
                     self.endpoint
                 );
                 failed(Kind::Connect, message).retry_safe()
             }
             SendError::Unwritten(_) => {
-                let message =
-                    format!("server `{name}` closed the connection before the request: {cause}");
+                let message = format!(
+                    "server `{name}` closed the connection{via} before the request: {cause}"
+                );
                 failed(Kind::Closed, message).retry_safe()
             }
             SendError::Lost(lost) if lost.is_parse() => failed(
                 Kind::Protocol,
-                format!("server `{name}` sent a malformed HTTP response: {cause}"),
+                format!("server `{name}` sent a malformed HTTP response{via}: {cause}"),
             ),
             SendError::Lost(_) => failed(
                 Kind::Closed,
-                format!("server `{name}` closed the connection before the response: {cause}"),
+                format!("server `{name}` closed the connection{via} before the response: {cause}"),
             ),
         };
         failed.with_source(error)

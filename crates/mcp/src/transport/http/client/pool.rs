@@ -2,8 +2,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::header::PROXY_AUTHORIZATION;
 use http::response::Parts;
-use http::{Request, Response};
+use http::uri::{Authority, Scheme};
+use http::{Request, Response, Uri};
 use hyper::body::Incoming;
 use tokio::time::Instant;
 
@@ -13,7 +15,7 @@ use super::connection::Connection;
 use super::endpoint::Endpoint;
 use super::request::Body;
 use crate::mutex::Mutex;
-use crate::transport::http::connect::{ConnectError, Connector, Destination};
+use crate::transport::http::connect::{ConnectError, Connector, Destination, Proxy};
 
 /// Pool of the connections to one server.
 ///
@@ -22,6 +24,8 @@ use crate::transport::http::connect::{ConnectError, Connector, Destination};
 pub(super) struct Pool {
     connector: Connector,
     server: Destination,
+    /// Scheme and authority of all requests without TLS, for a proxy that forwards them.
+    forwarded: Option<(Scheme, Authority)>,
     idle: Arc<IdleConnections>,
 }
 
@@ -44,8 +48,12 @@ pub(super) enum SendError {
 impl Pool {
     pub(super) fn new(endpoint: &Endpoint, config: &HttpConfig) -> Result<Self, rustls::Error> {
         let (host, port) = endpoint.host_and_port();
+        let uri = endpoint.uri();
+        let origin = uri.scheme().cloned().zip(uri.authority().cloned());
         Ok(Self {
-            connector: Connector::new(&config.extra_roots, config.connect_timeout)?,
+            connector: Connector::new(&config.extra_roots, config.connect_timeout)?
+                .with_proxies(config.proxies.clone()),
+            forwarded: origin.filter(|_| !endpoint.is_https()),
             server: Destination::new(host, port, endpoint.is_https()),
             idle: Arc::default(),
         })
@@ -56,6 +64,7 @@ impl Pool {
         &self,
         mut request: Request<Body>,
     ) -> Result<(Parts, BodyStream), SendError> {
+        self.prepare(&mut request);
         while let Some(mut connection) = self.idle.take().await {
             match connection.sender.try_send_request(request).await {
                 Ok(response) => return Ok(self.opened(response, connection)),
@@ -74,6 +83,27 @@ impl Pool {
                 Err(SendError::Unwritten(error.into_error()))
             }
             Err(error) => Err(SendError::Lost(error.into_error())),
+        }
+    }
+
+    /// The proxy of the connections. A setting that cannot be used fails when it is connected.
+    pub(super) fn proxy(&self) -> Option<&Proxy> {
+        self.connector.proxy_for(&self.server).ok().flatten()
+    }
+
+    /// Completes a request that a proxy forwards; one through a tunnel stays as it is.
+    fn prepare(&self, request: &mut Request<Body>) {
+        let (Some((scheme, authority)), Some(proxy)) = (&self.forwarded, self.proxy()) else {
+            return;
+        };
+        let mut parts = std::mem::take(request.uri_mut()).into_parts();
+        parts.scheme = Some(scheme.clone());
+        parts.authority = Some(authority.clone());
+        *request.uri_mut() =
+            Uri::from_parts(parts).expect("a URI with scheme, authority and path is whole");
+        if let Some(authorization) = proxy.authorization() {
+            let headers = request.headers_mut();
+            headers.insert(PROXY_AUTHORIZATION, authorization.clone());
         }
     }
 

@@ -2,6 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use http::{HeaderName, Method};
 use subtle::ConstantTimeEq;
 
 use super::head::Field;
@@ -16,7 +17,7 @@ pub enum Auth {
     Open,
     /// One shared bearer token.
     Bearer(BearerToken),
-    /// Bearer tokens that this verifier accepts.
+    /// Tokens that this verifier accepts.
     Verifier(Arc<dyn TokenVerifier>),
 }
 
@@ -27,18 +28,41 @@ pub struct BearerToken {
     caller: Caller,
 }
 
-/// Verifies bearer tokens.
+/// Token of a request, by the scheme of its header `Authorization`. `Debug` shows no token.
+///
+/// The list is complete, so that each verifier decides about each scheme.
+#[derive(Clone, Copy)]
+pub enum Presented<'a> {
+    /// `Bearer`: the token is enough (RFC 6750).
+    Bearer(&'a [u8]),
+    /// `DPoP`: the token counts only with its proof of possession (RFC 9449).
+    Dpop(DpopToken<'a>),
+}
+
+/// Token that is bound to a key, and the parts of its request that the proof is about.
+#[derive(Clone, Copy)]
+pub struct DpopToken<'a> {
+    /// Token.
+    pub token: &'a [u8],
+    /// Header `DPoP`, if there is exactly one.
+    pub proof: Option<&'a [u8]>,
+    /// Method of the request.
+    pub method: &'a Method,
+}
+
+/// Verifies tokens.
 ///
 /// Every request waits for it, before its body is read. A session of an older revision belongs to
 /// the caller that opened it, so the same user must be the same caller with every token.
 pub trait TokenVerifier: fmt::Debug + Send + Sync + 'static {
-    /// The caller that the token stands for; `None` is a request with no token, or with several.
+    /// The caller that the token stands for; `None` is a request with no token of a known scheme, or
+    /// with several.
     ///
     /// # Errors
     /// The token is missing or not accepted, or cannot be verified now.
     fn verify<'a>(
         &'a self,
-        presented: Option<&'a [u8]>,
+        presented: Option<Presented<'a>>,
     ) -> BoxFuture<'a, Result<Caller, CredentialError>>;
 }
 
@@ -52,6 +76,21 @@ pub enum CredentialError {
     Forbidden(HeaderValue),
     /// The token cannot be verified now: 503, so that the client keeps it.
     Unavailable,
+}
+
+impl fmt::Debug for Presented<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Bearer(_) => "Bearer(***)",
+            Self::Dpop(_) => "Dpop(***)",
+        })
+    }
+}
+
+impl fmt::Debug for DpopToken<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DpopToken(***)")
+    }
 }
 
 impl BearerToken {
@@ -80,23 +119,44 @@ impl fmt::Debug for BearerToken {
 }
 
 /// The caller of a request, by its token.
-pub(super) async fn identify(headers: &HeaderMap, auth: &Auth) -> Result<Caller, Refusal> {
+pub(super) async fn identify(
+    headers: &HeaderMap,
+    method: &Method,
+    auth: &Auth,
+) -> Result<Caller, Refusal> {
     match auth {
         Auth::Open => Ok(Caller::Anonymous),
         Auth::Bearer(token) => {
-            let caller = presented(headers).and_then(|presented| token.caller_of(presented));
+            let caller = match presented(headers, method) {
+                Some(Presented::Bearer(presented)) => token.caller_of(presented),
+                Some(Presented::Dpop(_)) | None => None,
+            };
             caller.ok_or(Refusal::Unauthorized)
         }
         Auth::Verifier(verifier) => {
-            let verified = verifier.verify(presented(headers)).await;
+            let verified = verifier.verify(presented(headers, method)).await;
             verified.map_err(|error| Refusal::Credential(Box::new(error)))
         }
     }
 }
 
+const DPOP: HeaderName = HeaderName::from_static("dpop");
+
 /// The token of a request that has exactly one.
-fn presented(headers: &HeaderMap) -> Option<&[u8]> {
+fn presented<'a>(headers: &'a HeaderMap, method: &'a Method) -> Option<Presented<'a>> {
     let credentials = Field::of(headers, AUTHORIZATION).once()?;
-    let (scheme, presented) = credentials.split_at_checked(b"Bearer ".len())?;
-    scheme.eq_ignore_ascii_case(b"Bearer ").then_some(presented)
+    let space = credentials.iter().position(|byte| *byte == b' ')?;
+    let (scheme, token) = credentials.split_at_checked(space)?;
+    let token = token.get(1..)?;
+    if scheme.eq_ignore_ascii_case(b"Bearer") {
+        return Some(Presented::Bearer(token));
+    }
+    let proof = Field::of(headers, DPOP).once();
+    let dpop = DpopToken {
+        token,
+        proof,
+        method,
+    };
+    let is_dpop = scheme.eq_ignore_ascii_case(b"DPoP");
+    is_dpop.then_some(Presented::Dpop(dpop))
 }

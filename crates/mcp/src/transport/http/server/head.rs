@@ -52,7 +52,7 @@ pub(super) async fn admit(
             return Err(Refusal::MethodNotAllowed { allow });
         }
     }
-    let caller = auth::identify(&head.headers, &config.auth).await?;
+    let caller = auth::identify(&head.headers, &head.method, &config.auth).await?;
     let accepts = Accepts::read(&head.headers);
     if head.method == Method::POST {
         if !sends_json(&head.headers) {

@@ -4,7 +4,7 @@
 //! - [`Endpoint`]: the service that answers requests, from their heads to their responses. Read it
 //!   to see the order of checks. [`Listener`]: an endpoint with a [`Socket`] of its own.
 //! - [`HttpServerConfig`], [`Guard`], [`Auth`], [`HttpServerLimits`]: configuration.
-//! - [`TokenVerifier`]: verifies bearer tokens. [`Document`]: public documents.
+//! - [`TokenVerifier`]: verifies tokens. [`Document`]: public documents.
 //! - `head`, `host_policy`, `auth`, `body_reader`, `mirror`: the checks.
 //! - `event_stream`, `response`, `body`: from a call to its response.
 //! - `connections`, `connection_health`, `tls`: connections of a listener.
@@ -37,7 +37,7 @@ pub(crate) use endpoint::{Draining, HttpSessions};
 #[cfg(feature = "legacy")]
 pub(crate) use head::{Accepts, Admission};
 
-pub use auth::{Auth, BearerToken, CredentialError, TokenVerifier};
+pub use auth::{Auth, BearerToken, CredentialError, DpopToken, Presented, TokenVerifier};
 pub use body::ResponseBody;
 pub use config::{HttpServerConfig, HttpServerLimits};
 pub use documents::Document;

@@ -1,0 +1,99 @@
+//! Certificates of authorities that a user trusts besides those of the platform.
+
+use std::error::Error;
+use std::io;
+
+use bytes::Bytes;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{CertificateError, RootCertStore};
+
+/// A file does not hold certificates of authorities.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CertificateFileError {
+    /// There is no certificate in it.
+    #[error("there is no certificate in PEM format in it")]
+    Empty,
+    /// A certificate is damaged.
+    #[error("certificate {0} in it is damaged")]
+    Damaged(usize),
+}
+
+/// The certificates of authorities in the text of a PEM file, in DER form, as `extra_roots` take
+/// them. Other contents, such as keys and comments, are passed over.
+///
+/// # Errors
+/// There is none, or one of them cannot be used.
+pub fn certificates_in_pem(text: &[u8]) -> Result<Vec<Bytes>, CertificateFileError> {
+    let mut roots = RootCertStore::empty();
+    let mut certificates = Vec::new();
+    for (index, certificate) in CertificateDer::pem_slice_iter(text).enumerate() {
+        let damaged = CertificateFileError::Damaged(index + 1);
+        let certificate = certificate.map_err(|_| damaged)?;
+        certificates.push(Bytes::copy_from_slice(&certificate));
+        roots.add(certificate).map_err(|_| damaged)?;
+    }
+    match certificates.is_empty() {
+        true => Err(CertificateFileError::Empty),
+        false => Ok(certificates),
+    }
+}
+
+/// True if a connection failed because no trusted authority issued the certificate of the server,
+/// as servers of companies have them.
+#[must_use]
+pub fn is_unknown_issuer(error: &(dyn Error + 'static)) -> bool {
+    let mut causes = std::iter::successors(Some(error), |&error| error.source());
+    causes.any(|cause| {
+        let inner = cause
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref);
+        let tls = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>());
+        let unknown = rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer);
+        tls == Some(&unknown)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+
+    #[test]
+    fn certificates_are_found_in_a_file() {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let issuer = CertifiedIssuer::self_signed(params, key).unwrap();
+        let pem = |der: &[u8]| {
+            use base64::Engine;
+            let text = base64::engine::general_purpose::STANDARD.encode(der);
+            format!("-----BEGIN CERTIFICATE-----\n{text}\n-----END CERTIFICATE-----\n")
+        };
+        let good = pem(issuer.der());
+        let der = Bytes::copy_from_slice(issuer.der());
+        let file = format!("# Our company\n{good}\n{good}");
+        let found = certificates_in_pem(file.as_bytes());
+        assert_eq!(found, Ok(vec![der.clone(), der]));
+        for (text, expected) in [
+            (String::new(), CertificateFileError::Empty),
+            ("hello".to_owned(), CertificateFileError::Empty),
+            (pem(b"hello"), CertificateFileError::Damaged(1)),
+            (
+                good.clone() + &pem(b"hello"),
+                CertificateFileError::Damaged(2),
+            ),
+            (
+                good.replace("-----END CERTIFICATE-----", ""),
+                CertificateFileError::Damaged(1),
+            ),
+        ] {
+            assert_eq!(
+                certificates_in_pem(text.as_bytes()),
+                Err(expected),
+                "{text}"
+            );
+        }
+    }
+}
