@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_the_high_water_mark_and_what_is_in_no_file() {
+    fn memory_is_the_high_water_mark_and_the_anonymous_part() {
         let status = "VmPeak:\t  9000 kB\nVmHWM:\t    5648 kB\nRssAnon:\t     620 kB\n";
         let memory = Memory {
             peak: 5648,

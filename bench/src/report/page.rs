@@ -304,7 +304,7 @@ Every real server is slower than `bare`: if the throughput of bare itself, relat
     }
 
     #[test]
-    fn what_was_not_measured_is_not_met() {
+    fn a_figure_that_was_not_measured_is_not_met() {
         let mut figures = figures();
         figures.loads.clear();
         let missing = targets(&figures).matches("| - | not met |").count();

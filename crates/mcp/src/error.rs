@@ -359,7 +359,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_of_a_policy_say_what_the_caller_may_do() {
+    fn errors_of_a_policy_name_the_next_step() {
         let check = |error: Error, kind, code, data: &str, retry| {
             let origin = Origin::Here;
             assert_eq!((error.kind(), error.code()), (kind, code));

@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_unique_whatever_their_case() {
+    fn names_are_unique_in_any_case() {
         assert_eq!(
             found(
                 r#"{"properties":{"a":{"type":"string","x-mcp-header":"Region"},

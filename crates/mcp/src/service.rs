@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_of_the_params_is_an_edit_of_what_layers_see() {
+    fn an_edit_of_the_params_updates_the_peer_info() {
         let mut call = call(r#"{"name":"t","_meta":{"progressToken":1,"x":10000000000000000001}}"#);
         assert_eq!(call.cx.peer().progress_token(), Some(Id::number(1)));
         let path = &["_meta", "progressToken"];

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_listeners_follow_is_limited() {
+    fn the_resources_of_all_listeners_together_are_limited() {
         let subscribers = Subscribers::default();
         let follow = |length: usize| {
             let uris = HashSet::from(["a".repeat(length)]);

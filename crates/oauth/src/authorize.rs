@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn scopes_are_selected_by_who_knows_best() {
+    fn scopes_come_from_the_most_specific_source() {
         // Challenge, configuration, resource metadata, authorization server metadata, selection.
         let cases = [
             (Some("a"), None, Some("b c"), "a b c", "a"),

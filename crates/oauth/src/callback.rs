@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_answers_must_be_who_was_asked() {
+    fn the_answer_must_come_from_the_issuer_that_was_asked() {
         let cases = [
             (true, format!("&iss={ISS}"), Ok("c d")),
             (true, String::new(), wrong_issuer()),

@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn what_asks_for_no_token_is_no_challenge() {
+    fn other_schemes_are_no_challenge() {
         for header in [
             "",
             ",",

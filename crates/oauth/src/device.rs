@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_for_a_person_is_not_shown() {
+    fn codes_and_urls_that_are_unsafe_to_print_are_refused() {
         let malformed = Err(DeviceError::Malformed(200));
         let longest = "x".repeat(MAX_USER_CODE);
         assert!(parse(&json!({"user_code": longest})).is_ok());

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back_on_one_line() {
+    fn encoded_values_read_back_on_one_line() {
         let id = Id::text("a\nb");
         let (method, params) = (Method::new("odd\n\"method"), raw("{\n\"a\": 1e2}"));
         let line = raw("{ \"a\": 1e2}");

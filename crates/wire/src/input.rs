@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_read_as_what_was_asked_for() {
+    fn an_input_response_is_decoded_by_its_request() {
         let responses: InputResponses =
             serde_json::from_str(r#"{"a":{"action":"decline"},"other":[1.0]}"#).unwrap();
         let answer = responses.get("a").unwrap();

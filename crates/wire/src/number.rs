@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_read_as_what_fits() {
+    fn a_number_is_read_as_the_type_that_fits() {
         let number = |text: &str| serde_json::from_str::<Number>(text).unwrap();
         assert_eq!(number("7").as_u64(), Some(7));
         assert_eq!(number("-7").as_u64(), None);

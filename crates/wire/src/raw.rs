@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_looked_at_is_not_changed() {
+    fn unread_members_are_not_changed() {
         let text = r#"{"z":12345678901234567890123,"a":[49E-31,-0],"z2":{"\u0061":"\ud800"}}"#;
         assert_eq!(raw(&format!(" {text}\n")).as_str(), text);
         assert_eq!(raw(text).get("a").unwrap().as_str(), "[49E-31,-0]");

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_reads_back() {
+    fn written_events_read_back() {
         let mut out = BytesMut::new();
         message(&mut out, |out| out.put_slice(b"{\"a\":1}"));
         let event = Event {

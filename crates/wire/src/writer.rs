@@ -264,7 +264,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_parses_strictly_to_the_same_items(
+        fn written_items_parse_strictly_to_the_same_items(
             items in prop::collection::vec(item(), 0..20),
             members in prop::collection::btree_map(any::<String>(), item(), 0..10),
         ) {

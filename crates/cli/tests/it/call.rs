@@ -73,7 +73,7 @@ fn an_invalid_argument_is_named() {
 }
 
 #[test]
-fn what_cannot_be_reached_says_so() {
+fn an_unreachable_server_is_reported() {
     let home = Home::new();
     let free = TcpListener::bind("127.0.0.1:0")
         .unwrap()

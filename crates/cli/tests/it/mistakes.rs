@@ -37,7 +37,7 @@ fn an_address_to_listen_on_has_numbers() {
 }
 
 #[test]
-fn what_guards_http_is_not_taken_for_a_guard_of_stdio() {
+fn options_of_http_are_refused_for_stdio() {
     for (option, value) in [("--scope", "<SCOPE>"), ("--resource", "<URL>")] {
         check(
             &["serve", "--stdio", option, "x"],

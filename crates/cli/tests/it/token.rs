@@ -113,7 +113,7 @@ fn a_redirect_takes_no_token_along() {
 }
 
 #[test]
-fn what_is_no_token_or_header_is_said_without_repeating_it() {
+fn an_invalid_token_or_header_is_reported_without_its_value() {
     let home = Home::new();
     let url = "http://127.0.0.1:1/mcp";
     assert_eq!(

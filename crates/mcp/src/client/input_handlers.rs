@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_field_has_its_default_and_what_is_given_wins() {
+    fn every_kind_of_field_has_its_default_and_given_values_win() {
         let form: RequestedSchema = serde_json::from_str(
             r#"{"type":"object","properties":{
                 "name":{"type":"string","default":"John Doe"},

@@ -153,7 +153,7 @@ mod tests {
 
     #[cfg(feature = "schema")]
     #[test]
-    fn structured_content_is_checked_whatever_its_type() {
+    fn structured_content_of_any_type_is_checked() {
         let number = json!({"type": "integer", "maximum": 3});
         assert_eq!(check(&number, &json!(3)), Ok(()));
         assert_eq!(

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_makes_stale_what_it_touches_and_nothing_else() {
+    fn a_change_makes_only_its_own_entries_stale() {
         const ALL: [(&str, &str); 7] = [
             (method::SERVER_DISCOVER, "{}"),
             (method::TOOLS_LIST, r#"{"cursor":""}"#),

@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn progress_reaches_only_those_who_asked_for_it() {
+    async fn progress_reaches_only_calls_that_asked_for_it() {
         let (progress, message) = ("notifications/progress", "notifications/message");
         for (params, expect) in [
             ("{}", vec![message, message]),

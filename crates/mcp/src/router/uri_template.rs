@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_matched_is_refused() {
+    fn templates_that_cannot_be_matched_are_refused() {
         let unsupported = |expression: &str| UriTemplateError::Unsupported {
             expression: expression.to_owned(),
         };

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn problems_name_the_field_and_what_is_expected() {
+    fn problems_name_the_field_and_the_expected_type() {
         let schema = compile(&json!({
             "type": "object",
             "properties": {

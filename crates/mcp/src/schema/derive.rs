@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_has_what_a_model_needs_and_no_more() {
+    fn a_schema_has_only_the_keywords_that_a_model_needs() {
         let value = |schema: RawJson| schema.decode::<Value>().unwrap();
         assert_eq!(
             value(input_schema::<Add>()),

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_certain_does_not_fit() {
+    fn uncertain_values_do_not_take_the_fast_path() {
         let schema = json!({
             "type": "object",
             "properties": {
@@ -270,7 +270,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_fits_is_valid(schema in schema(), value in value()) {
+        fn a_value_that_fits_the_fast_path_is_valid(schema in schema(), value in value()) {
             let plain = PlainSchema::read(&schema).unwrap();
             if plain.fits(&raw(&value.to_string())) {
                 let validator = jsonschema::validator_for(&schema).unwrap();

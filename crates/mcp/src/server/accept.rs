@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_log_level_is_refused_whatever_is_asked() {
+    fn an_unknown_log_level_is_refused_for_every_method() {
         const UNKNOWN: &str = "`io.modelcontextprotocol/logLevel` is not a log level";
         for level in [r#""loud""#, "3", "null"] {
             check(&with_log_level(level), Err((Kind::InvalidParams, UNKNOWN)));

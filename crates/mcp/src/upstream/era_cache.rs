@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_epoch_ends_once_for_all_who_doubt_it() {
+    async fn an_epoch_ends_once_for_all_doubting_calls() {
         let era_cache = EraCache::new(Some(Era::Modern));
         let first = era_cache.current();
         assert!(era_cache.after(&first).is_none());

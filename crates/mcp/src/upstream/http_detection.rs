@@ -373,7 +373,7 @@ mod tests {
 
     #[cfg(feature = "legacy")]
     #[test]
-    fn a_refused_handshake_is_read_through_whatever_wraps_it() {
+    fn a_refused_handshake_is_recognized_in_any_wrapping() {
         let wrapped = |status, code| {
             let inner = refused(status, code).shared();
             Error::new(Kind::Connect, "no handshake").with_source(inner)

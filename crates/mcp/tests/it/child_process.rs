@@ -86,7 +86,7 @@ async fn a_program_is_found_from_a_working_directory_that_is_relative() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_started_is_named() {
+async fn a_program_that_cannot_be_started_is_named() {
     let mut missing = ChildConfig::new("files", "no-such-program");
     missing.environment = Environment::from_pairs([("PATH", "/nowhere:/usr/bin")]);
     let path = ChildConfig::new("files", "/nowhere/program");

@@ -364,7 +364,7 @@ async fn a_last_answer_without_a_line_break_counts() {
 }
 
 #[tokio::test]
-async fn at_the_end_every_call_fails_and_says_whether_it_was_sent() {
+async fn at_the_end_every_call_fails_and_its_error_tells_if_it_was_sent() {
     let mut config = LineConfig::default();
     config.unsent_bytes = 1;
     let (ours, theirs): (DuplexStream, DuplexStream) = duplex(10);
@@ -422,7 +422,7 @@ async fn over_the_limit_of_calls_in_flight_a_call_is_refused() {
 }
 
 #[tokio::test]
-async fn whoever_does_not_listen_delays_nobody() {
+async fn a_slow_caller_delays_no_other() {
     let (connection, mut peer) = connect(LineConfig::default());
     let (listen, deaf) = call("subscriptions/listen", "{}");
     let listening = tokio::spawn({

@@ -127,7 +127,7 @@ async fn a_server_ends_when_its_peer_goes_away() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_flood_of_requests_that_nobody_reads_the_answers_of_stays_small() {
+async fn a_flood_of_requests_with_unread_answers_stays_small() {
     for method in ["echo", "later"] {
         let mut server = server(Stdio::piped(), Stdio::piped());
         let mut stdin = server.stdin.take().unwrap();

@@ -171,7 +171,7 @@ async fn a_last_line_without_a_line_break_is_answered() {
 }
 
 #[tokio::test]
-async fn a_slow_request_holds_up_nobody_and_the_same_id_is_answered_twice() {
+async fn a_slow_request_delays_no_other_and_a_repeated_id_is_answered_twice() {
     let gate = Arc::new(Semaphore::new(0));
     let waiting = gate.clone();
     let service = service(move |call| {
@@ -283,7 +283,7 @@ async fn notifications_come_in_order_before_the_answer() {
 }
 
 #[tokio::test]
-async fn progress_goes_only_to_those_who_asked_for_it() {
+async fn progress_goes_only_to_calls_that_asked_for_it() {
     let service = service(|call| async move {
         let params = json(r#"{"progressToken":"t","progress":1}"#);
         let method = Method::new("notifications/progress");

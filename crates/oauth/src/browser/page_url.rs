@@ -230,7 +230,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_is_accepted_is_safe_and_accepted_again(text in "(https?://)?\\PC{0,40}") {
+        fn an_accepted_url_is_safe_and_accepted_again(text in "(https?://)?\\PC{0,40}") {
             if let Ok(url) = PageUrl::parse(&text) {
                 assert!(url.as_str().bytes().all(is_safe));
                 assert!(url.as_str().starts_with("http"));

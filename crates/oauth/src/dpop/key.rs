@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused() {
+    fn invalid_keys_are_refused() {
         for stored in ["", "*", &STANDARD.encode("x"), "hunter2"] {
             let found = Key::from_stored(&Secret::new(stored));
             assert_eq!(found, Err(KeyError::Unusable), "{stored}");

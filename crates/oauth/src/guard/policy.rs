@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_name_resolves_to_is_checked_like_a_literal() {
+    fn resolved_addresses_are_checked_like_literal_ones() {
         let name = url("https://rebind.example/");
         let check = |guard: Guard, address: &str| {
             guard.check_address(&name, address.parse().expect("an address"))

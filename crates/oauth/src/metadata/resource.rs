@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_document_is_refused() {
+    fn invalid_documents_are_refused() {
         let cases = [
             ("<html>", "the metadata is malformed"),
             ("[]", "the metadata is malformed"),

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_is_told_what_to_do() {
+    fn the_error_names_the_next_step() {
         assert_eq!(
             needed().to_string(),
             "https://as.example does not register clients by itself: register one there with the redirect URI \

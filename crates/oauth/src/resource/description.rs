@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn the_document_says_what_clients_need() {
+    fn the_document_has_the_members_that_clients_need() {
         let cases = [
             (
                 describe("http://127.0.0.1:3000/mcp", ""),

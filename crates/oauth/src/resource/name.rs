@@ -67,7 +67,7 @@ mod tests {
     use crate::EndpointError;
 
     #[test]
-    fn a_name_is_what_clients_write() {
+    fn a_resource_name_is_the_url_that_clients_use() {
         let cases: [(&str, &[&str]); 4] = [
             ("https://A.example/mcp", &["https://a.example/mcp"]),
             ("https://a.example/mcp/", &["https://a.example/mcp/"]),
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_client_would_use_is_no_name() {
+    fn urls_that_no_client_uses_are_no_resource_names() {
         let cases = [
             ("mcp", EndpointError::Syntax.into()),
             ("http://a.example/mcp", EndpointError::Scheme.into()),

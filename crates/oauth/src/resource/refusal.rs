@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn challenges_say_what_to_do_next() {
+    fn challenges_name_the_next_step() {
         let cases = [
             (
                 Refusal::NoToken,

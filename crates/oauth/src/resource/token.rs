@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_not_three_parts_is_no_token() {
+    fn a_token_has_three_parts() {
         let (header, claims) = (encode(HEADER), encode("{}"));
         let cases = [
             String::new(),

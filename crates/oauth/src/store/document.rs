@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_login_is_left_alone() {
+    fn entries_that_are_not_logins_stay() {
         let text = r#"{ "a":3, "b" : {"c":1e2} ,"\u00e9":null }"#;
         let document = Document::read(text.to_owned().into()).expect("an object");
         assert_eq!(document.to_bytes(), format!("{text}\n").into_bytes());

@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_change_keeps_its_bytes() {
+    fn unchanged_members_keep_their_bytes() {
         let entry = r#"{ "x" : [1e2, "\u00e9"],"tokens": {"y":1.50, "accessToken":"\u0061", "expiresAt":1.76e9 } ,"clientInfo":{"clientId":"i", "z":null}}"#;
         assert_eq!(edited(entry, |_| {}), entry);
         let renewed = edited(entry, |login| {
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_the_wrong_type_is_not_there_and_can_be_replaced() {
+    fn members_of_the_wrong_type_count_as_missing_and_can_be_replaced() {
         let tokens = Tokens::new(Secret::new("b"));
         for entry in [
             "{}",

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_odd_beside_a_token_does_not_cost_it() {
+    fn odd_members_beside_a_token_are_ignored() {
         let cases = [
             (r#""scope":["a","b"]"#, Some("a b")),
             (r#""scope":"a,b""#, Some("a b")),

@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_401_is_answered_by_what_may_help() {
+    fn a_401_is_answered_by_the_step_that_may_help() {
         let used = header("Bearer t");
         let cases = [
             // Origin of the token, accepted, the time, the plan.

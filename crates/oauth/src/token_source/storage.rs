@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_renewal_leaves_out_stays() {
+    async fn members_that_a_refresh_leaves_out_stay() {
         let (_directory, storages) = storages().await;
         for storage in storages {
             let permit = permit(&storage).await;
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_logs_in_or_out_meanwhile_is_not_overruled() {
+    async fn a_login_or_logout_during_a_refresh_wins() {
         let (_directory, storages) = storages().await;
         let given = Tokens::new(Secret::new("b"));
         for storage in storages {

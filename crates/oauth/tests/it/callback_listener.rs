@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 #[tokio::test]
-async fn a_redirect_reaches_whoever_waits_for_its_state() {
+async fn a_redirect_reaches_the_login_with_its_state() {
     let listener = listener(CallbackLimits::default()).await;
     let (one, two) = (Secret::new("state-1"), Secret::new("state-2"));
     let first = listener.wait_for(&one).expect("it is free");
@@ -93,7 +93,7 @@ async fn a_login_that_takes_long_does_not_keep_the_browser_waiting() {
 }
 
 #[tokio::test]
-async fn whatever_is_no_redirect_of_a_login_is_refused_and_changes_nothing() {
+async fn other_requests_are_refused_and_change_nothing() {
     let listener = listener(CallbackLimits::default()).await;
     let waiter = listener
         .wait_for(&Secret::new("state-1"))

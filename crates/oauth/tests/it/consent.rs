@@ -253,7 +253,7 @@ fn pasting(input: &'static str) -> (PasteConsent, Terminal) {
 }
 
 #[tokio::test]
-async fn what_is_pasted_is_the_answer() {
+async fn the_pasted_url_is_the_answer() {
     let first = "http://127.0.0.1:19876/mcp/oauth/callback?code=c&state=s";
     let input =
         "\n  \r\n http://127.0.0.1:19876/mcp/oauth/callback?code=c&state=s \r\ncode=d&state=t";
@@ -274,7 +274,7 @@ async fn what_is_pasted_is_the_answer() {
 }
 
 #[tokio::test]
-async fn what_is_pasted_may_be_long_but_not_longer() {
+async fn a_pasted_line_may_be_as_long_as_the_limit() {
     let limit = PasteConsent::MAX_BYTES;
     for (length, fits) in [(limit, true), (limit + 1, false)] {
         let line = "x".repeat(length);
@@ -294,7 +294,7 @@ async fn what_is_pasted_may_be_long_but_not_longer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn somebody_who_pastes_nothing_is_given_five_minutes() {
+async fn a_paste_has_five_minutes() {
     let (_terminal, input) = duplex(64);
     let consent = PasteConsent::new("", |_| {}, BufReader::new(input));
     let start = Instant::now();

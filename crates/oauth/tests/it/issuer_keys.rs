@@ -130,7 +130,7 @@ async fn an_issuer_that_is_down_at_first_is_asked_again() {
 }
 
 #[tokio::test]
-async fn an_issuer_that_goes_down_locks_nobody_out_for_an_hour() {
+async fn an_issuer_that_is_down_for_an_hour_locks_no_client_out() {
     let (known, unknown) = (Key::new("a"), Key::new("b"));
     let issuer = Issuer::start(&[&known]).await;
     let verifier = verifier(&issuer);
@@ -172,7 +172,7 @@ async fn a_key_that_was_withdrawn_is_forgotten() {
 }
 
 #[tokio::test]
-async fn whoever_leaves_does_not_take_the_keys_along() {
+async fn a_dropped_request_does_not_cancel_the_fetch_of_keys() {
     let key = Key::new("a");
     let issuer = Issuer::start(&[&key]).await;
     let verifier = verifier(&issuer);
@@ -204,7 +204,7 @@ async fn an_issuer_that_hangs_is_given_up() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_the_metadata_is_said() {
+async fn flaws_of_the_metadata_are_named() {
     const NOT_USED: &str = "is not used: it is neither https nor on this machine";
     let issuer = Issuer::start(&[]).await;
     let url = &issuer.url;
@@ -250,7 +250,7 @@ async fn what_is_wrong_with_the_metadata_is_said() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_the_keys_is_said() {
+async fn flaws_of_the_keys_are_named() {
     let issuer = Issuer::start(&[]).await;
     let url = format!("{}{KEYS}", issuer.url);
     let huge = format!(r#"{{"keys":[]}}{}"#, " ".repeat(1 << 20));

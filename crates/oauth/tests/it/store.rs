@@ -28,7 +28,7 @@ fn a_login_is_kept_changed_and_forgotten() {
 }
 
 #[test]
-fn only_the_owner_has_access_to_what_is_written() {
+fn only_the_owner_has_access_to_the_files() {
     let place = Place::new();
     let store = LoginStore::new(
         place.path("new/directory/mcp-auth.json"),
@@ -55,7 +55,7 @@ fn only_the_owner_has_access_to_what_is_written() {
 }
 
 #[test]
-fn what_others_could_have_read_or_written_is_refused() {
+fn files_that_other_users_can_access_are_refused() {
     let place = Place::new();
     place.write(b"{}");
     for mode in [
@@ -74,7 +74,7 @@ fn what_others_could_have_read_or_written_is_refused() {
 }
 
 #[test]
-fn what_is_not_a_file_is_refused() {
+fn a_store_that_is_no_file_is_refused() {
     let place = Place::new();
     fs::create_dir(place.file()).expect("a directory");
     let error = place.store().login("a").expect_err("it is refused");
@@ -235,7 +235,7 @@ fn a_file_does_not_grow_without_end() {
 }
 
 #[test]
-fn nobody_waits_for_an_edit_for_ever() {
+fn the_wait_for_an_edit_is_bounded() {
     let place = Place::new();
     let busy = place.store().update("a", |_| {
         let error = place

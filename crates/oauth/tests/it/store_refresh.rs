@@ -6,7 +6,7 @@ use callgate_oauth::store::{
 use crate::store_fixture::{Place, login, tokens};
 
 #[test]
-fn whoever_comes_first_refreshes_and_what_is_left_out_stays() {
+fn the_first_caller_refreshes_and_missing_members_stay() {
     let place = stored(login("at-1", Some("rt-1")));
     let permit = permit(&place);
     assert_eq!(permit.tokens(), &tokens("at-1", Some("rt-1")));
@@ -44,7 +44,7 @@ fn the_key_of_a_bound_login_outlives_its_tokens() {
 }
 
 #[test]
-fn whoever_comes_second_uses_what_the_first_has_got() {
+fn the_second_caller_uses_the_tokens_of_the_first() {
     let place = stored(login("at-2", Some("rt-2")));
     let refresh = place
         .store()
@@ -57,7 +57,7 @@ fn whoever_comes_second_uses_what_the_first_has_got() {
 }
 
 #[test]
-fn whether_tokens_can_be_stored_is_known_before() {
+fn a_store_that_cannot_be_written_is_found_before_a_refresh() {
     let place = stored(login("at-1", Some("rt-1")));
     permit(&place)
         .check_writable()
@@ -152,7 +152,7 @@ fn a_logout_is_not_undone() {
 }
 
 #[test]
-fn nobody_waits_for_a_refresh_for_ever_and_others_do_not_wait() {
+fn the_wait_for_a_refresh_is_bounded_and_other_logins_do_not_wait() {
     let place = stored(login("at-1", Some("rt-1")));
     place
         .store()

@@ -18,7 +18,7 @@ fn workspace() -> (TempDir, Workspace) {
 }
 
 #[test]
-fn what_is_written_is_read_and_listed() {
+fn a_written_file_is_read_and_listed() {
     let (_directory, workspace) = workspace();
     assert_eq!(
         workspace.write("notes/today.md", "héllo").unwrap(),
@@ -77,7 +77,7 @@ fn nothing_outside_can_be_named() {
 }
 
 #[test]
-fn writing_over_a_link_replaces_the_link_and_not_what_it_names() {
+fn writing_over_a_link_replaces_the_link_and_not_its_target() {
     let (directory, workspace) = workspace();
     symlink("../secret", directory.path().join("root/link")).unwrap();
     workspace.write("link", "inside").unwrap();
@@ -89,7 +89,7 @@ fn writing_over_a_link_replaces_the_link_and_not_what_it_names() {
 }
 
 #[test]
-fn what_is_not_a_text_file_is_named_in_the_error() {
+fn a_path_that_is_no_text_file_is_named_in_the_error() {
     let (directory, workspace) = workspace();
     let root = directory.path().join("root");
     fs::write(root.join("binary"), b"\xff\xfe").unwrap();
@@ -121,7 +121,7 @@ fn what_is_not_a_text_file_is_named_in_the_error() {
 }
 
 #[test]
-fn what_can_be_written_can_be_read_again() {
+fn every_file_that_can_be_written_can_be_read() {
     let (_directory, workspace) = workspace();
     let largest = "x".repeat(1024 * 1024);
     workspace.write("large", &largest).unwrap();

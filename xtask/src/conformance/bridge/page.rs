@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_between_the_marks_is_replaced() {
+    fn only_text_between_the_marks_is_replaced() {
         let page = format!("# Title\n\n{BEGIN}old\n{END}\nMore.\n");
         assert_eq!(
             replaced(&page, "new\n").unwrap(),

@@ -102,7 +102,7 @@ fn renews_by_itself(home: &Home, provider: &Provider) {
 }
 
 #[test]
-fn what_a_program_asked_for_is_asked_for_again() {
+fn scopes_that_were_requested_once_are_requested_again() {
     let (home, provider) = (Home::new(), Provider::start(Settings::default()));
     let url = &provider.url;
     let mut command = home.command(&["auth", url, "--client-id", "configured"]);

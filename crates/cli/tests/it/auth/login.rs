@@ -130,7 +130,7 @@ fn missing_scopes_are_named_and_a_second_login_adds_them() {
 }
 
 #[test]
-fn what_is_no_server_is_named() {
+fn an_argument_that_is_no_server_is_named() {
     let home = Home::new();
     assert_eq!(
         home.run(&["auth", "example"]),

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_loses_what_only_sessions_have() {
+    fn a_question_loses_the_members_of_sessions() {
         let url = r#"{"mode":"url","elicitationId":"e","message":"m","url":"https://a.example","task":{},"_meta":{"progressToken":1}}"#;
         let question = read("elicitation/create", url).unwrap();
         assert_eq!(
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_asked_what_it_declares() {
+    fn a_client_is_asked_only_by_its_declared_capabilities() {
         let form = r#"{"message":"m","requestedSchema":{"type":"object","properties":{}}}"#;
         let url = r#"{"mode":"url","message":"m","url":"https://a.example"}"#;
         let message = r#"{"messages":[],"maxTokens":1}"#;

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hc_19_whoever_performs_a_handshake_gets_an_old_revision() {
+    fn hc_19_a_handshake_gets_an_old_revision() {
         for (asked, spoken) in [
             ("2024-11-05", Version::V2024_11_05),
             ("2025-03-26", Version::V2025_03_26),

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_inherits_what_is_allowed_and_what_is_its_own() {
+    fn a_child_inherits_allowed_variables_and_its_own() {
         let parent = environment(&[
             ("HOME", "/root"),
             ("AWS_SECRET_ACCESS_KEY", "s"),

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_an_id_is_not_found() {
+    fn only_ids_are_found() {
         check(r#"{"method":"m","params":{"id":1}}"#, None);
         check(r#"{"id":1.5}"#, None);
         check(r#"{"id":{"id":1}}"#, None);

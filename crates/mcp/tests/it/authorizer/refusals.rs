@@ -339,7 +339,7 @@ async fn a_stream_of_http_with_sse_is_opened_with_new_credentials() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_person_who_logs_in_may_take_longer_than_a_server() {
+async fn a_login_may_take_longer_than_the_server_timeout() {
     let streamable = || async {
         Peer::start(|request| match is_good(request) {
             true => old_server(request, |request| json(&request.result(RESULT))),

@@ -51,7 +51,7 @@ async fn a_server_that_echoes_them_is_not_quoted() {
 }
 
 #[test]
-fn what_an_authorizer_is_told_shows_neither_credentials_nor_queries() {
+fn the_context_of_an_authorizer_shows_neither_credentials_nor_queries() {
     let credentials = Credentials::none().with(AUTHORIZATION, HeaderValue::from_static("Bearer s"));
     let url = Uri::from_static("https://host:8443/mcp?key=secret");
     let refused = Refused {

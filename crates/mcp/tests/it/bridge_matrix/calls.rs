@@ -59,7 +59,7 @@ async fn log_messages_from_the_wanted_level_on() {
 }
 
 #[tokio::test]
-async fn no_log_messages_where_nobody_asked_for_them() {
+async fn no_log_messages_without_a_log_level() {
     async fn silence(pair: Pair) -> Result<Value, Error> {
         // Somebody else's level does not matter.
         let options = CallOptions::default().on_log(LogLevel::Debug, |_| ());

@@ -55,7 +55,7 @@ fn missing(capability: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn what_all_revisions_have() {
+async fn methods_of_all_revisions() {
     let sum = r#"{"sum":5}"#;
     check(add, |_| json!([[sum], sum, null])).await;
     check(complete, |_| json!([["A!"], ["A!"]])).await;
@@ -67,7 +67,7 @@ async fn what_all_revisions_have() {
 }
 
 #[tokio::test]
-async fn what_all_revisions_tell() {
+async fn notifications_of_all_revisions() {
     let steps = json!([[1, 3, "counting"], [2, 3, "counting"], [3, 3, "counting"]]);
     check(count, |_| steps.clone()).await;
     let accepted = json!({"resourceSubscriptions": ["test://note"]});

@@ -76,7 +76,7 @@ async fn questions_of_prompts_and_resources() {
 }
 
 #[tokio::test]
-async fn a_client_that_cannot_answer_is_told_what_is_missing() {
+async fn a_client_that_cannot_answer_gets_the_missing_capability() {
     async fn silent(pair: Pair) -> Result<Value, Error> {
         let client = Client::builder(pair.service().clone()).build();
         let mut outcomes = Vec::new();

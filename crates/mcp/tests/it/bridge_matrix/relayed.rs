@@ -80,7 +80,7 @@ async fn hc_15_the_state_of_a_request_survives_a_relay_and_fits_no_other_request
 }
 
 #[tokio::test]
-async fn hc_16_what_may_be_shared_is_for_the_server_to_say_and_old_ones_cannot() {
+async fn hc_16_only_the_server_allows_shared_caching_and_old_ones_cannot() {
     async fn scopes(pair: Pair) -> Result<Value, Error> {
         let mut scopes = Vec::new();
         for uri in ["test://public", "test://note"] {

@@ -28,7 +28,7 @@ fn plain(status: &str, headers: &str, body: &str) -> String {
 }
 
 #[tokio::test]
-async fn errors_of_the_server_are_relayed_raw_whatever_the_status() {
+async fn errors_of_the_server_are_relayed_raw_with_any_status() {
     const ERROR: &str =
         r#"{"message":"no","code":-32021,"data":{"n":12345678901234567890123},"x":49E-31}"#;
     for (status, id) in [

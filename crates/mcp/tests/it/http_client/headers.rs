@@ -44,7 +44,7 @@ async fn sm_c4_the_method_header_is_the_method() {
 }
 
 #[tokio::test]
-async fn sm_c5_the_name_header_is_what_is_asked_for() {
+async fn sm_c5_the_name_header_is_the_target() {
     let mut peer = Peer::start(|request| json(&request.result("{}"))).await;
     let client = peer.client();
     for (method, members, name) in [

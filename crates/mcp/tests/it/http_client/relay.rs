@@ -131,7 +131,7 @@ async fn progress_passes_under_the_token_of_the_caller() {
 }
 
 #[tokio::test]
-async fn progress_that_nobody_asked_for_stays_at_the_relay() {
+async fn unrequested_progress_stays_at_the_relay() {
     let upstream = client(serve(progressing(), server::HttpServerConfig::default()).await);
     let relay = serve(Arc::new(upstream), server::HttpServerConfig::default()).await;
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;

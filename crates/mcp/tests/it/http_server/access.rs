@@ -25,7 +25,7 @@ async fn the_bearer_of_the_token_acts_for_its_principal() {
 }
 
 #[tokio::test]
-async fn nobody_else_is_let_in() {
+async fn callers_without_the_token_are_refused() {
     let subject = guarded().await;
     let request = Post::tool("caller");
     let mut refused = vec![
@@ -87,7 +87,7 @@ async fn sm_s19_a_token_is_asked_for_after_origin_and_method_and_before_the_body
 }
 
 #[tokio::test]
-async fn an_empty_token_lets_nobody_in() {
+async fn an_empty_token_admits_no_caller() {
     let mut config = HttpServerConfig::default();
     config.auth = Auth::Bearer(BearerToken::new("", "operator"));
     let subject = Subject::start(config).await;

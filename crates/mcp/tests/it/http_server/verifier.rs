@@ -11,7 +11,7 @@ fn bearing(token: &str) -> Post {
 }
 
 #[tokio::test]
-async fn a_caller_is_who_the_verifier_says() {
+async fn the_caller_comes_from_the_verifier() {
     let subject = Subject::start(guarded()).await;
     for (token, caller) in [("ann-1", "ann"), ("ann-2", "ann"), ("bob-1", "bob")] {
         let answer = subject.ask(&bearing(token)).await;
@@ -21,7 +21,7 @@ async fn a_caller_is_who_the_verifier_says() {
 }
 
 #[tokio::test]
-async fn nobody_else_is_let_in_and_all_are_told_why() {
+async fn callers_without_a_valid_token_are_refused_with_the_reason() {
     let subject = Subject::start(guarded()).await;
     let with = |credentials| Post::tool("caller").set("authorization", credentials);
     for (request, status, challenge) in [
@@ -57,7 +57,7 @@ async fn nobody_else_is_let_in_and_all_are_told_why() {
 }
 
 #[tokio::test]
-async fn nobody_loses_a_token_that_cannot_be_verified_now() {
+async fn a_token_that_cannot_be_verified_now_is_not_called_invalid() {
     let subject = Subject::start(guarded()).await;
     let answer = subject.ask(&bearing("ann-unknown")).await;
     let message = r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"tokens cannot be verified at the moment"}}"#;

@@ -12,7 +12,7 @@ use crate::stdio_fixture::{cancelled, json as raw, notification, result};
 const ALL: &str = r#"{"tools":{},"prompts":{},"resources":{},"completions":{}}"#;
 
 #[tokio::test]
-async fn calls_lose_what_is_new_and_results_get_it() {
+async fn calls_lose_new_members_and_results_get_them() {
     let (stream, mut peer) = connect(ALL, UpstreamConfig::default()).await;
     let params = r#"{"name":"t","arguments":{"n":49E-31},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"traceparent":"00-1"}}"#;
     let call = start(&stream, request("tools/call", params));
@@ -52,7 +52,7 @@ async fn hc_7_lists_are_never_kept_since_they_may_differ_by_session() {
 }
 
 #[tokio::test]
-async fn hc_6_calls_of_one_process_share_what_the_server_keeps_in_its_session() {
+async fn hc_6_calls_of_one_process_share_the_session_of_the_server() {
     let (stream, mut peer) = connect(ALL, UpstreamConfig::default()).await;
     for (id, caller) in [("3", "ada"), ("4", "bob")] {
         let call = start(&stream, tool_call("{}").by(caller));
@@ -64,7 +64,7 @@ async fn hc_6_calls_of_one_process_share_what_the_server_keeps_in_its_session() 
 }
 
 #[tokio::test]
-async fn what_an_old_server_cannot_have_is_refused_here() {
+async fn methods_that_old_servers_lack_are_refused_here() {
     let (stream, peer) = connect(r#"{"tools":{}}"#, UpstreamConfig::default()).await;
     for method in [
         "prompts/list",
@@ -156,7 +156,7 @@ async fn hc_12_a_lost_call_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn the_server_may_ask_whether_we_are_there_and_nothing_unknown() {
+async fn pings_of_the_server_are_answered_and_unknown_requests_refused() {
     let (_stream, mut peer) = connect(ALL, UpstreamConfig::default()).await;
     peer.send(&asks("7", "ping", "{}")).await;
     assert_eq!(
@@ -168,7 +168,7 @@ async fn the_server_may_ask_whether_we_are_there_and_nothing_unknown() {
 }
 
 #[tokio::test]
-async fn what_the_server_asks_faster_than_it_is_dealt_with_is_refused() {
+async fn a_flood_of_requests_of_the_server_is_refused() {
     let mut config = UpstreamConfig::default();
     config.queued_messages = 1;
     let (_stream, mut peer) = connect(ALL, config).await;

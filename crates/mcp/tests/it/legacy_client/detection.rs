@@ -217,7 +217,7 @@ async fn a_server_that_names_only_old_versions_is_greeted_with_the_best() {
 }
 
 #[tokio::test]
-async fn a_version_that_nobody_speaks_is_named() {
+async fn an_unknown_version_is_named() {
     let (stream, mut peer) = stream(UpstreamConfig::default());
     let call = start(&stream, request("tools/call", "{}"));
     heard(&mut peer).await;

@@ -166,7 +166,7 @@ async fn hc_2_a_waiting_call_is_taken_out_once_by_its_caller_for_its_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hc_2_a_call_that_nobody_comes_back_for_is_canceled_once() {
+async fn hc_2_an_abandoned_call_is_canceled_once() {
     let mut config = UpstreamConfig::default();
     config.input_timeout = Duration::from_secs(5);
     let (stream, mut peer) = connect(TOOLS, config).await;
@@ -218,7 +218,7 @@ async fn hc_2_calls_that_wait_are_bounded() {
 }
 
 #[tokio::test]
-async fn hc_2_the_end_of_the_upstream_cancels_what_waits() {
+async fn hc_2_the_end_of_the_upstream_cancels_waiting_calls() {
     let (stream, mut peer) = connect(TOOLS, UpstreamConfig::default()).await;
     let first = start(&stream, tool_call(EVERYTHING));
     heard(&mut peer).await;
@@ -253,7 +253,7 @@ async fn hc_22_the_time_a_user_takes_is_bounded_by_us_and_not_by_the_call() {
 }
 
 #[tokio::test]
-async fn hc_5_the_server_is_told_of_everything_and_refused_what_the_caller_cannot_do() {
+async fn hc_5_all_capabilities_are_declared_and_questions_beyond_the_callers_are_refused() {
     let (stream, mut peer) = connect(TOOLS, UpstreamConfig::default()).await;
     for (number, capabilities, method, params, code) in [
         (0, "{}", "elicitation/create", FORM, -32601),
@@ -304,7 +304,7 @@ async fn hc_3_a_question_goes_to_the_newest_call_that_can_carry_it() {
 }
 
 #[tokio::test]
-async fn hc_3_with_calls_of_several_callers_nobody_is_asked() {
+async fn hc_3_with_calls_of_several_callers_no_caller_is_asked() {
     let (stream, mut peer) = connect(TOOLS, UpstreamConfig::default()).await;
     for (first, second) in [
         (

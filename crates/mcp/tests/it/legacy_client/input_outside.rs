@@ -38,7 +38,7 @@ async fn hc_4_a_question_outside_of_any_call_waits_for_one_that_can_carry_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn hc_4_a_question_that_no_call_carries_is_answered_by_nobody() {
+async fn hc_4_a_question_without_a_call_is_refused() {
     let mut config = UpstreamConfig::default();
     config.unassigned_timeout = Duration::from_secs(5);
     config.unassigned_questions = 2;
@@ -59,7 +59,7 @@ async fn hc_4_a_question_that_no_call_carries_is_answered_by_nobody() {
 }
 
 #[tokio::test]
-async fn hc_4_a_question_that_is_taken_back_waits_for_nobody() {
+async fn hc_4_a_canceled_question_does_not_wait() {
     let (stream, mut peer) = connect(ALL, UpstreamConfig::default()).await;
     peer.send(&asks("1", "roots/list", "{}")).await;
     peer.send(&cancelled("1")).await;

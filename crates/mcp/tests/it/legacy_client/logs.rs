@@ -81,7 +81,7 @@ async fn a_server_without_logs_is_not_told_a_level() {
 }
 
 #[tokio::test]
-async fn hc_8_log_messages_that_may_be_about_somebody_else_are_dropped() {
+async fn hc_8_log_messages_that_may_concern_another_caller_are_dropped() {
     let (stream, mut peer) = connect(LOGS, UpstreamConfig::default()).await;
     let (ada, mut told_ada) = start_told(&stream, at_level("info").by("ada"));
     assert_eq!(heard(&mut peer).await["method"], "logging/setLevel");

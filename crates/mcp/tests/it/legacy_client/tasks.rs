@@ -129,7 +129,7 @@ async fn hc_10_a_task_fails_with_an_error() {
 }
 
 #[tokio::test]
-async fn hc_10_what_a_task_asks_is_answered_by_an_update() {
+async fn hc_10_the_question_of_a_task_is_answered_by_an_update() {
     let (stream, mut peer) = working().await;
     let form = FORM.replacen(
         '{',
@@ -189,7 +189,7 @@ async fn hc_10_a_cancellation_is_acknowledged_even_if_it_comes_too_late() {
 }
 
 #[tokio::test]
-async fn a_task_is_its_callers_and_for_those_who_know_tasks() {
+async fn a_task_belongs_to_its_caller_and_needs_the_extension() {
     let (stream, _peer) = working().await;
     let refused = [
         (knowing("tasks/get", r#""taskId":"t1""#).by("bob"), -32602),

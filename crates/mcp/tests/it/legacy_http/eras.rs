@@ -42,7 +42,7 @@ async fn a_message_without_a_session_that_wants_no_answer_gets_none() {
 }
 
 #[tokio::test]
-async fn hc_1_a_status_means_to_an_old_client_what_it_always_meant() {
+async fn hc_1_old_clients_get_the_status_codes_of_their_revision() {
     let subject = Subject::start().await;
     let client = subject.open(NEWEST).await;
     let unknown = r#"{"jsonrpc":"2.0","id":1,"method":"no/such/method"}"#;
@@ -85,7 +85,7 @@ async fn hc_19_a_handshake_for_the_newest_revision_gets_the_newest_that_has_one(
 }
 
 #[tokio::test]
-async fn a_new_request_is_new_whatever_session_it_names() {
+async fn a_new_request_is_new_even_if_it_names_a_session() {
     let subject = Subject::start().await;
     let client = subject.open(NEWEST).await;
     for id in [client.id.as_str(), "gone"] {

@@ -207,7 +207,7 @@ async fn hc_11_losing_a_connection_cancels_nothing_in_a_session() {
 }
 
 #[tokio::test]
-async fn hc_11_losing_a_connection_cancels_where_nobody_can_come_back() {
+async fn hc_11_losing_a_connection_cancels_where_resumption_is_impossible() {
     let subject = Subject::start().await;
     for (count, accept) in [
         (1, "application/json, text/event-stream"),

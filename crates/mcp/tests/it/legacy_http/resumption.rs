@@ -38,7 +38,7 @@ async fn a_stream_that_was_cut_goes_on_where_it_was() {
 }
 
 #[tokio::test]
-async fn what_is_said_while_nobody_reads_is_read_later() {
+async fn messages_without_a_reader_are_replayed_later() {
     let subject = Subject::start().await;
     let client = subject.open(NEWEST).await;
     let mut peer = subject.send(&client.call("talk")).await;

@@ -81,7 +81,7 @@ async fn a_session_ends_when_it_rests_for_too_long() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_nobody_uses_ends_sooner() {
+async fn an_unused_session_ends_sooner() {
     let subject = Subject::start().await;
     let answer = subject.ask(&initialize(NEWEST)).await;
     let id = answer.header("mcp-session-id").unwrap();
@@ -111,7 +111,7 @@ async fn a_session_with_a_call_or_a_stream_does_not_rest() {
 }
 
 #[tokio::test]
-async fn a_session_is_of_the_caller_who_opened_it() {
+async fn a_session_belongs_to_the_caller_that_opened_it() {
     let mut config = HttpServerConfig::default();
     config.auth = Auth::Bearer(BearerToken::new("secret", "ann"));
     let subject = Subject::with(config).await;
@@ -131,7 +131,7 @@ async fn a_session_is_of_the_caller_who_opened_it() {
 }
 
 #[tokio::test]
-async fn a_session_stays_with_its_caller_whatever_the_token() {
+async fn a_session_stays_with_its_caller_after_a_token_refresh() {
     let subject = Subject::with(guarded()).await;
     let with = |token: &str, request: &Post| {
         let credentials = format!("Bearer {token}");
@@ -207,7 +207,7 @@ async fn shutting_down_ends_streams_and_lets_calls_finish() {
 }
 
 #[tokio::test]
-async fn the_end_of_the_server_cancels_what_nobody_waits_for() {
+async fn the_end_of_the_server_cancels_abandoned_calls() {
     let subject = Subject::start().await;
     let client = subject.open(NEWEST).await;
     let lost = subject.send(&client.call("wait")).await;

@@ -196,7 +196,7 @@ async fn hc_24_a_server_that_keeps_changing_is_not_asked_every_time() {
 }
 
 #[tokio::test]
-async fn a_server_that_speaks_nothing_says_what_it_refused() {
+async fn a_server_of_no_known_transport_is_quoted() {
     let peer = Peer::always("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n").await;
     let error = failure(&remote(&peer), tool_call()).await;
     assert_eq!(

@@ -195,7 +195,7 @@ async fn hc_1_a_refusal_of_an_old_server_is_an_error_that_says_so() {
 }
 
 #[tokio::test]
-async fn hc_23_a_challenge_stays_with_whoever_configured_the_server() {
+async fn hc_23_a_challenge_is_not_passed_on_to_callers() {
     const CHALLENGE: &str = r#"Bearer resource_metadata="https://upstream.example/meta""#;
     for (status, refused_method) in [
         ("401 Unauthorized", "server/discover"),

@@ -37,7 +37,7 @@ fn asked(id: &str, method: &str, params: &str) -> String {
 }
 
 #[tokio::test]
-async fn what_the_service_wants_to_know_is_asked_and_the_call_goes_on() {
+async fn input_requests_are_sent_to_the_client_and_the_call_goes_on() {
     let service = asks(&format!(
         r#"{{"who":{{"method":"elicitation/create","params":{FORM}}},"say":{{"method":"sampling/createMessage","params":{{"messages":[],"maxTokens":5}}}},"where":{{"method":"roots/list"}}}}"#
     ));
@@ -180,7 +180,7 @@ async fn hc_4_only_three_methods_may_ask() {
 }
 
 #[tokio::test]
-async fn hc_4_a_client_is_not_asked_what_it_cannot_answer() {
+async fn hc_4_a_client_is_not_asked_beyond_its_capabilities() {
     let service = asks(r#"{"where":{"method":"roots/list"}}"#);
     let (mut peer, _server) = old_client(service, "2025-11-25", "{}").await;
     peer.send(&request("5", "tools/call", "{}")).await;

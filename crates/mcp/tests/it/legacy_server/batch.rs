@@ -103,7 +103,7 @@ async fn the_results_of_a_batch_have_a_size_but_one_always_fits() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_in_a_batch_is_refused_there() {
+async fn messages_that_cannot_be_in_a_batch_are_refused_there() {
     let (mut peer, _server) = old_client(roots(), "2025-03-26", ASKABLE).await;
     let batch = [
         initialize("2025-03-26", "{}"),

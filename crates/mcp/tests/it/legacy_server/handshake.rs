@@ -15,7 +15,7 @@ fn mirror() -> std::sync::Arc<dyn callgate_mcp::Service> {
 }
 
 #[tokio::test]
-async fn a_handshake_is_answered_from_what_the_service_says_of_itself() {
+async fn a_handshake_is_answered_from_server_discover() {
     for (version, completions) in [
         ("2024-11-05", ""),
         ("2025-03-26", r#""completions":{},"#),
@@ -43,7 +43,7 @@ async fn hc_19_a_handshake_that_names_the_newest_or_an_unknown_revision_gets_the
 }
 
 #[tokio::test]
-async fn what_the_client_said_once_goes_with_each_request() {
+async fn client_info_of_the_handshake_goes_with_each_request() {
     let (mut peer, _server) = old_client(mirror(), "2025-06-18", ASKABLE).await;
     peer.send(&request(
         "1",
@@ -61,7 +61,7 @@ async fn what_the_client_said_once_goes_with_each_request() {
 }
 
 #[tokio::test]
-async fn before_a_handshake_a_client_can_only_ask_whether_anybody_is_there() {
+async fn before_a_handshake_a_client_can_only_ping() {
     let (mut peer, _server) = RawPeer::of_server(mirror(), LineConfig::default());
     peer.send(&request("1", "ping", "{}")).await;
     peer.send(&request("2", "tools/list", "{}")).await;
@@ -99,7 +99,7 @@ async fn requests_of_both_eras_share_a_process() {
 }
 
 #[tokio::test]
-async fn what_comes_before_the_handshake_is_answered_waits_for_it() {
+async fn requests_wait_for_the_answer_to_the_handshake() {
     let (mut peer, server) = RawPeer::of_server(
         service(|call| async move {
             tokio::task::yield_now().await;

@@ -32,7 +32,7 @@ fn message(level: &str) -> String {
 }
 
 #[tokio::test]
-async fn hc_8_the_level_of_the_session_goes_with_each_request_and_filters_what_comes_back() {
+async fn hc_8_the_level_of_the_session_goes_with_each_request_and_filters_log_messages() {
     let (mut peer, _server) = old_client(talkative(), "2025-06-18", "{}").await;
     peer.send(&request("1", "tools/call", "{}")).await;
     assert_eq!(

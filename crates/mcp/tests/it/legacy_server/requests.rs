@@ -112,7 +112,7 @@ async fn methods_that_the_clients_revision_does_not_have_are_unknown() {
 }
 
 #[tokio::test]
-async fn progress_goes_to_whoever_asked_for_it() {
+async fn progress_goes_to_the_call_that_asked_for_it() {
     let service = discoverable(|call| async move {
         let token = call.params().at(&["_meta", "progressToken"]);
         let token = token.unwrap_or_else(|| json("0"));

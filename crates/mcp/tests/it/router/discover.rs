@@ -17,7 +17,7 @@ async fn capabilities(router: &Router) -> Value {
 }
 
 #[tokio::test]
-async fn a_server_says_what_it_is() {
+async fn discover_describes_the_server() {
     assert_eq!(
         Ask::new("server/discover", json!({}))
             .of(&empty().instructions("Be kind."))
@@ -35,7 +35,7 @@ async fn a_server_says_what_it_is() {
 }
 
 #[tokio::test]
-async fn capabilities_are_what_is_registered() {
+async fn capabilities_follow_from_the_registrations() {
     let list = json!({"listChanged": true});
     let router = empty().tool("t", "", || async {});
     assert_eq!(
@@ -67,7 +67,7 @@ async fn capabilities_are_what_is_registered() {
 }
 
 #[tokio::test]
-async fn what_is_not_offered_does_not_exist() {
+async fn methods_without_registrations_do_not_exist() {
     for method in [
         "tools/list",
         "tools/call",

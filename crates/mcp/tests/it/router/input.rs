@@ -314,7 +314,7 @@ async fn models_and_roots_are_asked_too() {
 }
 
 #[tokio::test]
-async fn a_client_is_only_asked_what_it_can_answer() {
+async fn a_client_is_asked_only_by_its_capabilities() {
     let form = json!({"elicitation": {"form": {}}});
     let url = json!({"elicitation": {"url": {}}});
     let tools = json!({"sampling": {"tools": {}}});

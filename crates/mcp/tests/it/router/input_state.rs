@@ -142,7 +142,7 @@ fn asking_twice() -> (Router, impl Fn() -> Ask) {
 }
 
 #[tokio::test]
-async fn a_state_does_not_show_what_it_carries() {
+async fn a_sealed_state_does_not_show_its_content() {
     let (router, ask) = asking_twice();
     let asked = ask().of(&router).await.unwrap();
     let secret = json!({"first": {"roots": [{"uri": "file:///secret"}]}});

@@ -53,7 +53,7 @@ fn told(name: &str, id: &Value, more: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_subscription_is_acknowledged_first_and_told_only_what_it_asked_for() {
+async fn a_subscription_is_acknowledged_first_and_gets_only_its_events() {
     let router = demo();
     let id = json!("sub-1");
     let filter = json!({"toolsListChanged": true, "resourceSubscriptions": ["test://r"]});
@@ -125,7 +125,7 @@ async fn every_change_of_a_list_is_told() {
 }
 
 #[tokio::test]
-async fn only_what_the_server_can_tell_is_acknowledged() {
+async fn only_supported_events_are_acknowledged() {
     let everything = json!({
         "toolsListChanged": true, "promptsListChanged": true, "resourcesListChanged": true,
         "resourceSubscriptions": ["test://r", "test://r"]
@@ -154,7 +154,7 @@ async fn a_subscription_follows_a_limited_number_of_resources() {
 }
 
 #[tokio::test]
-async fn a_slow_listener_is_told_once_of_what_happened_often() {
+async fn repeated_events_reach_a_slow_listener_once() {
     let router = demo();
     let filter = json!({"toolsListChanged": true});
     let (mut listening, _) = listen(&router, &Id::number(1), filter).await;

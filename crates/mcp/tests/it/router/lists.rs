@@ -117,7 +117,7 @@ async fn a_cursor_that_the_list_did_not_give_is_refused() {
 }
 
 #[tokio::test]
-async fn what_may_be_kept_says_how_long_and_for_whom() {
+async fn cacheable_results_have_a_lifetime_and_a_scope() {
     let router = demo().cache(Duration::from_secs(60), CacheScope::Public);
     for (method, params) in [
         ("server/discover", json!({})),

@@ -169,7 +169,7 @@ async fn more_values_than_a_result_may_carry_are_left_off() {
 }
 
 #[tokio::test]
-async fn only_what_is_offered_is_completed() {
+async fn completions_are_only_for_known_prompts_and_templates() {
     for reference in [
         json!({"type": "ref/prompt", "name": "nothing"}),
         json!({"type": "ref/resource", "uri": "test://nothing"}),

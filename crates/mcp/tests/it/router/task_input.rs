@@ -232,7 +232,7 @@ async fn a_tool_can_ask_before_it_becomes_a_task() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_question_that_nobody_waits_for_any_more_is_withdrawn() {
+async fn a_question_that_timed_out_is_withdrawn() {
     let router = demo();
     let task = call("give_up").of(&router).await.unwrap();
     let (waiting, _) = settled(&router, &task).await;

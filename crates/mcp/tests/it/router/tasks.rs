@@ -401,7 +401,7 @@ async fn a_task_tells_its_progress_as_its_status_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn those_who_follow_a_task_are_told_of_its_changes() {
+async fn subscribers_of_a_task_get_its_changes() {
     let (router, gate) = gated(TaskSupport::Optional);
     let task = work().of(&router).await.unwrap();
     let foreign = work().caller("bob").of(&router).await.unwrap();

@@ -101,7 +101,7 @@ fn a_clear_no_ends_the_login() {
 }
 
 #[test]
-fn nobody_is_asked_about_a_code_that_has_ended() {
+fn an_expired_device_code_is_not_polled() {
     let pending = [(400, "authorization_pending"); 40];
     let (trace, end) = device_world(&pending).run(device());
     let questions = trace.iter().filter(|line| line.starts_with("TOKEN"));
@@ -113,7 +113,7 @@ fn nobody_is_asked_about_a_code_that_has_ended() {
 }
 
 #[test]
-fn nobody_waits_longer_than_the_code_lasts() {
+fn polling_ends_with_the_device_code() {
     for (interval, retry_after, waits) in [
         (u64::MAX, None, vec!["WAIT 120"]),
         (5, Some(u64::MAX), vec!["WAIT 5", "WAIT 115"]),
@@ -137,7 +137,7 @@ fn nobody_waits_longer_than_the_code_lasts() {
 }
 
 #[test]
-fn a_server_without_codes_is_not_told_who_we_are() {
+fn a_server_without_device_codes_gets_no_registration() {
     let text = "the metadata must name the device_authorization_endpoint, but it does not";
     check_refused(&world(""), device(), &format!("GET {ASM}"), text);
     let mut world = world(ENDPOINT);

@@ -72,7 +72,7 @@ fn a_server_of_2025_03_26_without_metadata_has_default_endpoints() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_where_it_is_seen() {
+fn mismatched_documents_are_refused_at_the_step_that_reads_them() {
     let mut mismatch = world("");
     mismatch.put(PRM, 200, &resource("https://evil.example.com/mcp", AS, ""));
     check_refused(
@@ -111,7 +111,7 @@ fn what_does_not_fit_is_refused_where_it_is_seen() {
 }
 
 #[test]
-fn what_a_challenge_names_must_be_there() {
+fn metadata_named_by_a_challenge_must_exist() {
     check_refused(
         &World::new(&[]),
         named(PRM),
@@ -152,7 +152,7 @@ fn a_well_known_address_may_fail_if_the_next_one_works() {
 }
 
 #[test]
-fn whoever_answers_must_be_who_was_asked() {
+fn the_answer_must_come_from_the_issuer_that_was_asked() {
     let advertised = r#","authorization_response_iss_parameter_supported":true"#;
     let open = format!("OPEN client_id=registered resource={MCP}");
     let cases = [

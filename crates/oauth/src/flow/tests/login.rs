@@ -8,7 +8,7 @@ use crate::registration::{AuthMethod, ClientIdUrl, ClientInfo, ClientOptions};
 use crate::{Challenge, Scopes, Secret};
 
 #[test]
-fn scopes_are_asked_for_by_who_knows_best() {
+fn scopes_come_from_the_most_specific_source() {
     let offered = r#","scopes_supported":["a","offline_access"]"#;
     // Challenge, resource metadata, authorization server metadata, goal, request.
     let cases = [
@@ -82,7 +82,7 @@ fn scopes_are_asked_for_by_who_knows_best() {
 }
 
 #[test]
-fn whoever_is_known_does_not_register() {
+fn a_known_client_does_not_register() {
     let documents = r#","client_id_metadata_document_supported":true"#;
     let mut registered = ClientOptions::default();
     registered
@@ -126,7 +126,7 @@ fn whoever_is_known_does_not_register() {
 }
 
 #[test]
-fn whoever_is_registered_for_less_registers_again() {
+fn a_client_registered_for_fewer_scopes_registers_again() {
     let mut options = ClientOptions::default();
     let earlier = ClientInfo {
         scopes: Some(Scopes::parse("a")),
@@ -278,7 +278,7 @@ fn a_refresh_needs_no_person() {
 }
 
 #[test]
-fn what_the_server_repeats_of_our_secrets_is_not_shown() {
+fn secrets_that_the_server_repeats_are_not_shown() {
     let verifier = Nonces::new([1; 32], [2; 32]).verifier;
     let echo = format!(
         r#"{{"error":"invalid_grant","error_description":"canary-refresh {} canary-secret"}}"#,

@@ -205,7 +205,7 @@ fn a_bad_moment_of_the_identity_provider_is_one_of_the_login() {
 }
 
 #[test]
-fn a_login_ends_at_whoever_issued_it() {
+fn a_token_is_revoked_at_its_issuer() {
     let revoke = |issuer: &str| Config {
         goal: Goal::Revoke {
             issuer: Some(issuer.to_owned()),

@@ -43,7 +43,7 @@ fn rsa_pkcs1() -> Secret {
 }
 
 #[test]
-fn others_can_read_what_a_key_signs() {
+fn other_implementations_verify_our_signatures() {
     let cases: [(
         Secret,
         Option<Algorithm>,
@@ -93,7 +93,7 @@ fn the_signature_of_the_specification_is_made() {
 }
 
 #[test]
-fn what_cannot_sign_is_refused() {
+fn keys_that_cannot_sign_are_refused() {
     let unusable = KeyError::Unusable;
     let other = KeyError::Algorithm;
     let cases = [

@@ -13,7 +13,7 @@ fn with(key: &str, members: &str) -> String {
 }
 
 #[test]
-fn what_cannot_check_a_signature_is_left_out() {
+fn keys_that_cannot_verify_are_left_out() {
     let kept = [
         RSA.to_owned(),
         P256.to_owned(),
@@ -64,7 +64,7 @@ fn what_cannot_check_a_signature_is_left_out() {
 }
 
 #[test]
-fn what_is_no_set_of_keys_is_refused() {
+fn invalid_key_sets_are_refused() {
     for document in ["", "<html>", "[]", "{}", r#"{"keys":{}}"#, r#"{"keys":1}"#] {
         assert!(KeySet::parse(document.as_bytes()).is_err(), "{document}");
     }

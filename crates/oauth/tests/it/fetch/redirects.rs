@@ -41,7 +41,7 @@ async fn three_redirects_are_followed() {
 }
 
 #[tokio::test]
-async fn a_form_follows_nobody() {
+async fn a_form_follows_no_redirect() {
     for status in ["301 M", "302 F", "303 S", "307 T", "308 P"] {
         let peer = countdown(status).await;
         let fetched = fetcher()
@@ -123,7 +123,7 @@ async fn a_redirect_is_guarded_like_the_first_url() {
 }
 
 #[tokio::test]
-async fn what_a_redirect_says_beside_is_not_read() {
+async fn the_body_of_a_redirect_is_not_read() {
     let endless = |stream, log| async move {
         let head = "HTTP/1.1 302 Found\r\nlocation: /0\r\ncontent-length: 1000000\r\n\r\n";
         answer(stream, log, head.to_owned()).await;

@@ -146,7 +146,7 @@ async fn half_an_answer_is_none() {
 }
 
 #[tokio::test]
-async fn nobody_there_now_may_be_somebody_later() {
+async fn a_refused_connection_is_transient() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
     drop(listener);

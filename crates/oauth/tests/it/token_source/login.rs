@@ -56,7 +56,7 @@ async fn requests_that_come_together_share_one_login() {
 }
 
 #[tokio::test]
-async fn a_login_goes_on_when_nobody_waits_for_it_any_more() {
+async fn a_login_goes_on_when_its_request_is_dropped() {
     let scene = Scene::new(Traits::default()).await;
     let token_source = scene.with_person();
     let client = client(&token_source);
@@ -76,7 +76,7 @@ async fn a_login_goes_on_when_nobody_waits_for_it_any_more() {
 }
 
 #[tokio::test]
-async fn without_a_person_the_caller_is_told_what_to_do() {
+async fn without_a_user_the_error_names_the_next_step() {
     let scene = Scene::new(Traits::default()).await;
     let error = client(&scene.alone()).list_tools().await.unwrap_err();
     assert_eq!(needed(&error), &LoginReason::NoLogin);
@@ -92,7 +92,7 @@ async fn without_a_person_the_caller_is_told_what_to_do() {
 }
 
 #[tokio::test]
-async fn where_no_program_registers_the_caller_is_told_what_to_do() {
+async fn without_registration_the_error_names_the_next_step() {
     let traits = Traits {
         registers: false,
         ..Traits::default()
@@ -110,7 +110,7 @@ async fn where_no_program_registers_the_caller_is_told_what_to_do() {
 }
 
 #[tokio::test]
-async fn what_is_in_memory_alone_works_as_well() {
+async fn a_store_in_memory_works_too() {
     let scene = Scene::new(Traits::default()).await;
     let mut config = scene.config();
     config.store = None;
@@ -237,7 +237,7 @@ async fn a_person_can_log_in_and_out_at_will() {
 }
 
 #[tokio::test]
-async fn a_person_who_says_no_is_asked_once() {
+async fn a_user_who_declines_is_asked_once() {
     let scene = Scene::logged_in(Traits::default()).await;
     scene.provider.ledger().end_logins();
     scene.provider.ledger().is_denied = true;

@@ -71,7 +71,7 @@ async fn a_token_that_ends_before_it_is_used_is_renewed_once_more() {
 }
 
 #[tokio::test]
-async fn keepers_of_one_process_and_of_many_share_what_is_renewed() {
+async fn token_sources_of_one_process_and_of_many_share_a_refresh() {
     let scene = Scene::logged_in(Traits::default()).await;
     let clients: Vec<_> = (0..20).map(|_| client(&scene.alone())).collect();
     for client in &clients {
@@ -165,7 +165,7 @@ async fn an_access_token_outlives_its_refresh_token() {
 }
 
 #[tokio::test]
-async fn what_another_process_has_renewed_is_used() {
+async fn a_token_refreshed_by_another_process_is_used() {
     let scene = Scene::logged_in(Traits::default()).await;
     let (first, second) = (client(&scene.alone()), client(&scene.alone()));
     first.list_tools().await.unwrap();
@@ -223,7 +223,7 @@ async fn a_logout_in_another_process_is_heeded() {
 }
 
 #[tokio::test]
-async fn a_bad_moment_while_the_token_works_concerns_nobody() {
+async fn a_failed_refresh_of_a_valid_token_fails_no_request() {
     // A provider that names a time is left alone until then, so only the first request reaches it.
     for (fault, most) in [(Fault::Page(500), 5), (Fault::Later(200), 1)] {
         let scene = Scene::logged_in(Traits::default()).await;

@@ -6,7 +6,7 @@ use super::provider::Traits;
 use super::scene::{Scene, client, needed};
 
 #[tokio::test]
-async fn more_is_asked_for_when_it_is_needed_and_what_was_granted_stays() {
+async fn scopes_are_added_when_needed_and_granted_ones_stay() {
     let scene = Scene::logged_in(Traits::default()).await;
     let client = client(&scene.with_person());
     client.list_tools().await.unwrap();
@@ -63,7 +63,7 @@ async fn more_that_was_asked_for_in_another_process_is_used() {
 }
 
 #[tokio::test]
-async fn a_person_who_logs_in_gets_what_they_asked_for_and_what_the_server_needs() {
+async fn a_login_asks_for_the_requested_and_the_required_scopes() {
     let scene = Scene::new(Traits::default()).await;
     let mut config = scene.config();
     config.consent = Some(scene.person.clone());

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn results_get_what_this_revision_requires() {
+    fn results_get_the_required_members_of_the_newest_revision() {
         check(
             "tools/list",
             r#"{"tools":[{"name":"a","n":1.0}],"nextCursor":null}"#,

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wait_is_what_the_server_asked_for_and_longer_only_where_that_was_in_vain() {
+    fn the_wait_is_the_servers_and_grows_only_after_failures() {
         let mut position = StreamPosition::default();
         position.passed(&event(Some("1"), Some(500)));
         assert_eq!(position.next_wait(), Duration::from_millis(500));

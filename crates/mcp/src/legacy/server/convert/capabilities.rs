@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_can_do_what_its_revision_has() {
+    fn a_client_keeps_the_capabilities_of_its_revision() {
         let declared = raw(
             r#"{"experimental":{"x":1},"roots":{"listChanged":true},"sampling":{"tools":{}},"elicitation":{"form":{},"url":{}},"tasks":{"list":{}},"extensions":{"io.modelcontextprotocol/tasks":{},"io.modelcontextprotocol/ui":{"a":1}}}"#,
         );
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_offers_what_the_revision_has() {
+    fn a_server_offers_the_capabilities_of_the_revision() {
         let offered = raw(
             r#"{"logging":{},"completions":{},"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"tools":{},"extensions":{"io.modelcontextprotocol/tasks":{},"x/y":{}}}"#,
         );

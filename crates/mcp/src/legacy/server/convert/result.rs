@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_the_newest_revision_has_is_left_out() {
+    fn members_of_the_newest_revision_are_left_out() {
         check(
             "tools/list",
             r#"{"resultType":"complete","tools":[],"nextCursor":"","ttlMs":5,"cacheScope":"public","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"n","version":"1"}}}"#,

@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_session_exists_only_for_who_opened_it_and_by_its_transport() {
+    async fn a_session_exists_only_for_its_owner_and_its_transport() {
         let table = SessionTable::new(config());
         let (ann, bob) = (caller("ann"), caller("bob"));
         let id = open(&table, &ann);
@@ -479,7 +479,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_stream_that_nobody_comes_back_for_is_listened_to_no_longer() {
+    async fn an_abandoned_stream_ends_its_subscription() {
         let table = SessionTable::new(config());
         let ann = caller("ann");
         let id = open(&table, &ann);

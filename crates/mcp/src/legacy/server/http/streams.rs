@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_until_much_is_unread_and_always_when_nobody_reads() {
+    fn there_is_room_until_much_is_unread_and_always_without_a_reader() {
         let streams = Streams::new(1000);
         let source = streams.open(Retention::Events);
         let sink = source.for_request();

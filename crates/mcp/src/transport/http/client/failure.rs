@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_says_what_came_instead_of_a_message() {
+    fn a_failure_quotes_the_unexpected_response() {
         check(
             502,
             &[("content-type", "text/html")],

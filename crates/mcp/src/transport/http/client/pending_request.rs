@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn other_messages_mean_what_they_say() {
+    fn other_messages_are_read_as_usual() {
         for (message, expect) in [
             (
                 r#"{"jsonrpc":"2.0","method":"notifications/message","params":{"data":1e2}}"#,

@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_what_is_asked_for_is_mirrored() {
+    fn the_name_of_the_target_is_mirrored() {
         let tool = |name: &'static str| [("mcp-method", "tools/call"), ("mcp-name", name)];
         check("tools/list", "", Ok(&[("mcp-method", "tools/list")]));
         check("tools/call", r#""name":"echo","#, Ok(&tool("echo")));
