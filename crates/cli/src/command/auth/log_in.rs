@@ -77,7 +77,7 @@ pub(super) async fn run(
     if let Some(hint) = status::refresh_hint(&status) {
         eprintln!("hint: {hint}");
     }
-    login_check::outcome(check, &account.server, &status)
+    login_check::outcome(check, &account, &status)
 }
 
 type Outcome = Result<LoginStatus, Arc<TokenError>>;

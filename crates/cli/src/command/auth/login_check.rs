@@ -2,37 +2,37 @@
 
 use anyhow::anyhow;
 use callgate_oauth::token_source::{LoginCheck, LoginRefusal, LoginStatus};
-use url::Url;
 
 use crate::error::{CHECK_THE_SERVER, CommandError, Exit};
+use crate::logins::Account;
 use crate::output::argument;
 
 /// Success if the server accepts the login.
 pub(super) fn outcome(
     check: LoginCheck,
-    server: &Url,
+    account: &Account,
     status: &LoginStatus,
 ) -> Result<(), CommandError> {
     match check {
         LoginCheck::Accepted { .. } => Ok(()),
-        LoginCheck::Refused(refusal) => Err(refused(&refusal, server, status)),
-        LoginCheck::Unknown(error) => Err(untried(error, server)),
+        LoginCheck::Refused(refusal) => Err(refused(&refusal, account, status)),
+        LoginCheck::Unknown(error) => Err(untried(error, account)),
         _ => Ok(()),
     }
 }
 
-fn untried(error: callgate_mcp::Error, server: &Url) -> CommandError {
+fn untried(error: callgate_mcp::Error, account: &Account) -> CommandError {
     let error = anyhow!(error).context("the login was made and is kept, but it could not be tried");
-    let list = format!("callgate list {}", argument(server.as_str()));
+    let list = format!("callgate list {}", account.arguments());
     CommandError::new(Exit::Unreachable, error)
         .hint(CHECK_THE_SERVER)
         .hint(format!("to try the login, run `{list}`"))
 }
 
-fn refused(refusal: &LoginRefusal, server: &Url, status: &LoginStatus) -> CommandError {
+fn refused(refusal: &LoginRefusal, account: &Account, status: &LoginStatus) -> CommandError {
     let error = anyhow!("the login was made, but the server refuses its token: {refusal}");
     let error = CommandError::new(Exit::LoginRequired, error);
-    let again = format!("callgate auth {} --again", argument(server.as_str()));
+    let again = format!("callgate auth {} --again", account.arguments());
     hints(refusal, status, &again)
         .into_iter()
         .fold(error, CommandError::hint)

@@ -212,3 +212,22 @@ fn a_login_that_cannot_be_tried_is_kept() {
     let listed = home.run(&["auth", "list"]);
     assert_eq!(listed, Ran::printed(&described(&provider, "read")));
 }
+
+#[test]
+fn the_next_command_is_for_the_same_account() {
+    let home = Home::new();
+    let provider = refusing(401, "", "");
+    let ran = home.log_in(&provider.url, &["--account", "work"]);
+    let again = format!(
+        "run `callgate auth {} --account work --again`\n",
+        provider.url
+    );
+    assert!(ran.stderr.ends_with(&again), "{ran:?}");
+    let provider = Provider::start(Settings {
+        breaks_off: true,
+        ..Settings::default()
+    });
+    let ran = home.log_in(&provider.url, &["--account", "work"]);
+    let list = format!("run `callgate list {} --account work`\n", provider.url);
+    assert!(ran.stderr.ends_with(&list), "{ran:?}");
+}

@@ -196,6 +196,7 @@ fn an_issuer_may_be_spelled_with_a_final_slash_in_its_own_metadata() {
 
     world.redirect = "&iss=https://as.example".into();
     let open = format!("OPEN client_id=registered resource={MCP}");
-    let error = "the redirect does not come from https://as.example/";
+    let error =
+        "the redirect must name the issuer https://as.example/, but it names another one or none";
     check_refused(&world, config(), &open, error);
 }
