@@ -182,3 +182,43 @@ async fn other_audiences_can_be_accepted() {
         assert_eq!(found.is_ok(), is_accepted, "{audience}");
     }
 }
+
+/// Anybody can send unknown tokens, which must not become a flood at the issuer.
+#[tokio::test]
+async fn only_so_many_questions_are_asked_at_a_time() {
+    const MAX_REQUESTS: usize = 32;
+    let issuer = opaque_issuer().await;
+    let verifier = asking(&issuer);
+    // It accepts requests and does not answer.
+    issuer.answer(ENDPOINT, "");
+    let tokens: Vec<String> = (0..MAX_REQUESTS + 8).map(|it| format!("t-{it}")).collect();
+    let all = futures_util::future::join_all(tokens.iter().map(|it| verify(&verifier, it)));
+    let full = async {
+        while issuer.count(ENDPOINT) < MAX_REQUESTS {
+            tokio::task::yield_now().await;
+        }
+        // Time for one more, if it were allowed.
+        for _ in 0..1000 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        _ = all => panic!("no request is answered"),
+        () = full => {}
+    }
+    assert_eq!(issuer.count(ENDPOINT), MAX_REQUESTS);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_issuer_that_does_not_answer_is_not_waited_for_long() {
+    let issuer = opaque_issuer().await;
+    let mut config = config(&issuer.url);
+    let endpoint = format!("{}{ENDPOINT}", issuer.url);
+    config.introspection = Some(introspection().at(&endpoint).unwrap());
+    let verifier = Verifier::new(config).unwrap();
+    issuer.answer(ENDPOINT, "");
+    let start = tokio::time::Instant::now();
+    let found = verify(&verifier, "opaque").await;
+    assert_eq!(found, Err("unavailable".to_owned()));
+    assert!(start.elapsed() <= std::time::Duration::from_secs(11));
+}
