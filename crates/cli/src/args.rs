@@ -172,7 +172,7 @@ pub(crate) struct LogIn {
     #[arg(long, value_name = "NAME", value_parser = account)]
     pub(crate) account: Option<String>,
 
-    /// Log in again although there is a login that works
+    /// Log in again from the start, with a new registration, although there is a login that works
     #[arg(long)]
     pub(crate) again: bool,
 
