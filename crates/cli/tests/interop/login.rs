@@ -22,7 +22,7 @@ fn logs_in(home: &Home<'_>, args: &[&str], secret: Option<&str>, client: &str) {
 }
 
 #[test]
-fn a_client_is_registered_on_the_spot_and_only_once() {
+fn a_client_is_registered_on_the_spot_and_anew_if_the_user_starts_again() {
     let Some(world) = World::start() else {
         return;
     };
@@ -41,7 +41,11 @@ fn a_client_is_registered_on_the_spot_and_only_once() {
     let said = home.whoami().success();
     assert_eq!(said, format!("{client} may mcp:basic\n"));
 
-    logs_in(&home, &["--again"], None, client);
+    home.log_in(&["--again"], None).success();
+    let events = world.events();
+    let what: Vec<&str> = events.iter().map(|event| event.what.as_str()).collect();
+    assert_eq!(what, ["registration ok", "token authorization_code ok"]);
+    assert_ne!(events[0].client, *client);
 }
 
 #[test]

@@ -46,6 +46,9 @@ fn a_client_without_a_token_is_led_to_the_issuer() {
         "authorization_servers": [world.issuer()],
         "scopes_supported": ["mcp:basic"],
         "bearer_methods_supported": ["header"],
+        "dpop_signing_alg_values_supported": [
+            "ES256", "ES384", "EdDSA", "PS256", "PS384", "PS512", "RS256", "RS384", "RS512"
+        ],
     });
     assert_eq!(document, expected);
 }
@@ -144,7 +147,11 @@ fn a_token_that_has_expired_is_refused_and_renewed() {
     let home = world.home();
     // The client is told that there is an hour left.
     world.tokens_are_old(Duration::from_secs(2 * 3600));
-    home.log_in(&[], None).success();
+    let refused = home.log_in(&[], None);
+    assert_eq!(refused.exit, Some(3), "{refused:?}");
+    let reason =
+        "the server refuses its token: HTTP status 401, invalid_token (the token has expired)";
+    assert!(refused.stderr.contains(reason), "{refused:?}");
     let old = world.token(world.server(), "mcp:basic");
     world.tokens_are_old(Duration::ZERO);
     world.events();
