@@ -1,5 +1,5 @@
 use http::Method;
-use http::header::{self, AsHeaderName, HeaderMap, HeaderValue};
+use http::header::{self, AsHeaderName, HeaderMap, HeaderName, HeaderValue};
 use http::request::Parts;
 
 use super::auth;
@@ -137,9 +137,16 @@ pub(super) enum Field<'a> {
     Repeated,
 }
 
+/// Headers of a trace context, in the order of [`TraceContext::KEYS`].
+static TRACE: [HeaderName; 3] = [
+    HeaderName::from_static(TraceContext::KEYS[0]),
+    HeaderName::from_static(TraceContext::KEYS[1]),
+    HeaderName::from_static(TraceContext::KEYS[2]),
+];
+
 /// The trace context, if there is any. Boxed, since few requests have one.
 fn trace(headers: &HeaderMap) -> Option<Box<TraceContext>> {
-    let values = TraceContext::KEYS.map(|name| {
+    let values = TRACE.each_ref().map(|name| {
         let values = headers.get_all(name).into_iter();
         let values: Vec<_> = values.filter_map(|value| value.to_str().ok()).collect();
         (!values.is_empty()).then_some(values)

@@ -1,11 +1,13 @@
 use std::net::{IpAddr, SocketAddr};
 
 use http::Version;
-use http::header::{HOST, HeaderMap, ORIGIN};
+use http::header::{HOST, HeaderMap, HeaderName, ORIGIN};
 use http::request::Parts;
 
 use super::head::Field;
 use super::response::Refusal;
+
+static SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Hosts and origins that are allowed besides the server's own.
 ///
@@ -80,7 +82,7 @@ impl HostPolicy {
 
     /// Refuses a request that a web page of a foreign origin could have sent.
     pub(super) fn check_origin(&self, headers: &HeaderMap) -> Result<(), Refusal> {
-        let near = match Field::of(headers, "sec-fetch-site") {
+        let near = match Field::of(headers, &SEC_FETCH_SITE) {
             Field::Absent => true,
             Field::Once(site) => matches!(site.as_bytes(), b"same-origin" | b"none"),
             Field::Repeated => false,

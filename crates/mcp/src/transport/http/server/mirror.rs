@@ -1,11 +1,16 @@
 use callgate_wire::{RawJson, Request, header, method};
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 
 use super::head::Field;
 use crate::error::{Error, Kind};
 use crate::header_param::{HeaderParam, HeaderParams};
 use crate::server::accept::{RequestMeta, SUPPORTED};
 use crate::service::{PeerInfo, PeerMeta};
+
+// A name that is looked up as text would be parsed for each request.
+static PROTOCOL_VERSION: HeaderName = HeaderName::from_static(header::PROTOCOL_VERSION);
+static METHOD: HeaderName = HeaderName::from_static(header::METHOD);
+static NAME: HeaderName = HeaderName::from_static(header::NAME);
 
 /// Checks that the mirrored headers of a request equal its body, in the order of the specification.
 ///
@@ -19,14 +24,15 @@ pub(super) fn check(
     let member = header::name_member(&request.method);
     let (meta, [name]) = PeerMeta::find(&request.params, [member.unwrap_or_default()]);
     let peer = version(headers, meta)?;
-    let named = text(headers, header::METHOD)?.ok_or_else(|| missing(header::METHOD))?;
+    let named = text(Field::of(headers, &METHOD), header::METHOD)?;
+    let named = named.ok_or_else(|| missing(header::METHOD))?;
     if named != request.method.as_str() {
         return Err(mismatch(header::METHOD));
     }
     if member.is_none() {
         return Ok(peer);
     }
-    match (text(headers, header::NAME)?, &name) {
+    match (text(Field::of(headers, &NAME), header::NAME)?, &name) {
         (Some(value), Some(name)) => {
             if !header::decode_value(value).is_ok_and(|value| name.is(&value)) {
                 return Err(mismatch(header::NAME));
@@ -47,7 +53,11 @@ pub(super) fn check(
 }
 
 fn version(headers: &HeaderMap, meta: Option<PeerMeta>) -> Result<PeerInfo, Error> {
-    let Some(named) = text(headers, header::PROTOCOL_VERSION)? else {
+    let named = text(
+        Field::of(headers, &PROTOCOL_VERSION),
+        header::PROTOCOL_VERSION,
+    )?;
+    let Some(named) = named else {
         return Err(missing(header::PROTOCOL_VERSION).with_data(supported()));
     };
     let meta = match RequestMeta::complete(meta) {
@@ -74,7 +84,8 @@ fn mirrored_params(
         .unwrap_or_else(RawJson::empty_object);
     for param in params {
         let name = &param.header;
-        match (text(headers, name)?, param.value(&arguments)) {
+        let field = Field::of(headers, name.as_str());
+        match (text(field, name)?, param.value(&arguments)) {
             (None, None) => {}
             (Some(header), Some(value)) if HeaderParam::agrees(header, &value) => {}
             (Some(_), _) => return Err(mismatch(name)),
@@ -89,8 +100,8 @@ fn mirrored_params(
 }
 
 /// Text of a field that must not occur twice.
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Error> {
-    match Field::of(headers, name) {
+fn text<'a>(field: Field<'a>, name: &str) -> Result<Option<&'a str>, Error> {
+    match field {
         Field::Absent => Ok(None),
         Field::Once(value) => value
             .to_str()
