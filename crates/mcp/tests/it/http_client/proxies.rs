@@ -162,7 +162,7 @@ async fn the_address_of_the_proxy_is_not_that_of_the_server() {
 
 #[tokio::test]
 async fn a_failure_names_the_proxy_but_not_its_password() {
-    let nobody = SocketAddr::from(([127, 0, 0, 1], 9));
+    let unused = SocketAddr::from(([127, 0, 0, 1], 9));
     for (status, reason) in [
         (
             "407 Proxy Authentication Required",
@@ -177,7 +177,7 @@ async fn a_failure_names_the_proxy_but_not_its_password() {
             "the proxy refused the tunnel with the HTTP status 502",
         ),
     ] {
-        let proxy = Proxy::start(nobody, status).await;
+        let proxy = Proxy::start(unused, status).await;
         let mut config = HttpConfig::new("peer");
         proxy.apply(&mut config);
         let client = ModernHttpClient::new("https://mcp.example/mcp", config).unwrap();
