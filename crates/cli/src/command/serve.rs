@@ -32,6 +32,8 @@ fn router(path: &Path) -> Result<Router, CommandError> {
         .map_err(|error| CommandError::from(error).hint("name a directory with --workspace DIR"))?;
     let router = Router::new(Implementation::new("callgate", env!("CARGO_PKG_VERSION")));
     workspace::add_tools(&router, &workspace).context("cannot register the workspace tools")?;
+    // In the background: a large workspace must not delay the first answer.
+    tokio::task::spawn_blocking(move || workspace.remove_temporary_files());
     Ok(router)
 }
 

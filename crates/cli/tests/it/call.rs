@@ -18,7 +18,7 @@ fn a_command_is_started_asked_and_stopped() {
     );
     assert_eq!(
         call(&["workspace_list"]),
-        Ran::printed("{\"path\":\".\",\"entries\":[\"a/\"],\"truncated\":false}\n")
+        Ran::printed("{\"path\":\".\",\"entries\":[\"a/\"]}\n")
     );
 }
 
@@ -28,7 +28,7 @@ fn tools_are_listed_in_two_columns() {
     assert_eq!(
         home.run(&["list", "--stdio", &home.stdio_server()]),
         Ran::printed(
-            "workspace_list   List the entries of a directory in the workspace\n\
+            "workspace_list   List the entries of a directory in the workspace; if there are more, `next_cursor` continues as `cursor`\n\
              workspace_read   Read a text file in the workspace\n\
              workspace_write  Write a text file in the workspace, with the directories that lead to it\n"
         )

@@ -1,5 +1,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::fixture::{CALLGATE, Home, Ran};
 
@@ -20,7 +22,7 @@ fn clients_must_send_the_token() {
         .unwrap();
     assert_eq!(
         Ran::from(ran),
-        Ran::printed("{\"path\":\".\",\"entries\":[],\"truncated\":false}\n")
+        Ran::printed("{\"path\":\".\",\"entries\":[]}\n")
     );
     let file = home.path().join(".local/share/callgate/token");
     let ran = home.run(&[&call[..], &["--token-file", file.to_str().unwrap()]].concat());
@@ -55,6 +57,22 @@ fn with_no_auth_every_process_of_the_machine_may_call() {
     let home = Home::new();
     let serving = home.serve(&["--no-auth"]);
     assert_eq!(home.run(&["list", &serving.url]).exit, Some(0));
+}
+
+#[test]
+fn a_start_removes_the_temporary_files_of_killed_writes() {
+    let home = Home::new();
+    let left = home
+        .workspace()
+        .join(".callgate-write-0123456789abcdef.tmp");
+    std::fs::write(&left, "half").unwrap();
+    let _serving = home.serve(&[]);
+    // Removed in the background; only a start that leaves it reaches the limit.
+    let limit = Instant::now() + Duration::from_secs(300);
+    while left.exists() {
+        assert!(Instant::now() < limit, "the file is still there");
+        thread::yield_now();
+    }
 }
 
 #[test]

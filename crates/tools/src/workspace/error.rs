@@ -22,9 +22,26 @@ pub enum WorkspaceError {
     /// The file is not UTF-8 text.
     #[error("file is not UTF-8 text: {0}")]
     NotText(String),
-    /// The path names something that is not a file.
-    #[error("not a file: {0}")]
-    NotAFile(String),
+    /// The path names something that is not a regular file.
+    #[error("not a file: {path} is {kind}")]
+    NotAFile {
+        /// The path.
+        path: String,
+        /// The kind of file, with its article.
+        kind: &'static str,
+    },
+    /// The path names a link to a file that does not exist.
+    #[error("the target of the link {0} does not exist; write it by its own path")]
+    NoTarget(String),
+    /// The path has a name of temporary files.
+    #[error("name is reserved for files that are being written: {0}")]
+    Reserved(String),
+    /// The directory is no longer at its path.
+    #[error(
+        "the workspace directory was removed, renamed or replaced; \
+         restart the server to use the one that is there now"
+    )]
+    Replaced,
     /// The operating system refused.
     #[error("failed to {action} {path}: {source}")]
     Io {

@@ -2,15 +2,17 @@
 
 mod error;
 mod job;
+mod kind;
 mod list;
 mod path;
 mod read;
 mod root;
+mod temporary;
 mod tools;
 mod write;
 
 pub use error::WorkspaceError;
-pub use list::Listing;
+pub use list::{Listing, Page};
 pub use read::File;
 pub use root::Workspace;
 pub use tools::add_tools;

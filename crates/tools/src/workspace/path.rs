@@ -1,6 +1,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::WorkspaceError;
+use super::temporary::is_temporary;
 
 /// The path as the directory handle takes it: relative, and `.` for the directory itself.
 ///
@@ -27,7 +28,16 @@ pub(super) fn relative(path: &str) -> Result<PathBuf, WorkspaceError> {
     if relative.as_os_str().is_empty() {
         relative.push(".");
     }
+    check_names(&relative, path)?;
     Ok(relative)
+}
+
+/// Refuses a path through a name that no tool shows.
+pub(super) fn check_names(relative: &Path, path: &str) -> Result<(), WorkspaceError> {
+    if relative.iter().any(is_temporary) {
+        return Err(WorkspaceError::Reserved(path.to_owned()));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use cap_std::fs::OpenOptions;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::kind::check_is_file;
 use super::path::relative;
 use super::{Workspace, WorkspaceError};
 
@@ -28,13 +29,16 @@ impl Workspace {
     /// The path leads out, or the file is missing, too large or not text.
     pub fn read(&self, path: &str) -> Result<File, WorkspaceError> {
         let failed = |source| WorkspaceError::io("read", path, source);
-        let opened = self.dir.open_with(relative(path)?, &for_reading());
+        let root = self.root()?;
+        let target = relative(path)?;
+        // Before it is opened: a device or a pipe may notice that.
+        let found = root.metadata(&target).map_err(failed)?;
+        check_is_file(path, found.file_type())?;
+        let opened = root.open_with(target, &for_reading());
         let file = opened.map_err(failed)?;
-        // Asked of the open handle, so that nothing can be swapped in between.
+        // Asked of the open handle too, so that nothing can be swapped in between.
         let metadata = file.metadata().map_err(failed)?;
-        if !metadata.is_file() {
-            return Err(WorkspaceError::NotAFile(path.to_owned()));
-        }
+        check_is_file(path, metadata.file_type())?;
         let too_large = || WorkspaceError::TooLarge {
             path: path.to_owned(),
             limit: LIMIT,

@@ -3,7 +3,7 @@ use callgate_mcp::wire::tool::ToolAnnotations;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{File, Listing, Workspace, WorkspaceError, Written};
+use super::{File, Listing, Page, Workspace, WorkspaceError, Written};
 
 /// Offers the tools `workspace_list`, `workspace_read` and `workspace_write`.
 ///
@@ -20,7 +20,7 @@ pub fn add_tools(router: &Router, workspace: &Workspace) -> Result<(), RouteErro
 
     let list = ToolRoute::new(
         "workspace_list",
-        "List the entries of a directory in the workspace",
+        "List the entries of a directory in the workspace; if there are more, `next_cursor` continues as `cursor`",
         with(workspace, list),
     );
     let read = ToolRoute::new(
@@ -44,6 +44,11 @@ struct List {
     /// The directory, relative to the workspace
     #[serde(default = "here")]
     path: String,
+    /// The `next_cursor` of the page before; the first page if it is left out
+    cursor: Option<String>,
+    /// The maximum number of entries, at most 10,000; 1,000 if it is left out
+    #[schemars(range(min = 1, max = 10_000))]
+    limit: Option<usize>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -66,8 +71,14 @@ fn here() -> String {
     ".".to_owned()
 }
 
-async fn list(workspace: Workspace, List { path }: List) -> Result<Json<Listing>, ToolError> {
-    answer(workspace.run(move |files| files.list(&path)).await)
+async fn list(workspace: Workspace, list: List) -> Result<Json<Listing>, ToolError> {
+    let List {
+        path,
+        cursor,
+        limit,
+    } = list;
+    let page = Page { cursor, limit };
+    answer(workspace.run(move |files| files.list(&path, &page)).await)
 }
 
 async fn read(workspace: Workspace, Read { path }: Read) -> Result<Json<File>, ToolError> {

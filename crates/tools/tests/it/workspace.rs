@@ -1,10 +1,12 @@
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-use callgate_tools::workspace::{File, Listing, Workspace, Written};
+use callgate_tools::workspace::{File, Listing, Page, Workspace, Written};
 use rustix::fs::{CWD, Mode, mkfifoat};
 use tempfile::TempDir;
 
@@ -15,6 +17,10 @@ fn workspace() -> (TempDir, Workspace) {
     fs::write(directory.path().join("secret"), "outside").unwrap();
     let workspace = Workspace::open(&root).unwrap();
     (directory, workspace)
+}
+
+fn names(workspace: &Workspace, path: &str) -> Vec<String> {
+    workspace.list(path, &Page::default()).unwrap().entries
 }
 
 #[test]
@@ -37,14 +43,14 @@ fn a_written_file_is_read_and_listed() {
     );
     workspace.write("b.txt", "").unwrap();
     assert_eq!(
-        workspace.list(".").unwrap(),
+        workspace.list(".", &Page::default()).unwrap(),
         Listing {
             path: ".".to_owned(),
             entries: vec!["b.txt".to_owned(), "notes/".to_owned()],
-            truncated: false
+            next_cursor: None
         }
     );
-    assert_eq!(workspace.list("notes").unwrap().entries, ["today.md"]);
+    assert_eq!(names(&workspace, "notes"), ["today.md"]);
 }
 
 #[test]
@@ -72,20 +78,135 @@ fn nothing_outside_can_be_named() {
         assert!(!directory.path().join("new").exists());
     }
     for path in ["..", "up", "absolute"] {
-        assert_eq!(workspace.list(path).unwrap_err().to_string(), escapes(path));
+        let listed = workspace.list(path, &Page::default());
+        assert_eq!(listed.unwrap_err().to_string(), escapes(path));
     }
 }
 
 #[test]
-fn writing_over_a_link_replaces_the_link_and_not_its_target() {
+fn writing_over_a_link_writes_its_target() {
     let (directory, workspace) = workspace();
-    symlink("../secret", directory.path().join("root/link")).unwrap();
-    workspace.write("link", "inside").unwrap();
-    assert_eq!(workspace.read("link").unwrap().content, "inside");
+    let root = directory.path().join("root");
+    fs::create_dir(root.join("notes")).unwrap();
+    fs::write(root.join("notes/target"), "old").unwrap();
+    symlink("notes/target", root.join("link")).unwrap();
+    symlink("../link", root.join("notes/chain")).unwrap();
+    for (path, content) in [("link", "first"), ("notes/chain", "second")] {
+        workspace.write(path, content).unwrap();
+        let target = fs::read_to_string(root.join("notes/target")).unwrap();
+        assert_eq!(target, content, "{path}");
+        assert!(root.join(path).is_symlink(), "{path}");
+    }
+}
+
+#[test]
+fn a_link_that_leads_out_or_nowhere_is_not_replaced() {
+    let (directory, workspace) = workspace();
+    let root = directory.path().join("root");
+    for (path, target, expect) in [
+        ("out", "../secret", "path escapes workspace: out"),
+        (
+            "nowhere",
+            "missing",
+            "the target of the link nowhere does not exist; write it by its own path",
+        ),
+        ("folder", ".", "not a file: folder is a directory"),
+    ] {
+        symlink(target, root.join(path)).unwrap();
+        assert_eq!(
+            workspace.write(path, "inside").unwrap_err().to_string(),
+            expect
+        );
+        assert_eq!(fs::read_link(root.join(path)).unwrap(), Path::new(target));
+    }
     assert_eq!(
         fs::read_to_string(directory.path().join("secret")).unwrap(),
         "outside"
     );
+}
+
+#[test]
+fn named_pipes_and_sockets_are_not_replaced() {
+    let (directory, workspace) = workspace();
+    let root = directory.path().join("root");
+    mkfifoat(CWD, root.join("pipe"), Mode::RUSR | Mode::WUSR).unwrap();
+    let _socket = UnixListener::bind(root.join("socket")).unwrap();
+    for (path, expect) in [
+        ("pipe", "not a file: pipe is a named pipe"),
+        ("socket", "not a file: socket is a socket"),
+    ] {
+        for outcome in [
+            workspace.write(path, "x").map(drop),
+            workspace.read(path).map(drop),
+        ] {
+            assert_eq!(outcome.unwrap_err().to_string(), expect);
+        }
+    }
+    assert!(
+        fs::metadata(root.join("pipe"))
+            .unwrap()
+            .file_type()
+            .is_fifo()
+    );
+}
+
+#[test]
+fn the_temporary_file_of_a_killed_write_is_hidden_and_swept() {
+    let (directory, workspace) = workspace();
+    let root = directory.path().join("root");
+    let name = ".callgate-write-0123456789abcdef.tmp";
+    let similar = ".callgate-write-mine.tmp";
+    fs::create_dir_all(root.join("a/b")).unwrap();
+    let left = ["", "a", "a/b"].map(|folder| root.join(folder).join(name));
+    for file in &left {
+        fs::write(file, "half").unwrap();
+    }
+    fs::write(root.join("a/b").join(similar), "whole").unwrap();
+    assert_eq!(names(&workspace, "."), ["a/"]);
+    assert_eq!(names(&workspace, "a/b"), [similar]);
+    let reserved = format!("name is reserved for files that are being written: a/{name}");
+    for outcome in [
+        workspace.read(&format!("a/{name}")).map(drop),
+        workspace.write(&format!("a/{name}"), "x").map(drop),
+    ] {
+        assert_eq!(outcome.unwrap_err().to_string(), reserved);
+    }
+
+    // A file that is locked is being written, by this process or another.
+    let busy = fs::File::open(&left[1]).unwrap();
+    busy.lock().unwrap();
+    assert_eq!(workspace.remove_temporary_files().unwrap(), 2);
+    assert_eq!(left.clone().map(|file| file.exists()), [false, true, false]);
+    drop(busy);
+    assert_eq!(workspace.remove_temporary_files().unwrap(), 1);
+    assert!(!left[1].exists());
+    assert!(root.join("a/b").join(similar).exists());
+}
+
+#[test]
+fn a_workspace_that_was_replaced_is_refused() {
+    let (directory, workspace) = workspace();
+    let root = directory.path().join("root");
+    workspace.write("file", "old").unwrap();
+    fs::rename(&root, directory.path().join("elsewhere")).unwrap();
+    let expect = "the workspace directory was removed, renamed or replaced; \
+                  restart the server to use the one that is there now";
+    let refused = || {
+        for outcome in [
+            workspace.list(".", &Page::default()).map(drop),
+            workspace.read("file").map(drop),
+            workspace.write("file", "new").map(drop),
+        ] {
+            assert_eq!(outcome.unwrap_err().to_string(), expect);
+        }
+    };
+    refused();
+    fs::create_dir(&root).unwrap();
+    refused();
+    assert_eq!(fs::read_dir(&root).unwrap().count(), 0);
+    fs::remove_dir(&root).unwrap();
+    fs::rename(directory.path().join("elsewhere"), &root).unwrap();
+    assert_eq!(workspace.read("file").unwrap().content, "old");
 }
 
 #[test]
@@ -101,7 +222,7 @@ fn a_path_that_is_no_text_file_is_named_in_the_error() {
     for (path, expect) in [
         ("binary", "file is not UTF-8 text: binary"),
         ("large", "file is larger than 1048576 bytes: large"),
-        ("folder", "not a file: folder"),
+        ("folder", "not a file: folder is a directory"),
         (
             "none",
             "failed to read none: No such file or directory (os error 2)",
@@ -112,10 +233,13 @@ fn a_path_that_is_no_text_file_is_named_in_the_error() {
     }
     assert_eq!(
         workspace.write("folder", "x").unwrap_err().to_string(),
-        "not a file: folder"
+        "not a file: folder is a directory"
     );
     assert_eq!(
-        workspace.list("none").unwrap_err().to_string(),
+        workspace
+            .list("none", &Page::default())
+            .unwrap_err()
+            .to_string(),
         "failed to list none: No such file or directory (os error 2)"
     );
 }
@@ -146,17 +270,63 @@ fn a_named_pipe_without_a_writer_is_refused_at_once() {
     thread::spawn(move || said.send(workspace.read("pipe").unwrap_err().to_string()));
     // Only a read that waits for a writer reaches it.
     let limit = Duration::from_secs(300);
-    assert_eq!(says.recv_timeout(limit), Ok("not a file: pipe".to_owned()));
+    assert_eq!(
+        says.recv_timeout(limit),
+        Ok("not a file: pipe is a named pipe".to_owned())
+    );
 }
 
 #[test]
-fn a_long_listing_is_cut_and_says_so() {
+fn a_long_listing_comes_in_pages() {
     let (directory, workspace) = workspace();
-    for number in 0..=10_000 {
-        fs::write(directory.path().join(format!("root/{number}")), "").unwrap();
+    let mut expect: Vec<String> = (0..=10_000).map(|number| number.to_string()).collect();
+    for name in &expect {
+        fs::write(directory.path().join("root").join(name), "").unwrap();
     }
-    let listing = workspace.list(".").unwrap();
-    assert_eq!((listing.entries.len(), listing.truncated), (10_000, true));
+    expect.sort_unstable();
+    for (limit, size) in [(None, 1_000), (Some(4_000), 4_000), (Some(99_999), 10_000)] {
+        let mut page = Page {
+            cursor: None,
+            limit,
+        };
+        let mut listed = Vec::new();
+        loop {
+            let listing = workspace.list(".", &page).unwrap();
+            listed.push(listing.entries);
+            if listing.next_cursor.is_none() {
+                break;
+            }
+            page.cursor = listing.next_cursor;
+        }
+        let pages: Vec<&[String]> = expect.chunks(size).collect();
+        assert_eq!(listed, pages);
+    }
+}
+
+#[test]
+fn entries_that_come_and_go_between_pages_move_no_others() {
+    let (directory, workspace) = workspace();
+    let root = directory.path().join("root");
+    for name in ["b", "d", "f"] {
+        fs::write(root.join(name), "").unwrap();
+    }
+    let mut page = Page {
+        cursor: None,
+        limit: Some(2),
+    };
+    let first = workspace.list(".", &page).unwrap();
+    assert_eq!(first.entries, ["b", "d"]);
+    fs::write(root.join("a"), "").unwrap();
+    fs::remove_file(root.join("d")).unwrap();
+    page.cursor = first.next_cursor;
+    assert_eq!(
+        workspace.list(".", &page).unwrap(),
+        Listing {
+            path: ".".to_owned(),
+            entries: vec!["f".to_owned()],
+            next_cursor: None
+        }
+    );
 }
 
 #[test]
