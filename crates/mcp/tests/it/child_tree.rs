@@ -1,9 +1,11 @@
-//! Nothing of a child survives, however it was forked and however its parent ends.
+//! Nothing of a child survives, however it was forked and however its parent or its supervisor ends.
 
 use std::process::Stdio;
 use std::time::Duration;
 
 use callgate_mcp::transport::child::{ExitTimeouts, ModernChild};
+#[cfg(target_os = "linux")]
+use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
@@ -79,4 +81,45 @@ async fn nothing_survives_a_parent_that_is_killed() {
         soon(parent.kill()).await.unwrap();
         signs.gone().await;
     }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn nothing_survives_a_supervisor_that_is_killed() {
+    for (shape, names) in SHAPES {
+        let (child, signs) = start(shape, names).await;
+        kill_process(supervisor(&signs), Signal::KILL).unwrap();
+        signs.gone().await;
+        let reason = soon(child.closed()).await.to_string();
+        assert_eq!(reason, "server `peer` exited (signal: 9 (SIGKILL))");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_program_ends_with_its_supervisor_even_if_the_parent_does_nothing() {
+    let (mut parent, signs) = parent("panic", "stubborn", &["stubborn"]).await;
+    let pid = i32::try_from(parent.id().unwrap()).unwrap();
+    kill_process(Pid::from_raw(pid).unwrap(), Signal::STOP).unwrap();
+    kill_process(supervisor(&signs), Signal::KILL).unwrap();
+    signs.gone().await;
+    soon(parent.kill()).await.unwrap();
+}
+
+/// The supervisor of the tree that holds the signs open: it has their path in its command line.
+#[cfg(target_os = "linux")]
+fn supervisor(signs: &Signs) -> Pid {
+    let processes = std::fs::read_dir("/proc").unwrap();
+    let found = processes.filter_map(|process| {
+        let directory = process.ok()?;
+        let pid = directory.file_name().to_str()?.parse().ok()?;
+        let line = std::fs::read(directory.path().join("cmdline")).ok()?;
+        let line = String::from_utf8(line).ok()?;
+        let args: Vec<&str> = line.split('\0').collect();
+        let is_supervisor = args.get(1) == Some(&"--callgate-supervise");
+        (is_supervisor && args.contains(&&*signs.path())).then(|| Pid::from_raw(pid))?
+    });
+    let found: Vec<Pid> = found.collect();
+    assert_eq!(found.len(), 1);
+    found[0]
 }

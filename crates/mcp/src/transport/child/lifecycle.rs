@@ -6,12 +6,13 @@ use std::time::Duration;
 use futures_util::future::join;
 use tokio::process::Child as Process;
 use tokio::sync::Notify;
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{sleep, timeout};
 
 use super::config::ExitTimeouts;
 use super::process_tree::ProcessTree;
 use super::stderr_tail::StderrTail;
+use super::tree_mark::TreeMark;
 use crate::error::Kind;
 use crate::transport::CloseReason;
 use crate::transport::line::{CloseOnDrop, Link};
@@ -22,7 +23,8 @@ pub(super) struct Lifecycle {
     pub(super) tree: Arc<ProcessTree>,
     pub(super) stderr: Arc<StderrTail>,
     pub(super) closing: Arc<Notify>,
-    pub(super) supervised: bool,
+    /// Mark of the tree, if it has a supervisor.
+    pub(super) mark: Option<TreeMark>,
     pub(super) exit_timeouts: ExitTimeouts,
     pub(super) process: Process,
 }
@@ -50,6 +52,9 @@ impl Lifecycle {
             self.terminate_or_kill().await;
         }
         self.tree.has_exited();
+        if let Some(mark) = self.mark_without_supervisor() {
+            let _ = spawn_blocking(move || mark.kill_all()).await;
+        }
     }
 
     /// Carries lines until either side closes the connection or the process exits. Returns the
@@ -91,7 +96,7 @@ impl Lifecycle {
             return;
         }
         self.tree.kill();
-        if !self.supervised {
+        if self.mark.is_none() {
             // Where there are no process groups, only the process itself can be killed.
             let _ = self.process.start_kill();
         }
@@ -112,6 +117,21 @@ impl Lifecycle {
         reason.with_stderr(&self.stderr.tail())
     }
 
+    /// Mark of a tree whose supervisor was killed, which leaves it to us to end the tree. It is
+    /// returned once.
+    #[cfg(unix)]
+    fn mark_without_supervisor(&mut self) -> Option<TreeMark> {
+        use std::os::unix::process::ExitStatusExt;
+
+        let status = self.process.try_wait().ok().flatten()?;
+        self.mark.take_if(|_| status.signal().is_some())
+    }
+
+    #[cfg(not(unix))]
+    fn mark_without_supervisor(&mut self) -> Option<TreeMark> {
+        None
+    }
+
     /// Exit status of the server. A supervisor cannot die by the signal that killed the server, so
     /// it exits with the code that a shell would use.
     #[cfg(unix)]
@@ -119,7 +139,7 @@ impl Lifecycle {
         use std::os::unix::process::ExitStatusExt;
 
         match status.code() {
-            Some(code @ 129..=192) if self.supervised => ExitStatus::from_raw(code - 128),
+            Some(code @ 129..=192) if self.mark.is_some() => ExitStatus::from_raw(code - 128),
             _ => status,
         }
     }
@@ -133,5 +153,9 @@ impl Lifecycle {
 impl Drop for Lifecycle {
     fn drop(&mut self) {
         self.tree.kill();
+        if let Some(mark) = self.mark_without_supervisor() {
+            // It blocks, and a drop must not. Without a thread, the parent-death signal has to do.
+            let _ = std::thread::Builder::new().spawn(move || mark.kill_all());
+        }
     }
 }

@@ -12,6 +12,7 @@ use super::environment::Environment;
 use super::lifecycle::Lifecycle;
 use super::process_tree::ProcessTree;
 use super::stderr_tail::StderrTail;
+use super::tree_mark::TreeMark;
 use super::{program, supervisor};
 use crate::error::{Error, Kind};
 use crate::service::{BoxFuture, Call, Reply, Service};
@@ -61,7 +62,10 @@ impl ModernChild {
             .supervisor
             .as_ref()
             .filter(|_| cfg!(target_os = "linux"));
-        let process = command(config, &program, &environment, supervisor)
+        let mark = supervisor.map(|_| TreeMark::random());
+        let mut command = command(config, &program, &environment, supervisor);
+        let process = command
+            .envs(mark.as_ref().map(TreeMark::variable))
             .spawn()
             .map_err(|error| cannot(&format!("`{}`: {error}", program.display())))?;
 
@@ -75,7 +79,7 @@ impl ModernChild {
             tree: tree.clone(),
             stderr: stderr.clone(),
             closing: closing.clone(),
-            supervised: supervisor.is_some(),
+            mark,
             exit_timeouts: config.exit_timeouts,
             process,
         };

@@ -10,7 +10,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process,
-    kill_process_group, pidfd_open, set_child_subreaper, wait,
+    kill_process_group, pidfd_open, set_child_subreaper, set_parent_process_death_signal, wait,
 };
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -25,6 +25,7 @@ pub(super) fn run(mut args: impl Iterator<Item = OsString>) -> io::Result<ExitCo
         .ok_or_else(|| io::Error::other("no program given"))?;
     let mut command = Command::new(&program);
     command.args(args).process_group(0);
+    end_with_supervisor(&mut command);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -73,6 +74,27 @@ async fn supervise(parent: Pid, mut command: Command) -> io::Result<ExitCode> {
     }
     kill_all(program);
     Ok(exit_code(status))
+}
+
+/// Has the system kill the program if the supervisor is killed and cannot do so itself.
+#[expect(
+    unsafe_code,
+    reason = "the signal can only be set between fork and exec, and is kept by exec"
+)]
+fn end_with_supervisor(command: &mut Command) {
+    let supervisor = getpid();
+    let before_exec = move || {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // The supervisor may have been killed before the signal was set.
+        if getppid() == Some(supervisor) {
+            Ok(())
+        } else {
+            Err(Errno::SRCH.into())
+        }
+    };
+    // SAFETY: the closure only makes system calls; it neither allocates nor takes a lock, which
+    // another thread of the supervisor could have held at the fork.
+    unsafe { command.pre_exec(before_exec) };
 }
 
 /// Waits until our parent has exited.
