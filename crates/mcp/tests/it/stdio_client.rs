@@ -319,6 +319,34 @@ async fn an_answer_that_cannot_be_used_fails_its_call_at_once() {
 }
 
 #[tokio::test]
+async fn an_answer_that_is_not_utf8_fails_its_call_at_once() {
+    let (connection, mut peer) = connect(LineConfig::default());
+    let calls = [(); 2].map(|()| start(&connection, "tools/call", "{}"));
+    for _ in &calls {
+        peer.line().await.expect("the request");
+    }
+    // None of these answers a call: the first has no id, the second has the id of a request of the server.
+    peer.send_bytes(b"\xff\xfe\n").await;
+    peer.send_bytes(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}\n")
+        .await;
+    peer.send_bytes(b"{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"text\":\"\xff\"}}\n")
+        .await;
+    let [first, second] = calls;
+    let error = outcome(second).await.unwrap_err();
+    assert_eq!(
+        (error.kind(), error.to_string().as_str(), error.retry()),
+        (
+            Kind::Protocol,
+            "server `files` sent a malformed answer: message is not UTF-8 at byte 42",
+            Retry::Never
+        )
+    );
+    peer.send(&result("1", "{}")).await;
+    outcome(first).await.unwrap();
+    assert_eq!(connection.malformed_lines(), 3);
+}
+
+#[tokio::test]
 async fn an_answer_over_the_limit_fails_its_call_even_if_it_never_ends() {
     let (connection, mut peer) = connect(small());
     let call = start(&connection, "tools/call", "{}");

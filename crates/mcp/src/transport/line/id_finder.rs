@@ -1,6 +1,18 @@
 use bytes::Bytes;
 use callgate_wire::{Id, Limits, RawJson};
 
+/// Finds the id of the call that a malformed line answers.
+///
+/// The id of a request of the server names none of our calls, even if they are equal.
+pub(super) fn answered_id(line: &[u8]) -> Option<Id> {
+    let mut finder = IdFinder::default();
+    let mut id = None;
+    for byte in line {
+        id = id.or(finder.step(*byte));
+    }
+    id.filter(|_| !finder.has_method)
+}
+
 /// Finds the id of a message over the size limit while its bytes are skipped.
 ///
 /// Best-effort: it follows nesting and strings, and checks nothing else.
@@ -11,6 +23,8 @@ pub(super) struct IdFinder {
     /// Token at the top level since the last separator.
     token: Vec<u8>,
     after_id_key: bool,
+    /// True if a key at the top level was `method`.
+    has_method: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +66,7 @@ impl IdFinder {
             }
             b':' if self.depth == 1 => {
                 self.after_id_key = self.token == b"\"id\"";
+                self.has_method |= self.token == b"\"method\"";
                 self.token.clear();
             }
             b',' if self.depth == 1 => return self.end_value(),
@@ -117,5 +132,21 @@ mod tests {
             &format!(r#"{{"id":"{}"}}"#, "x".repeat(LONGEST_TOKEN)),
             None,
         );
+    }
+
+    #[test]
+    fn the_call_of_a_malformed_answer_is_found() {
+        for (line, expect) in [
+            (&b"{\"id\":7,\"result\":\"\xff\"}"[..], Some("7")),
+            (b"{\"result\":\"\xff\",\"id\":7}", Some("7")),
+            (b"{\"id\":7,\"result\":tru", Some("7")),
+            (b"{\"id\":7,\"method\":\"\xff\"}", None),
+            (b"{\"method\":\"\xff\",\"id\":7}", None),
+            (b"\xff\xfe", None),
+        ] {
+            let found = answered_id(line).map(|id| id.to_string());
+            let line = line.escape_ascii();
+            assert_eq!(found.as_deref(), expect, "{line}");
+        }
     }
 }

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use callgate_wire::logging::LogLevel;
 use callgate_wire::{Frame, FrameError, Id, Notification, RawJson, Response, meta, method};
 
+use super::id_finder::answered_id;
 use super::lines::{Line, is_header};
 use super::link::{Link, rename};
 use crate::error::{Error, Kind};
@@ -59,7 +60,7 @@ impl<'a> MessageRouter<'a> {
                     batch.into_iter().for_each(|frame| self.route(frame));
                     Ok(())
                 }
-                None => self.malformed(&error),
+                None => self.malformed(&line, &error),
             },
         }
     }
@@ -157,11 +158,13 @@ impl<'a> MessageRouter<'a> {
         });
     }
 
-    fn malformed(&mut self, error: &FrameError) -> Result<(), CloseReason> {
+    fn malformed(&mut self, line: &[u8], error: &FrameError) -> Result<(), CloseReason> {
         tracing::debug!(server = %self.link.name, %error, "skipped a malformed line");
         self.link.malformed.fetch_add(1, Ordering::Relaxed);
         self.malformed += 1;
-        if let Some(number) = error.id.as_ref().and_then(number) {
+        // Even a line that is not UTF-8 or not JSON may show which call it answers, which then need
+        // not wait until its timeout.
+        if let Some(number) = answered_id(line).as_ref().and_then(number) {
             let text = format!(
                 "server `{}` sent a malformed answer: {error}",
                 self.link.name
