@@ -1,24 +1,28 @@
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use callgate_wire::RawJson;
 use callgate_wire::tool::{CallToolResult, Tool};
 
 use crate::mutex::Mutex;
-use crate::schema::{CompiledSchema, MAX_BYTES};
+use crate::schema::{CompiledSchema, MAX_BYTES, SchemaError};
 
 /// Output schemas of the tools that the client has listed.
 #[derive(Debug)]
 pub(super) struct OutputSchemas {
     limit: usize,
+    /// True if the log says that there are more tools than the limit.
+    over_limit: AtomicBool,
     by_tool: Mutex<HashMap<String, Arc<OutputSchema>>>,
 }
 
 /// Output schema of one tool, compiled when it is first needed.
 #[derive(Debug)]
 struct OutputSchema {
-    schema: RawJson,
-    /// `None` if the schema cannot be checked.
+    /// The schema, unless it is too large to be stored.
+    schema: Result<RawJson, SchemaError>,
+    /// `None` if nothing can be checked against the schema.
     compiled: OnceLock<Option<CompiledSchema>>,
 }
 
@@ -36,6 +40,7 @@ impl OutputSchemas {
     pub(super) fn new(limit: usize) -> Self {
         Self {
             limit,
+            over_limit: AtomicBool::new(false),
             by_tool: Mutex::default(),
         }
     }
@@ -69,19 +74,38 @@ impl OutputSchemas {
         let Some(schema) = &tool.output_schema else {
             return;
         };
-        // Tools over the limits can be called too: their results are not checked.
-        if by_tool.len() >= self.limit || schema.as_bytes().len() > MAX_BYTES {
+        // Tools over the limit can be called too: their results are not checked.
+        if by_tool.len() >= self.limit {
+            self.report_over_limit(&tool.name);
             return;
         }
+        let bytes = schema.as_bytes().len();
+        let schema = match bytes > MAX_BYTES {
+            true => Err(SchemaError::TooLarge { bytes }),
+            false => Ok(schema.clone()),
+        };
         let schema = compiled
-            .filter(|compiled| compiled.schema == *schema)
+            .filter(|compiled| compiled.schema == schema)
             .unwrap_or_else(|| {
                 Arc::new(OutputSchema {
-                    schema: schema.clone(),
+                    schema,
                     compiled: OnceLock::new(),
                 })
             });
         by_tool.insert(tool.name.clone(), schema);
+    }
+
+    fn report_over_limit(&self, tool: &str) {
+        // A limit of zero is a choice.
+        if self.limit > 0 && !self.over_limit.swap(true, Ordering::Relaxed) {
+            let limit = self.limit;
+            tracing::warn!(
+                tool,
+                limit,
+                "the results of this tool and of others are not checked: \
+                 more tools than the limit have output schemas"
+            );
+        }
     }
 
     /// Checks a result against the output schema of its tool, if that is stored.
@@ -93,36 +117,51 @@ impl OutputSchemas {
         if result.is_error == Some(true) {
             return Ok(());
         }
-        let tool = tool.to_owned();
         match &result.structured_content {
-            None => Err(OutputMismatch::Missing { tool }),
-            Some(content) => schema
-                .check(content)
-                .map_err(|problem| OutputMismatch::Invalid { tool, problem }),
+            None => Err(OutputMismatch::Missing {
+                tool: tool.to_owned(),
+            }),
+            Some(content) => {
+                schema
+                    .check(tool, content)
+                    .map_err(|problem| OutputMismatch::Invalid {
+                        tool: tool.to_owned(),
+                        problem,
+                    })
+            }
         }
     }
 }
 
 impl OutputSchema {
     /// Returns the first violation in `content`. A schema that cannot be compiled has none.
-    fn check(&self, content: &RawJson) -> Result<(), String> {
-        let Some(schema) = self.compiled.get_or_init(|| compile(&self.schema)) else {
-            return Ok(());
-        };
-        schema.check(content)
+    fn check(&self, tool: &str, content: &RawJson) -> Result<(), String> {
+        let compiled = self.compiled.get_or_init(|| {
+            compile(&self.schema)
+                .inspect_err(|reason| {
+                    tracing::warn!(tool, %reason, "the results of this tool are not checked against its output schema");
+                })
+                .ok()
+        });
+        compiled
+            .as_ref()
+            .map_or(Ok(()), |schema| schema.check(content))
     }
 }
 
-fn compile(schema: &RawJson) -> Option<CompiledSchema> {
-    CompiledSchema::new(schema)
-        .inspect_err(|error| {
-            tracing::warn!(%error, "the output of a tool is not checked: its schema cannot be compiled");
-        })
-        .ok()
+fn compile(schema: &Result<RawJson, SchemaError>) -> Result<CompiledSchema, SchemaError> {
+    let compiled = CompiledSchema::new(schema.as_ref().map_err(Clone::clone)?)?;
+    if cfg!(feature = "schema") {
+        return Ok(compiled);
+    }
+    let reason = "this program was built without the feature `schema`";
+    Err(SchemaError::Invalid(reason.to_owned()))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Seek};
+
     use super::*;
     use serde_json::{Value, json};
 
@@ -225,11 +264,59 @@ mod tests {
 
     #[test]
     fn only_so_many_and_only_so_long_schemas_are_remembered() {
-        let schemas = OutputSchemas::new(2);
+        let schemas = OutputSchemas::new(3);
         let long = json!({"description": "x".repeat(MAX_BYTES)});
         let tools = ["a", "b", "c"].map(|name| tool(name, Some(&json!({}))));
         schemas.add(&[tool("long", Some(&long))]);
         schemas.add(&tools);
-        assert_eq!(known(&schemas), ["a", "b"]);
+        assert_eq!(known(&schemas), ["a", "b", "long"]);
+        let kept = schemas.by_tool.lock().get("long").cloned().unwrap();
+        let bytes = raw(&long).as_bytes().len();
+        assert_eq!(kept.schema, Err(SchemaError::TooLarge { bytes }));
+    }
+
+    #[test]
+    fn a_tool_whose_results_are_not_checked_is_named_in_the_log_once() {
+        let long = json!({"description": "x".repeat(MAX_BYTES)});
+        let tools = [
+            tool("outside", Some(&json!({"$ref": "https://a.example/"}))),
+            tool("long", Some(&long)),
+            tool("plain", Some(&json!({"type": "string"}))),
+            tool("more", Some(&json!({}))),
+            tool("most", Some(&json!({}))),
+        ];
+        let schemas = OutputSchemas::new(3);
+        let content = CallToolResult::structured(raw(&json!("x")));
+        let log = logged(|| {
+            for _ in 0..3 {
+                schemas.replace(&tools);
+                for tool in &tools {
+                    schemas.check(&tool.name, &content).unwrap();
+                }
+            }
+        });
+        let named: Vec<&str> = log
+            .lines()
+            .filter_map(|line| line.split_once("tool=\"")?.1.split('"').next())
+            .collect();
+        let expect: &[&str] = if cfg!(feature = "schema") {
+            &["more", "outside", "long"]
+        } else {
+            &["more", "outside", "long", "plain"]
+        };
+        assert_eq!(named, expect, "{log}");
+    }
+
+    /// The log of `work`.
+    fn logged(work: impl FnOnce()) -> String {
+        let mut log = tempfile::tempfile().unwrap();
+        let subscriber = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .with_writer(std::sync::Mutex::new(log.try_clone().unwrap()));
+        tracing::subscriber::with_default(subscriber.finish(), work);
+        let mut text = String::new();
+        log.rewind().unwrap();
+        log.read_to_string(&mut text).unwrap();
+        text
     }
 }
