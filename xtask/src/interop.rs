@@ -12,7 +12,7 @@ pub(crate) fn run(repo: &Repo) -> Result<()> {
     let node = Node::install(repo)?;
     run_each(["callgate-mcp", "callgate"], |package| {
         let mut test = repo.cargo(&["test", "-p", package, "--test", "interop"]);
-        test.args(["--", "--nocapture"])
+        test.args(["--", "--nocapture", "--include-ignored"])
             .env("CALLGATE_PEERS_PY", &venv)
             .env("CALLGATE_PEERS_NODE", node.program())
             .env("CALLGATE_PEERS_NPM", node.dir());

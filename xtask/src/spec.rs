@@ -27,6 +27,7 @@ pub(crate) fn run(repo: &Repo, dir: Option<PathBuf>) -> Result<Outcome> {
         "spec",
         "--",
         "--nocapture",
+        "--include-ignored",
     ]);
     process::run(test.env("MCP_SPEC_DIR", dir))?;
     Ok(Outcome::Passed)

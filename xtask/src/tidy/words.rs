@@ -1,7 +1,7 @@
 //! Words and attributes that a Rust file must not contain.
 
 use super::source::{Source, has_word, numbered};
-use super::tree::{Finding, Tree};
+use super::tree::{File, Finding, Tree};
 
 /// Names that left the protocol with revision 2026-07-28.
 const OLD_WORDS: &[&str] = &[
@@ -69,12 +69,24 @@ pub(crate) fn no_derived_tags(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+const IGNORED: &str = "a test runs or is deleted; one that needs files or programs from elsewhere \
+                       is in tests/spec or tests/interop and names the `cargo xtask` that runs it";
+
+/// True for an ignored test that `cargo xtask spec` or `cargo xtask interop` runs.
+fn is_run_by_xtask(file: &File, number: usize) -> bool {
+    let line = file.text.lines().nth(number - 1).unwrap_or_default();
+    ["spec", "interop"].iter().any(|tests| {
+        let command = format!(": cargo xtask {tests}\"]");
+        file.path.contains(&format!("/tests/{tests}/")) && line.trim_end().ends_with(&command)
+    })
+}
+
 /// Nothing unfinished and nothing silenced is committed, tests included.
 pub(crate) fn no_leftovers(tree: &Tree) -> Vec<Finding> {
     const BANNED: &[(&str, &str)] = &[
         ("#[allow(", "use #[expect(lint, reason = \"...\")]"),
         ("#![allow(", "use #[expect(lint, reason = \"...\")]"),
-        ("#[ignore", "a test runs or is deleted"),
+        ("#[ignore", IGNORED),
         ("dbg!", "remove it"),
         ("todo!", "finish it"),
         ("unimplemented!", "finish it"),
@@ -82,7 +94,9 @@ pub(crate) fn no_leftovers(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (file, source) in tree.rust() {
         for (number, line) in numbered(&source.code) {
-            let found = BANNED.iter().filter(|(word, _)| has_word(line, word));
+            let found = BANNED.iter().filter(|(word, _)| {
+                has_word(line, word) && !(*word == "#[ignore" && is_run_by_xtask(file, number))
+            });
             findings.extend(
                 found.map(|(word, advice)| file.finding(number, format!("`{word}`: {advice}"))),
             );
@@ -93,7 +107,7 @@ pub(crate) fn no_leftovers(tree: &Tree) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::{no_derived_tags, no_leftovers, old_protocol_words};
+    use super::{IGNORED, no_derived_tags, no_leftovers, old_protocol_words};
     use crate::tidy::tree::check;
 
     #[test]
@@ -134,9 +148,29 @@ mod tests {
         let text = "#[expect(dead_code)]\n#[allow(dead_code)]\n// todo!()\n#[cfg(test)]\nmod tests {\n    #[ignore]\n    fn a() { todo!() }\n}\n";
         let expected = [
             "bench/src/a.rs:2: `#[allow(`: use #[expect(lint, reason = \"...\")]",
-            "bench/src/a.rs:6: `#[ignore`: a test runs or is deleted",
+            "bench/src/a.rs:6: `#[ignore`: a test runs or is deleted; one that needs files or programs from elsewhere is in tests/spec or tests/interop and names the `cargo xtask` that runs it",
             "bench/src/a.rs:7: `todo!`: finish it",
         ];
         check(no_leftovers, &[("bench/src/a.rs", text)], &expected);
+    }
+
+    #[test]
+    fn only_tests_that_a_command_runs_may_be_ignored() {
+        let text = "#[ignore = \"needs peers: cargo xtask interop\"]\n#[ignore = \"slow\"]\n";
+        let files = [
+            ("crates/mcp/tests/interop/a.rs", text),
+            ("crates/mcp/tests/it/a.rs", text),
+        ];
+        let refused = [
+            ("crates/mcp/tests/interop/a.rs", 2),
+            ("crates/mcp/tests/it/a.rs", 1),
+            ("crates/mcp/tests/it/a.rs", 2),
+        ];
+        let expected = refused.map(|(path, line)| format!("{path}:{line}: `#[ignore`: {IGNORED}"));
+        check(
+            no_leftovers,
+            &files,
+            &expected.each_ref().map(String::as_str),
+        );
     }
 }

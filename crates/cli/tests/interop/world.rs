@@ -48,34 +48,34 @@ pub(crate) struct Home<'a> {
 }
 
 impl World {
-    /// Starts both, if there is something to start them with.
-    pub(crate) fn start() -> Option<Self> {
+    /// Starts both.
+    pub(crate) fn start() -> Self {
         Self::trusting(None)
     }
 
     /// The same, with an authorization server that trusts the certificates in a file besides its own.
-    pub(crate) fn trusting(roots: Option<PathBuf>) -> Option<Self> {
+    pub(crate) fn trusting(roots: Option<PathBuf>) -> Self {
         Self::with(Kind::Fastmcp, roots)
     }
 
     /// The same with our own server, which has the tools for a workspace with a note in it.
-    pub(crate) fn with_our_server() -> Option<Self> {
+    pub(crate) fn with_our_server() -> Self {
         Self::with(Kind::Ours, None)
     }
 
     /// The same, where our server is told what clients call it.
-    pub(crate) fn with_our_named_server() -> Option<Self> {
+    pub(crate) fn with_our_named_server() -> Self {
         Self::with(Kind::OursByName, None)
     }
 
     /// The same with a server that is its own authorization server.
-    pub(crate) fn in_one() -> Option<Self> {
-        let peers = Peers::find()?;
+    pub(crate) fn in_one() -> Self {
+        let peers = Peers::find();
         let dir = tempfile::tempdir().unwrap();
         let kind = Kind::OwnIssuer;
         let mut server = kind.command((&peers, dir.path()), "", 0, &[]);
         let server = Server::start(&mut server, &dir.path().join("server.log"));
-        Some(Self {
+        Self {
             peers,
             server: server.url().to_owned(),
             issuer: server.url().trim_end_matches("/mcp").to_owned(),
@@ -83,11 +83,11 @@ impl World {
             kind,
             authorization_server: Mutex::new(None),
             dir,
-        })
+        }
     }
 
-    fn with(kind: Kind, roots: Option<PathBuf>) -> Option<Self> {
-        let peers = Peers::find()?;
+    fn with(kind: Kind, roots: Option<PathBuf>) -> Self {
+        let peers = Peers::find();
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("workspace")).unwrap();
         let files = [
@@ -115,7 +115,7 @@ impl World {
             Kind::OursByName => by_name(port),
             Kind::Ours | Kind::Fastmcp | Kind::OwnIssuer => resource.url().to_owned(),
         };
-        Some(Self {
+        Self {
             peers,
             server,
             issuer: issuer.url().to_owned(),
@@ -123,7 +123,7 @@ impl World {
             kind,
             authorization_server: Mutex::new(Some(issuer)),
             dir,
-        })
+        }
     }
 
     /// Starts the server again, and lets it want these scopes.

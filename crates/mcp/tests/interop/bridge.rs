@@ -50,45 +50,42 @@ fn expected(version: &str) -> Value {
 }
 
 async fn python_and_everything(mode: &str, version: &str) {
-    let Some(program) = everything::program("stdio") else {
-        return;
-    };
+    let program = everything::program("stdio");
     within(async {
         let server = process(&program.child("everything"));
         let bridge = Listener::start(server.clone()).await;
         let outcomes = python_client(mode, &[&bridge.url()], &steps()).await;
-        if let Some(outcomes) = outcomes {
-            assert_eq!(outcomes, expected(version));
-        }
+        assert_eq!(outcomes, expected(version));
         server.close().await;
     })
     .await;
 }
 
 #[tokio::test]
+#[ignore = "needs peers: cargo xtask interop"]
 async fn an_old_python_client_meets_server_everything() {
     python_and_everything("legacy", "2025-11-25").await;
 }
 
 #[tokio::test]
+#[ignore = "needs peers: cargo xtask interop"]
 async fn a_new_python_client_meets_server_everything() {
     python_and_everything("auto", "2026-07-28").await;
 }
 
 #[tokio::test]
+#[ignore = "needs peers: cargo xtask interop"]
 async fn an_old_inspector_meets_server_everything() {
-    let Some(program) = everything::program("stdio") else {
-        return;
-    };
+    let program = everything::program("stdio");
     within(async {
         let server = process(&program.child("everything"));
         let bridge = Listener::start(server.clone()).await;
         let inspector = Inspector::new(&[&bridge.url(), "--protocol-era", "legacy"]);
         let echo = ["--tool-name", "echo", "--tool-arg", "message=hello"];
-        let echo = inspector.ask("tools/call", &echo).await.unwrap();
+        let echo = inspector.ask("tools/call", &echo).await;
         let text = json!([{"type": "text", "text": "Echo: hello"}]);
         assert_eq!(echo["content"], text);
-        let list = inspector.ask("resources/list", &[]).await.unwrap();
+        let list = inspector.ask("resources/list", &[]).await;
         assert_eq!(list["resources"].as_array().map(Vec::len), Some(7));
         server.close().await;
     })
@@ -96,16 +93,15 @@ async fn an_old_inspector_meets_server_everything() {
 }
 
 #[tokio::test]
+#[ignore = "needs peers: cargo xtask interop"]
 async fn an_old_inspector_meets_a_server_without_old_revisions() {
-    let Some(listening) = modern_server().await else {
-        return;
-    };
+    let listening = modern_server().await;
     within(async {
         let server = remote(&listening.url("/mcp"));
         let bridge = Listener::start(server).await;
         let inspector = Inspector::new(&[&bridge.url(), "--protocol-era", "legacy"]);
         let greet = ["--tool-name", "greet", "--tool-arg", "name=Ada"];
-        let greeting = inspector.ask("tools/call", &greet).await.unwrap();
+        let greeting = inspector.ask("tools/call", &greet).await;
         let text = json!([{"type": "text", "text": "Hello, Ada"}]);
         assert_eq!(greeting["content"], text);
     })

@@ -23,10 +23,10 @@ impl Inspector {
         }
     }
 
-    /// The result of a request, or nothing where there is no Inspector.
-    pub(crate) async fn ask(&self, method: &str, args: &[&str]) -> Option<Value> {
+    /// The result of a request.
+    pub(crate) async fn ask(&self, method: &str, args: &[&str]) -> Value {
         let path = "clients/launcher/build/index.js";
-        let inspector = npm_script("@modelcontextprotocol/inspector", path)?
+        let inspector = npm_script("@modelcontextprotocol/inspector", path)
             .env("HOME", self.home.path())
             .arg("--cli")
             .args(&self.target)
@@ -34,7 +34,7 @@ impl Inspector {
             .args(args);
         let printed = inspector.output(b"").await;
         let answer: Value = serde_json::from_str(&printed).unwrap();
-        Some(answer["result"].clone())
+        answer["result"].clone()
     }
 }
 
@@ -42,9 +42,7 @@ impl Inspector {
 async fn try_tools(target: &[&str]) {
     let inspector = Inspector::new(target);
     within(async {
-        let Some(list) = inspector.ask("tools/list", &[]).await else {
-            return;
-        };
+        let list = inspector.ask("tools/list", &[]).await;
         let tools = list["tools"].as_array().unwrap();
         let names: Vec<&str> = tools
             .iter()
@@ -52,10 +50,10 @@ async fn try_tools(target: &[&str]) {
             .collect();
         assert_eq!(names, TOOLS);
         let add = ["--tool-name", "add", "--tool-arg", "a=1", "b=2"];
-        let sum = inspector.ask("tools/call", &add).await.unwrap();
+        let sum = inspector.ask("tools/call", &add).await;
         assert_eq!(sum["structuredContent"], json!({"sum": 3}));
         let count = ["--tool-name", "count"];
-        let counted = inspector.ask("tools/call", &count).await.unwrap();
+        let counted = inspector.ask("tools/call", &count).await;
         assert_eq!(
             counted["content"],
             json!([{"type": "text", "text": "counted"}])
@@ -75,37 +73,44 @@ async fn over_stdio(era: &str) {
 }
 
 #[tokio::test]
+#[ignore = "needs peers: cargo xtask interop"]
 async fn inspector_and_our_server_over_http_in_its_old_era() {
     over_http("legacy").await;
 }
 
 #[tokio::test]
+#[ignore = "needs peers: cargo xtask interop"]
 async fn inspector_and_our_server_over_http_in_any_era() {
     over_http("auto").await;
 }
 
 #[tokio::test]
+#[ignore = "needs peers: cargo xtask interop"]
 async fn inspector_and_our_server_over_http_in_the_new_era() {
     over_http("modern").await;
 }
 
 #[tokio::test]
+#[ignore = "needs peers: cargo xtask interop"]
 async fn inspector_and_our_server_over_http_and_sse() {
     let server = Listener::start(Arc::new(everything(&Signals::default()))).await;
     try_tools(&[&server.url(), "--transport", "sse"]).await;
 }
 
 #[tokio::test]
+#[ignore = "needs peers: cargo xtask interop"]
 async fn inspector_and_our_server_over_stdio_in_its_old_era() {
     over_stdio("legacy").await;
 }
 
 #[tokio::test]
+#[ignore = "needs peers: cargo xtask interop"]
 async fn inspector_and_our_server_over_stdio_in_any_era() {
     over_stdio("auto").await;
 }
 
 #[tokio::test]
+#[ignore = "needs peers: cargo xtask interop"]
 async fn inspector_and_our_server_over_stdio_in_the_new_era() {
     over_stdio("modern").await;
 }

@@ -2,7 +2,7 @@
 //! `CALLGATE_PEERS_PY` names a virtual environment, `CALLGATE_PEERS_NODE` a Node.js and
 //! `CALLGATE_PEERS_NPM` the directory of its packages.
 //!
-//! Without them the tests that need peers are not run, and say so.
+//! Tests that need them are marked as ignored, and fail without them.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -29,44 +29,40 @@ pub(crate) struct Program {
 }
 
 /// A program of the virtual environment.
-pub(crate) fn python_program(name: &str) -> Option<Program> {
-    let venv = location("CALLGATE_PEERS_PY", name)?;
-    Some(Program::new(venv.join("bin").join(name)))
+pub(crate) fn python_program(name: &str) -> Program {
+    let venv = location("CALLGATE_PEERS_PY");
+    Program::new(venv.join("bin").join(name))
 }
 
 /// One of our own scripts, run by the Python of the virtual environment.
-pub(crate) fn python_script(name: &str) -> Option<Program> {
-    Some(python_program("python")?.arg(script(name)))
+pub(crate) fn python_script(name: &str) -> Program {
+    python_program("python").arg(script(name))
 }
 
 /// A script of an npm package.
-pub(crate) fn npm_script(package: &str, path: &str) -> Option<Program> {
-    let packages = location("CALLGATE_PEERS_NPM", package)?;
+pub(crate) fn npm_script(package: &str, path: &str) -> Program {
+    let packages = location("CALLGATE_PEERS_NPM");
     let script = packages.join("node_modules").join(package).join(path);
     assert!(script.exists(), "{} is missing", script.display());
-    Some(node(package)?.arg(script))
+    node().arg(script)
 }
 
 /// One of our own scripts, run by Node.js where the npm packages are.
-pub(crate) fn node_script(name: &str) -> Option<Program> {
-    let packages = location("CALLGATE_PEERS_NPM", name)?;
-    let program = node(name)?.arg(script(name));
-    Some(Program {
-        cwd: Some(packages),
-        ..program
-    })
-}
-
-fn node(what: &str) -> Option<Program> {
-    location("CALLGATE_PEERS_NODE", what).map(Program::new)
-}
-
-fn location(variable: &str, what: &str) -> Option<PathBuf> {
-    let found = env::var_os(variable);
-    if found.is_none() {
-        eprintln!("not run: {variable} does not say where to find {what}");
+pub(crate) fn node_script(name: &str) -> Program {
+    Program {
+        cwd: Some(location("CALLGATE_PEERS_NPM")),
+        ..node().arg(script(name))
     }
-    found.map(PathBuf::from)
+}
+
+fn node() -> Program {
+    Program::new(location("CALLGATE_PEERS_NODE"))
+}
+
+fn location(variable: &str) -> PathBuf {
+    let found = env::var_os(variable);
+    let found = found.unwrap_or_else(|| panic!("no {variable}: run `cargo xtask interop`"));
+    PathBuf::from(found)
 }
 
 fn script(name: &str) -> PathBuf {

@@ -8,11 +8,11 @@ use crate::listener::{Listener, TOOLS};
 use crate::our_server::{Signals, everything};
 use crate::peer::{python_script, within};
 
-/// Has the client do `steps`, and returns what came of each, or nothing where there is no Python.
-pub(crate) async fn python_client(mode: &str, target: &[&str], steps: &Value) -> Option<Value> {
-    let client = python_script("mcp_client.py")?.arg(mode).args(target);
+/// Has the client do `steps`, and returns what came of each.
+pub(crate) async fn python_client(mode: &str, target: &[&str], steps: &Value) -> Value {
+    let client = python_script("mcp_client.py").arg(mode).args(target);
     let printed = client.output(steps.to_string().as_bytes()).await;
-    Some(serde_json::from_str(&printed).unwrap())
+    serde_json::from_str(&printed).unwrap()
 }
 
 async fn try_everything(mode: &str, target: &[&str], version: &str) {
@@ -49,9 +49,7 @@ async fn try_everything(mode: &str, target: &[&str], version: &str) {
         expected.as_array_mut().unwrap().push(json!("pong"));
     }
     let outcomes = within(python_client(mode, target, &steps)).await;
-    if let Some(outcomes) = outcomes {
-        assert_eq!(outcomes, expected);
-    }
+    assert_eq!(outcomes, expected);
 }
 
 async fn over_http(mode: &str, version: &str) {
@@ -65,16 +63,19 @@ async fn over_stdio(mode: &str, version: &str) {
 }
 
 #[tokio::test]
+#[ignore = "needs peers: cargo xtask interop"]
 async fn a_python_client_and_our_server_over_http_in_its_old_mode() {
     over_http("legacy", "2025-11-25").await;
 }
 
 #[tokio::test]
+#[ignore = "needs peers: cargo xtask interop"]
 async fn a_python_client_and_our_server_over_http_in_its_new_mode() {
     over_http("auto", "2026-07-28").await;
 }
 
 #[tokio::test]
+#[ignore = "needs peers: cargo xtask interop"]
 async fn a_python_client_and_our_server_over_http_and_sse() {
     let server = Listener::start(Arc::new(everything(&Signals::default()))).await;
     let target = format!("sse+{}", server.url());
@@ -82,11 +83,13 @@ async fn a_python_client_and_our_server_over_http_and_sse() {
 }
 
 #[tokio::test]
+#[ignore = "needs peers: cargo xtask interop"]
 async fn a_python_client_and_our_server_over_stdio_in_its_old_mode() {
     over_stdio("legacy", "2025-11-25").await;
 }
 
 #[tokio::test]
+#[ignore = "needs peers: cargo xtask interop"]
 async fn a_python_client_and_our_server_over_stdio_in_its_new_mode() {
     over_stdio("auto", "2026-07-28").await;
 }

@@ -6,19 +6,16 @@ use std::path::{Path, PathBuf};
 use bytes::Bytes;
 use callgate_wire::{Limits, RawJson};
 
-/// The directory with one folder for each revision, if it is at hand.
-pub(crate) fn spec_dir() -> Option<PathBuf> {
+/// The directory with one folder for each revision.
+pub(crate) fn spec_dir() -> PathBuf {
     if let Some(dir) = std::env::var_os("MCP_SPEC_DIR") {
         let dir = PathBuf::from(dir);
         assert!(dir.is_dir(), "MCP_SPEC_DIR is not a directory: {dir:?}");
-        return Some(dir);
+        return dir;
     }
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/spec");
-    if beside.is_dir() {
-        return Some(beside);
-    }
-    report("NOT RUN: the schemas of the specification are not at hand; set MCP_SPEC_DIR");
-    None
+    assert!(beside.is_dir(), "set MCP_SPEC_DIR: no {beside:?}");
+    beside
 }
 
 /// Reads the value in a file.

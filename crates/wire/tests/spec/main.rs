@@ -1,7 +1,7 @@
 //! The types against the examples and schemas of the specification.
 //!
 //! The repository does not carry those files: they are looked for in `MCP_SPEC_DIR`, then beside
-//! the repository.
+//! the repository. Without them the tests fail, so they are marked as ignored.
 
 #[cfg(test)]
 mod canonical;
@@ -26,8 +26,9 @@ mod tests {
     use callgate_wire::Version;
 
     #[test]
+    #[ignore = "needs the schemas of the specification: cargo xtask spec"]
     fn every_example_reads_and_writes_as_the_same_json() {
-        let Some(dir) = spec_dir() else { return };
+        let dir = spec_dir();
         let (examples, types) = examples::check(&dir.join("2026-07-28/examples"));
         report(&format!(
             "2026-07-28: {examples} examples of {types} types read and written as the same JSON"
@@ -35,8 +36,9 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "needs the schemas of the specification: cargo xtask spec"]
     fn everything_we_write_fits_the_schema_and_leaves_no_member_out() {
-        let Some(dir) = spec_dir() else { return };
+        let dir = spec_dir();
         let schema = Schema::load(&dir, Version::V2026_07_28);
         let samples = modern::samples();
         schema.check(&samples);
@@ -50,8 +52,9 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "needs the schemas of the specification: cargo xtask spec"]
     fn everything_we_write_for_older_revisions_fits_their_schemas() {
-        let Some(dir) = spec_dir() else { return };
+        let dir = spec_dir();
         let older = Version::ALL
             .into_iter()
             .filter(|version| !version.is_modern());
