@@ -7,7 +7,7 @@
 //! - [`ArrayWriter`], [`ObjectWriter`]: build a [`RawJson`] of others without reading them again.
 //! - [`Id`], [`Method`], [`Version`], [`RpcError`], [`meta`]: the parts of a message.
 //! - [`tool`], [`content`], [`resource`], [`prompt`], [`completion`], [`discover`],
-//!   [`subscription`], [`task`]: the parameters and results of requests.
+//!   [`subscription`], [`task`], [`skill`]: the parameters and results of requests.
 //! - [`input`], [`elicitation`], [`sampling`], [`roots`]: requests for input that a server sends to a client.
 //! - [`progress`], [`logging`], [`cancel`]: the parameters of notifications.
 //! - [`capabilities`], [`implementation`], [`cache`], [`pagination`], [`params`], [`result`],
@@ -58,6 +58,7 @@ pub mod roots;
 mod rpc_error;
 pub mod sampling;
 mod scan;
+pub mod skill;
 mod splice;
 pub mod sse;
 pub mod subscription;
