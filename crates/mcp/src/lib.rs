@@ -48,6 +48,7 @@
 //! - [`layer`]: services around a service: timeout, input rounds, progress filter, panic guard.
 //! - [`transport`]: serving over [`stdio`] and Streamable HTTP ([`http_server`]), [`memory`] pairs, and
 //!   the transports of the newest revision that `upstream` uses.
+//! - [`skill`]: skills, which are folders of instructions for agents, on both sides.
 //! - [`seal`], [`subscribers`], [`schema`]: sealed request state, publishing of changes, JSON Schemas.
 //! - `server`: from a message to a call and back to a message.
 //! - `legacy`: the revisions before 2026-07-28, translated.
@@ -76,6 +77,7 @@ pub mod schema;
 pub mod seal;
 mod server;
 mod service;
+pub mod skill;
 pub mod subscribers;
 pub mod transport;
 pub mod upstream;
