@@ -27,11 +27,27 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Error> {
 //! let server = Router::new(Implementation::new("calculator", "1.0")).tool("add", "Adds", add);
-//! // `stdio::serve(Arc::new(server))` or `http_server::Listener` would serve it to other programs.
+//! // To other programs, `stdio::serve` or `http_server::Listener` would serve it.
 //! let client = Client::builder(Arc::new(server)).build();
 //! let result = client.call_tool("add", &Add { a: 2, b: 3 }).await?;
 //! let sum = result.structured_content.expect("the tool has an output schema");
 //! assert_eq!(sum.as_str(), r#"{"sum":5}"#);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A server elsewhere takes the place of the router:
+//!
+//! ```no_run
+//! # use std::sync::Arc;
+//! use callgate_mcp::{ChildConfig, Client, Process};
+//!
+//! # async fn connect() -> Result<(), callgate_mcp::Error> {
+//! let server = Process::spawn(&ChildConfig::new("files", "files-server"))?;
+//! let client = Client::builder(Arc::new(server)).build();
+//! for tool in client.list_tools().await? {
+//!     println!("{}", tool.name);
+//! }
 //! # Ok(())
 //! # }
 //! ```
@@ -48,6 +64,7 @@
 //! - [`layer`]: services around a service: timeout, input rounds, progress filter, panic guard.
 //! - [`transport`]: serving over [`stdio`] and Streamable HTTP ([`http_server`]), [`memory`] pairs, and
 //!   the transports of the newest revision that `upstream` uses.
+//! - [`skill`]: skills, which are folders of instructions for agents, on both sides.
 //! - [`seal`], [`subscribers`], [`schema`]: sealed request state, publishing of changes, JSON Schemas.
 //! - `server`: from a message to a call and back to a message.
 //! - `legacy`: the revisions before 2026-07-28, translated.
@@ -76,6 +93,7 @@ pub mod schema;
 pub mod seal;
 mod server;
 mod service;
+pub mod skill;
 pub mod subscribers;
 pub mod transport;
 pub mod upstream;

@@ -19,9 +19,29 @@ pub(super) fn decode(text: &str) -> Option<String> {
     String::from_utf8(decoded).ok()
 }
 
+/// Encodes all bytes of a path but letters, digits, `-`, `.`, `_`, `~` and `/`.
+pub(super) fn encode_path(path: &str) -> String {
+    let mut encoded = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        match byte {
+            b'-' | b'.' | b'_' | b'~' | b'/' => encoded.push(char::from(byte)),
+            _ if byte.is_ascii_alphanumeric() => encoded.push(char::from(byte)),
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_is_encoded_and_decoded_again() {
+        let path = "a/b c/\u{e9}%.md";
+        assert_eq!(encode_path(path), "a/b%20c/%C3%A9%25.md");
+        assert_eq!(decode(&encode_path(path)).as_deref(), Some(path));
+    }
 
     #[test]
     fn escapes_become_their_bytes() {

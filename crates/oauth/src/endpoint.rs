@@ -2,7 +2,7 @@
 
 use url::{Host, Url};
 
-/// The URL is not used.
+/// Refusal of the URL of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EndpointError {

@@ -1,6 +1,27 @@
 //! OAuth for MCP: gets, stores and refreshes access tokens for servers, and verifies the tokens of
 //! our own clients.
 //!
+//! A connection to a server that wants a login gets a [`TokenSource`](token_source::TokenSource). It
+//! adds the token to every request, refreshes it before it expires, and gets another one if the
+//! server refuses it; an error says when only the user can help.
+//!
+//! ```no_run
+//! use callgate_mcp::{HttpConfig, Remote};
+//! use callgate_oauth::fetch::{self, Fetcher};
+//! use callgate_oauth::store::{LoginStore, StoreLimits};
+//! use callgate_oauth::token_source::{Config, TokenSource};
+//!
+//! let url = "https://mcp.example.com/mcp";
+//! let mut login = Config::new("example", url.parse()?, Fetcher::new(fetch::Config::default())?);
+//! login.store = Some(LoginStore::new("mcp-auth.json", StoreLimits::default()));
+//! let mut http = HttpConfig::new("example");
+//! http.authorizer = Some(TokenSource::new(login));
+//! let server = Remote::new(url, http)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A server of our own checks the tokens of its clients with a [`Verifier`](resource::Verifier).
+//!
 //! # Layout
 //! - [`token_source`]: gets and refreshes the tokens of one server; begin here.
 //! - [`store`]: file with all logins.

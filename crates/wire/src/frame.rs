@@ -49,7 +49,7 @@ pub struct Response {
     pub outcome: Result<RawJson, RawJson>,
 }
 
-/// Why a message was refused, and the id to answer with where one could be read.
+/// Refusal of a message, with the id to answer with where one could be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct FrameError {

@@ -1,5 +1,25 @@
 //! MCP and JSON-RPC as bytes and plain types; no I/O, no async, no clock.
 //!
+//! A message is found in the bytes it came in. It can be decoded into the types of the protocol, or
+//! be passed on with an edit that leaves every other byte as it is.
+//!
+//! ```
+//! use callgate_wire::tool::CallToolParams;
+//! use callgate_wire::{Frame, Limits, RawJson, Splice};
+//!
+//! let line = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":1e2}}}"#;
+//! let Frame::Request(request) = Frame::parse(&line.into(), &Limits::default())? else {
+//!     panic!("a message with a method and an id is a request");
+//! };
+//! let params: CallToolParams = request.params.decode()?;
+//! assert_eq!(params.name, "add");
+//!
+//! let name = RawJson::string("sum");
+//! let renamed = Splice::new(&request.params).set(&["name"], &name).finish()?;
+//! assert_eq!(renamed.as_str(), r#"{"name":"sum","arguments":{"a":1e2}}"#);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Layout
 //! - [`RawJson`]: one valid JSON value as the bytes it arrived in.
 //! - [`Frame`]: one JSON-RPC message, found in a single strict scan; [`encode`] writes one.
@@ -7,7 +27,7 @@
 //! - [`ArrayWriter`], [`ObjectWriter`]: build a [`RawJson`] of others without reading them again.
 //! - [`Id`], [`Method`], [`Version`], [`RpcError`], [`meta`]: the parts of a message.
 //! - [`tool`], [`content`], [`resource`], [`prompt`], [`completion`], [`discover`],
-//!   [`subscription`], [`task`]: the parameters and results of requests.
+//!   [`subscription`], [`task`], [`skill`]: the parameters and results of requests.
 //! - [`input`], [`elicitation`], [`sampling`], [`roots`]: requests for input that a server sends to a client.
 //! - [`progress`], [`logging`], [`cancel`]: the parameters of notifications.
 //! - [`capabilities`], [`implementation`], [`cache`], [`pagination`], [`params`], [`result`],
@@ -58,6 +78,7 @@ pub mod roots;
 mod rpc_error;
 pub mod sampling;
 mod scan;
+pub mod skill;
 mod splice;
 pub mod sse;
 pub mod subscription;

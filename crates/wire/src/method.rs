@@ -6,7 +6,7 @@ use std::fmt;
 /// Name of a method; an unknown name is kept as it is.
 ///
 /// The properties that transports, caches, hubs and policies decide by stand here once, for the
-/// requests of revision 2026-07-28 and of its tasks extension. Notifications, methods of older
+/// requests of revision 2026-07-28 and of its extensions for tasks and skills. Notifications, methods of older
 /// revisions and unknown methods have the cautious value of every property: no input rounds, not a
 /// list, not a subscription, no target, not cacheable, not repeatable.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -62,6 +62,12 @@ methods! {
     TASKS_UPDATE = "tasks/update";
     /// Asks a task to stop.
     TASKS_CANCEL = "tasks/cancel";
+    /// Lists skills.
+    SKILLS_LIST = "skills/list";
+    /// Gets the entry of a skill.
+    SKILLS_GET = "skills/get";
+    /// Lists the files and folders in a folder.
+    RESOURCES_DIRECTORY_READ = "resources/directory/read";
     /// Cancels a request.
     NOTIFICATIONS_CANCELLED = "notifications/cancelled";
     /// Reports the progress of a request.
@@ -152,7 +158,7 @@ struct Properties {
 
 /// The table of methods. Source: "Methods" and "Server Features" of revision 2026-07-28,
 /// "Multi Round-Trip Requests" for `input_required`, "Caching" for cacheable results, "Streamable
-/// HTTP" for the target, and the tasks extension.
+/// HTTP" for the target, and the extensions for tasks and skills.
 fn properties(name: &str) -> Properties {
     match name {
         TOOLS_CALL => Properties {
@@ -172,9 +178,15 @@ fn properties(name: &str) -> Properties {
         PROMPTS_LIST => Properties::list("prompts"),
         RESOURCES_LIST => Properties::list("resources"),
         RESOURCES_TEMPLATES_LIST => Properties::list("resourceTemplates"),
-        SERVER_DISCOVER => Properties {
+        SKILLS_LIST => Properties::list("skills"),
+        // The extension names no header for its URI, so it is no target.
+        SERVER_DISCOVER | SKILLS_GET => Properties {
             cacheable: true,
             ..Properties::READ
+        },
+        RESOURCES_DIRECTORY_READ => Properties {
+            cacheable: false,
+            ..Properties::list("resources")
         },
         TASKS_GET => Properties::READ.on("taskId"),
         // Both change the task: an answer or a cancellation that arrives late could meet a task
@@ -266,6 +278,16 @@ mod tests {
         ("tasks/get", false, None, Some("taskId"), false, true),
         ("tasks/update", false, None, Some("taskId"), false, false),
         ("tasks/cancel", false, None, Some("taskId"), false, false),
+        ("skills/list", false, Some("skills"), None, true, true),
+        ("skills/get", false, None, None, true, true),
+        (
+            "resources/directory/read",
+            false,
+            Some("resources"),
+            None,
+            false,
+            true,
+        ),
     ];
 
     #[test]

@@ -10,6 +10,10 @@ const SCHEMA_CHECK: &str = "wire-schema-valid";
 /// Scenarios that the suite itself leaves unfinished: all they can report is `SKIPPED`.
 const UNFINISHED: &[&str] = &["tasks-status-notifications"];
 
+/// Start of the names of scenarios in which every check must be made: those of an extension, where
+/// the suite skips whatever the tested program does not declare.
+const NO_SKIPS: &str = "sep-2640-";
+
 /// Outcome of a scenario.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
@@ -21,6 +25,8 @@ pub(super) enum Verdict {
     Failed(usize),
     /// Some checks warned, which the suite does for every SHOULD.
     Warned(usize),
+    /// Some checks were skipped in a scenario that has none to skip.
+    Skipped(usize),
     /// No check succeeded but that messages have the right shape.
     Vacuous,
     /// The suite left no result.
@@ -38,6 +44,8 @@ pub(super) fn verdict(scenario: &str, checks: Option<&[Check]>) -> Verdict {
         Verdict::Failed(count("FAILURE"))
     } else if count("WARNING") > 0 {
         Verdict::Warned(count("WARNING"))
+    } else if scenario.starts_with(NO_SKIPS) && count("SKIPPED") > 0 {
+        Verdict::Skipped(count("SKIPPED"))
     } else if successes(checks) > 0 {
         Verdict::Passed
     } else if only_skipped && UNFINISHED.contains(&scenario) {
@@ -74,6 +82,7 @@ impl fmt::Display for Verdict {
             Self::Unfinished => write!(f, "untested (the suite has only a placeholder)"),
             Self::Failed(count) => write!(f, "FAILED ({count})"),
             Self::Warned(count) => write!(f, "WARNED ({count})"),
+            Self::Skipped(count) => write!(f, "SKIPPED ({count})"),
             Self::Vacuous => write!(f, "TESTED NOTHING"),
             Self::NotRun => write!(f, "NOT RUN"),
         }
@@ -128,6 +137,15 @@ mod tests {
         assert_eq!(judge(&["SKIPPED", "INFO"]), Verdict::Vacuous);
         assert_eq!(judge(&["SKIPPED", "FAILURE"]), Verdict::Failed(1));
         assert_eq!(judge(&["SUCCESS"]), Verdict::Passed);
+    }
+
+    #[test]
+    fn no_check_of_the_skills_extension_may_be_skipped() {
+        let judge = |statuses| verdict("sep-2640-skills-manifest", Some(&checks(statuses)));
+        assert_eq!(judge(&["SUCCESS", "SKIPPED"]), Verdict::Skipped(1));
+        assert_eq!(judge(&["SKIPPED", "FAILURE"]), Verdict::Failed(1));
+        assert_eq!(judge(&["SUCCESS", "INFO"]), Verdict::Passed);
+        assert_eq!(judge(&[]), Verdict::Vacuous);
     }
 
     #[test]

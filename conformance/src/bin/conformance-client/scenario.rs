@@ -26,6 +26,11 @@ pub(crate) async fn run(name: &str, client: &Client, context: &RawJson) -> Resul
         "http-invalid-tool-headers" => only_valid_tools(client).await,
         "sep-2322-client-request-state" => request_state(client).await,
         "json-schema-2020-12-preservation" => echo_schema(client).await,
+        "sep-2640-client-no-prefetch" => {
+            client.list_skills().await?;
+            Ok(())
+        }
+        _ if name.starts_with("sep-2640-client-verify-") => every_skill(client).await,
         // The login happens when the client connects; any call triggers it.
         _ if name.starts_with("auth/") => call(client, "test-tool").await,
         _ => bail!("unknown scenario `{name}`"),
@@ -120,5 +125,16 @@ async fn echo_schema(client: &Client) -> Result<()> {
         .input_schema;
     let arguments: Map<RawJson> = [("schema", schema.clone())].into_iter().collect();
     client.call_tool("json_schema_echo", &arguments).await?;
+    Ok(())
+}
+
+/// Opens every skill and reads all of its files; the first one that differs from its entry ends it.
+async fn every_skill(client: &Client) -> Result<()> {
+    for entry in client.list_skills().await? {
+        let skill = client.open_skill(&entry).await?;
+        for path in skill.paths() {
+            skill.read(&path).await?;
+        }
+    }
     Ok(())
 }

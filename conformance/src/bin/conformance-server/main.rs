@@ -8,6 +8,7 @@ mod prompts;
 mod questions;
 mod resources;
 mod signals;
+mod skills;
 mod tasks;
 
 use std::env;
@@ -50,5 +51,6 @@ fn router() -> Result<Router> {
     tasks::add(&router)?;
     prompts::add(&router)?;
     resources::add(&router)?;
+    skills::add(&router)?;
     Ok(router)
 }

@@ -2,7 +2,8 @@
 //!
 //! # Layout
 //! - `typed_client`: [`Client`] itself; `builder`, `call_options` and `limits` configure it.
-//! - `methods`: the requests of the protocol, one function each; `task`: polling of tasks.
+//! - `methods`: the requests of the protocol, one function each; `task`: polling of tasks; `skill`:
+//!   skills, verified as they are read.
 //! - `request`: one request and its reply: `_meta`, timeouts, progress and log notifications.
 //! - `input_rounds`: repeats a request with the input that the server asks for; `input_handlers`:
 //!   the user's functions that provide it.
@@ -24,6 +25,7 @@ mod pagination;
 mod protocol_versions;
 mod request;
 mod result_cache;
+mod skill;
 mod subscription;
 mod subscription_stream;
 mod task;
@@ -37,6 +39,7 @@ pub use builder::ClientBuilder;
 pub use call_options::CallOptions;
 pub use input_handlers::{InputRefused, with_defaults};
 pub use limits::ClientLimits;
+pub use skill::OpenSkill;
 pub use subscription::{ListenOptions, ResubscribePolicy, Subscription, SubscriptionEvent};
 pub use task::ToolCallOutcome;
 pub use typed_client::Client;

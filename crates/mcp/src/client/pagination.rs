@@ -1,6 +1,7 @@
 use std::collections::HashSet;
 
 use callgate_wire::pagination::PaginatedParams;
+use callgate_wire::skill::ReadResourceDirectoryParams;
 use callgate_wire::{Method, RawJson, code};
 use serde::de::DeserializeOwned;
 
@@ -26,38 +27,61 @@ impl Client {
         method: &str,
         cursor: Option<&str>,
     ) -> Result<P, Error> {
-        let page = self.raw_page(method, cursor).await?;
+        let page = self.raw_page(method, None, cursor).await?;
         self.decode(method, &page)
     }
 
     /// Lists all items, all pages.
+    pub(super) async fn list<T: DeserializeOwned>(&self, method: &str) -> Result<Vec<T>, Error> {
+        self.list_in(method, None).await
+    }
+
+    /// Lists all items, all pages, of the folder with this URI if there is one.
     ///
     /// If the server no longer knows a cursor, the list is read again from its start, once.
-    pub(super) async fn list<T: DeserializeOwned>(&self, method: &str) -> Result<Vec<T>, Error> {
+    pub(super) async fn list_in<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        folder: Option<&str>,
+    ) -> Result<Vec<T>, Error> {
         let list = Method::new(method);
         let member = list.list_member().ok_or_else(|| {
             Error::invalid_params(format!("`{method}` is not a method that lists items"))
         })?;
         let mut cursor = None;
-        match self.read_pages(method, member, &mut cursor).await {
+        let target = (method, folder);
+        match self.read_pages(target, member, &mut cursor).await {
             Err(error) if cursor.is_some() && error.code() == code::INVALID_PARAMS => {
                 // Cached pages have the cursor that is no longer valid.
                 self.shared.cache.invalidate(Invalidation::Method(&list));
-                self.read_pages(method, member, &mut None).await
+                self.read_pages(target, member, &mut None).await
             }
             outcome => outcome,
         }
     }
 
-    async fn raw_page(&self, method: &str, cursor: Option<&str>) -> Result<RawJson, Error> {
-        self.request_cached(method, &PaginatedParams::new(cursor))
-            .await
+    async fn raw_page(
+        &self,
+        method: &str,
+        folder: Option<&str>,
+        cursor: Option<&str>,
+    ) -> Result<RawJson, Error> {
+        match folder {
+            None => {
+                let params = PaginatedParams::new(cursor);
+                self.request_cached(method, &params).await
+            }
+            Some(folder) => {
+                let params = ReadResourceDirectoryParams::new(folder, cursor);
+                self.request_cached(method, &params).await
+            }
+        }
     }
 
     /// Reads all pages of a list, whose items are in `member`. Leaves the last cursor in `cursor`.
     async fn read_pages<T: DeserializeOwned>(
         &self,
-        method: &str,
+        (method, folder): (&str, Option<&str>),
         member: &str,
         cursor: &mut Option<String>,
     ) -> Result<Vec<T>, Error> {
@@ -69,7 +93,7 @@ impl Client {
         let mut bytes = 0_usize;
         let mut seen: HashSet<String> = HashSet::new();
         for _ in 0..pages {
-            let page = self.raw_page(method, cursor.as_deref()).await?;
+            let page = self.raw_page(method, folder, cursor.as_deref()).await?;
             bytes = bytes.saturating_add(page.as_bytes().len());
             // Before the page is decoded, which takes several times its bytes.
             if bytes > list_bytes {

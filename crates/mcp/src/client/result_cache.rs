@@ -34,7 +34,7 @@ pub(super) enum Invalidation<'a> {
     Tools,
     /// The list of prompts.
     Prompts,
-    /// The lists of resources and templates.
+    /// The lists of resources, templates and skills.
     Resources,
     /// The resource with this URI, and those above and below it.
     Resource(&'a str),
@@ -167,8 +167,11 @@ impl Invalidation<'_> {
         match self {
             Self::Tools => name == method::TOOLS_LIST,
             Self::Prompts => name == method::PROMPTS_LIST,
+            // Skills have no notification of their own, but a change of theirs is one of resources.
             Self::Resources => {
-                name == method::RESOURCES_LIST || name == method::RESOURCES_TEMPLATES_LIST
+                name == method::RESOURCES_LIST
+                    || name == method::RESOURCES_TEMPLATES_LIST
+                    || name == method::SKILLS_LIST
             }
             // A server may announce a change of the resource subscribed to or of one below it,
             // and reading a resource may return those below it.
@@ -305,7 +308,7 @@ mod tests {
 
     #[test]
     fn a_change_makes_only_its_own_entries_stale() {
-        const ALL: [(&str, &str); 7] = [
+        const ALL: [(&str, &str); 8] = [
             (method::SERVER_DISCOVER, "{}"),
             (method::TOOLS_LIST, r#"{"cursor":""}"#),
             (method::PROMPTS_LIST, "{ }"),
@@ -313,18 +316,19 @@ mod tests {
             (method::RESOURCES_TEMPLATES_LIST, "{   }"),
             (method::RESOURCES_READ, r#"{"uri":"file:///a/b"}"#),
             (method::RESOURCES_READ, r#"{"uri":"file:///c"}"#),
+            (method::SKILLS_LIST, "{    }"),
         ];
         let pages = Method::new(method::PROMPTS_LIST);
         for (stale, gone) in [
             (Invalidation::Tools, &[1][..]),
             (Invalidation::Prompts, &[2]),
-            (Invalidation::Resources, &[3, 4]),
+            (Invalidation::Resources, &[3, 4, 7]),
             (Invalidation::Resource("file:///a/b"), &[5]),
             (Invalidation::Resource("file:///a"), &[5]),
             (Invalidation::Resource("file:///c/d"), &[6]),
             (Invalidation::Resource("file:///x"), &[]),
             (Invalidation::Method(&pages), &[2]),
-            (Invalidation::All, &[0, 1, 2, 3, 4, 5, 6]),
+            (Invalidation::All, &[0, 1, 2, 3, 4, 5, 6, 7]),
         ] {
             let cache = cache(100, 10_000);
             let now = Instant::now();

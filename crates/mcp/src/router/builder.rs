@@ -17,6 +17,7 @@ use super::task::TaskConfig;
 use super::tool::ToolRoute;
 use super::tool_output::ToolOutput;
 use crate::seal::StateKey;
+use crate::skill::SkillFiles;
 
 /// Maximum lifetime of states and tasks. A longer one means the same, and could overflow a clock.
 const MAX_TTL: Duration = Duration::from_secs(100 * 365 * 86_400);
@@ -160,6 +161,13 @@ impl Router {
     {
         self.add_resource_template(template, handler)
             .expect("the URI templates of a program are supported");
+        self
+    }
+
+    /// Adds a skill, whose files become resources.
+    #[must_use]
+    pub fn skill(self, skill: SkillFiles) -> Self {
+        self.add_skill(skill);
         self
     }
 

@@ -11,6 +11,7 @@ use super::prompt::PromptRoute;
 use super::resource::{ResourceRoute, TemplateRoute};
 use super::task::TaskConfig;
 use super::tool::ToolEntry;
+use crate::skill::SkillFiles;
 
 /// Snapshot of the tools, prompts, resources and settings of a router.
 #[derive(Clone)]
@@ -29,6 +30,8 @@ pub(crate) struct Catalog {
     pub(crate) prompts: Registry<Arc<PromptRoute>>,
     pub(crate) resources: Registry<Arc<ResourceRoute>>,
     pub(crate) templates: Registry<Arc<TemplateRoute>>,
+    /// Skills by URI. Their files are among the resources.
+    pub(crate) skills: Registry<Arc<SkillFiles>>,
     pub(crate) completion: Option<Arc<CompletionFn>>,
 }
 
@@ -60,6 +63,7 @@ impl Default for Catalog {
             prompts: Registry::default(),
             resources: Registry::default(),
             templates: Registry::default(),
+            skills: Registry::default(),
             completion: None,
         }
     }

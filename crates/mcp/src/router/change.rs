@@ -9,10 +9,12 @@ use super::handler::Handler;
 use super::prompt::{PromptOutput, PromptRoute};
 use super::resource::{ResourceOutput, ResourceRoute};
 use super::service::Router;
+use super::skill;
 use super::tool::{ToolEntry, ToolRoute};
 use super::uri_template::UriTemplate;
 use crate::header_param::HeaderParams;
 use crate::seal::StateKey;
+use crate::skill::SkillFiles;
 use crate::subscribers::ServerChange;
 
 /// Changes while the router runs. Subscribers are notified.
@@ -104,6 +106,24 @@ impl Router {
     pub fn remove_resource_template(&self, uri_template: &str) -> bool {
         self.remove(&ServerChange::Resources, |catalog| {
             catalog.templates.remove(uri_template)
+        })
+    }
+
+    /// Adds a skill, or replaces the one of the same URI. Its files become resources.
+    ///
+    /// A skill in a folder of another skill has to be added on its own to be listed as one; its files
+    /// are files of the other skill too.
+    pub fn add_skill(&self, skill: SkillFiles) {
+        self.change(&ServerChange::Resources, |catalog| {
+            skill::insert(catalog, skill);
+        });
+    }
+
+    /// Removes the skill with this URI of its `SKILL.md`, and its files but those that another
+    /// skill has too. Returns false if there was none.
+    pub fn remove_skill(&self, uri: &str) -> bool {
+        self.remove(&ServerChange::Resources, |catalog| {
+            skill::remove(catalog, uri)
         })
     }
 

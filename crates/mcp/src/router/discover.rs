@@ -1,7 +1,7 @@
-use callgate_wire::RawJson;
 use callgate_wire::capabilities::{ListCapability, ResourcesCapability, ServerCapabilities};
 use callgate_wire::discover::DiscoverResult;
-use callgate_wire::task::EXTENSION;
+use callgate_wire::skill::{self, SkillsCapability};
+use callgate_wire::{RawJson, task};
 
 use super::catalog::Catalog;
 use super::service::RouterState;
@@ -33,8 +33,13 @@ fn capabilities(catalog: &Catalog) -> ServerCapabilities {
     capabilities.prompts = catalog.prompts.was_used().then(list);
     capabilities.resources = catalog.has_resources().then(resources);
     capabilities.tools = catalog.tools.was_used().then(list);
-    match catalog.has_tasks {
-        true => capabilities.with_extension(EXTENSION, RawJson::empty_object()),
-        false => capabilities,
+    if catalog.has_tasks {
+        capabilities = capabilities.with_extension(task::EXTENSION, RawJson::empty_object());
     }
+    if catalog.skills.was_used() {
+        let settings = RawJson::encode(&SkillsCapability::with_directories());
+        let settings = settings.expect("settings are JSON");
+        capabilities = capabilities.with_extension(skill::EXTENSION, settings);
+    }
+    capabilities
 }

@@ -16,24 +16,25 @@ pub(crate) fn list<R>(
     call: &Call,
     registry: &Registry<R>,
 ) -> Result<Reply, Error> {
-    let key = call.method.list_member().expect("the method lists items");
+    let method = call.method.as_str();
     let cursor = call.params().get("cursor");
-    let after = cursor.map(|cursor| read_cursor(&cursor, key)).transpose()?;
-    let page = registry.page(after, catalog.page_size);
+    let after = cursor.map(|cursor| read_cursor(&cursor, method));
     let result = ListResult {
-        key,
-        page,
-        cache: catalog.cache,
+        method,
+        key: call.method.list_member().expect("the method lists items"),
+        page: registry.page(after.transpose()?, catalog.page_size),
+        cache: call.method.is_cacheable().then_some(catalog.cache),
     };
     router.results.complete(&result, None)
 }
 
-/// Result of any of the four list methods.
+/// Result of any list method.
 struct ListResult<'a> {
+    method: &'a str,
     /// Member that holds the items.
     key: &'static str,
     page: ListPage<'a>,
-    cache: CachePolicy,
+    cache: Option<CachePolicy>,
 }
 
 impl Serialize for ListResult<'_> {
@@ -42,25 +43,27 @@ impl Serialize for ListResult<'_> {
         members.serialize_entry("resultType", &tag::Complete::Value)?;
         members.serialize_entry(self.key, &self.page.items)?;
         if let Some(next) = self.page.next {
-            members.serialize_entry("nextCursor", &write_cursor(next, self.key))?;
+            members.serialize_entry("nextCursor", &write_cursor(next, self.method))?;
         }
-        members.serialize_entry("ttlMs", &self.cache.ttl_ms)?;
-        members.serialize_entry("cacheScope", &self.cache.scope)?;
+        if let Some(cache) = self.cache {
+            members.serialize_entry("ttlMs", &cache.ttl_ms)?;
+            members.serialize_entry("cacheScope", &cache.scope)?;
+        }
         members.end()
     }
 }
 
 /// Cursor of a page: the list and the number of its last item. The list is part of it so that the
 /// cursor of another list is refused instead of giving wrong items.
-fn write_cursor(after: u64, key: &str) -> String {
-    URL_SAFE_NO_PAD.encode(format!("{key}:{after}"))
+fn write_cursor(after: u64, method: &str) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{method}:{after}"))
 }
 
-fn read_cursor(cursor: &RawJson, key: &str) -> Result<u64, Error> {
+fn read_cursor(cursor: &RawJson, method: &str) -> Result<u64, Error> {
     let number = || {
         let plain = URL_SAFE_NO_PAD.decode(cursor.text()?.as_bytes()).ok()?;
         let plain = str::from_utf8(&plain).ok()?;
-        plain.strip_prefix(key)?.strip_prefix(':')?.parse().ok()
+        plain.strip_prefix(method)?.strip_prefix(':')?.parse().ok()
     };
     number().ok_or_else(|| Error::invalid_params("`cursor` was not issued by this list"))
 }

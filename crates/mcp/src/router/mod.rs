@@ -9,7 +9,7 @@
 //!   the results that its handlers can return, such as [`ToolOutput`].
 //! - `ask`: input requests to the client, such as elicitation; `input_exchange`: the questions and
 //!   answers of one round; `handler_call`: runs a handler until it returns or asks.
-//! - `task`: the tasks extension. `uri_template`: matching of resource templates.
+//! - `task`, `skill`: the extensions for tasks and skills. `uri_template`: matching of resource templates.
 //! - `params`, `reply`: reading of params and writing of results.
 
 mod ask;
@@ -30,6 +30,7 @@ mod prompt;
 mod reply;
 mod resource;
 mod service;
+mod skill;
 mod task;
 mod tool;
 mod tool_output;

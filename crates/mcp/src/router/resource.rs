@@ -117,9 +117,14 @@ fn start_handler(
 
 /// Error for a resource that does not exist.
 fn not_found(uri: &str) -> Error {
+    refuse(uri, "resource not found")
+}
+
+/// Error for a URI that does not lead to what the request needs.
+pub(crate) fn refuse(uri: &str, message: &str) -> Error {
     let data: Map<&str> = [("uri", uri)].into_iter().collect();
     let data = RawJson::encode(&data).expect("a string is JSON");
-    Error::invalid_params("resource not found").with_data(data)
+    Error::invalid_params(message).with_data(data)
 }
 
 impl RequestedResource {

@@ -8,7 +8,7 @@ use callgate_wire::method;
 use super::catalog::Catalog;
 use super::reply::ResultWriter;
 use super::task::{self, TaskStore};
-use super::{completion, discover, list, listen, prompt, resource, tool};
+use super::{completion, discover, list, listen, prompt, resource, skill, tool};
 use crate::error::Error;
 use crate::seal::{StateKey, StateSealer};
 use crate::service::{BoxFuture, Call, Reply, Service};
@@ -78,6 +78,7 @@ impl Service for Router {
         // A method whose feature was never registered is unknown here, as the capabilities say.
         let (tools, prompts) = (catalog.tools.was_used(), catalog.prompts.was_used());
         let (resources, tasks) = (catalog.has_resources(), catalog.has_tasks);
+        let skills = catalog.skills.was_used();
         let at_once = match call.method.as_str() {
             method::TOOLS_CALL if tools => return Box::pin(tool::call(router, call)),
             method::PROMPTS_GET if prompts => return Box::pin(prompt::get(router, call)),
@@ -96,6 +97,11 @@ impl Service for Router {
             }
             method::RESOURCES_TEMPLATES_LIST if resources => {
                 list::list(router, &catalog, &call, &catalog.templates)
+            }
+            method::SKILLS_LIST if skills => list::list(router, &catalog, &call, &catalog.skills),
+            method::SKILLS_GET if skills => skill::get(router, &catalog, &call),
+            method::RESOURCES_DIRECTORY_READ if skills => {
+                skill::read_directory(router, &catalog, &call)
             }
             method::TASKS_GET if tasks => task::get(router, &call),
             method::TASKS_UPDATE if tasks => task::update(router, &call),

@@ -18,6 +18,7 @@ mod client_listen;
 mod client_output;
 mod client_pages;
 mod client_scripted;
+mod client_skills;
 mod client_tasks;
 #[cfg(all(feature = "http-client", feature = "http-server"))]
 mod http_client;

@@ -7,6 +7,7 @@ mod form;
 mod prompt;
 mod resource;
 mod server;
+mod skill;
 mod task;
 mod tool;
 
@@ -26,6 +27,7 @@ pub(crate) fn samples() -> Vec<Sample> {
         prompt::samples(),
         resource::samples(),
         server::samples(),
+        skill::samples(),
         task::samples(),
         tool::samples(),
     ]

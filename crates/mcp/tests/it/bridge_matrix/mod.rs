@@ -17,6 +17,7 @@ mod pair;
 mod questions;
 mod relayed;
 mod server;
+mod skills;
 mod subscriptions;
 mod tasks;
 mod user;

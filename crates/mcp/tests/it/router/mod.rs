@@ -9,6 +9,7 @@ mod lists;
 mod notifications;
 mod prompts;
 mod resources;
+mod skills;
 mod task_input;
 mod tasks;
 #[cfg(feature = "schema")]
