@@ -12,6 +12,7 @@ use callgate_oauth::guard::{GuardRefusal, Network};
 use callgate_oauth::metadata::MetadataError;
 use callgate_oauth::registration::{NeedsClientRegistration, RegistrationError};
 use callgate_oauth::store::StoreError;
+use callgate_oauth::store::keychain::KeychainError;
 use callgate_oauth::token_source::{LoginReason, NeedsLogin, TokenError};
 
 use crate::error::{CHECK_THE_SERVER, CommandError, Exit, TRUST_THE_ISSUER};
@@ -52,8 +53,9 @@ impl CommandError {
 
 impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
-        let hint = store_hint(&error);
-        hint.into_iter()
+        let hints = store_hints(&error);
+        hints
+            .into_iter()
             .fold(Self::new(Exit::Unexpected, anyhow!(error)), Self::hint)
     }
 }
@@ -84,7 +86,7 @@ fn failed(error: Arc<TokenError>, server: &str) -> CommandError {
         TokenError::Fetch(error) if is_unknown_issuer(error) => vec![TRUST_THE_ISSUER.to_owned()],
         TokenError::Fetch(FetchError::Proxy { .. }) => vec![CHECK_THE_PROXY.to_owned()],
         TokenError::Server(_) => vec![CHECK_THE_SERVER.to_owned()],
-        TokenError::Store(error) => store_hint(error).into_iter().collect(),
+        TokenError::Store(error) => store_hints(error),
         error if error.is_transient() => vec!["no login is lost; try again later".to_owned()],
         TokenError::Consent(ConsentError::Wait(_) | ConsentError::TimedOut(_)) => {
             vec![
@@ -292,8 +294,8 @@ fn register(needed: &NeedsClientRegistration, server: &str) -> CommandError {
     ))
 }
 
-fn store_hint(error: &StoreError) -> Option<String> {
-    Some(match error {
+fn store_hints(error: &StoreError) -> Vec<String> {
+    let hint = match error {
         StoreError::Exposed { path, .. } => {
             let path = argument(&path.to_string_lossy());
             format!("run `chmod 600 {path}`")
@@ -305,7 +307,41 @@ fn store_hint(error: &StoreError) -> Option<String> {
         StoreError::TooLarge { .. } => {
             "log out where you need no login: `callgate auth list` shows them all".to_owned()
         }
+        StoreError::SealedSource { .. } => {
+            "run `callgate auth store file` with the --data-dir of that file first".to_owned()
+        }
+        StoreError::UnknownSeal { .. } => "use the version of Callgate that sealed them".to_owned(),
+        StoreError::Keychain { action, source, .. } => return keychain_hints(action, source),
+        StoreError::KeyMissing { path } | StoreError::WrongKey { path } => {
+            let path = argument(&path.to_string_lossy());
+            return vec![
+                "no login was deleted: restore the key in the keychain of your system, and they work again".to_owned(),
+                format!("if the key is lost, the logins are too: run `mv {path} {path}.lost`, and log in again"),
+            ];
+        }
         // The caller, which got the name of the file from the user, adds the hint.
-        _ => return None,
-    })
+        _ => return Vec::new(),
+    };
+    vec![hint]
+}
+
+fn keychain_hints(action: &str, error: &KeychainError) -> Vec<String> {
+    let next = match error {
+        KeychainError::Locked => {
+            "unlock the keychain: `callgate auth list` opens its dialog if there is a desktop; without one, run \
+             `gnome-keyring-daemon --replace --unlock --daemonize`, which reads the password from standard input"
+        }
+        KeychainError::Missing(_) => {
+            "on Linux a keychain is a program such as GNOME Keyring, KWallet or KeePassXC, which is found by the \
+             variable DBUS_SESSION_BUS_ADDRESS: start it, or log in to the session in which it runs"
+        }
+        _ => "correct that in the settings of your keychain",
+    };
+    let without = match action {
+        "seal" => "nothing has changed: the logins are in the file, and work without a keychain",
+        _ => {
+            "no login is lost; to do without a keychain, run `callgate auth store file` once it is open again"
+        }
+    };
+    vec![next.to_owned(), without.to_owned()]
 }
