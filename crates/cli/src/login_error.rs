@@ -96,6 +96,9 @@ fn failed(error: Arc<TokenError>, server: &str) -> CommandError {
                 format!(
                     "if the page said that the client is unknown, run `callgate auth {server} --again`, which registers a new one"
                 ),
+                format!(
+                    "if the page said that the redirect URI does not match, run `callgate auth {server} --redirect-uri URI` with the one that the client is registered with"
+                ),
             ]
         }
         TokenError::Assertion { .. } | TokenError::AssertionRefused => {
@@ -211,7 +214,18 @@ fn refusal_hints(refusal: &ProviderError, server: &str) -> Vec<String> {
     let description = refusal.error_description.as_deref().unwrap_or_default();
     // Entra reports a resource that it does not like as another error.
     let is_about_resource = refusal.error == "invalid_target" || description.contains("AADSTS901");
+    let is_about_redirect = refusal.error == "redirect_uri_mismatch"
+        || description.contains("redirect_uri")
+        || description.contains("redirect URI");
     match refusal.error.as_str() {
+        _ if description.contains("AADSTS50011") => vec![format!(
+            "register the redirect URI http://localhost there, for the platform \"Mobile and desktop applications\", and {}",
+            add("--redirect-uri http://localhost")
+        )],
+        _ if is_about_redirect => vec![format!(
+            "register the redirect URI of this login there, or name the one that is registered: {}",
+            add("--redirect-uri URI")
+        )],
         _ if is_about_resource => vec![format!(
             "the provider does not accept the address of the server as a resource: {}",
             add("--no-resource")
@@ -277,12 +291,17 @@ fn register(needed: &NeedsClientRegistration, server: &str) -> CommandError {
         accepts_metadata_document,
     } = needed;
     let error = anyhow!("{issuer} does not register clients by itself");
+    // The usual one is used without an option.
+    let option = match redirect_uri.starts_with("http://localhost") {
+        true => format!(" --redirect-uri {}", argument(redirect_uri)),
+        false => String::new(),
+    };
     let error = CommandError::new(Exit::LoginRequired, error)
         .hint(format!(
             "register a client there, with the redirect URI {redirect_uri}"
         ))
         .hint(format!(
-            "then run `callgate auth {server} --client-id ID`, with the secret of the client, if it has one, \
+            "then run `callgate auth {server} --client-id ID{option}`, with the secret of the client, if it has one, \
              in the variable CALLGATE_CLIENT_SECRET"
         ));
     if !accepts_metadata_document {
