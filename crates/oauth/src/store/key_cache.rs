@@ -6,10 +6,10 @@ use super::keychain::{Keychain, KeychainError};
 use super::seal::{SealHeader, SealKey};
 
 /// Keychain of a store, and the key that was read from it last.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct KeyCache {
     pub(super) keychain: Arc<dyn Keychain>,
-    last: Arc<Mutex<Option<CachedKey>>>,
+    last: Mutex<Option<CachedKey>>,
 }
 
 /// Key with its name. `Debug` must not show it.
@@ -19,7 +19,7 @@ impl KeyCache {
     pub(super) fn new(keychain: Arc<dyn Keychain>) -> Self {
         Self {
             keychain,
-            last: Arc::default(),
+            last: Mutex::default(),
         }
     }
 

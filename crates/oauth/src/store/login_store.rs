@@ -27,7 +27,7 @@ pub struct LoginStore {
     /// Content of a store without a file.
     pub(super) memory: Option<Memory>,
     /// Keychain with the key of sealed secrets.
-    pub(super) keys: Option<KeyCache>,
+    pub(super) keys: Option<Arc<KeyCache>>,
 }
 
 /// Shared logins. `Debug` must not show them.
@@ -71,7 +71,7 @@ impl LoginStore {
     /// The same store with a keychain, which is asked only if the secrets are sealed.
     #[must_use]
     pub fn with_keychain(mut self, keychain: Arc<dyn Keychain>) -> Self {
-        self.keys = Some(KeyCache::new(keychain));
+        self.keys = Some(Arc::new(KeyCache::new(keychain)));
         self
     }
 

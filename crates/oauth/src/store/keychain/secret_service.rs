@@ -267,10 +267,13 @@ impl Session {
             let is_error = message.kind == Kind::Error && message.reply_serial == Some(serial);
             is_error || message.is_signal(prompt, "Completed")
         });
-        match read(action, answer, "b", |reader| reader.bool())? {
-            true => Err(KeychainError::Locked),
-            false => Ok(()),
-        }
+        read(action, answer, "b", |reader| {
+            let is_dismissed = reader.bool()?;
+            Some(match is_dismissed {
+                true => Err(KeychainError::Locked),
+                false => Ok(()),
+            })
+        })?
     }
 }
 
