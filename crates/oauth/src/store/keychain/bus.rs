@@ -13,19 +13,19 @@ use super::message::{HEAD, Kind, Message, MethodCall, Writer};
 pub(super) struct Bus {
     stream: UnixStream,
     serial: u32,
+    /// Maximum wait for a reply.
+    reply_wait: Duration,
 }
 
-/// Maximum wait for a reply. The bus may have to start the keychain first.
-const REPLY_WAIT: Duration = Duration::from_secs(25);
 /// Maximum bytes of a line of the handshake.
 const MAX_LINE: usize = 512;
 
 impl Bus {
     /// Connects to the first address of the list that can be reached.
-    pub(super) fn connect(addresses: &str) -> Result<Self, KeychainError> {
+    pub(super) fn connect(addresses: &str, reply_wait: Duration) -> Result<Self, KeychainError> {
         let mut last = "the address of the session bus names no socket".to_owned();
         for address in addresses.split(';').filter_map(socket_address) {
-            match Self::open(&address) {
+            match Self::open(&address, reply_wait) {
                 Ok(bus) => return Ok(bus),
                 Err(error) => {
                     last = format!("cannot connect to the session bus {addresses}: {error}");
@@ -35,10 +35,14 @@ impl Bus {
         Err(KeychainError::Missing(last))
     }
 
-    fn open(address: &SocketAddr) -> io::Result<Self> {
+    fn open(address: &SocketAddr, reply_wait: Duration) -> io::Result<Self> {
         let stream = UnixStream::connect_addr(address)?;
-        stream.set_write_timeout(Some(REPLY_WAIT))?;
-        let mut bus = Self { stream, serial: 0 };
+        stream.set_write_timeout(Some(reply_wait))?;
+        let mut bus = Self {
+            stream,
+            serial: 0,
+            reply_wait,
+        };
         bus.authenticate()?;
         let hello = MethodCall {
             destination: "org.freedesktop.DBus",
@@ -66,7 +70,7 @@ impl Bus {
     }
 
     fn read_line(&mut self) -> io::Result<Vec<u8>> {
-        let deadline = Instant::now() + REPLY_WAIT;
+        let deadline = Instant::now() + self.reply_wait;
         let mut line = Vec::new();
         while !line.ends_with(b"\r\n") {
             if line.len() == MAX_LINE {
@@ -91,7 +95,9 @@ impl Bus {
     }
 
     fn reply_to(&mut self, serial: u32) -> io::Result<Message> {
-        self.wait_for(REPLY_WAIT, |message| message.reply_serial == Some(serial))
+        self.wait_for(self.reply_wait, |message| {
+            message.reply_serial == Some(serial)
+        })
     }
 
     /// Waits up to `limit` for a message; all others before it are ignored.
@@ -205,7 +211,7 @@ fn unescape(value: &str) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Bus, SocketAddr, socket_address, unescape};
+    use super::{Bus, Duration, SocketAddr, socket_address, unescape};
     use crate::store::keychain::KeychainError;
 
     #[test]
@@ -231,7 +237,7 @@ mod tests {
     #[test]
     fn a_bus_that_is_not_there_is_named() {
         for address in ["unix:path=/does/not/exist", "tcp:host=a"] {
-            let error = Bus::connect(address).unwrap_err();
+            let error = Bus::connect(address, Duration::ZERO).unwrap_err();
             assert!(matches!(error, KeychainError::Missing(_)), "{error}");
         }
     }

@@ -11,11 +11,13 @@ mod native;
 #[cfg(all(unix, not(target_os = "macos")))]
 mod bus;
 #[cfg(all(unix, not(target_os = "macos")))]
-pub(super) mod message;
+mod message;
 #[cfg(all(unix, not(target_os = "macos")))]
 mod secret_service;
 
 pub use keychain_trait::{Keychain, KeychainError};
+#[cfg(all(unix, not(target_os = "macos")))]
+pub(super) use message::read_any;
 #[cfg(any(target_os = "macos", windows))]
 pub use native::NativeKeychain;
 #[cfg(all(unix, not(target_os = "macos")))]

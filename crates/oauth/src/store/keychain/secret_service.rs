@@ -16,6 +16,7 @@ use crate::secret::Secret;
 pub struct SecretService {
     /// Addresses of the session bus.
     bus: Option<String>,
+    reply_wait: Duration,
 }
 
 /// Open session of the Secret Service.
@@ -35,6 +36,8 @@ const PROPERTIES: &str = "org.freedesktop.DBus.Properties";
 const NO_PATH: &str = "/";
 /// Attribute of all our secrets.
 const OURS: (&str, &str) = ("application", "callgate");
+/// Maximum wait for a reply. The bus may have to start the keychain first.
+const REPLY_WAIT: Duration = Duration::from_secs(25);
 /// Maximum time for the user to type a password.
 const PROMPT_WAIT: Duration = Duration::from_secs(120);
 
@@ -43,12 +46,16 @@ impl SecretService {
     /// `DBUS_SESSION_BUS_ADDRESS`. Nothing is connected before it is needed.
     #[must_use]
     pub fn new(bus: Option<String>) -> Self {
-        Self { bus }
+        Self {
+            bus,
+            reply_wait: REPLY_WAIT,
+        }
     }
 
     fn session(&self) -> Result<Session, KeychainError> {
         let no_bus = || KeychainError::Missing("there is no session bus".to_owned());
-        let mut bus = Bus::connect(self.bus.as_deref().ok_or_else(no_bus)?)?;
+        let addresses = self.bus.as_deref().ok_or_else(no_bus)?;
+        let mut bus = Bus::connect(addresses, self.reply_wait)?;
         let mut arguments = Writer::default();
         arguments.text("plain");
         arguments.signature("s");
@@ -333,5 +340,182 @@ fn failed(action: &'static str, error: &io::Error) -> KeychainError {
     KeychainError::Failed {
         action,
         reason: error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::os::unix::net::{UnixListener, UnixStream};
+    use std::thread;
+    use std::time::Duration;
+
+    use super::{Keychain, KeychainError, SecretService};
+    use crate::secret::Secret;
+    use crate::store::keychain::message::{HEAD, MAX_MESSAGE, Message, Writer};
+
+    const RETURN: u8 = 2;
+    const ERROR: u8 = 3;
+    const SIGNAL: u8 = 4;
+
+    /// Keychain on a bus that a test plays.
+    fn keychain(play: impl FnOnce(UnixStream) + Send + 'static) -> SecretService {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("bus");
+        let listener = UnixListener::bind(&path).unwrap();
+        thread::spawn(move || {
+            let (stream, _) = listener.accept().unwrap();
+            drop(dir);
+            play(stream);
+        });
+        SecretService::new(Some(format!("unix:path={}", path.display())))
+    }
+
+    /// Lets the client in, and answers each call by its member until the client leaves.
+    fn serve(answer: impl Fn(&str, u32) -> Vec<u8>) -> impl FnOnce(UnixStream) {
+        move |mut stream| {
+            while !read_line(&mut stream).starts_with("\0AUTH EXTERNAL ") {}
+            stream.write_all(b"OK 0\r\n").unwrap();
+            assert_eq!(read_line(&mut stream), "BEGIN");
+            let mut head = [0; HEAD];
+            while stream.read_exact(&mut head).is_ok() {
+                let mut message = head.to_vec();
+                message.resize(Message::length(&head).unwrap(), 0);
+                stream.read_exact(&mut message[HEAD..]).unwrap();
+                let serial = u32::from_le_bytes(head[8..12].try_into().unwrap());
+                let member = Message::parse(&message).unwrap().member;
+                if stream.write_all(&answer(&member, serial)).is_err() {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn read_line(stream: &mut UnixStream) -> String {
+        let mut line = Vec::new();
+        while !line.ends_with(b"\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            line.extend(byte);
+        }
+        String::from_utf8(line).unwrap().trim_end().to_owned()
+    }
+
+    /// Message of the bus. `name` is that of an error, or the member of a signal.
+    fn message(
+        kind: u8,
+        serial: u32,
+        name: &str,
+        signature: &str,
+        write: impl FnOnce(&mut Writer),
+    ) -> Vec<u8> {
+        let mut body = Writer::default();
+        write(&mut body);
+        let mut writer = Writer::default();
+        writer.u32(u32::from_le_bytes([b'l', kind, 0, 1]));
+        writer.u32(body.bytes_so_far());
+        writer.u32(1);
+        writer.array(8, |writer| {
+            match kind {
+                SIGNAL => {
+                    writer.field(1, "o").text("/p");
+                    writer.field(3, "s").text(name);
+                }
+                _ => writer.field(5, "u").u32(serial),
+            }
+            if kind == ERROR {
+                writer.field(4, "s").text(name);
+            }
+            writer.field(8, "g").signature(signature);
+        });
+        writer.followed_by(&body)
+    }
+
+    fn reply(serial: u32, signature: &str, write: impl FnOnce(&mut Writer)) -> Vec<u8> {
+        message(RETURN, serial, "", signature, write)
+    }
+
+    /// Answers of a keychain that shows a dialog to be unlocked, which the user dismisses or not.
+    fn locked(is_dismissed: bool) -> impl Fn(&str, u32) -> Vec<u8> {
+        move |member, serial| match member {
+            "OpenSession" => reply(serial, "vo", |it| {
+                it.signature("s");
+                it.text("");
+                it.text("/s");
+            }),
+            "SearchItems" => reply(serial, "aoao", |it| {
+                it.array(4, |_| {});
+                it.array(4, |it| it.text("/i"));
+            }),
+            "ReadAlias" => reply(serial, "o", |it| it.text("/c")),
+            "Unlock" => reply(serial, "aoo", |it| {
+                it.array(4, |_| {});
+                it.text("/p");
+            }),
+            // A signal may come before the reply, and others are not meant.
+            "Prompt" => [
+                message(SIGNAL, 0, "Other", "b", |it| it.bool(!is_dismissed)),
+                message(SIGNAL, 0, "Completed", "bv", |it| {
+                    it.bool(is_dismissed);
+                    it.signature("s");
+                    it.text("");
+                }),
+                reply(serial, "", |_| {}),
+            ]
+            .concat(),
+            "CreateItem" => {
+                let name = "org.freedesktop.Secret.Error.IsLocked";
+                message(ERROR, serial, name, "s", |it| it.text("locked"))
+            }
+            _ => reply(serial, "", |_| {}),
+        }
+    }
+
+    #[test]
+    fn a_locked_keychain_is_unlocked_by_its_dialog() {
+        let found = keychain(serve(locked(false))).unlock();
+        assert_eq!(found, Ok(()));
+        let found = keychain(serve(locked(true))).unlock();
+        assert_eq!(found, Err(KeychainError::Locked));
+        let found = keychain(serve(locked(false))).load("k");
+        assert_eq!(found, Err(KeychainError::Locked));
+        let found = keychain(serve(locked(false))).save("k", "l", &Secret::new("s"));
+        assert_eq!(found, Err(KeychainError::Locked));
+    }
+
+    #[test]
+    fn a_bus_that_does_not_answer_is_left_after_a_while() {
+        let mut silent = keychain(serve(|_, _| Vec::new()));
+        silent.reply_wait = Duration::from_millis(20);
+        let found = silent.unlock();
+        let is_timeout = matches!(&found, Err(KeychainError::Missing(text)) if text.ends_with("no answer in time"));
+        assert!(is_timeout, "{found:?}");
+    }
+
+    #[test]
+    fn a_bus_that_breaks_the_rules_is_refused() {
+        let refusals: [&[u8]; 3] = [b"REJECTED\r\n", &[b'x'; 600], b""];
+        for answer in refusals {
+            let refused = keychain(move |mut stream: UnixStream| {
+                read_line(&mut stream);
+                let _ = stream.write_all(answer);
+            });
+            let found = refused.load("k");
+            assert!(matches!(found, Err(KeychainError::Missing(_))), "{found:?}");
+        }
+        let too_long = keychain(serve(|_, serial| {
+            let mut long = reply(serial, "", |_| {});
+            let length = u32::try_from(MAX_MESSAGE).unwrap();
+            long[4..8].copy_from_slice(&length.to_le_bytes());
+            long
+        }));
+        let found = too_long.load("k");
+        assert!(matches!(found, Err(KeychainError::Missing(_))), "{found:?}");
+        let wrong = keychain(serve(|_, serial| reply(serial, "u", |it| it.u32(7))));
+        let expected = KeychainError::Failed {
+            action: "open a session",
+            reason: "its answer is malformed".to_owned(),
+        };
+        assert_eq!(wrong.load("k"), Err(expected));
     }
 }
