@@ -1,4 +1,6 @@
 use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use callgate_oauth::Secret;
 use callgate_oauth::store::import::from_opencode;
@@ -8,6 +10,7 @@ use callgate_oauth::store::{
 };
 use serde_json::Value;
 
+use crate::file_keychain::FileKeychain;
 use crate::store_fixture::{Place, login, patient};
 
 /// A login with a secret in every place that can have one.
@@ -254,6 +257,49 @@ fn without_its_key_a_file_is_left_alone() {
     assert_eq!(found, Some(full("https://a.example")));
 }
 
+/// Keychain from whose first answer another process is a moment ahead: it moves the secrets to the file.
+#[derive(Debug)]
+struct Overtaken {
+    keychain: FileKeychain,
+    other: LoginStore,
+    is_moved: AtomicBool,
+}
+
+impl Keychain for Overtaken {
+    fn load(&self, name: &str) -> Result<Option<Secret>, KeychainError> {
+        if !self.is_moved.swap(true, Ordering::Relaxed) {
+            let moved = self.other.move_secrets(SecretPlace::File);
+            assert!(moved.expect("it moves"));
+        }
+        self.keychain.load(name)
+    }
+
+    fn save(&self, name: &str, label: &str, secret: &Secret) -> Result<(), KeychainError> {
+        self.keychain.save(name, label, secret)
+    }
+
+    fn remove(&self, name: &str) -> Result<(), KeychainError> {
+        self.keychain.remove(name)
+    }
+
+    fn unlock(&self) -> Result<(), KeychainError> {
+        self.keychain.unlock()
+    }
+}
+
+#[test]
+fn a_reader_that_is_overtaken_by_a_move_reads_again() {
+    let login = full("https://a.example");
+    let place = with(Place::new(), &[("a", &login)]).sealed();
+    let keychain = Overtaken {
+        keychain: place.keychain(),
+        other: place.store(),
+        is_moved: AtomicBool::new(false),
+    };
+    let store = LoginStore::new(place.file(), patient()).with_keychain(Arc::new(keychain));
+    assert_eq!(store.login("a").expect("it reads again"), Some(login));
+}
+
 #[test]
 fn a_seal_of_another_version_is_not_touched() {
     for header in ["3", "{}", r#"{"sealedWith":"tpm","key":"k","check":"c"}"#] {
@@ -305,7 +351,7 @@ fn secrets_that_do_not_fit_when_sealed_stay_as_they_are() {
     let before = place.read();
     let mut limits = patient();
     limits.bytes = 3_500;
-    let keychain = std::sync::Arc::new(place.keychain());
+    let keychain = Arc::new(place.keychain());
     let store = LoginStore::new(place.file(), limits).with_keychain(keychain);
     let moved = store.move_secrets(SecretPlace::Keychain);
     assert!(
