@@ -2,8 +2,8 @@
 //!
 //! # Layout
 //!
-//! One file per command: `test`, `tidy`, `spec`, `conformance` and its `bridge`, `interop`, `readme`, `examples`,
-//! `fuzz`, `bench`, `deny`; `features` is a step of `test` only.
+//! One file per command: `test`, `tidy`, `spec`, `conformance` and its `bridge`, `interop`, `keychain`,
+//! `readme`, `examples`, `fuzz`, `bench`, `deny`; `features` is a step of `test` only.
 //! They share `repo`, `process`, `background` and `step`, and install their peers with `node` and `python`.
 
 mod background;
@@ -14,6 +14,7 @@ mod examples;
 mod features;
 mod fuzz;
 mod interop;
+mod keychain;
 mod node;
 mod process;
 mod python;
@@ -80,6 +81,8 @@ enum Command {
     },
     /// Test with other implementations of the protocol
     Interop,
+    /// Test logins whose secrets are sealed, with GNOME Keyring
+    Keychain,
     /// Run the commands that the README shows
     Readme,
     /// Run the example programs
@@ -125,6 +128,7 @@ fn run(command: Command) -> Result<()> {
             None => conformance::bridge::run(&repo, check),
         },
         Command::Interop => interop::run(&repo),
+        Command::Keychain => keychain::run(&repo).map(|outcome| outcome.report()),
         Command::Readme => readme::run(&repo),
         Command::Examples => examples::run(&repo),
         Command::Fuzz { target, seconds } => fuzz::run(&repo, target.as_deref(), seconds),

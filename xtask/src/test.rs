@@ -4,7 +4,7 @@ use crate::conformance::{self, Side};
 use crate::process;
 use crate::repo::Repo;
 use crate::step::{Outcome, Step, run_all, run_each};
-use crate::{examples, features, fuzz, interop, readme, spec, tidy};
+use crate::{examples, features, fuzz, interop, keychain, readme, spec, tidy};
 
 /// Runs the steps of continuous integration: all, or those with these `names`.
 pub(crate) fn run(repo: &Repo, names: &[String]) -> Result<()> {
@@ -72,6 +72,11 @@ const STEPS: &[Step] = &[
         name: "interop",
         fix: "a peer behaved otherwise than its test expects, see above",
         run: |repo| passed(interop::run(repo)),
+    },
+    Step {
+        name: "keychain",
+        fix: "run one test with `CALLGATE_KEYRING=1 cargo test -p callgate --test it keychain::NAME`",
+        run: keychain::run,
     },
     Step {
         name: "readme",

@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::logins;
 
@@ -29,7 +29,7 @@ pub(crate) enum Command {
     List(List),
     /// Call a tool of a server
     Call(Call),
-    /// Log in to a server, or list the stored logins
+    /// Log in to a server, or manage the stored logins
     #[command(visible_alias = "login")]
     Auth(Box<Auth>),
     /// Log out of a server
@@ -160,6 +160,20 @@ pub(crate) enum AuthCommand {
         #[arg(value_name = "FILE")]
         file: Option<PathBuf>,
     },
+    /// Store the secrets of all logins in another place, or tell where they are
+    Store {
+        /// The new place of the secrets
+        place: Option<StorePlace>,
+    },
+}
+
+/// Place of the secrets of all logins.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum StorePlace {
+    /// The login file, which only you can read
+    File,
+    /// The login file, sealed with a key in the keychain of the system
+    Keychain,
 }
 
 #[derive(Debug, Args)]

@@ -12,6 +12,7 @@ use callgate_oauth::guard::{GuardRefusal, Network};
 use callgate_oauth::metadata::MetadataError;
 use callgate_oauth::registration::{NeedsClientRegistration, RegistrationError};
 use callgate_oauth::store::StoreError;
+use callgate_oauth::store::keychain::KeychainError;
 use callgate_oauth::token_source::{LoginReason, NeedsLogin, TokenError};
 
 use crate::error::{CHECK_THE_SERVER, CommandError, Exit, TRUST_THE_ISSUER};
@@ -52,8 +53,9 @@ impl CommandError {
 
 impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
-        let hint = store_hint(&error);
-        hint.into_iter()
+        let hints = store_hints(&error);
+        hints
+            .into_iter()
             .fold(Self::new(Exit::Unexpected, anyhow!(error)), Self::hint)
     }
 }
@@ -84,7 +86,7 @@ fn failed(error: Arc<TokenError>, server: &str) -> CommandError {
         TokenError::Fetch(error) if is_unknown_issuer(error) => vec![TRUST_THE_ISSUER.to_owned()],
         TokenError::Fetch(FetchError::Proxy { .. }) => vec![CHECK_THE_PROXY.to_owned()],
         TokenError::Server(_) => vec![CHECK_THE_SERVER.to_owned()],
-        TokenError::Store(error) => store_hint(error).into_iter().collect(),
+        TokenError::Store(error) => store_hints(error),
         error if error.is_transient() => vec!["no login is lost; try again later".to_owned()],
         TokenError::Consent(ConsentError::Wait(_) | ConsentError::TimedOut(_)) => {
             vec![
@@ -93,6 +95,9 @@ fn failed(error: Arc<TokenError>, server: &str) -> CommandError {
                 ),
                 format!(
                     "if the page said that the client is unknown, run `callgate auth {server} --again`, which registers a new one"
+                ),
+                format!(
+                    "if the page said that the redirect URI does not match, run `callgate auth {server} --redirect-uri URI` with the one that the client is registered with"
                 ),
             ]
         }
@@ -209,7 +214,18 @@ fn refusal_hints(refusal: &ProviderError, server: &str) -> Vec<String> {
     let description = refusal.error_description.as_deref().unwrap_or_default();
     // Entra reports a resource that it does not like as another error.
     let is_about_resource = refusal.error == "invalid_target" || description.contains("AADSTS901");
+    let is_about_redirect = refusal.error == "redirect_uri_mismatch"
+        || description.contains("redirect_uri")
+        || description.contains("redirect URI");
     match refusal.error.as_str() {
+        _ if description.contains("AADSTS50011") => vec![format!(
+            "register the redirect URI http://localhost there, for the platform \"Mobile and desktop applications\", and {}",
+            add("--redirect-uri http://localhost")
+        )],
+        _ if is_about_redirect => vec![format!(
+            "register the redirect URI of this login there, or name the one that is registered: {}",
+            add("--redirect-uri URI")
+        )],
         _ if is_about_resource => vec![format!(
             "the provider does not accept the address of the server as a resource: {}",
             add("--no-resource")
@@ -275,12 +291,17 @@ fn register(needed: &NeedsClientRegistration, server: &str) -> CommandError {
         accepts_metadata_document,
     } = needed;
     let error = anyhow!("{issuer} does not register clients by itself");
+    // The usual one is used without an option.
+    let option = match redirect_uri.starts_with("http://localhost") {
+        true => format!(" --redirect-uri {}", argument(redirect_uri)),
+        false => String::new(),
+    };
     let error = CommandError::new(Exit::LoginRequired, error)
         .hint(format!(
             "register a client there, with the redirect URI {redirect_uri}"
         ))
         .hint(format!(
-            "then run `callgate auth {server} --client-id ID`, with the secret of the client, if it has one, \
+            "then run `callgate auth {server} --client-id ID{option}`, with the secret of the client, if it has one, \
              in the variable CALLGATE_CLIENT_SECRET"
         ));
     if !accepts_metadata_document {
@@ -292,8 +313,8 @@ fn register(needed: &NeedsClientRegistration, server: &str) -> CommandError {
     ))
 }
 
-fn store_hint(error: &StoreError) -> Option<String> {
-    Some(match error {
+fn store_hints(error: &StoreError) -> Vec<String> {
+    let hint = match error {
         StoreError::Exposed { path, .. } => {
             let path = argument(&path.to_string_lossy());
             format!("run `chmod 600 {path}`")
@@ -305,7 +326,41 @@ fn store_hint(error: &StoreError) -> Option<String> {
         StoreError::TooLarge { .. } => {
             "log out where you need no login: `callgate auth list` shows them all".to_owned()
         }
+        StoreError::SealedSource { .. } => {
+            "run `callgate auth store file` with the --data-dir of that file first".to_owned()
+        }
+        StoreError::UnknownSeal { .. } => "use the version of Callgate that sealed them".to_owned(),
+        StoreError::Keychain { action, source, .. } => return keychain_hints(action, source),
+        StoreError::KeyMissing { path } | StoreError::WrongKey { path } => {
+            let path = argument(&path.to_string_lossy());
+            return vec![
+                "no login was deleted: restore the key in the keychain of your system, and they work again".to_owned(),
+                format!("if the key is lost, the logins are too: run `mv {path} {path}.lost`, and log in again"),
+            ];
+        }
         // The caller, which got the name of the file from the user, adds the hint.
-        _ => return None,
-    })
+        _ => return Vec::new(),
+    };
+    vec![hint]
+}
+
+fn keychain_hints(action: &str, error: &KeychainError) -> Vec<String> {
+    let next = match error {
+        KeychainError::Locked => {
+            "unlock the keychain: `callgate auth list` opens its dialog if there is a desktop; without one, run \
+             `gnome-keyring-daemon --replace --unlock --daemonize`, which reads the password from standard input"
+        }
+        KeychainError::Missing(_) => {
+            "on Linux a keychain is a program such as GNOME Keyring, KWallet or KeePassXC, which is found by the \
+             variable DBUS_SESSION_BUS_ADDRESS: start it, or log in to the session in which it runs"
+        }
+        _ => "correct that in the settings of your keychain",
+    };
+    let without = match action {
+        "seal" => "nothing has changed: the logins are in the file, and work without a keychain",
+        _ => {
+            "no login is lost; to do without a keychain, run `callgate auth store file` once it is open again"
+        }
+    };
+    vec![next.to_owned(), without.to_owned()]
 }

@@ -8,6 +8,7 @@ use url::Url;
 use crate::client_choice;
 use crate::data_dir::DataDir;
 use crate::error::CommandError;
+use crate::keychain;
 use crate::network::Network;
 use crate::output::argument;
 
@@ -16,6 +17,9 @@ use crate::output::argument;
 pub(crate) struct Logins {
     store: LoginStore,
 }
+
+/// The login file in the data directory.
+pub(crate) const FILE: &str = "mcp-auth.json";
 
 /// A server, and the name that its login has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,10 +64,21 @@ pub(crate) fn is_account_name(text: &str) -> bool {
 impl Logins {
     /// The logins in the data directory; nothing is read yet.
     pub(crate) fn open(data_dir: Option<&Path>) -> Result<Self, CommandError> {
-        let path = DataDir::locate(data_dir)?.file("mcp-auth.json");
-        Ok(Self {
-            store: LoginStore::new(path, StoreLimits::default()),
-        })
+        let path = DataDir::locate(data_dir)?.file(FILE);
+        let store = LoginStore::new(path, StoreLimits::default());
+        let store = match keychain::of_system() {
+            Some(keychain) => store.with_keychain(keychain),
+            None => store,
+        };
+        Ok(Self { store })
+    }
+
+    /// The logins in the data directory, for a command of the user: if their secrets are sealed and the keychain is
+    /// locked, it asks for its password. Commands that agents run never ask.
+    pub(crate) fn unlock(data_dir: Option<&Path>) -> Result<Self, CommandError> {
+        let logins = Self::open(data_dir)?;
+        logins.store.unlock()?;
+        Ok(logins)
     }
 
     pub(crate) fn store(&self) -> &LoginStore {
@@ -83,7 +98,7 @@ impl Logins {
 
     /// The account that is meant by a URL, or by the name of a login, and by the name of an account.
     pub(crate) fn account(&self, text: &str, label: Option<&str>) -> Result<Account, CommandError> {
-        let login = self.store.login(text)?;
+        let login = self.store.login_without_secrets(text)?;
         // The name of a login looks like a URL, but that of a named account is none of a server.
         let is_named = login.as_ref().is_some_and(|it| it.account.is_some());
         if let Some(url) = http_url(text).filter(|_| !is_named) {
@@ -118,13 +133,16 @@ impl Logins {
         };
         let is_for_server =
             |login: &Login| login.server_url.as_deref().and_then(http_url).as_ref() == Some(server);
-        let logins = self.all()?;
-        let found = logins
-            .into_iter()
-            .filter(|(_, login)| is_for_server(login) && login.account.as_deref() == label)
-            .max_by_key(|(name, _)| *name == usual);
+        let mut found = Vec::new();
+        for name in self.store.names()? {
+            let login = self.store.login_without_secrets(&name)?.unwrap_or_default();
+            if is_for_server(&login) && login.account.as_deref() == label {
+                found.push(name);
+            }
+        }
+        let found = found.into_iter().max_by_key(|name| *name == usual);
         Ok(Account {
-            name: found.map_or(usual, |(name, _)| name),
+            name: found.unwrap_or(usual),
             server: server.clone(),
             label: label.map(str::to_owned),
         })
@@ -138,7 +156,7 @@ impl Logins {
 
     /// Options that were chosen for an account at an earlier login.
     pub(crate) fn options(&self, account: &Account) -> Result<ProviderOptions, CommandError> {
-        let login = self.store.login(&account.name)?;
+        let login = self.store.login_without_secrets(&account.name)?;
         Ok(login.unwrap_or_default().options)
     }
 
@@ -182,7 +200,7 @@ impl Logins {
 
     /// The port that was chosen for an account at an earlier login.
     pub(crate) fn callback_port(&self, account: &Account) -> Result<Option<u16>, CommandError> {
-        let login = self.store.login(&account.name)?;
+        let login = self.store.login_without_secrets(&account.name)?;
         Ok(login.and_then(|login| login.callback_port))
     }
 

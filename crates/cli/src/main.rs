@@ -4,7 +4,7 @@
 //! - `args`: the command line. `command`: one file per command.
 //! - `target`: connection to the server that a command names, with its `credentials`. `network`: proxies and certificates.
 //! - `arguments`: the arguments of a tool call. `stop`: signals.
-//! - `logins`: stored logins. `consent`: asking the user. `client_choice`, `identity`: the client and the identity
+//! - `logins`: stored logins. `keychain`: the keychain of the system. `consent`: asking the user. `client_choice`, `identity`: the client and the identity
 //!   token of a login. `provider_choice`: options for unusual providers.
 //! - `access`: authentication for `serve`. `data_dir`, `token`: state on disk.
 //! - `error`, `login_error`: failures with hints and exit codes. `output`: printing.
@@ -19,6 +19,7 @@ mod credentials;
 mod data_dir;
 mod error;
 mod identity;
+mod keychain;
 mod login_error;
 mod logins;
 mod network;

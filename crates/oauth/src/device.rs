@@ -103,7 +103,12 @@ impl PendingDeviceLogin {
         let error = read::<ProviderError>(&response.body);
         match error.as_ref().map(|error| error.error.as_str()) {
             Some("authorization_pending") => {}
-            Some("slow_down") => self.interval = self.interval.saturating_add(SLOW_DOWN),
+            // GitHub names the new interval too.
+            Some("slow_down") => {
+                let named = read::<Slower>(&response.body).and_then(|it| seconds(&it.interval?));
+                let named = Duration::from_secs(named.unwrap_or_default());
+                self.interval = self.interval.saturating_add(SLOW_DOWN).max(named);
+            }
             Some("expired_token") => return Err(DeviceError::Expired),
             _ if response.is_transient() => self.back_off(),
             _ => return Ok(None),
@@ -168,6 +173,12 @@ impl Document {
             interval: Duration::from_secs(interval.unwrap_or(DEFAULT_INTERVAL).max(1)),
         })
     }
+}
+
+/// Refusal of a poll that came too early.
+#[derive(Deserialize)]
+struct Slower {
+    interval: Option<Value>,
 }
 
 fn read<'de, T: Deserialize<'de>>(body: &'de [u8]) -> Option<T> {
@@ -300,6 +311,11 @@ mod tests {
         assert_eq!(wait(503, "", None), Ok(Some(60)));
         assert_eq!(wait(429, "slow_down", None), Ok(Some(65)));
         assert_eq!(wait(500, "", None), Ok(Some(65)));
+        assert_eq!(
+            wait(200, r#"slow_down","interval":"90"#, None),
+            Ok(Some(90))
+        );
+        assert_eq!(wait(200, r#"slow_down","interval":"9"#, None), Ok(Some(95)));
         assert_eq!(wait(400, "access_denied", None), Ok(None));
         assert_eq!(wait(400, "expired_token", None), Err(DeviceError::Expired));
     }

@@ -30,6 +30,10 @@ pub(crate) struct Quirk {
     omits_pkce: bool,
     /// Authorization page and token endpoint of a provider without metadata.
     endpoints: Option<[&'static str; 2]>,
+    /// Device authorization endpoint, if the metadata does not name it.
+    pub(crate) device_endpoint: Option<&'static str>,
+    /// Redirect URI to register a client with, if the usual one is not accepted.
+    pub(crate) redirect_uri: Option<&'static str>,
     scope_separator: Option<&'static str>,
     client_auth_method: Option<AuthMethod>,
     /// Set if the registration endpoint accepts administrators only.
@@ -48,6 +52,8 @@ const NONE: Quirk = Quirk {
     refuses_resource: false,
     omits_pkce: false,
     endpoints: None,
+    device_endpoint: None,
+    redirect_uri: None,
     scope_separator: None,
     client_auth_method: None,
     has_closed_registration: false,
@@ -65,9 +71,11 @@ static TABLE: [Quirk; 9] = [
             "*.ciamlogin.com",
         ],
         reason: "the v2.0 endpoints name the resource in each scope and refuse a `resource` beside them \
-                 (AADSTS9010010); PKCE is documented, but missing from the metadata",
+                 (AADSTS9010010); PKCE is documented, but missing from the metadata; the portal registers \
+                 plain http for localhost only, on any port",
         refuses_resource: true,
         omits_pkce: true,
+        redirect_uri: Some("http://localhost"),
         ..NONE
     },
     Quirk {
@@ -82,11 +90,13 @@ static TABLE: [Quirk; 9] = [
     Quirk {
         provider: "GitHub",
         hosts: &["github.com"],
-        reason: "OAuth apps have documented endpoints and PKCE, but no metadata",
+        reason: "OAuth apps have documented endpoints and PKCE, but no metadata, and the metadata that there is \
+                 does not name the endpoint for device codes",
         endpoints: Some([
             "https://github.com/login/oauth/authorize",
             "https://github.com/login/oauth/access_token",
         ]),
+        device_endpoint: Some("https://github.com/login/device/code"),
         ..NONE
     },
     Quirk {
@@ -99,9 +109,10 @@ static TABLE: [Quirk; 9] = [
     Quirk {
         provider: "Slack",
         hosts: &["slack.com", "mcp.slack.com"],
-        reason: "scopes are separated by commas, and the metadata of https://mcp.slack.com names the \
-                 issuer https://slack.com",
+        reason: "scopes are separated by commas, the metadata of https://mcp.slack.com names the issuer \
+                 https://slack.com, and an app with PKCE may redirect to localhost, as it is registered",
         scope_separator: Some(","),
+        redirect_uri: Some("http://localhost:19876/mcp/oauth/callback"),
         own_issuer: Some("https://slack.com"),
         ..NONE
     },
@@ -201,7 +212,8 @@ fn is_at(host: &str, pattern: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{Quirks, TABLE};
+    use super::{EndpointUrl, Quirks, TABLE};
+    use crate::options::RedirectUri;
 
     #[test]
     fn providers_are_known_by_their_whole_host() {
@@ -252,6 +264,14 @@ mod tests {
     #[test]
     fn every_quirk_has_a_reason_and_an_option() {
         for quirk in &TABLE {
+            let redirect_uri = quirk.redirect_uri.map(RedirectUri::parse);
+            assert!(!matches!(redirect_uri, Some(Err(_))), "{}", quirk.provider);
+            let device_endpoint = quirk.device_endpoint.map(EndpointUrl::parse);
+            assert!(
+                !matches!(device_endpoint, Some(Err(_))),
+                "{}",
+                quirk.provider
+            );
             let is_used = !quirk.options().is_empty()
                 || quirk.has_closed_registration
                 || quirk.refused_scope.is_some()

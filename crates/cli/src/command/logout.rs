@@ -15,7 +15,7 @@ pub(crate) async fn run(
     data_dir: Option<&Path>,
     json: bool,
 ) -> Result<(), CommandError> {
-    let logins = Logins::open(data_dir)?;
+    let logins = Logins::unlock(data_dir)?;
     let account = logins.account(&args.server, args.account.as_deref())?;
     let token_source = {
         let options = logins.options(&account)?;

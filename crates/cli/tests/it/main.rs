@@ -12,6 +12,8 @@ mod canary;
 mod fixture;
 #[cfg(unix)]
 mod issuer;
+#[cfg(target_os = "linux")]
+mod keychain;
 #[cfg(unix)]
 mod mistakes;
 #[cfg(unix)]

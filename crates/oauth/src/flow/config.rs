@@ -8,7 +8,9 @@ use crate::jwt::Algorithm;
 use crate::metadata::{AuthorizationServer, Issuer, MetadataError, ProtectedResource};
 use crate::options::ProviderOptions;
 use crate::quirks::Quirks;
-use crate::registration::{self, AuthMethod, ClientIdentity, ClientInfo, ClientOptions};
+use crate::registration::{
+    self, AuthMethod, ClientIdentity, ClientIdentityError, ClientInfo, ClientOptions,
+};
 use crate::{Challenge, Scopes, Secret, dpop};
 
 /// Input of a flow.
@@ -157,6 +159,10 @@ impl Config {
             if quirk.has_closed_registration && self.initial_access_token.is_none() {
                 server.registration_endpoint = None;
             }
+            if server.device_authorization_endpoint.is_none() {
+                let known = quirk.device_endpoint.and_then(|url| Url::parse(url).ok());
+                server.device_authorization_endpoint = known;
+            }
         }
         // A known provider may have got metadata since the table was written, so only the endpoints of
         // the user replace those of the metadata.
@@ -171,6 +177,25 @@ impl Config {
             methods.get_or_insert_with(|| vec!["S256".to_owned()]);
         }
         provider
+    }
+
+    /// Names the redirect URI that a known provider accepts, where a client has to be registered by
+    /// hand.
+    pub(super) fn with_known_redirect_uri(
+        &self,
+        error: ClientIdentityError,
+        issuer: &str,
+    ) -> ClientIdentityError {
+        let known = self.quirks.of(issuer).and_then(|quirk| quirk.redirect_uri);
+        match (error, known) {
+            (ClientIdentityError::Needed(mut needed), Some(known))
+                if self.provider.redirect_uri.is_none() =>
+            {
+                needed.redirect_uri = known.to_owned();
+                needed.into()
+            }
+            (error, _) => error,
+        }
     }
 
     /// Scopes to request.

@@ -127,7 +127,9 @@ impl Flow {
         }
         let options = self.config.options.covering(scopes);
         let redirect_uri = &self.config.redirect_uri;
-        match registration::choose(&options, server, redirect_uri, self.config.now)? {
+        let chosen = registration::choose(&options, server, redirect_uri, self.config.now);
+        let name = |error| self.config.with_known_redirect_uri(error, &server.issuer);
+        match chosen.map_err(name)? {
             ClientIdentity::Known(client) => self.ask_user(discovered.with_client(client)),
             ClientIdentity::Register(endpoint) => {
                 let attempt = RegistrationAttempt::first(endpoint, redirect_uri);

@@ -3,6 +3,7 @@ use callgate_wire::{Limits, RawJson, Splice};
 
 use super::entry;
 use super::login::Login;
+use super::seal;
 
 /// Content of the file: an object with one entry for each server.
 #[derive(Clone, PartialEq, Eq)]
@@ -34,7 +35,7 @@ impl Document {
     pub(super) fn entries(&self) -> impl Iterator<Item = (String, RawJson)> {
         self.0.members().filter_map(|member| {
             let name = member.key().ok()?.into_owned();
-            Some((name, self.0.value_of(&member)))
+            (name != seal::HEADER).then(|| (name, self.0.value_of(&member)))
         })
     }
 
@@ -56,6 +57,16 @@ impl Document {
         Self(edited.expect("a document is an object"))
     }
 
+    /// Copy with these entries in the places of those of the same names.
+    pub(super) fn with_entries(&self, entries: &[(String, RawJson)]) -> Self {
+        let paths: Vec<[&str; 1]> = entries.iter().map(|(name, _)| [name.as_str()]).collect();
+        let edits = paths.iter().zip(entries);
+        let edit = edits.fold(Splice::new(&self.0), |edit, (path, (_, entry))| {
+            edit.set(path, entry)
+        });
+        Self(edit.finish().expect("a document is an object"))
+    }
+
     /// Copy without the server `name`.
     pub(super) fn without(&self, name: &str) -> Self {
         let edited = Splice::new(&self.0).remove(&[name]).finish();
@@ -67,8 +78,14 @@ impl Document {
         self.0.get(name).is_some()
     }
 
+    /// Member of the file.
+    pub(super) fn member(&self, name: &str) -> Option<RawJson> {
+        self.0.get(name)
+    }
+
     fn entry(&self, name: &str) -> Option<RawJson> {
-        self.0.get(name).filter(RawJson::is_object)
+        let is_entry = |value: &RawJson| value.is_object() && name != seal::HEADER;
+        self.member(name).filter(is_entry)
     }
 }
 

@@ -12,9 +12,9 @@ use crate::secret::Secret;
 /// programs edit the file too.
 pub(super) fn decode(entry: &RawJson) -> Login {
     Login {
-        server_url: text(entry, &["serverUrl"]),
+        server_url: text(entry, SERVER_URL),
         account: text(entry, &["account"]),
-        issuer: text(entry, &["issuer"]),
+        issuer: text(entry, ISSUER),
         token_endpoint: token_endpoint(entry),
         tokens: secret(entry, ACCESS_TOKEN).map(|access_token| Tokens {
             access_token,
@@ -46,8 +46,8 @@ pub(super) fn decode(entry: &RawJson) -> Login {
         callback_port: port(entry),
         options: options(entry),
         resource_metadata: text(entry, RESOURCE_METADATA),
-        code_verifier: secret(entry, &["codeVerifier"]),
-        oauth_state: secret(entry, &["oauthState"]),
+        code_verifier: secret(entry, CODE_VERIFIER),
+        oauth_state: secret(entry, OAUTH_STATE),
     }
 }
 
@@ -119,6 +119,10 @@ const OLD_CHECKSUM: &str = "checksum";
 
 type Path = &'static [&'static str];
 
+const SERVER_URL: Path = &["serverUrl"];
+const ISSUER: Path = &["issuer"];
+const CODE_VERIFIER: Path = &["codeVerifier"];
+const OAUTH_STATE: Path = &["oauthState"];
 const ACCESS_TOKEN: Path = &["tokens", "accessToken"];
 const REFRESH_TOKEN: Path = &["tokens", "refreshToken"];
 const EXPIRES_AT: Path = &["tokens", "expiresAt"];
@@ -150,17 +154,33 @@ const CALLBACK_PORT: Path = &["callbackPort"];
 const OPTIONS: Path = &["options"];
 const RESOURCE_METADATA: Path = &["resourceMetadata"];
 
+/// All secrets.
+pub(super) const SECRETS: [Path; 7] = [
+    ACCESS_TOKEN,
+    REFRESH_TOKEN,
+    DPOP_KEY,
+    CLIENT_SECRET,
+    CHOSEN_SECRET,
+    CODE_VERIFIER,
+    OAUTH_STATE,
+];
+
+/// Members that decide where a secret is sent.
+pub(super) const RECIPIENTS: [Path; 4] = [
+    SERVER_URL,
+    ISSUER,
+    ENDPOINT_URL,
+    &["options", "tokenEndpoint"],
+];
+
 /// Members of a login in the file, in a fixed order.
 fn members(login: &Login) -> impl Iterator<Item = (Path, Option<RawJson>)> {
     let own = [
-        (
-            &["codeVerifier"] as Path,
-            hidden(login.code_verifier.as_ref()),
-        ),
-        (&["oauthState"], hidden(login.oauth_state.as_ref())),
-        (&["serverUrl"], string(login.server_url.as_deref())),
+        (CODE_VERIFIER, hidden(login.code_verifier.as_ref())),
+        (OAUTH_STATE, hidden(login.oauth_state.as_ref())),
+        (SERVER_URL, string(login.server_url.as_deref())),
         (&["account"], string(login.account.as_deref())),
-        (&["issuer"], string(login.issuer.as_deref())),
+        (ISSUER, string(login.issuer.as_deref())),
         (
             RESOURCE_METADATA,
             string(login.resource_metadata.as_deref()),

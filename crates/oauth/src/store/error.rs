@@ -2,6 +2,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::keychain::KeychainError;
+
 /// Error of the [`LoginStore`](super::LoginStore).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -63,6 +65,44 @@ pub enum StoreError {
         /// Path of the file.
         path: PathBuf,
     },
+    /// The file to import has sealed secrets.
+    #[error("the secrets in `{}` are sealed with a key in a keychain", path.display())]
+    SealedSource {
+        /// Path of the file.
+        path: PathBuf,
+    },
+    /// The keychain does not give or take the key of sealed secrets.
+    #[error("cannot {action} the logins in `{}`", path.display())]
+    Keychain {
+        /// Action that failed: `open` or `seal`.
+        action: &'static str,
+        /// Path of the file.
+        path: PathBuf,
+        /// Error of the keychain.
+        #[source]
+        source: KeychainError,
+    },
+    /// The secrets of the file are sealed, and their key is not in the keychain.
+    #[error("cannot open the logins in `{}`: their key is not in the keychain", path.display())]
+    KeyMissing {
+        /// Path of the file.
+        path: PathBuf,
+    },
+    /// The secrets of the file are sealed with another key than the one in the keychain.
+    #[error("cannot open the logins in `{}`: the keychain has another key", path.display())]
+    WrongKey {
+        /// Path of the file.
+        path: PathBuf,
+    },
+    /// The secrets of the file are sealed in a way that this version does not know.
+    #[error("cannot open the logins in `{}`: another version of this program sealed them", path.display())]
+    UnknownSeal {
+        /// Path of the file.
+        path: PathBuf,
+    },
+    /// The system has no random numbers.
+    #[error("the system has no random numbers")]
+    Random(#[source] getrandom::Error),
     /// Another process has held the lock for too long.
     #[error("`{}` has been locked by another process for {waited:?}", path.display())]
     Busy {
@@ -74,6 +114,17 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Returns true if the same operation may succeed in a moment, without the user.
+    pub(crate) fn is_passing(&self) -> bool {
+        !matches!(
+            self,
+            Self::Keychain { .. }
+                | Self::KeyMissing { .. }
+                | Self::WrongKey { .. }
+                | Self::UnknownSeal { .. }
+        )
+    }
+
     /// Names the action and the path of a system error.
     pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();

@@ -1,9 +1,15 @@
-//! Login file without a disk, for the fuzz targets only.
+//! Login file without a disk, and messages without a bus, for the fuzz targets only.
 
 use bytes::Bytes;
 
 use super::document::Document;
 use super::login::Login;
+
+/// Reads a message of the session bus, and all values that it may have.
+#[cfg(all(unix, not(target_os = "macos")))]
+pub fn read_bus_message(bytes: &[u8]) {
+    super::keychain::read_any(bytes);
+}
 
 /// Login file, as far as it can be read.
 #[derive(Clone, PartialEq, Eq)]

@@ -38,6 +38,10 @@ pub fn from_opencode(store: &LoginStore, path: &Path) -> Result<Imported, StoreE
     };
     let bytes = disk::read_any(path, store.limits.bytes)?.ok_or_else(missing)?;
     let source = Document::read(bytes).ok_or_else(malformed)?;
+    if source.seal().is_some() {
+        let path = path.to_owned();
+        return Err(StoreError::SealedSource { path });
+    }
     store.edit(|document| {
         let mut imported = Imported::default();
         let mut merged = document.clone();

@@ -6,6 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::disk;
 use super::document::Document;
 use super::error::StoreError;
+use super::key_cache::KeyCache;
+use super::keychain::Keychain;
 use super::lock::Lock;
 use super::login::Login;
 use crate::registration::ClientInfo;
@@ -15,12 +17,17 @@ use crate::registration::ClientInfo;
 /// A reader sees the file before or after an edit, never between. Edits of all processes are
 /// serialized. A file that cannot be read as JSON is kept as `<file>.corrupt-<time>`, and a new one
 /// is begun. If the path is a symbolic link, the file that it leads to is the store.
+///
+/// A file can say that its secrets are sealed with a key in the keychain; then every function that
+/// needs them fails without that key, and no login is lost.
 #[derive(Debug, Clone)]
 pub struct LoginStore {
     pub(super) path: PathBuf,
     pub(super) limits: StoreLimits,
     /// Content of a store without a file.
     pub(super) memory: Option<Memory>,
+    /// Keychain with the key of sealed secrets.
+    pub(super) keys: Option<Arc<KeyCache>>,
 }
 
 /// Shared logins. `Debug` must not show them.
@@ -57,7 +64,15 @@ impl LoginStore {
             path: path.into(),
             limits,
             memory: None,
+            keys: None,
         }
+    }
+
+    /// The same store with a keychain, which is asked only if the secrets are sealed.
+    #[must_use]
+    pub fn with_keychain(mut self, keychain: Arc<dyn Keychain>) -> Self {
+        self.keys = Some(Arc::new(KeyCache::new(keychain)));
+        self
     }
 
     /// Store without a file. Its logins end with the last clone of it.
@@ -74,7 +89,20 @@ impl LoginStore {
     /// # Errors
     /// The file cannot be read, or other users could read it.
     pub fn login(&self, name: &str) -> Result<Option<Login>, StoreError> {
-        Ok(self.document()?.login(name))
+        let document = self.sealed_document()?;
+        // A server without a login needs no key.
+        if !document.has(name) {
+            return Ok(None);
+        }
+        Ok(self.opened_or_read_again(document)?.login(name))
+    }
+
+    /// Login of a server without its secrets, where these are sealed. The keychain is not asked.
+    ///
+    /// # Errors
+    /// The file cannot be read, or other users could read it.
+    pub fn login_without_secrets(&self, name: &str) -> Result<Option<Login>, StoreError> {
+        Ok(self.sealed_document()?.login(name))
     }
 
     /// Names of all servers, in the order of the file.
@@ -82,7 +110,8 @@ impl LoginStore {
     /// # Errors
     /// The file cannot be read, or other users could read it.
     pub fn names(&self) -> Result<Vec<String>, StoreError> {
-        Ok(self.document()?.entries().map(|(name, _)| name).collect())
+        let document = self.sealed_document()?;
+        Ok(document.entries().map(|(name, _)| name).collect())
     }
 
     /// Clients that this program has registered under this name, with their issuers.
@@ -140,7 +169,7 @@ impl LoginStore {
             return Ok(value);
         }
         let _lock = self.lock()?;
-        let (changed, value) = edit(&self.repaired()?);
+        let (changed, value) = edit(&self.opened(self.repaired()?)?);
         if let Some(document) = changed {
             self.write(&document)?;
         }
@@ -153,7 +182,9 @@ impl LoginStore {
             return Ok(());
         }
         let _lock = self.lock()?;
-        let length = self.repaired()?.to_bytes().len() + ROOM;
+        let document = self.repaired()?;
+        self.key_of(&document)?;
+        let length = document.to_bytes().len() + ROOM;
         self.check_length(length)?;
         disk::check_writable(&self.file()?, length)
     }
@@ -168,7 +199,28 @@ impl LoginStore {
         disk::follow_links(&self.path)
     }
 
-    fn document(&self) -> Result<Document, StoreError> {
+    /// Content of the file, with open secrets.
+    pub(super) fn document(&self) -> Result<Document, StoreError> {
+        self.opened_or_read_again(self.sealed_document()?)
+    }
+
+    fn opened_or_read_again(&self, mut document: Document) -> Result<Document, StoreError> {
+        loop {
+            let opened = self.opened(document.clone());
+            let Err(StoreError::KeyMissing { .. }) = opened else {
+                return opened;
+            };
+            // Another process may have moved the secrets and deleted the key since the file was read.
+            let again = self.sealed_document()?;
+            if again == document {
+                return opened;
+            }
+            document = again;
+        }
+    }
+
+    /// Content of the file as it is stored.
+    pub(super) fn sealed_document(&self) -> Result<Document, StoreError> {
         if let Some(memory) = &self.memory {
             return Ok(memory.lock().clone());
         }
@@ -199,7 +251,7 @@ impl LoginStore {
     }
 
     fn write(&self, document: &Document) -> Result<(), StoreError> {
-        let bytes = document.to_bytes();
+        let bytes = self.stored(document)?.to_bytes();
         self.check_length(bytes.len())?;
         disk::replace(&self.file()?, &bytes)
     }

@@ -4,6 +4,8 @@
 //! - [`Login`], [`Tokens`]: content of one entry.
 //! - [`RefreshPermit`]: lets one process at a time refresh the tokens of a login; [`FailedRefresh`]: its last failure.
 //! - [`import`]: imports the logins of OpenCode.
+//! - [`keychain`]: keychain of the system, with the key of a file whose secrets are sealed (`seal`, `key_cache`);
+//!   [`SecretPlace`]: the choice, and `migration` between the two.
 //!
 //! All functions block on the file system: call them from a blocking thread.
 
@@ -16,10 +18,14 @@ mod failure;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod import;
+mod key_cache;
+pub mod keychain;
 mod lock;
 mod login;
 mod login_store;
+mod migration;
 mod refresh;
+mod seal;
 
 pub use error::StoreError;
 pub use failure::FailedRefresh;
@@ -28,4 +34,5 @@ pub use login::{
     Tokens,
 };
 pub use login_store::{LoginStore, StoreLimits};
+pub use migration::SecretPlace;
 pub use refresh::{RefreshDecision, RefreshPermit};

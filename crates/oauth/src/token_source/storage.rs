@@ -145,7 +145,7 @@ where
 {
     for pause in SAVE_RETRY_DELAYS {
         match blocking(attempt()).await {
-            Err(TokenError::Store(error)) => {
+            Err(TokenError::Store(error)) if error.is_passing() => {
                 tracing::warn!(%error, "cannot store a login yet; trying again");
                 sleep(pause).await;
             }

@@ -34,6 +34,7 @@ fn run() {
     let part: Vec<&str> = part.lines().collect();
     match part.as_slice() {
         ["save-for-ever", path] => saver::save_for_ever(path),
+        ["move-for-ever", path] => saver::move_for_ever(path),
         ["save", path, name, times] => saver::save(path, name, times),
         ["refresh", path, seen] => saver::refresh(path, seen),
         ["call", store, server, tasks, seconds] => caller::call(store, server, tasks, seconds),

@@ -1,11 +1,14 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_oauth::Secret;
-use callgate_oauth::store::{Login, LoginStore, StoreLimits, Tokens};
+use callgate_oauth::store::{Login, LoginStore, SecretPlace, StoreLimits, Tokens};
 use tempfile::TempDir;
+
+use crate::file_keychain::FileKeychain;
 
 /// Directory of its own for a store.
 pub(crate) struct Place(TempDir);
@@ -13,6 +16,13 @@ pub(crate) struct Place(TempDir);
 /// Limits that a busy machine keeps: a test waits for other processes, however slow they are.
 pub(crate) fn patient() -> StoreLimits {
     limits(Duration::from_secs(600))
+}
+
+/// Store that waits for other processes, and has a keychain, which an unsealed file does not need.
+pub(crate) fn store_at(path: impl Into<PathBuf>) -> LoginStore {
+    let path = path.into();
+    let keychain = Arc::new(FileKeychain::beside(&path));
+    LoginStore::new(path, patient()).with_keychain(keychain)
 }
 
 fn limits(wait: Duration) -> StoreLimits {
@@ -37,7 +47,18 @@ impl Place {
     }
 
     pub(crate) fn store(&self) -> LoginStore {
-        LoginStore::new(self.file(), patient())
+        store_at(self.file())
+    }
+
+    pub(crate) fn keychain(&self) -> FileKeychain {
+        FileKeychain::beside(&self.file())
+    }
+
+    /// The same place, with all secrets sealed.
+    pub(crate) fn sealed(self) -> Self {
+        let moved = self.store().move_secrets(SecretPlace::Keychain);
+        assert!(moved.expect("it seals"));
+        self
     }
 
     /// Store that hardly waits for other processes.

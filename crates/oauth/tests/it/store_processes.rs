@@ -4,14 +4,24 @@ use std::process::Child;
 use std::thread::sleep;
 use std::time::Duration;
 
+use callgate_oauth::store::SecretPlace;
+
 use crate::peer;
-use crate::store_fixture::Place;
+use crate::store_fixture::{Place, login};
 
 const KILLS: u32 = 200;
 
 #[test]
 fn a_process_that_is_killed_while_saving_loses_nothing() {
-    let place = Place::new();
+    kill_while_saving(&Place::new());
+}
+
+#[test]
+fn a_process_that_is_killed_while_sealing_loses_nothing() {
+    kill_while_saving(&Place::new().sealed());
+}
+
+fn kill_while_saving(place: &Place) {
     let mut saved = 0;
     for kill in 0..KILLS {
         let mut process = start(&["save-for-ever", text(&place.file())]);
@@ -25,7 +35,7 @@ fn a_process_that_is_killed_while_saving_loses_nothing() {
 
         // The process may have saved once more than it has written.
         let said: u64 = last(lines.map(|line| line.expect("it writes"))).unwrap_or(saved + 1);
-        let stored = stored(&place);
+        let stored = stored(place);
         assert!(
             (said..=said + 1).contains(&stored),
             "said {said}, stored {stored}"
@@ -34,7 +44,11 @@ fn a_process_that_is_killed_while_saving_loses_nothing() {
         saved = stored;
 
         for (name, mode) in place.files() {
-            assert_eq!((name.as_str(), mode), (name.as_str(), 0o600));
+            let is_keychain = name.ends_with(".keys");
+            assert_eq!(
+                (name.as_str(), mode == 0o600),
+                (name.as_str(), !is_keychain)
+            );
             assert!(!name.contains("corrupt"), "{name}");
         }
     }
@@ -60,8 +74,56 @@ fn processes_that_save_at_once_lose_nothing() {
 }
 
 #[test]
-fn a_hundred_processes_that_want_a_token_refresh_it_once() {
+fn a_process_that_is_killed_while_moving_secrets_loses_nothing() {
     let place = Place::new();
+    let logins = ["a", "b"].map(|name| (name, login("at", Some(name))));
+    for (name, login) in &logins {
+        let saved = place.store().update(name, |it| it.clone_from(login));
+        saved.expect("it saves");
+    }
+    let mut seen = [0, 0];
+    for kill in 0..KILLS {
+        let mut process = start(&["move-for-ever", text(&place.file())]);
+        let output = process.stderr.take().expect("it is piped");
+        let mut lines = BufReader::new(output).lines();
+        lines.next().expect("it moves").expect("it writes");
+        // Not a wait for anything: the process is killed at another point each time.
+        sleep(Duration::from_micros(u64::from(kill) * 37 % 3_000));
+        process.kill().expect("it runs");
+        process.wait().expect("it ran");
+        for (name, login) in &logins {
+            let found = place.store().login(name).expect("it opens");
+            assert_eq!(found.as_ref(), Some(login), "{name}");
+        }
+        let is_sealed = place.store().secret_place().expect("it reads") == SecretPlace::Keychain;
+        assert_eq!(place.read().contains(r#""at""#), !is_sealed);
+        seen[usize::from(is_sealed)] += 1;
+    }
+    assert!(seen[0] > 0 && seen[1] > 0, "{seen:?}");
+}
+
+#[test]
+fn a_hundred_processes_that_want_a_token_refresh_it_once() {
+    refresh_in_a_hundred_processes(&Place::new());
+}
+
+#[test]
+fn a_hundred_processes_that_want_a_sealed_token_refresh_it_once() {
+    refresh_in_a_hundred_processes(&Place::new().sealed());
+}
+
+#[test]
+fn a_hundred_processes_refresh_a_token_once_while_its_secrets_are_moved() {
+    let place = Place::new();
+    let mut mover = start(&["move-for-ever", text(&place.file())]);
+    refresh_in_a_hundred_processes(&place);
+    // It still moves, and has not failed.
+    assert_eq!(mover.try_wait().expect("it is a child"), None);
+    mover.kill().expect("it runs");
+    mover.wait().expect("it ran");
+}
+
+fn refresh_in_a_hundred_processes(place: &Place) {
     let saved = start(&["save", text(&place.file()), "own", "1"]).wait();
     assert!(saved.expect("it ran").success());
     for seen in ["1", "2"] {

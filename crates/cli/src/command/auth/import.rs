@@ -19,7 +19,7 @@ pub(super) fn run(
         Some(file) => file.to_owned(),
         None => usual_place()?,
     };
-    let logins = Logins::open(data_dir)?;
+    let logins = Logins::unlock(data_dir)?;
     let imported = import::from_opencode(logins.store(), &file).map_err(|error| {
         CommandError::from(error).hint("name the file mcp-auth.json of OpenCode")
     })?;

@@ -8,7 +8,7 @@ use crate::logins::Logins;
 
 /// Lists the stored logins.
 pub(super) fn run(data_dir: Option<&Path>, json: bool) -> Result<(), CommandError> {
-    let logins = Logins::open(data_dir)?.all()?;
+    let logins = Logins::unlock(data_dir)?.all()?;
     let statuses: Vec<_> = logins
         .into_iter()
         .map(|(name, login)| (name, LoginStatus::of(&login)))

@@ -28,7 +28,7 @@ pub(super) async fn run(
     data_dir: Option<&Path>,
     json: bool,
 ) -> Result<(), CommandError> {
-    let logins = Logins::open(data_dir)?;
+    let logins = Logins::unlock(data_dir)?;
     let server = args.server.as_deref().unwrap_or_default();
     let account = logins.account(server, args.account.as_deref())?;
     let chosen = client_choice::from_args(&args.client)?;

@@ -1,4 +1,5 @@
-//! Logins: log in and check the login, list them, and import those of another program.
+//! Logins: log in and check the login, list them, import those of another program, and choose the place of
+//! their secrets.
 
 mod import;
 mod list;
@@ -6,5 +7,6 @@ mod log_in;
 mod login_check;
 mod route;
 mod status;
+mod store;
 
 pub(crate) use route::run;

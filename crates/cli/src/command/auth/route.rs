@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use super::{import, list, log_in};
+use super::{import, list, log_in, store};
 use crate::args::{Auth, AuthCommand};
 use crate::error::CommandError;
 
@@ -14,5 +14,6 @@ pub(crate) async fn run(
         None => log_in::run(&args.login, data_dir, json).await,
         Some(AuthCommand::List) => list::run(data_dir, json),
         Some(AuthCommand::Import { file }) => import::run(file.as_deref(), data_dir, json),
+        Some(AuthCommand::Store { place }) => store::run(*place, data_dir, json),
     }
 }

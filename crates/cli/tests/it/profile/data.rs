@@ -32,6 +32,8 @@ pub(super) struct Profile {
     pub(super) documents: BTreeMap<String, Value>,
     pub(super) registration: Option<Registration>,
     pub(super) authorization: Authorization,
+    /// Endpoint for codes that are entered on another device.
+    pub(super) device: Option<Device>,
     pub(super) token: Token,
     /// Demands of the MCP server on the authorization request that led to a token.
     #[serde(default)]
@@ -63,9 +65,62 @@ pub(super) struct Authorization {
     pub(super) url: String,
     #[serde(default)]
     pub(super) rules: Vec<Rule>,
+    /// Rule for the redirect URI of a client that was registered by hand; without one, any is accepted.
+    pub(super) redirect: Option<Redirect>,
     /// Parameters of the redirect, beside the usual ones.
     #[serde(default)]
     pub(super) adds: BTreeMap<String, String>,
+}
+
+/// Comparison of redirect URIs.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Redirect {
+    compares: Comparison,
+    /// The redirect URI that the user registered.
+    #[serde(default)]
+    pub(super) registered: String,
+    pub(super) error: String,
+    pub(super) description: String,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+enum Comparison {
+    #[serde(rename = "everything")]
+    Everything,
+    #[serde(rename = "all but the port")]
+    AllButThePort,
+    /// Any port and path of this machine, without a registration.
+    #[serde(rename = "loopback")]
+    Loopback,
+}
+
+impl Redirect {
+    pub(super) fn accepts(&self, uri: &str) -> bool {
+        let without_port = |text: &str| {
+            let mut url = Url::parse(text).unwrap();
+            url.set_port(None).unwrap();
+            url
+        };
+        match self.compares {
+            Comparison::Everything => uri == self.registered,
+            Comparison::AllButThePort => without_port(uri) == without_port(&self.registered),
+            Comparison::Loopback => {
+                let url = Url::parse(uri).unwrap();
+                let hosts = [Some("localhost"), Some("127.0.0.1"), Some("[::1]")];
+                url.scheme() == "http" && hosts.contains(&url.host_str())
+            }
+        }
+    }
+}
+
+/// Endpoint for device codes.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Device {
+    pub(super) url: String,
+    /// The page on which the code is entered.
+    pub(super) verification: String,
 }
 
 /// Token endpoint.
@@ -131,7 +186,8 @@ impl Profile {
     /// Hosts of the provider and of the server.
     pub(super) fn hosts(&self) -> Vec<String> {
         let registration = self.registration.as_ref().map(|it| &it.url);
-        let urls = self.documents.keys().chain(registration);
+        let device = self.device.as_ref().map(|it| &it.url);
+        let urls = self.documents.keys().chain(registration).chain(device);
         let urls = urls.chain([&self.server, &self.authorization.url, &self.token.url]);
         let host = |url: &String| Url::parse(url).unwrap().host_str().unwrap().to_owned();
         let hosts: BTreeSet<_> = urls.map(host).collect();

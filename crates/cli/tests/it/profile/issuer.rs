@@ -4,7 +4,7 @@ use ring::digest::{SHA256, digest};
 use serde_json::{Value, json};
 use url::Url;
 
-use super::data::{BY_HAND, Token};
+use super::data::{Authorization, BY_HAND, Token};
 use super::rule::{Parameters, Rule, broken};
 use super::stage::{Client, Grant, State, World};
 use crate::provider::{Request, Response};
@@ -72,7 +72,7 @@ pub(super) fn authorize(world: &World, page: &Url) -> String {
     let mut state = world.state();
     let authorization = &world.profile.authorization;
     let mut back = Url::parse(&of("redirect_uri")).unwrap();
-    let error = refused_at_page(&state, &authorization.rules, &given);
+    let error = refused_at_page(&state, authorization, &given);
     let mut query = back.query_pairs_mut();
     query.append_pair("state", &of("state"));
     for (name, value) in &authorization.adds {
@@ -94,7 +94,11 @@ pub(super) fn authorize(world: &World, page: &Url) -> String {
     back.into()
 }
 
-fn refused_at_page(state: &State, rules: &[Rule], given: &Parameters) -> Option<Rule> {
+fn refused_at_page(
+    state: &State,
+    authorization: &Authorization,
+    given: &Parameters,
+) -> Option<Rule> {
     let of = |name: &str| given.get(name).cloned().unwrap_or_default();
     let Some(client) = state.clients.get(&of("client_id")) else {
         return Some(Rule::general("invalid_client", "unknown client"));
@@ -109,13 +113,47 @@ fn refused_at_page(state: &State, rules: &[Rule], given: &Parameters) -> Option<
             "redirect_uri is not registered",
         ));
     }
+    if let Some(redirect) = &authorization.redirect
+        && of("client_id") == BY_HAND
+        && !redirect.accepts(&of("redirect_uri"))
+    {
+        return Some(Rule::general(&redirect.error, &redirect.description));
+    }
     if of("code_challenge_method") != "S256" || of("code_challenge").is_empty() {
         return Some(Rule::general(
             "invalid_request",
             "code_challenge is required",
         ));
     }
-    broken(rules, given).cloned()
+    broken(&authorization.rules, given).cloned()
+}
+
+/// Issues a code to be entered on another device.
+pub(super) fn device(world: &World, request: &Request) -> Response {
+    if !asks_for_json(request) {
+        return Response::json(406, &Value::Null);
+    }
+    let device = world.profile.device.as_ref().unwrap();
+    let given = request.form();
+    let mut state = world.state();
+    state.events.push("device".to_owned());
+    let code = state.issue("device-code");
+    let client = given["client_id"].clone();
+    state.waiting.insert(code.clone(), Grant { client, given });
+    let answer = json!({
+        "device_code": code,
+        "user_code": "WDJB-MJHT",
+        "verification_uri": device.verification,
+        "expires_in": 899,
+        "interval": 1,
+    });
+    Response::json(200, &answer)
+}
+
+/// Some providers, such as GitHub, answer a client that does not ask for JSON with a form.
+fn asks_for_json(request: &Request) -> bool {
+    let accept = request.accept.as_deref().unwrap_or_default();
+    accept.contains("application/json")
 }
 
 /// Gives tokens for a code or for a refresh token.
@@ -124,9 +162,7 @@ pub(super) fn token(world: &World, request: &Request) -> Response {
     let form = request.form();
     let mut state = world.state();
     let of = |name: &str| form.get(name).cloned().unwrap_or_default();
-    // Some providers, such as GitHub, answer a client that does not ask for JSON with a form.
-    let accept = request.accept.as_deref().unwrap_or_default();
-    if !accept.contains("application/json") {
+    if !asks_for_json(request) {
         return Response::json(406, &Value::Null);
     }
     state.secrets.extend(form.get("code_verifier").cloned());
@@ -138,15 +174,27 @@ pub(super) fn token(world: &World, request: &Request) -> Response {
         state.events.push("token refused".to_owned());
         return refusal(token.refusal_status, rule);
     }
-    let is_refresh = of("grant_type") == "refresh_token";
+    let (is_refresh, is_device) = match of("grant_type").as_str() {
+        "refresh_token" => (true, false),
+        "urn:ietf:params:oauth:grant-type:device_code" => (false, true),
+        _ => (false, false),
+    };
+    // The user enters the code between the first poll and the second.
+    if let Some(grant) = state.waiting.remove(&of("device_code")) {
+        state.events.push("pending".to_owned());
+        state.codes.insert(of("device_code"), grant);
+        let error = json!({ "error": "authorization_pending" });
+        return Response::json(token.refusal_status, &error);
+    }
     let grant = match is_refresh {
+        false if is_device => state.codes.remove(&of("device_code")),
         false => state.codes.remove(&of("code")),
         true => state.refresh_tokens.remove(&of("refresh_token")),
     };
     let is_bound = |grant: &Grant| {
         let same_redirect = grant.given.get("redirect_uri") == form.get("redirect_uri");
         let proven = grant.given.get("code_challenge") == Some(&challenge(&of("code_verifier")));
-        grant.client == client && (is_refresh || same_redirect && proven)
+        grant.client == client && (is_refresh || is_device || same_redirect && proven)
     };
     let Some(grant) = grant.filter(is_bound) else {
         state.events.push("grant refused".to_owned());

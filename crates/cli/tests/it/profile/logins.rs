@@ -4,7 +4,7 @@ use std::thread;
 
 use super::data::{Profile, all};
 use super::stage::Stage;
-use crate::fixture::Ran;
+use crate::fixture::{LoggingIn, Ran};
 
 /// Logs in, lists the tools, and lists them again with a token that has ended.
 fn tell(profile: &Profile) {
@@ -37,6 +37,27 @@ fn tell(profile: &Profile) {
     stage.home.edit_login(server, expire);
     assert_eq!(stage.list(), tools, "{name}");
     assert_eq!(stage.world.events(), ["refresh"], "{name}");
+}
+
+#[test]
+fn a_code_on_another_device_logs_in_where_the_provider_has_one() {
+    let mut names = Vec::new();
+    for profile in all().into_iter().filter(|it| it.device.is_some()) {
+        let stage = Stage::new(profile.clone());
+        let login = LoggingIn::start(stage.auth().arg("--device"));
+        let verification = &profile.device.as_ref().unwrap().verification;
+        assert_eq!(login.page, *verification, "{}", profile.name);
+        let ran = login.end();
+        assert_eq!(ran.exit, Some(0), "{}: {ran:?}", profile.name);
+        assert!(
+            ran.stderr.contains("enter this code: WDJB-MJHT\n"),
+            "{ran:?}"
+        );
+        assert_eq!(stage.world.events(), ["device", "pending", "code"]);
+        assert_eq!(stage.list(), Ran::printed("whoami  Tell who asks\n"));
+        names.push(profile.name);
+    }
+    assert_eq!(names, ["GitHub"]);
 }
 
 #[test]

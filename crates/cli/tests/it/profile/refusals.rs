@@ -196,6 +196,41 @@ fn clients_that_are_not_registered() {
 }
 
 #[test]
+fn redirect_uris_that_a_provider_does_not_register() {
+    for (name, redirect_uri) in [
+        ("Microsoft Entra ID, one tenant", "http://localhost"),
+        ("Slack", "http://localhost:19876/mcp/oauth/callback"),
+    ] {
+        let profile = all().into_iter().find(|it| it.name == name).unwrap();
+        let stage = Stage::new(profile.clone());
+        let mut auth = stage.command(&["auth", &profile.server, "--no-browser"]);
+        let ran = Ran::from(auth.output().unwrap());
+        let register =
+            format!("hint: register a client there, with the redirect URI {redirect_uri}\n");
+        assert!(ran.stderr.contains(&register), "{name}: {ran:?}");
+        let next = format!("--client-id ID --redirect-uri {redirect_uri}`");
+        assert!(ran.stderr.contains(&next), "{name}: {ran:?}");
+    }
+}
+
+#[test]
+fn redirect_uris_that_do_not_match() {
+    let entra = "register the redirect URI http://localhost there, for the platform \
+        \"Mobile and desktop applications\", and run `callgate auth URL --redirect-uri http://localhost`";
+    let other = "register the redirect URI of this login there, or name the one that is registered: \
+        run `callgate auth URL --redirect-uri URI`";
+    for (name, hint) in [("Microsoft Entra ID, one tenant", entra), ("Slack", other)] {
+        let mut profile = all().into_iter().find(|it| it.name == name).unwrap();
+        profile.options.truncate(2);
+        let stage = Stage::new(profile.clone());
+        let ran = stage.log_in(&mut stage.auth());
+        let hint = hint.replace("auth URL", &format!("auth {}", profile.server));
+        assert!(ran.stderr.ends_with(&format!("hint: {hint}\n")), "{ran:?}");
+        assert_eq!(ran.exit, Some(3), "{ran:?}");
+    }
+}
+
+#[test]
 fn refusals_at_the_page() {
     let cases: [(&str, &str, &[&str]); 6] = [
         ("access_denied", "The user said no", &[AGAIN]),

@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 use std::fs;
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -37,6 +38,8 @@ pub(super) struct State {
     pub(super) codes: HashMap<String, Grant>,
     pub(super) access_tokens: HashMap<String, Grant>,
     pub(super) refresh_tokens: HashMap<String, Grant>,
+    /// Device codes that have not been entered yet.
+    pub(super) waiting: HashMap<String, Grant>,
     issued: usize,
 }
 
@@ -57,9 +60,24 @@ pub(super) struct Grant {
 /// Stands for a file with a secret among the options of a profile.
 const FILE: &str = "FILE";
 
+/// Stands for a port that is free.
+const PORT: &str = "PORT";
+
+/// A port that was free a moment ago.
+fn free_port() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port().to_string()
+}
+
 impl Stage {
-    pub(super) fn new(profile: Profile) -> Self {
+    pub(super) fn new(mut profile: Profile) -> Self {
         let home = Home::new();
+        let port = free_port();
+        let redirect = profile.authorization.redirect.as_mut();
+        let registered = redirect.map(|it| &mut it.registered);
+        for text in profile.options.iter_mut().chain(registered) {
+            *text = text.replace(PORT, &port);
+        }
         let mut state = State::default();
         let (id, client) = Client::by_hand(profile.secret.as_deref());
         state.secrets.extend(profile.secret.clone());
@@ -100,8 +118,11 @@ impl Stage {
     /// The command that logs in, with the options of the profile.
     pub(super) fn auth(&self) -> Command {
         let profile = &self.world.profile;
-        let mut command = self.command(&["auth", &profile.server, "--callback-port", "0"]);
+        let mut command = self.command(&["auth", &profile.server]);
         command.args(&profile.options);
+        if !profile.options.iter().any(|it| it == "--redirect-uri") {
+            command.args(["--callback-port", "0"]);
+        }
         if let Some(secret) = &profile.secret {
             command.env("CALLGATE_CLIENT_SECRET", secret);
         }
@@ -153,6 +174,8 @@ impl World {
             resource::call(self, request)
         } else if url == profile.token.url {
             issuer::token(self, request)
+        } else if profile.device.as_ref().is_some_and(|it| it.url == url) {
+            issuer::device(self, request)
         } else if registration.is_some_and(|it| it.url == url) {
             issuer::register(self, request)
         } else {

@@ -8,12 +8,11 @@ use callgate_mcp::client::{CallOptions, Client};
 use callgate_mcp::transport::http::client::{self, ModernHttpClient};
 use callgate_mcp::{Error, Retry};
 use callgate_oauth::fetch::{self, Fetcher};
-use callgate_oauth::store::LoginStore;
 use callgate_oauth::token_source::{Config, TokenSource};
 use futures_util::future::join_all;
 use tokio::runtime::Builder;
 
-use crate::store_fixture::patient;
+use crate::store_fixture::store_at;
 
 /// A busy machine with hundreds of processes may take this long for anything.
 const MINUTES: Duration = Duration::from_secs(600);
@@ -30,7 +29,7 @@ pub(crate) fn call(store: &str, server: &str, tasks: &str, seconds: &str) {
     };
     let fetcher = Fetcher::new(limits).expect("TLS can be set up");
     let mut config = Config::new("server", server.parse().expect("a URL"), fetcher);
-    config.store = Some(LoginStore::new(store, patient()));
+    config.store = Some(store_at(store));
     let mut http = client::HttpConfig::new("server");
     http.authorizer = Some(TokenSource::new(config));
     let http = ModernHttpClient::new(server, http).expect("a URL");

@@ -4,16 +4,16 @@ use std::fs::OpenOptions;
 use std::io::{Write, stderr};
 
 use callgate_oauth::Secret;
-use callgate_oauth::store::{Login, LoginStore, RefreshDecision, Tokens};
+use callgate_oauth::store::{Login, RefreshDecision, SecretPlace, Tokens};
 
-use crate::store_fixture::patient;
+use crate::store_fixture::store_at;
 
 /// Counts up in a login for ever, and writes the count after each save.
 ///
 /// Its umask allows everything, so that only the modes of the store keep other users out.
 pub(crate) fn save_for_ever(path: &str) {
     rustix::process::umask(rustix::fs::Mode::empty());
-    let store = LoginStore::new(path, patient());
+    let store = store_at(path);
     loop {
         let login = store.update("killed", count).expect("it saves");
         let tokens = login.tokens.expect("it was set");
@@ -25,16 +25,28 @@ pub(crate) fn save_for_ever(path: &str) {
 ///
 /// Each saves as often as it can and leaves the others little room, so they wait long.
 pub(crate) fn save(path: &str, name: &str, times: &str) {
-    let store = LoginStore::new(path, patient());
+    let store = store_at(path);
     for _ in 0..times.parse().expect("a number") {
         store.update(name, count).expect("it saves");
         store.update("shared", count).expect("it saves");
     }
 }
 
+/// Moves the secrets to the keychain and back for ever, and writes a line after each step.
+pub(crate) fn move_for_ever(path: &str) {
+    let store = store_at(path);
+    for to in [SecretPlace::Keychain, SecretPlace::File]
+        .into_iter()
+        .cycle()
+    {
+        store.move_secrets(to).expect("it moves");
+        writeln!(stderr(), "{to:?}").expect("the test listens");
+    }
+}
+
 /// Replaces the token `seen`, and writes a line to a file if this process refreshes it.
 pub(crate) fn refresh(path: &str, seen: &str) {
-    let store = LoginStore::new(path, patient());
+    let store = store_at(path);
     let login = match store
         .begin_refresh("shared", &Secret::new(seen))
         .expect("it reads")

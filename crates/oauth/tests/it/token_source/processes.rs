@@ -11,7 +11,16 @@ use crate::peer;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hundred_processes_that_want_a_token_refresh_it_once() {
-    let scene = Scene::logged_in(Traits::default()).await;
+    refresh_in_a_hundred_processes(Scene::logged_in(Traits::default()).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hundred_processes_that_want_a_sealed_token_refresh_it_once() {
+    let scene = Scene::logged_in(Traits::default()).await.sealed();
+    refresh_in_a_hundred_processes(scene).await;
+}
+
+async fn refresh_in_a_hundred_processes(scene: Scene) {
     let mut processes = Processes::start(&scene, 100, "1");
     for expected in 1..=2 {
         scene.provider.ledger().end_access();
@@ -24,13 +33,22 @@ async fn a_hundred_processes_that_want_a_token_refresh_it_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_storm_of_refreshes_loses_nothing() {
+    refresh_in_a_storm(|scene| scene).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_storm_of_sealed_refreshes_loses_nothing() {
+    refresh_in_a_storm(Scene::sealed).await;
+}
+
+async fn refresh_in_a_storm(prepare: fn(Scene) -> Scene) {
     // The processes refresh the token by their clocks, all the time, and the server refuses it now
     // and then on top of that.
     let traits = Traits {
         expires_in: Some(1),
         ..Traits::default()
     };
-    let scene = Scene::logged_in(traits).await;
+    let scene = prepare(Scene::logged_in(traits).await);
     let start = Instant::now();
     let mut processes = Processes::start(&scene, 8, "50");
     for round in 0..40 {

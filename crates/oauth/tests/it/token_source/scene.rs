@@ -40,6 +40,14 @@ impl Scene {
         scene
     }
 
+    /// The same scene, with all secrets sealed.
+    pub(super) fn sealed(self) -> Self {
+        Self {
+            place: self.place.sealed(),
+            ..self
+        }
+    }
+
     pub(super) fn config(&self) -> Config {
         let fetcher = Fetcher::new(fetch::Config::default()).unwrap();
         let server = self.provider.server().parse().unwrap();

@@ -107,16 +107,21 @@ fn moments() -> Vec<Case> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_login_is_ever_lost() {
     let mut running = tokio::task::JoinSet::new();
-    for case in characters().into_iter().chain(moments()) {
-        running.spawn(check(case));
+    for is_sealed in [false, true] {
+        for case in characters().into_iter().chain(moments()) {
+            running.spawn(check(case, is_sealed));
+        }
     }
     while let Some(done) = running.join_next().await {
         done.unwrap();
     }
 }
 
-async fn check(case: Case) {
-    let scene = Scene::logged_in(case.traits).await;
+async fn check(case: Case, is_sealed: bool) {
+    let mut scene = Scene::logged_in(case.traits).await;
+    if is_sealed {
+        scene = scene.sealed();
+    }
     let name = case.name;
     for _ in 0..2 {
         scene.provider.ledger().end_access();
