@@ -8,11 +8,13 @@ use std::sync::Arc;
 
 use callgate_wire::params::NotificationParams;
 use callgate_wire::resource::ResourceUpdatedParams;
-use callgate_wire::subscription::SubscriptionFilter;
+use callgate_wire::subscription::{SubscriptionFilter, SubscriptionsAcknowledgedParams};
 use callgate_wire::{DecodeError, Meta, Method, Notification, RawJson, method};
 use tokio::sync::Notify;
 
+use crate::error::{Error, Kind};
 use crate::mutex::Mutex;
+use crate::service::Cx;
 
 /// Table of subscribers.
 ///
@@ -154,6 +156,41 @@ impl Subscribers {
                 entry.wake.notify_one();
             }
         }
+    }
+
+    /// Serves one `subscriptions/listen` request: acknowledges `accepted`, and sends a notification for
+    /// each change until the subscription is closed. Dropping the future unsubscribes.
+    ///
+    /// `notification` writes the notification of a change with this `_meta`, or leaves it out.
+    ///
+    /// # Errors
+    /// There are `limit` subscribers already, or they follow too much.
+    pub async fn serve(
+        &self,
+        cx: &Cx,
+        accepted: SubscriptionFilter,
+        limit: usize,
+        notification: impl Fn(ServerChange, &Meta) -> Option<Notification> + Send,
+    ) -> Result<(), Error> {
+        // Subscribed before the acknowledgment is sent, so that no change after it is missed.
+        let subscriber = self.subscribe(ChangeFilter::new(&accepted), limit);
+        let busy = || Error::new(Kind::Busy, "too many subscriptions").retry_safe();
+        let subscriber = subscriber.ok_or_else(busy)?;
+        let acknowledged = SubscriptionsAcknowledgedParams::new(&cx.id, accepted);
+        let acknowledged = Notification {
+            method: Method::new(method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED),
+            params: RawJson::encode(&acknowledged).expect("params are JSON"),
+        };
+        cx.notify.send(acknowledged).await;
+        let meta = Meta::subscription(&cx.id);
+        while let Some(changes) = subscriber.next().await {
+            for change in changes {
+                if let Some(notification) = notification(change, &meta) {
+                    cx.notify.send(notification).await;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Closes the open subscriptions, each after the changes that wait for it.

@@ -8,6 +8,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("crates/wire", &[]),
     ("crates/mcp", &["wire"]),
     ("crates/oauth", &["mcp", "wire"]),
+    ("crates/hub", &["mcp", "wire"]),
     ("crates/tools", &["mcp", "wire"]),
     ("crates/cli", &["mcp", "oauth", "tools", "wire"]),
     ("conformance", &["mcp", "oauth", "wire"]),

@@ -1,18 +1,15 @@
 use std::sync::Arc;
 
 use callgate_wire::result::EmptyResult;
-use callgate_wire::subscription::{
-    SubscriptionFilter, SubscriptionsAcknowledgedParams, SubscriptionsListenParams,
-};
+use callgate_wire::subscription::{SubscriptionFilter, SubscriptionsListenParams};
 use callgate_wire::task::TaskNotificationParams;
 use callgate_wire::{Meta, Method, Notification, RawJson, method};
-use serde::Serialize;
 
 use super::service::RouterState;
 use super::task;
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::service::{Call, Cx, Reply};
-use crate::subscribers::{ChangeFilter, ServerChange};
+use crate::subscribers::ServerChange;
 
 /// Maximum number of resources, and of tasks, in one subscription; the rest is not acknowledged.
 const MAX_TARGETS: usize = 1_000;
@@ -27,23 +24,13 @@ pub(crate) async fn listen(router: &Arc<RouterState>, call: Call) -> Result<Repl
     })?;
     let accepted = accepted_filter(router, &cx, params.notifications)?;
     let limit = router.catalog().max_subscriptions;
-    // Subscribed before the acknowledgment is sent, so that no change after it is missed.
-    let subscriber = router
+    let notification = |change, meta: &Meta| change_notification(router, &cx, change, meta);
+    router
         .subscribers
-        .subscribe(ChangeFilter::new(&accepted), limit)
-        .ok_or_else(|| Error::new(Kind::Busy, "too many subscriptions").retry_safe())?;
-    let name = method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED;
-    let acknowledged = SubscriptionsAcknowledgedParams::new(&cx.id, accepted);
-    cx.notify.send(notification(name, &acknowledged)).await;
-    let meta = Meta::subscription(&cx.id);
-    while let Some(changes) = subscriber.next().await {
-        for change in changes {
-            if let Some(notification) = change_notification(router, &cx, change, &meta) {
-                cx.notify.send(notification).await;
-            }
-        }
-    }
+        .serve(&cx, accepted, limit, notification)
+        .await?;
     let result = EmptyResult::default();
+    let meta = Meta::subscription(&cx.id);
     router.results.complete(&result, Some(meta))
 }
 
@@ -91,15 +78,11 @@ fn change_notification(
         ServerChange::Task(id) => {
             let task = router.tasks.get(&id, &cx.caller)?.snapshot();
             let params = TaskNotificationParams::new(task, meta.clone());
-            Some(notification(method::NOTIFICATIONS_TASKS, &params))
+            Some(Notification {
+                method: Method::new(method::NOTIFICATIONS_TASKS),
+                params: RawJson::encode(&params).expect("params are JSON"),
+            })
         }
         change => change.notification(meta.clone()),
-    }
-}
-
-fn notification(name: &str, params: &impl Serialize) -> Notification {
-    Notification {
-        method: Method::new(name),
-        params: RawJson::encode(params).expect("params are JSON"),
     }
 }

@@ -1,0 +1,224 @@
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use crate::server_name::ServerName;
+
+/// Table of the names under which agents see the tools or prompts of all servers.
+///
+/// A name is given once and kept while its item exists, so that it does not change when another
+/// server is added. An item whose plain name is taken, or too long, gets a short hash of its origin.
+/// Names are never parsed back: the table says what a name stands for.
+#[derive(Debug, Clone)]
+pub(crate) struct ExposedNames {
+    scheme: Scheme,
+    by_origin: HashMap<Origin, Arc<str>>,
+    by_name: HashMap<Arc<str>, Origin>,
+}
+
+/// Item of a server, by the server's own name for it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Origin {
+    pub(crate) server: ServerName,
+    pub(crate) item: Arc<str>,
+}
+
+/// Form of the names.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Naming {
+    /// `server_tool`.
+    #[default]
+    Underscore,
+    /// `server__tool`.
+    DoubleUnderscore,
+}
+
+/// Kind of item that names are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scheme {
+    /// At most 64 characters of `A-Z a-z 0-9 _ -`, which every model provider accepts.
+    Tool(Naming),
+    /// `server:prompt`, usable as a slash command.
+    Prompt,
+}
+
+/// Maximum length of the name of a tool.
+const MAX_TOOL_NAME: usize = 64;
+
+impl ExposedNames {
+    pub(crate) fn new(scheme: Scheme) -> Self {
+        Self {
+            scheme,
+            by_origin: HashMap::new(),
+            by_name: HashMap::new(),
+        }
+    }
+
+    /// The name of an item, which is given one if it has none.
+    pub(crate) fn name_of(&mut self, origin: &Origin) -> Arc<str> {
+        if let Some(name) = self.by_origin.get(origin) {
+            return name.clone();
+        }
+        let plain = self.scheme.plain(origin);
+        let name = match self.scheme.fits(&plain) && !self.is_taken(&plain) {
+            true => plain,
+            false => self.hashed(&plain, origin),
+        };
+        let name: Arc<str> = Arc::from(name);
+        self.by_origin.insert(origin.clone(), name.clone());
+        self.by_name.insert(name.clone(), origin.clone());
+        name
+    }
+
+    /// Frees the names of the items of `server` that `keep` does not name.
+    pub(crate) fn retain(&mut self, server: &ServerName, keep: impl Fn(&str) -> bool) {
+        let by_name = &mut self.by_name;
+        self.by_origin.retain(|origin, name| {
+            let stays = origin.server != *server || keep(&origin.item);
+            if !stays {
+                by_name.remove(name);
+            }
+            stays
+        });
+    }
+
+    /// A free name that ends with a hash of the origin.
+    ///
+    /// The hash depends on the origin alone, so the same item gets the same name on every machine;
+    /// it is made longer in the unlikely case that two items share it.
+    fn hashed(&self, plain: &str, origin: &Origin) -> String {
+        let mut hash = Sha256::new();
+        hash.update(origin.server.as_str());
+        hash.update([0]);
+        hash.update(origin.item.as_bytes());
+        let digest = hash.finalize();
+        let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let longest = MAX_TOOL_NAME.saturating_sub(plain.len().min(1) + 1);
+        for length in 6..=longest.min(digits.len()) {
+            let suffix = digits.get(..length).unwrap_or_default();
+            let name = self.scheme.with_suffix(plain, suffix);
+            if !self.is_taken(&name) {
+                return name;
+            }
+        }
+        // All shorter ones are taken: 62 digits of a hash are as good as unique.
+        self.scheme.with_suffix(plain, &digits)
+    }
+
+    fn is_taken(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
+    }
+}
+
+impl Scheme {
+    fn plain(self, origin: &Origin) -> String {
+        let (server, item) = (origin.server.as_str(), &*origin.item);
+        match self {
+            Self::Tool(Naming::Underscore) => format!("{}_{}", safe(server), safe(item)),
+            Self::Tool(Naming::DoubleUnderscore) => format!("{}__{}", safe(server), safe(item)),
+            Self::Prompt => format!("{server}:{item}"),
+        }
+    }
+
+    fn fits(self, name: &str) -> bool {
+        match self {
+            Self::Tool(_) => name.len() <= MAX_TOOL_NAME,
+            Self::Prompt => true,
+        }
+    }
+
+    fn with_suffix(self, plain: &str, suffix: &str) -> String {
+        let kept = match self {
+            Self::Tool(_) => MAX_TOOL_NAME.saturating_sub(suffix.len() + 1),
+            Self::Prompt => plain.len(),
+        };
+        // Only prompts have characters of several bytes, and they are never shortened.
+        let kept = plain.get(..kept).unwrap_or(plain);
+        format!("{kept}_{suffix}")
+    }
+}
+
+/// The part of a tool name that stands for `name`: other characters become `_`.
+fn safe(name: &str) -> String {
+    let is_safe = |character: char| character.is_ascii_alphanumeric() || "_-".contains(character);
+    let replace = |character| if is_safe(character) { character } else { '_' };
+    name.chars().map(replace).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn origin(server: &str, item: &str) -> Origin {
+        Origin {
+            server: ServerName::new(server).unwrap(),
+            item: Arc::from(item),
+        }
+    }
+
+    fn tools() -> ExposedNames {
+        ExposedNames::new(Scheme::Tool(Naming::Underscore))
+    }
+
+    #[test]
+    fn plain_names_are_the_server_and_the_item() {
+        let mut names = tools();
+        assert_eq!(&*names.name_of(&origin("git", "log")), "git_log");
+        assert_eq!(
+            &*names.name_of(&origin("my server", "a.b/c")),
+            "my_server_a_b_c"
+        );
+        let mut names = ExposedNames::new(Scheme::Tool(Naming::DoubleUnderscore));
+        assert_eq!(&*names.name_of(&origin("git", "log")), "git__log");
+        let mut names = ExposedNames::new(Scheme::Prompt);
+        assert_eq!(
+            &*names.name_of(&origin("my server", "résumé")),
+            "my server:résumé"
+        );
+    }
+
+    #[test]
+    fn a_name_that_is_taken_gets_a_hash_and_the_first_one_keeps_its_name() {
+        let mut names = tools();
+        assert_eq!(&*names.name_of(&origin("a", "b_c")), "a_b_c");
+        assert_eq!(&*names.name_of(&origin("a_b", "c")), "a_b_c_0c1d18");
+        assert_eq!(&*names.name_of(&origin("a", "b.c")), "a_b_c_ad8a94");
+        assert_eq!(&*names.name_of(&origin("a", "b_c")), "a_b_c");
+    }
+
+    #[test]
+    fn a_long_name_is_shortened_to_64_characters() {
+        let name = tools().name_of(&origin("server", &"x".repeat(100)));
+        assert_eq!(name.len(), 64);
+        assert!(name.starts_with("server_xxx"), "{name}");
+    }
+
+    #[test]
+    fn a_freed_name_can_be_given_again() {
+        let mut names = tools();
+        names.name_of(&origin("a", "b_c"));
+        names.name_of(&origin("a", "d"));
+        names.retain(&ServerName::new("a").unwrap(), |item| item == "d");
+        assert_eq!(&*names.name_of(&origin("a_b", "c")), "a_b_c");
+        assert_eq!(&*names.name_of(&origin("a", "d")), "a_d");
+    }
+
+    proptest! {
+        #[test]
+        fn names_are_unique_short_and_safe(items in proptest::collection::vec(("[ab_.]{1,4}", "[ab_.]{1,70}"), 1..40)) {
+            let mut names = tools();
+            let mut given = HashMap::new();
+            for (server, item) in &items {
+                let origin = origin(server, item);
+                let name = names.name_of(&origin);
+                prop_assert!(name.len() <= MAX_TOOL_NAME);
+                prop_assert!(name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte)));
+                let before = given.insert(name, origin.clone());
+                prop_assert!(before.is_none_or(|before| before == origin));
+            }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use callgate_mcp::wire::method;
+use callgate_mcp::{BoxFuture, Call, Error, Implementation, Reply, Service};
+use futures_util::future::join_all;
+use tokio::task::AbortHandle;
+
+use crate::catalog::{Catalog, ListKind};
+use crate::exposed_names::Naming;
+use crate::mutex::Mutex;
+use crate::reconnect::Event;
+use crate::server::{Server, ServerConfig};
+use crate::server_name::ServerName;
+use crate::shared::Shared;
+use crate::status::{ServerState, ServerStatus};
+use crate::{listen, route};
+
+/// Many servers as one service.
+///
+/// All servers are connected in parallel, each by a task of its own. Lists are served from a merged
+/// snapshot; every other request goes to the server that it names. Dropping the hub ends all
+/// connections at once; [`Hub::close`] ends them in good order.
+pub struct Hub {
+    shared: Arc<Shared>,
+    servers: Mutex<Vec<Running>>,
+    max_servers: usize,
+}
+
+/// A server with the task that supervises it, which ends when this is dropped.
+struct Running {
+    server: Arc<Server>,
+    task: AbortHandle,
+}
+
+/// Settings of a [`Hub`].
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct HubConfig {
+    /// Name and version that the hub shows to clients.
+    pub info: Implementation,
+    /// Form of the names of tools.
+    pub naming: Naming,
+    /// Time for which the items of a server that is not connected stay in the lists.
+    pub grace: Duration,
+    /// Maximum number of servers.
+    pub max_servers: usize,
+}
+
+impl HubConfig {
+    /// Settings of a hub with this name: a grace period of 10 minutes, up to 1,000 servers.
+    #[must_use]
+    pub fn new(info: Implementation) -> Self {
+        Self {
+            info,
+            naming: Naming::default(),
+            grace: Duration::from_secs(10 * 60),
+            max_servers: 1_000,
+        }
+    }
+}
+
+/// A server cannot be added.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HubError {
+    /// There is a server with this name.
+    #[error("there is a server `{0}` already")]
+    Duplicate(ServerName),
+    /// The hub has as many servers as it may have.
+    #[error("the hub has {0} servers already, its maximum")]
+    TooMany(usize),
+}
+
+impl Hub {
+    /// A hub without servers. Needs a tokio runtime when servers are added.
+    #[must_use]
+    pub fn new(config: HubConfig) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                catalog: Catalog::new(config.info, config.naming),
+                watched: Default::default(),
+                grace: config.grace,
+            }),
+            servers: Mutex::default(),
+            max_servers: config.max_servers,
+        }
+    }
+
+    /// Adds a server and begins to connect it; returns at once.
+    ///
+    /// # Errors
+    /// There is a server with this name, or there are too many.
+    pub fn add(&self, config: ServerConfig) -> Result<(), HubError> {
+        let mut servers = self.servers.lock();
+        if servers
+            .iter()
+            .any(|running| *running.server.name() == config.name)
+        {
+            return Err(HubError::Duplicate(config.name));
+        }
+        if servers.len() >= self.max_servers {
+            return Err(HubError::TooMany(self.max_servers));
+        }
+        let server = Arc::new(Server::new(config));
+        self.shared.catalog.add(&server);
+        let supervise = server.clone().supervise(self.shared.clone());
+        let task = tokio::spawn(supervise).abort_handle();
+        servers.push(Running { server, task });
+        Ok(())
+    }
+
+    /// Removes a server and its items, and waits until its connection is closed. Returns false if
+    /// there is none with this name.
+    pub async fn remove(&self, name: &ServerName) -> bool {
+        let running = {
+            let mut servers = self.servers.lock();
+            let position = servers
+                .iter()
+                .position(|running| running.server.name() == name);
+            position.map(|position| servers.remove(position))
+        };
+        let Some(running) = running else {
+            return false;
+        };
+        self.shared.catalog.remove(&running.server);
+        running.server.shut_down().await;
+        true
+    }
+
+    /// Ends all connections, and waits until they are closed.
+    pub async fn close(&self) {
+        let servers: Vec<_> = {
+            let servers = self.servers.lock();
+            servers
+                .iter()
+                .map(|running| running.server.clone())
+                .collect()
+        };
+        join_all(servers.iter().map(|server| server.shut_down())).await;
+    }
+
+    /// State of all servers, in the order in which they were added.
+    #[must_use]
+    pub fn statuses(&self) -> Vec<ServerStatus> {
+        let servers = self.servers.lock();
+        servers
+            .iter()
+            .map(|running| self.status_of(&running.server))
+            .collect()
+    }
+
+    /// State of one server.
+    #[must_use]
+    pub fn status(&self, name: &ServerName) -> Option<ServerStatus> {
+        let server = self.server(name)?;
+        Some(self.status_of(&server))
+    }
+
+    /// Tells the hub that the stored login of a server changed: a server that waits for it is
+    /// connected.
+    pub fn login_changed(&self, name: &ServerName) {
+        if let Some(server) = self.server(name) {
+            server.signal(Event::LoginChanged);
+        }
+    }
+
+    /// Connects a server now that failed or was stopped.
+    pub fn retry(&self, name: &ServerName) {
+        if let Some(server) = self.server(name) {
+            server.signal(Event::Retry);
+        }
+    }
+
+    fn server(&self, name: &ServerName) -> Option<Arc<Server>> {
+        let servers = self.servers.lock();
+        let running = servers
+            .iter()
+            .find(|running| running.server.name() == name)?;
+        Some(running.server.clone())
+    }
+
+    fn status_of(&self, server: &Server) -> ServerStatus {
+        let view = server.view();
+        let [tools, prompts, resources, _] = self.shared.catalog.counts(server);
+        ServerStatus {
+            name: server.name().clone(),
+            state: ServerState::of_phase(view.phase),
+            reason: view.reason.map(|reason| reason.text),
+            attempts: server.attempts(),
+            tools,
+            prompts,
+            resources,
+        }
+    }
+
+    async fn forward(&self, call: Call) -> Result<Reply, Error> {
+        let snapshot = self.shared.catalog.snapshot();
+        let routed = route::route(&snapshot, call, |name| self.server(name))?;
+        let reply = routed.server.call(routed.call, routed.repeatable).await?;
+        Ok(route::expose(reply, &routed.server))
+    }
+}
+
+impl Service for Hub {
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+        let kind = match call.method.as_str() {
+            method::SERVER_DISCOVER => {
+                let discovered = self.shared.catalog.snapshot().discovered.clone();
+                let discovered = discovered.map(Reply::Complete);
+                let missing = || Error::method_not_found(&call.method);
+                return Box::pin(std::future::ready(discovered.ok_or_else(missing)));
+            }
+            method::SUBSCRIPTIONS_LISTEN => {
+                return Box::pin(listen::listen(&self.shared, call));
+            }
+            method::TOOLS_LIST => ListKind::Tools,
+            method::PROMPTS_LIST => ListKind::Prompts,
+            method::RESOURCES_LIST => ListKind::Resources,
+            method::RESOURCES_TEMPLATES_LIST => ListKind::Templates,
+            _ => return Box::pin(self.forward(call)),
+        };
+        let member = call.method.list_member().expect("the method lists items");
+        let snapshot = self.shared.catalog.snapshot();
+        let cursor = call.params().get("cursor");
+        let page = snapshot.list(kind).page(member, cursor.as_ref());
+        Box::pin(std::future::ready(page))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}

@@ -1,0 +1,42 @@
+//! Many MCP servers as one: keeps them connected and merges what they offer.
+//!
+//! A [`Hub`] is a [`Service`](callgate_mcp::Service), like each of its servers.
+//!
+//! # Layout
+//! - [`Hub`]: the servers, and the route of each request to one of them.
+//! - [`ServerConfig`], [`Connector`], [`Upstream`]: what a hub needs to know of a server.
+//! - [`reconnect`]: when to connect, as a state machine without clock and tasks.
+//! - [`ServerStatus`], [`ServerState`]: the state of a server, for people.
+//! - `server`: the task that keeps one server connected, and the way of a call to it.
+//! - `sync`: keeps the catalog equal to what a connected server offers.
+//! - `catalog`: the merged lists; `exposed_names`: the names that agents see.
+//! - `route`: from a request to the server that it is for; `listen`: subscriptions of callers;
+//!   `watched`: the resources that they watch.
+//!
+//! # Invariants
+//! - No server waits for another one: each has a task of its own.
+//! - Items stay the bytes that the server sent, but for the name; merging lists reads none of them.
+//! - A call is sent again only if the server has certainly not received it, or if repeating it is safe.
+//! - Nothing here knows of policies, configuration files or logins.
+
+mod catalog;
+mod connector;
+mod exposed_names;
+mod hub;
+mod listen;
+mod mutex;
+pub mod reconnect;
+mod route;
+mod server;
+mod server_name;
+mod shared;
+mod status;
+mod sync;
+mod watched;
+
+pub use connector::{Connector, Upstream};
+pub use exposed_names::Naming;
+pub use hub::{Hub, HubConfig, HubError};
+pub use server::ServerConfig;
+pub use server_name::{ServerName, ServerNameError};
+pub use status::{ServerState, ServerStatus};

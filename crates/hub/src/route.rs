@@ -1,0 +1,209 @@
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use callgate_mcp::wire::{Splice, method};
+use callgate_mcp::{Call, Error, RawJson, Reply};
+
+use crate::catalog::{ListKind, Snapshot};
+use crate::server::Server;
+use crate::server_name::ServerName;
+
+/// A request with the server that it is for.
+pub(crate) struct Routed {
+    pub(crate) server: Arc<Server>,
+    /// The request in the terms of the server.
+    pub(crate) call: Call,
+    /// True if the request may be sent twice.
+    pub(crate) repeatable: bool,
+}
+
+/// Finds the server that a request is for, and replaces the exposed name by the server's own.
+///
+/// # Errors
+/// The request names nothing that a server offers.
+pub(crate) fn route(
+    snapshot: &Snapshot,
+    call: Call,
+    server: impl Fn(&ServerName) -> Option<Arc<Server>>,
+) -> Result<Routed, Error> {
+    match call.method.as_str() {
+        method::TOOLS_CALL => by_name(snapshot, call, ListKind::Tools, "tool", &["name"]),
+        method::PROMPTS_GET => by_name(snapshot, call, ListKind::Prompts, "prompt", &["name"]),
+        method::RESOURCES_READ => by_uri(snapshot, call, &["uri"], &server),
+        method::COMPLETION_COMPLETE => match call.params().at(&["ref", "name"]) {
+            Some(_) => by_name(
+                snapshot,
+                call,
+                ListKind::Prompts,
+                "prompt",
+                &["ref", "name"],
+            ),
+            None => by_uri(snapshot, call, &["ref", "uri"], &server),
+        },
+        method::TASKS_GET | method::TASKS_UPDATE | method::TASKS_CANCEL => by_task(call, &server),
+        _ => Err(Error::method_not_found(&call.method)),
+    }
+}
+
+/// Puts the server into the id of a task, so that later requests find it.
+pub(crate) fn expose(reply: Reply, server: &Server) -> Reply {
+    let Reply::Task(result) = reply else {
+        return reply;
+    };
+    let id = result.get("taskId");
+    let id = id.as_ref().and_then(RawJson::text);
+    let exposed = id.map(|id| task_id(server.name(), &id));
+    let edited = exposed.and_then(|id| {
+        let edit = Splice::new(&result).set(&["taskId"], &RawJson::string(&id));
+        edit.finish().ok()
+    });
+    Reply::Task(edited.unwrap_or(result))
+}
+
+fn by_name(
+    snapshot: &Snapshot,
+    call: Call,
+    kind: ListKind,
+    noun: &str,
+    path: &[&str],
+) -> Result<Routed, Error> {
+    let name = text_at(&call, path)?;
+    let item = snapshot.list(kind).get(&name).ok_or_else(|| {
+        let text = format!("unknown {noun} `{name}`");
+        Error::invalid_params(text)
+    })?;
+    let repeatable = item.repeatable || call.method.is_repeatable();
+    rewritten(
+        item.server.clone(),
+        call,
+        path,
+        &item.own,
+        &name,
+        repeatable,
+    )
+}
+
+/// Finds the server of a resource: by the list, by its `mcp://server/` address, or by a template.
+fn by_uri(
+    snapshot: &Snapshot,
+    call: Call,
+    path: &[&str],
+    server: impl Fn(&ServerName) -> Option<Arc<Server>>,
+) -> Result<Routed, Error> {
+    let uri = text_at(&call, path)?;
+    for kind in [ListKind::Resources, ListKind::Templates] {
+        if let Some(item) = snapshot.list(kind).get(&uri) {
+            return rewritten(item.server.clone(), call, path, &item.own, &uri, true);
+        }
+    }
+    if let Some((name, own)) = addressed(&uri)
+        && let Some(server) = server(&name)
+    {
+        return rewritten(server, call, path, own, &uri, true);
+    }
+    let templates = snapshot.list(ListKind::Templates).items();
+    if let Some(item) = templates.iter().find(|item| may_match(&item.own, &uri)) {
+        return rewritten(item.server.clone(), call, path, &uri, &uri, true);
+    }
+    let data = RawJson::encode(&BTreeMap::from([("uri", &uri)])).expect("a text is JSON");
+    Err(Error::invalid_params(format!("resource `{uri}` not found")).with_data(data))
+}
+
+fn by_task(
+    call: Call,
+    server: impl Fn(&ServerName) -> Option<Arc<Server>>,
+) -> Result<Routed, Error> {
+    let id = text_at(&call, &["taskId"])?;
+    let unknown = || Error::invalid_params(format!("unknown task `{id}`"));
+    let (name, own) = split_task_id(&id).ok_or_else(unknown)?;
+    let server = server(&name).ok_or_else(unknown)?;
+    let repeatable = call.method.is_repeatable();
+    rewritten(server, call, &["taskId"], own, &id, repeatable)
+}
+
+/// The call with the server's own name at `path`.
+fn rewritten(
+    server: Arc<Server>,
+    mut call: Call,
+    path: &[&str],
+    own: &str,
+    exposed: &str,
+    repeatable: bool,
+) -> Result<Routed, Error> {
+    if own != exposed {
+        call.set(path, &RawJson::string(own)).map_err(|error| {
+            Error::invalid_params(format!("`{}` cannot be read", path.join("."))).with_source(error)
+        })?;
+    }
+    Ok(Routed {
+        server,
+        call,
+        repeatable,
+    })
+}
+
+fn text_at(call: &Call, path: &[&str]) -> Result<String, Error> {
+    let value = call.params().at(path);
+    let text = value.as_ref().and_then(RawJson::text);
+    text.map(Cow::into_owned)
+        .ok_or_else(|| Error::invalid_params(format!("`{}` must be a string", path.join("."))))
+}
+
+/// Splits `mcp://server/uri`.
+fn addressed(uri: &str) -> Option<(ServerName, &str)> {
+    let (name, own) = uri.strip_prefix("mcp://")?.split_once('/')?;
+    Some((ServerName::new(name).ok()?, own))
+}
+
+/// True if a URI may be an expansion of a template: the text before the first expression and after
+/// the last one occur in it. Best-effort; the server decides.
+fn may_match(template: &str, uri: &str) -> bool {
+    let prefix = template.split('{').next().unwrap_or_default();
+    let suffix = template.rsplit('}').next().unwrap_or_default();
+    template.contains('{')
+        && uri.len() >= prefix.len() + suffix.len()
+        && uri.starts_with(prefix)
+        && uri.ends_with(suffix)
+}
+
+/// Id of a task as callers see it. The length says where the name of the server ends.
+fn task_id(server: &ServerName, id: &str) -> String {
+    format!("{}:{server}:{id}", server.as_str().len())
+}
+
+fn split_task_id(id: &str) -> Option<(ServerName, &str)> {
+    let (length, rest) = id.split_once(':')?;
+    let length: usize = length.parse().ok()?;
+    let name = ServerName::new(rest.get(..length)?).ok()?;
+    Some((name, rest.get(length..)?.strip_prefix(':')?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_a_task_names_its_server() {
+        let check = |server: &str, id: &str| {
+            let server = ServerName::new(server).unwrap();
+            let exposed = task_id(&server, id);
+            assert_eq!(split_task_id(&exposed), Some((server, id)), "{exposed}");
+        };
+        check("a", "1");
+        check("a:b", "1:2");
+        check("größe", "");
+        for id in ["", "1", "9:a:1", "1:a", "x:a:1", "1:ä:1"] {
+            assert_eq!(split_task_id(id), None, "{id}");
+        }
+    }
+
+    #[test]
+    fn a_uri_may_belong_to_a_template() {
+        assert!(may_match("file:///{path}", "file:///a/b"));
+        assert!(may_match("t://{id}/data", "t://7/data"));
+        assert!(!may_match("t://{id}/data", "t://7/other"));
+        assert!(!may_match("t://{id}/data", "t:///dat"));
+        assert!(!may_match("t://fixed", "t://fixed"));
+    }
+}

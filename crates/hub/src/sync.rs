@@ -1,0 +1,163 @@
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use callgate_mcp::client::{CallOptions, Subscription, SubscriptionEvent};
+use callgate_mcp::subscribers::ServerChange;
+use callgate_mcp::wire::capabilities::ServerCapabilities;
+use callgate_mcp::wire::subscription::SubscriptionFilter;
+use callgate_mcp::{Client, Error};
+use futures_util::FutureExt as _;
+use tokio::time::sleep;
+
+use crate::catalog::{Catalog, ListKind};
+use crate::server::Server;
+use crate::watched::Watched;
+
+/// Keeps the catalog equal to what one connected server offers, until the future is dropped.
+///
+/// It subscribes before it lists, so that no change is lost in between. Changes that come while it
+/// lists are read together afterwards, so a server that announces many changes is listed once.
+pub(crate) async fn follow(
+    server: &Arc<Server>,
+    client: Client,
+    capabilities: &ServerCapabilities,
+    catalog: &Catalog,
+    watched: &Watched,
+) -> Infallible {
+    let client = client.with_options(CallOptions::default().no_cache());
+    let offered = offered_lists(capabilities);
+    let mut uris = watched.follow(server.name());
+    let mut wanted = uris.borrow_and_update().clone();
+    let mut subscription = subscribe(&client, capabilities, &wanted).await;
+    let mut stale: BTreeSet<ListKind> = offered.iter().copied().collect();
+    loop {
+        for kind in std::mem::take(&mut stale) {
+            match client.list_raw(kind.method()).await {
+                Ok(items) => catalog.set_list(server, kind, items),
+                Err(error) => {
+                    tracing::warn!(server = %server.name(), list = kind.method(), %error, "a list cannot be read");
+                    stale.insert(kind);
+                }
+            }
+        }
+        let event = tokio::select! {
+            event = next_event(&mut subscription) => Some(event),
+            _ = uris.changed() => None,
+            () = sleep(RETRY), if !stale.is_empty() || subscription.is_none() => None,
+        };
+        let mut event = event;
+        while let Some(current) = event {
+            if !apply(&current, server, &offered, &mut stale, catalog, watched) {
+                subscription = None;
+                break;
+            }
+            // Changes that came meanwhile are read together.
+            event = next_event(&mut subscription).now_or_never();
+        }
+        let now_wanted = uris.borrow_and_update().clone();
+        if subscription.is_none() || now_wanted != wanted {
+            wanted = now_wanted;
+            // The new subscription stands before the old one ends, so that no change is missed.
+            let renewed = subscribe(&client, capabilities, &wanted).await;
+            if renewed.is_some() && subscription.is_none() {
+                stale.extend(&offered);
+            }
+            subscription = renewed;
+        }
+    }
+}
+
+/// Pause before a list that failed is read again, and before a lost subscription is opened again.
+const RETRY: Duration = Duration::from_secs(15);
+
+/// Lists that a server offers.
+fn offered_lists(capabilities: &ServerCapabilities) -> Vec<ListKind> {
+    let mut offered = Vec::new();
+    if capabilities.tools.is_some() {
+        offered.push(ListKind::Tools);
+    }
+    if capabilities.prompts.is_some() {
+        offered.push(ListKind::Prompts);
+    }
+    if capabilities.resources.is_some() {
+        offered.extend([ListKind::Resources, ListKind::Templates]);
+    }
+    offered
+}
+
+/// Subscribes to all changes of the lists, and of these resources. `None` if the server cannot.
+async fn subscribe(
+    client: &Client,
+    capabilities: &ServerCapabilities,
+    uris: &BTreeSet<String>,
+) -> Option<Subscription> {
+    let mut filter = SubscriptionFilter::default();
+    if capabilities.tools.is_some() {
+        filter = filter.with_tools();
+    }
+    if capabilities.prompts.is_some() {
+        filter = filter.with_prompts();
+    }
+    if capabilities.resources.is_some() {
+        filter = filter.with_resources();
+        filter = uris.iter().fold(filter, SubscriptionFilter::with_resource);
+    }
+    match client.listen(&filter).await {
+        Ok(subscription) => Some(subscription),
+        Err(error) => {
+            tracing::debug!(%error, "the server takes no subscription");
+            None
+        }
+    }
+}
+
+/// The next event; waits for ever without a subscription.
+async fn next_event(
+    subscription: &mut Option<Subscription>,
+) -> Option<Result<SubscriptionEvent, Error>> {
+    match subscription {
+        Some(subscription) => subscription.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Applies an event. Returns false if the subscription is over.
+fn apply(
+    event: &Option<Result<SubscriptionEvent, Error>>,
+    server: &Server,
+    offered: &[ListKind],
+    stale: &mut BTreeSet<ListKind>,
+    catalog: &Catalog,
+    watched: &Watched,
+) -> bool {
+    let Some(Ok(event)) = event else {
+        return false;
+    };
+    match event {
+        SubscriptionEvent::ToolsListChanged => stale.extend([ListKind::Tools]),
+        SubscriptionEvent::PromptsListChanged => stale.extend([ListKind::Prompts]),
+        SubscriptionEvent::ResourcesListChanged => {
+            stale.extend([ListKind::Resources, ListKind::Templates]);
+        }
+        SubscriptionEvent::ResourceUpdated { uri } => {
+            for exposed in watched.exposed(server.name(), uri) {
+                catalog
+                    .subscribers
+                    .publish(&ServerChange::Resource(exposed));
+            }
+        }
+        SubscriptionEvent::Gap => {
+            // Changes may have been lost: everything is read again, here and by the callers.
+            stale.extend(offered);
+            for exposed in watched.all_exposed(server.name()) {
+                catalog
+                    .subscribers
+                    .publish(&ServerChange::Resource(exposed));
+            }
+        }
+        _ => {}
+    }
+    true
+}

@@ -1,0 +1,192 @@
+//! A server that can be stopped, refused and changed: a real [`Router`] behind a switch.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use callgate_hub::{Connector, Hub, HubConfig, ServerConfig, ServerName, ServerState, Upstream};
+use callgate_mcp::{BoxFuture, Call, Client, Error, Implementation, Kind, Reply, Router, Service};
+use tokio::sync::watch;
+
+/// A server of the tests. Clones are the same server.
+#[derive(Clone)]
+pub(crate) struct FakeServer {
+    pub(crate) router: Router,
+    state: Arc<FakeState>,
+}
+
+struct FakeState {
+    /// Number of the running process; `None` if connecting fails.
+    running: watch::Sender<Running>,
+    connects: AtomicU64,
+    calls: AtomicU64,
+    closed: AtomicU64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Running {
+    /// Connections live while the number stays the same.
+    Process(u64),
+    /// Connections cannot be made.
+    Down,
+    /// Connections are refused until a login.
+    Locked,
+    /// Attempts to connect never end.
+    Hanging,
+}
+
+impl FakeServer {
+    pub(crate) fn new(router: Router) -> Self {
+        Self {
+            router,
+            state: Arc::new(FakeState {
+                running: watch::Sender::new(Running::Process(1)),
+                connects: AtomicU64::new(0),
+                calls: AtomicU64::new(0),
+                closed: AtomicU64::new(0),
+            }),
+        }
+    }
+
+    /// Ends all connections; new ones can be made at once.
+    pub(crate) fn crash(&self) {
+        static NEXT: AtomicU64 = AtomicU64::new(2);
+        let next = NEXT.fetch_add(1, Ordering::SeqCst);
+        self.state.running.send_replace(Running::Process(next));
+    }
+
+    /// Ends all connections; no new ones can be made until [`FakeServer::crash`].
+    pub(crate) fn go_down(&self) {
+        self.state.running.send_replace(Running::Down);
+    }
+
+    /// Ends all connections; new ones are refused until [`FakeServer::crash`].
+    pub(crate) fn lock(&self) {
+        self.state.running.send_replace(Running::Locked);
+    }
+
+    /// Ends all connections; attempts to make new ones do not end until [`FakeServer::crash`].
+    pub(crate) fn hang(&self) {
+        self.state.running.send_replace(Running::Hanging);
+    }
+
+    /// Number of connections that were closed in good order.
+    pub(crate) fn closed(&self) -> u64 {
+        self.state.closed.load(Ordering::SeqCst)
+    }
+
+    /// Number of attempts to connect.
+    pub(crate) fn connects(&self) -> u64 {
+        self.state.connects.load(Ordering::SeqCst)
+    }
+
+    /// Number of tool calls that the server received.
+    pub(crate) fn calls(&self) -> u64 {
+        self.state.calls.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn config(&self, name: &str) -> ServerConfig {
+        ServerConfig::new(server_name(name), Arc::new(self.clone()))
+    }
+}
+
+impl Connector for FakeServer {
+    fn connect(&self) -> BoxFuture<'_, Result<Arc<dyn Upstream>, Error>> {
+        Box::pin(async {
+            self.state.connects.fetch_add(1, Ordering::SeqCst);
+            let running = *self.state.running.borrow();
+            match running {
+                Running::Process(_) => {
+                    let upstream = FakeUpstream {
+                        server: self.clone(),
+                        process: running,
+                    };
+                    Ok(Arc::new(upstream) as Arc<dyn Upstream>)
+                }
+                Running::Down => Err(Error::new(Kind::Connect, "connection refused")),
+                Running::Hanging => std::future::pending().await,
+                Running::Locked => Err(Error::new(Kind::Unauthorized, "login required")),
+            }
+        })
+    }
+}
+
+struct FakeUpstream {
+    server: FakeServer,
+    process: Running,
+}
+
+impl FakeUpstream {
+    async fn ended(&self) {
+        let mut running = self.server.state.running.subscribe();
+        let _ = running.wait_for(|running| *running != self.process).await;
+    }
+}
+
+impl Service for FakeUpstream {
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+        Box::pin(async move {
+            if *self.server.state.running.borrow() != self.process {
+                return Err(Error::new(Kind::Closed, "the server has exited").retry_safe());
+            }
+            if call.method.as_str() == "tools/call" {
+                self.server.state.calls.fetch_add(1, Ordering::SeqCst);
+            }
+            tokio::select! {
+                biased;
+                () = self.ended() => Err(Error::new(Kind::Closed, "the server exited")),
+                reply = self.server.router.call(call) => reply,
+            }
+        })
+    }
+}
+
+impl Upstream for FakeUpstream {
+    fn closed(&self) -> BoxFuture<'_, Error> {
+        Box::pin(async {
+            self.ended().await;
+            Error::new(Kind::Closed, "the server exited")
+        })
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            self.server.state.closed.fetch_add(1, Ordering::SeqCst);
+        })
+    }
+}
+
+pub(crate) fn server_name(name: &str) -> ServerName {
+    ServerName::new(name).unwrap()
+}
+
+pub(crate) fn router(name: &str) -> Router {
+    Router::new(Implementation::new(name, "1.0"))
+}
+
+/// A hub over these servers, with a client of it.
+pub(crate) fn hub(servers: &[(&str, &FakeServer)]) -> (Arc<Hub>, Client) {
+    let hub = Arc::new(Hub::new(HubConfig::new(Implementation::new("hub", "1.0"))));
+    for (name, server) in servers {
+        hub.add(server.config(name)).unwrap();
+    }
+    let client = Client::builder(hub.clone()).build();
+    (hub, client)
+}
+
+/// Waits until a server is in a state and has this number of tools.
+pub(crate) async fn wait_for(hub: &Hub, name: &str, state: &str, tools: usize) {
+    let name = server_name(name);
+    loop {
+        let status = hub.status(&name).unwrap();
+        if status.state.as_str() == state && status.tools == tools {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// State of a server, by name.
+pub(crate) fn state_of(hub: &Hub, name: &str) -> ServerState {
+    hub.status(&server_name(name)).unwrap().state
+}

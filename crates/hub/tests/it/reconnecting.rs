@@ -1,0 +1,84 @@
+use std::time::Duration;
+
+use callgate_hub::ServerState;
+use callgate_mcp::router::ToolRoute;
+
+use crate::fake_server::{FakeServer, hub, router, server_name, state_of, wait_for};
+
+fn server() -> FakeServer {
+    FakeServer::new(router("s").route(ToolRoute::new("echo", "Says yes", || async { "yes" })))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_exits_is_back_within_two_seconds() {
+    let server = server();
+    let (hub, _client) = hub(&[("s", &server)]);
+    wait_for(&hub, "s", "connected", 1).await;
+    let start = tokio::time::Instant::now();
+    server.crash();
+    while server.connects() < 2 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    wait_for(&hub, "s", "connected", 1).await;
+    assert!(
+        start.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        start.elapsed()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_locked_server_is_not_asked_again_until_its_login_changes() {
+    let server = server();
+    let (hub, _client) = hub(&[("s", &server)]);
+    wait_for(&hub, "s", "connected", 1).await;
+    server.lock();
+    wait_for(&hub, "s", "needs_auth", 1).await;
+    let attempts = server.connects();
+    tokio::time::sleep(Duration::from_secs(24 * 60 * 60)).await;
+    assert_eq!(server.connects(), attempts);
+    server.crash();
+    hub.login_changed(&server_name("s"));
+    wait_for(&hub, "s", "connected", 1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_down_is_tried_five_times_and_then_stopped() {
+    let server = server();
+    server.go_down();
+    let (hub, _client) = hub(&[("s", &server)]);
+    while state_of(&hub, "s") != (ServerState::Failed { retry_at: None }) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(server.connects(), 5);
+    tokio::time::sleep(Duration::from_secs(60 * 60)).await;
+    assert_eq!(server.connects(), 5);
+    server.crash();
+    hub.retry(&server_name("s"));
+    wait_for(&hub, "s", "connected", 1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_server_that_hangs_does_not_keep_another_from_connecting() {
+    let (hanging, good) = (server(), server());
+    hanging.hang();
+    let (hub, _client) = hub(&[("hanging", &hanging), ("good", &good)]);
+    wait_for(&hub, "good", "connected", 1).await;
+    assert_eq!(state_of(&hub, "hanging"), ServerState::Connecting);
+    while state_of(&hub, "hanging") == ServerState::Connecting {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    let reason = hub.status(&server_name("hanging")).unwrap().reason.unwrap();
+    assert_eq!(&*reason, "server `hanging` did not connect within 30s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_the_hub_turns_every_server_off() {
+    let (first, second) = (server(), server());
+    let (hub, _client) = hub(&[("a", &first), ("b", &second)]);
+    wait_for(&hub, "a", "connected", 1).await;
+    wait_for(&hub, "b", "connected", 1).await;
+    hub.close().await;
+    assert_eq!(state_of(&hub, "a"), ServerState::Disabled);
+    assert_eq!((first.closed(), second.closed()), (1, 1));
+}

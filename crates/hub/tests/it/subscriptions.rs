@@ -1,0 +1,49 @@
+use callgate_mcp::client::SubscriptionEvent;
+use callgate_mcp::router::ToolRoute;
+use callgate_mcp::wire::resource::Resource;
+use callgate_mcp::wire::subscription::SubscriptionFilter;
+
+use crate::fake_server::{FakeServer, hub, router, wait_for};
+
+#[tokio::test(start_paused = true)]
+async fn a_change_at_one_server_reaches_every_caller_that_listens() {
+    let tool = |name: &str| ToolRoute::new(name, "Says yes", || async { "yes" });
+    let server = FakeServer::new(router("s").route(tool("a")));
+    let (hub, client) = hub(&[("s", &server)]);
+    wait_for(&hub, "s", "connected", 1).await;
+    let filter = SubscriptionFilter::default().with_tools();
+    let mut first = client.listen(&filter).await.unwrap();
+    let mut second = client.listen(&filter).await.unwrap();
+    server.router.add_tool(tool("b")).unwrap();
+    for subscription in [&mut first, &mut second] {
+        let event = subscription.next().await.unwrap().unwrap();
+        assert_eq!(event, SubscriptionEvent::ToolsListChanged);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watched_resource_is_watched_at_its_server() {
+    let resource = || Resource::new("note://1", "one");
+    let server = FakeServer::new(router("s").resource(resource(), || async { "text" }));
+    let (hub, client) = hub(&[("s", &server)]);
+    wait_for(&hub, "s", "connected", 0).await;
+    while client.list_resources().await.unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let filter = SubscriptionFilter::default()
+        .with_resource("note://1")
+        .with_resource("note://2");
+    let mut subscription = client.listen(&filter).await.unwrap();
+    let accepted = subscription.accepted().resource_subscriptions.clone();
+    assert_eq!(accepted, Some(vec!["note://1".to_owned()]));
+    let event = loop {
+        server.router.resource_updated("note://1");
+        let next = subscription.next();
+        let limit = std::time::Duration::from_millis(100);
+        if let Ok(event) = tokio::time::timeout(limit, next).await {
+            break event.unwrap().unwrap();
+        }
+    };
+    let uri = "note://1".to_owned();
+    assert_eq!(event, SubscriptionEvent::ResourceUpdated { uri });
+}
