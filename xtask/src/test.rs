@@ -75,7 +75,7 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "keychain",
-        fix: "run one test with `CALLGATE_KEYRING=1 cargo test -p callgate --test it keychain::NAME`",
+        fix: "run one test with `cargo test -p callgate --test it keychain::NAME -- --include-ignored`",
         run: keychain::run,
     },
     Step {

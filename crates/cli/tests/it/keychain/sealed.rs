@@ -40,27 +40,26 @@ impl User {
     }
 }
 
-fn with_keyring(keyring: Option<Keyring>) -> Option<(User, Provider)> {
+fn with_keyring(keyring: Keyring) -> (User, Provider) {
     let user = User {
-        keyring: keyring?,
+        keyring,
         home: Home::new(),
     };
-    Some((user, Provider::start(Settings::default())))
+    (user, Provider::start(Settings::default()))
 }
 
 /// User with a login whose secrets are sealed.
-fn sealed() -> Option<(User, Provider)> {
-    let (user, provider) = with_keyring(Keyring::start())?;
+fn sealed() -> (User, Provider) {
+    let (user, provider) = with_keyring(Keyring::start());
     user.log_in(&provider);
     assert_eq!(user.run(&["auth", "store", "keychain"]).exit, Some(0));
-    Some((user, provider))
+    (user, provider)
 }
 
 #[test]
+#[ignore = "needs GNOME Keyring: cargo xtask keychain"]
 fn a_sealed_store_works_as_the_file_does() {
-    let Some((user, provider)) = with_keyring(Keyring::start()) else {
-        return;
-    };
+    let (user, provider) = with_keyring(Keyring::start());
     let path = user.file();
     let path = path.display();
     let is_sealed =
@@ -94,10 +93,9 @@ fn a_sealed_store_works_as_the_file_does() {
 }
 
 #[test]
+#[ignore = "needs GNOME Keyring: cargo xtask keychain"]
 fn a_hundred_processes_renew_a_sealed_token_once() {
-    let Some((user, provider)) = sealed() else {
-        return;
-    };
+    let (user, provider) = sealed();
     provider.events();
     provider.end_access_tokens();
     let mut command = user.command(&["call", &provider.url, "whoami"]);
@@ -112,10 +110,9 @@ fn a_hundred_processes_renew_a_sealed_token_once() {
 }
 
 #[test]
+#[ignore = "needs GNOME Keyring: cargo xtask keychain"]
 fn a_locked_keychain_is_named_with_the_way_to_unlock_it() {
-    let Some((user, provider)) = sealed() else {
-        return;
-    };
+    let (user, provider) = sealed();
     let url = &provider.url;
     let before = user.stored();
     user.keyring.lock();
@@ -156,10 +153,9 @@ fn a_locked_keychain_is_named_with_the_way_to_unlock_it() {
 }
 
 #[test]
+#[ignore = "needs GNOME Keyring: cargo xtask keychain"]
 fn a_key_that_was_deleted_costs_no_login_until_the_user_says_so() {
-    let Some((user, provider)) = sealed() else {
-        return;
-    };
+    let (user, provider) = sealed();
     let before = user.stored();
     for item in user.keyring.items() {
         user.keyring.delete(&item);
@@ -184,10 +180,9 @@ fn a_key_that_was_deleted_costs_no_login_until_the_user_says_so() {
 }
 
 #[test]
+#[ignore = "needs GNOME Keyring: cargo xtask keychain"]
 fn without_a_keychain_the_logins_stay_in_the_file() {
-    let Some((user, provider)) = with_keyring(Keyring::bus_only()) else {
-        return;
-    };
+    let (user, provider) = with_keyring(Keyring::bus_only());
     user.log_in(&provider);
     let before = user.stored();
     let ran = user.run(&["auth", "store", "keychain"]);
@@ -203,10 +198,9 @@ fn without_a_keychain_the_logins_stay_in_the_file() {
 }
 
 #[test]
+#[ignore = "needs GNOME Keyring: cargo xtask keychain"]
 fn a_move_that_is_killed_loses_no_login() {
-    let Some((user, provider)) = with_keyring(Keyring::start()) else {
-        return;
-    };
+    let (user, provider) = with_keyring(Keyring::start());
     user.log_in(&provider);
     let mut moved = 0;
     for kill in 0..60_u64 {
