@@ -80,7 +80,10 @@ impl LoginStore {
             // Another process was faster.
             Some(_) => (None, false),
         });
-        if !matches!(sealed, Ok(true)) {
+        // An edit may fail after the file was replaced, when the directory is synced: the key is deleted
+        // only if the file is known not to need it.
+        let is_needed = |found: Document| found.seal() == Some(Ok(header.clone()));
+        if !matches!(sealed, Ok(true)) && self.sealed_document().is_ok_and(|it| !is_needed(it)) {
             keys.remove(&header);
         }
         sealed
