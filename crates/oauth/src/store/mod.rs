@@ -3,6 +3,7 @@
 //! - [`LoginStore`]: reads and edits the file, safely against crashes and other processes.
 //! - [`Login`], [`Tokens`]: content of one entry.
 //! - [`RefreshPermit`]: lets one process at a time refresh the tokens of a login; [`FailedRefresh`]: its last failure.
+//! - [`read_secret_file`]: another file with a secret, under the same rules.
 //! - [`import`]: imports the logins of OpenCode.
 //!
 //! All functions block on the file system: call them from a blocking thread.
@@ -21,6 +22,7 @@ mod login;
 mod login_store;
 mod refresh;
 
+pub use disk::read_secret_file;
 pub use error::StoreError;
 pub use failure::FailedRefresh;
 pub use login::{
