@@ -25,9 +25,11 @@ impl Workspace {
     /// The path leads out, or there is no directory at it.
     pub fn list(&self, path: &str) -> Result<Listing, WorkspaceError> {
         let failed = |source| WorkspaceError::io("list", path, source);
+        let target = relative(path)?;
+        self.check_not_excluded(&self.dir, &target, path)?;
         let mut entries = Vec::new();
         let mut truncated = false;
-        for entry in self.dir.read_dir(relative(path)?).map_err(failed)? {
+        for entry in self.dir.read_dir(target).map_err(failed)? {
             if entries.len() == LIMIT {
                 truncated = true;
                 break;

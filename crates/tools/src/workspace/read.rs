@@ -28,13 +28,16 @@ impl Workspace {
     /// The path leads out, or the file is missing, too large or not text.
     pub fn read(&self, path: &str) -> Result<File, WorkspaceError> {
         let failed = |source| WorkspaceError::io("read", path, source);
-        let opened = self.dir.open_with(relative(path)?, &for_reading());
+        let target = relative(path)?;
+        self.check_not_excluded(&self.dir, &target, path)?;
+        let opened = self.dir.open_with(target, &for_reading());
         let file = opened.map_err(failed)?;
         // Asked of the open handle, so that nothing can be swapped in between.
         let metadata = file.metadata().map_err(failed)?;
         if !metadata.is_file() {
             return Err(WorkspaceError::NotAFile(path.to_owned()));
         }
+        self.check_not_excluded_file(&metadata, path)?;
         let too_large = || WorkspaceError::TooLarge {
             path: path.to_owned(),
             limit: LIMIT,

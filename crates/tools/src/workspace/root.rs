@@ -6,6 +6,7 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use tokio::sync::Semaphore;
 
+use super::excluded::Excluded;
 use super::job::MAX_JOBS;
 
 /// A directory that tools may use; clones share the handle.
@@ -13,6 +14,7 @@ use super::job::MAX_JOBS;
 pub struct Workspace {
     pub(super) dir: Arc<Dir>,
     pub(super) jobs: Arc<Semaphore>,
+    pub(super) excluded: Excluded,
 }
 
 impl Workspace {
@@ -25,6 +27,7 @@ impl Workspace {
         Ok(Self {
             dir: Arc::new(dir),
             jobs: Arc::new(Semaphore::new(MAX_JOBS)),
+            excluded: Excluded::default(),
         })
     }
 }

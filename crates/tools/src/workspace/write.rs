@@ -31,6 +31,7 @@ impl Workspace {
     pub fn write(&self, path: &str, content: &str) -> Result<Written, WorkspaceError> {
         let failed = |source| WorkspaceError::io("write", path, source);
         let target = relative(path)?;
+        self.check_not_excluded(&self.dir, &target, path)?;
         let bytes = content.len() as u64;
         if bytes > LIMIT {
             return Err(WorkspaceError::TooLarge {
