@@ -11,7 +11,7 @@ use crate::client_choice::secret_in;
 use crate::data_dir::DataDir;
 use crate::error::{CommandError, Exit};
 use crate::network::Network;
-use crate::token;
+use crate::{output, token};
 
 /// Authentication of an HTTP endpoint, and the documents that it publishes about it.
 pub(crate) struct Access {
@@ -143,7 +143,9 @@ async fn load(verifier: &Verifier, issuer: &str) -> Result<(), CommandError> {
         Ok(()) => Ok(()),
         Err(error) if error.is_transient() => {
             let error = anyhow!(error);
-            eprintln!("warning: the keys of {issuer} cannot be fetched yet: {error:#}");
+            output::note(&format!(
+                "warning: the keys of {issuer} cannot be fetched yet: {error:#}"
+            ));
             Ok(())
         }
         Err(error) => {

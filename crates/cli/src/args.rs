@@ -404,7 +404,7 @@ fn address(text: &str) -> Result<SocketAddr, &'static str> {
 /// taken from our environment.
 fn variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
-        Some(("", _)) | None if text.is_empty() || text.starts_with('=') => {
+        _ if text.is_empty() || text.starts_with('=') => {
             Err("write it as NAME or NAME=VALUE".to_owned())
         }
         Some((name, value)) => Ok((name.to_owned(), value.to_owned())),

@@ -47,7 +47,7 @@ pub(crate) async fn serve_http(
         output::text(&format!("listening on {url}"))?;
     }
     if let Some(notice) = access.notice {
-        eprintln!("{notice}");
+        output::note(&notice);
     }
     let shutdown = server.shutdown_handle();
     let mut run = pin!(server.run());

@@ -4,11 +4,11 @@
 //! - `args`: the command line. `command`: one file per command.
 //! - `server`: connection to the server that a command names, with its `credentials`. `target`: one command's use of
 //!   it. `network`: proxies and certificates.
-//! - `arguments`: the arguments of a tool call. `stop`: signals.
+//! - `arguments`: the arguments of a tool call. `elicitation`: questions of a server. `stop`: signals.
 //! - `logins`: stored logins. `consent`: asking the user. `client_choice`, `identity`: the client and the identity
 //!   token of a login. `provider_choice`: options for unusual providers.
 //! - `endpoint`: HTTP and stdio of the commands that serve. `access`: their authentication. `data_dir`, `token`: state on disk.
-//! - `error`, `login_error`: failures with hints and exit codes. `output`: printing.
+//! - `error`, `login_error`: failures with hints and exit codes. `output`: printing. `visible`: text of peers.
 
 mod access;
 mod args;
@@ -18,6 +18,7 @@ mod command;
 mod consent;
 mod credentials;
 mod data_dir;
+mod elicitation;
 mod endpoint;
 mod error;
 mod identity;
@@ -30,8 +31,8 @@ mod server;
 mod stop;
 mod target;
 mod token;
+mod visible;
 
-use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -42,6 +43,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::args::{Cli, Command};
 use crate::error::CommandError;
+use crate::output::LogWriter;
 
 fn main() -> ExitCode {
     // First of all: a process that is started as a supervisor does nothing else.
@@ -104,7 +106,7 @@ fn log_to_stderr(command: &Command) {
     let filter = EnvFilter::try_from_env("CALLGATE_LOG").unwrap_or_else(|_| EnvFilter::new(usual));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(io::stderr)
+        .with_writer(LogWriter)
         .with_ansi(false)
         .without_time()
         .init();

@@ -7,7 +7,8 @@ use anyhow::anyhow;
 use callgate_mcp::Service;
 use callgate_mcp::transport::child::{ChildConfig, Environment, Supervisor};
 use callgate_mcp::transport::http::client::HttpConfig;
-use callgate_mcp::upstream::{Process, Remote, RestartingProcess};
+use callgate_mcp::upstream::{Process, Remote, RestartingProcess, UpstreamConfig};
+use callgate_mcp::wire::capabilities::ClientCapabilities;
 use callgate_mcp::wire::implementation::Implementation;
 use callgate_oauth::token_source::TokenSource;
 use tokio::time::timeout;
@@ -31,13 +32,21 @@ pub(crate) enum Server {
 
 impl Server {
     /// Starts the command, or prepares a client of the URL, which is not contacted yet.
+    ///
+    /// A command is told of `capabilities`, if they are given, and otherwise of all; a URL of those in each call.
     pub(crate) fn connect(
         args: &ServerArgs,
         url: Option<&str>,
         data_dir: Option<&Path>,
+        capabilities: Option<ClientCapabilities>,
     ) -> Result<Self, CommandError> {
         match (&args.stdio, url) {
-            (Some(command), _) => Ok(Self::Process(Arc::new(spawn(command, &args.env)?))),
+            (Some(command), _) => {
+                let mut config = UpstreamConfig::default();
+                config.capabilities = capabilities;
+                let process = spawn(command, &args.env)?.with_config(config);
+                Ok(Self::Process(Arc::new(process)))
+            }
             (None, Some(url)) => remote(args, url, data_dir),
             (None, None) => Err(CommandError::usage("no server is given")
                 .hint("name a URL, or a command with --stdio")),

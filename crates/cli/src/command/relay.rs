@@ -21,7 +21,7 @@ pub(crate) async fn run(
     if !args.serve_stdio {
         endpoint::check_address(&args.http)?;
     }
-    let server = Server::connect(&args.server, args.url.as_deref(), data_dir)?.restarting();
+    let server = Server::connect(&args.server, args.url.as_deref(), data_dir, None)?.restarting();
     let mut limits = TimeLimits::default();
     limits.idle = Duration::from_secs(args.timeout);
     limits.maximum = Duration::MAX;

@@ -9,7 +9,11 @@ mod call;
 #[cfg(target_os = "linux")]
 mod canary;
 #[cfg(unix)]
+mod elicitation;
+#[cfg(unix)]
 mod fixture;
+#[cfg(unix)]
+mod hostile;
 #[cfg(unix)]
 mod issuer;
 #[cfg(unix)]
@@ -28,5 +32,7 @@ mod relay;
 mod serve;
 #[cfg(unix)]
 mod serve_issuer;
+#[cfg(unix)]
+mod terminal;
 #[cfg(unix)]
 mod token;
