@@ -298,6 +298,10 @@ fn store_hint(error: &StoreError) -> Option<String> {
             let path = argument(&path.to_string_lossy());
             format!("run `chmod 600 {path}`")
         }
+        StoreError::ExposedDirectory { path, .. } => {
+            let path = argument(&path.to_string_lossy());
+            format!("run `chmod 700 {path}`")
+        }
         StoreError::Busy { .. } => "try again when the other process is done".to_owned(),
         StoreError::Io { .. } | StoreError::ForeignOwner { .. } | StoreError::NotAFile { .. } => {
             "correct that, or store logins elsewhere with --data-dir DIR".to_owned()

@@ -7,8 +7,9 @@ use callgate_mcp::wire::implementation::Implementation;
 use callgate_tools::workspace::{self, Workspace};
 
 use crate::args::Serve;
-use crate::endpoint;
+use crate::data_dir::{DataDir, resolved};
 use crate::error::CommandError;
+use crate::{endpoint, output};
 
 /// Serves the built-in tools until the client leaves or the user stops it.
 pub(crate) async fn run(
@@ -16,7 +17,8 @@ pub(crate) async fn run(
     data_dir: Option<&Path>,
     json: bool,
 ) -> Result<(), CommandError> {
-    let router = Arc::new(router(&args.workspace)?);
+    let workspace = open_workspace(&args.workspace, data_dir)?;
+    let router = Arc::new(router(&workspace)?);
     if args.stdio {
         return endpoint::serve_stdio(router).await;
     }
@@ -25,11 +27,37 @@ pub(crate) async fn run(
     endpoint::serve_http(&args.http, router, header_params, data_dir, json).await
 }
 
-fn router(path: &Path) -> Result<Router, CommandError> {
+/// Opens the workspace. The data directory is not for its tools: it holds the token and the logins.
+fn open_workspace(path: &Path, data_dir: Option<&Path>) -> Result<Workspace, CommandError> {
     let workspace = Workspace::open(path)
         .with_context(|| format!("cannot open the workspace {}", path.display()))
-        .map_err(|error| CommandError::from(error).hint("name a directory with --workspace DIR"))?;
+        .map_err(|error| CommandError::from(error).hint(NAME_A_DIRECTORY))?;
+    // Without a data directory there is nothing to keep.
+    let Ok(data_dir) = DataDir::locate(data_dir) else {
+        return Ok(workspace);
+    };
+    let (inner, outer) = (data_dir.resolved(), resolved(path));
+    let shown = |text: &str| format!("{} {text} {}", path.display(), data_dir.path().display());
+    if outer.starts_with(&inner) {
+        let message = shown("is in the data directory");
+        return Err(CommandError::usage(message).hint(NAME_A_DIRECTORY));
+    }
+    if inner.starts_with(&outer) {
+        let message = shown("contains the data directory");
+        if cfg!(not(unix)) {
+            return Err(CommandError::usage(message).hint(NAME_A_DIRECTORY));
+        }
+        output::note(&format!(
+            "warning: the workspace {message}, which its tools cannot use; a smaller workspace is safer"
+        ));
+    }
+    Ok(workspace.excluding(data_dir.path()))
+}
+
+const NAME_A_DIRECTORY: &str = "name a directory with --workspace DIR";
+
+fn router(workspace: &Workspace) -> Result<Router, CommandError> {
     let router = Router::new(Implementation::new("callgate", env!("CARGO_PKG_VERSION")));
-    workspace::add_tools(&router, &workspace).context("cannot register the workspace tools")?;
+    workspace::add_tools(&router, workspace).context("cannot register the workspace tools")?;
     Ok(router)
 }
