@@ -61,7 +61,10 @@ pub(crate) async fn ask_form(server: String, params: ElicitFormParams) -> Elicit
 /// Asks for one field until the answer fits. An empty answer means `before`, or that the field is left
 /// out; at the end of the input there is no answer.
 async fn fill_in(field: &Field, before: Option<RawJson>) -> Option<Option<RawJson>> {
-    output::note(&format!("\n{}", visible_line(&field.heading())));
+    output::note(&format!(
+        "\n{}",
+        visible_line(&cut(&field.heading(), MAX_SHOWN))
+    ));
     if let Some(description) = &field.description {
         quote(description);
     }

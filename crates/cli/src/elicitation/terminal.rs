@@ -4,7 +4,7 @@ use std::thread;
 use tokio::sync::oneshot;
 
 use crate::output;
-use crate::visible::visible_line;
+use crate::visible::{cut, visible_line};
 
 /// Maximum bytes of an answer.
 const MAX_ANSWER: u64 = 64 * 1024;
@@ -80,9 +80,12 @@ pub(super) async fn decide(
 /// Prints text of the server, each line marked, so that none can pass for one of ours.
 pub(super) fn quote(text: &str) {
     for line in text.trim().lines().take(MAX_LINES) {
-        output::note(&format!("  | {}", visible_line(line)));
+        output::note(&format!("  | {}", visible_line(&cut(line, MAX_LINE))));
     }
 }
 
 /// Maximum lines of a text of the server.
 const MAX_LINES: usize = 50;
+
+/// Maximum characters of such a line.
+const MAX_LINE: usize = 1000;

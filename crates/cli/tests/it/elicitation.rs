@@ -185,31 +185,55 @@ fn a_page_that_no_browser_should_open_is_declined() {
     assert!(said.ends_with(answer), "{said}");
 }
 
+/// A server with a tool that shows one form.
+fn server_with_form(home: &Home, message: &str, properties: &str) -> String {
+    let cases = format!(
+        r#"*'"method":"tools/list"'*) result='{{"resultType":"complete","tools":[{{"name":"t","inputSchema":{{"type":"object"}}}}]}}' ;;
+        *'"inputResponses"'*) result='{{"resultType":"complete","content":[]}}' ;;
+        *'"name":"t"'*) result='{{"resultType":"input_required","requestState":"s","inputRequests":{{"q":{{"method":"elicitation/create","params":{{"message":"{message}","requestedSchema":{{"type":"object","properties":{{{properties}}}}}}}}}}}}}' ;;"#
+    );
+    home.shell_server(&cases)
+}
+
 #[test]
 fn a_form_without_end_is_declined() {
     let home = Home::new();
     let fields: Vec<_> = (0..65)
         .map(|number| format!(r#""f{number}":{{"type":"string"}}"#))
         .collect();
-    let cases = format!(
-        r#"*'"method":"tools/list"'*) result='{{"resultType":"complete","tools":[{{"name":"t","inputSchema":{{"type":"object"}}}}]}}' ;;
-        *'"action":"decline"'*) result='{{"resultType":"complete","content":[]}}' ;;
-        *'"name":"t"'*) result='{{"resultType":"input_required","requestState":"s","inputRequests":{{"q":{{"method":"elicitation/create","params":{{"message":"{}","requestedSchema":{{"type":"object","properties":{{{}}}}}}}}}}}}}' ;;"#,
-        "line\\n".repeat(60),
-        fields.join(",")
-    );
-    let server = home.shell_server(&cases);
+    let message = format!("{}\\n", "x".repeat(1001)).repeat(51);
+    let server = server_with_form(&home, &message, &fields.join(","));
     let terminal = Terminal::start(&mut home.command(&["call", "--stdio", &server, "t"]));
+    let line = format!("  | {}…\n", "x".repeat(1000));
     assert_eq!(
         terminal.end(),
         (
             format!(
                 "the server `{server}` asks for input:\n{}the form has more than 64 fields; the server is told that you declined\n",
-                "  | line\n".repeat(50)
+                line.repeat(50)
             ),
             Some(0)
         )
     );
+}
+
+#[test]
+fn only_the_first_of_many_choices_are_shown() {
+    let home = Home::new();
+    let choices: Vec<_> = (1..=65).map(|number| format!(r#""c{number}""#)).collect();
+    let field = format!(
+        r#""f":{{"type":"string","title":"{}","enum":[{}]}}"#,
+        "t".repeat(300),
+        choices.join(",")
+    );
+    let server = server_with_form(&home, "m", &field);
+    let mut terminal = Terminal::start(&mut home.command(&["call", "--stdio", &server, "t"]));
+    terminal.answer("answer? [YES/no/cancel] ", "y");
+    terminal.expect(&format!("\n{}…\n   1  c1\n", "t".repeat(200)));
+    let last = "\n  64  c64\n      and more, which you can type\n> ";
+    terminal.answer(last, "c65");
+    terminal.answer("\n  f: c65\nsend them? [YES/edit/no/cancel] ", "");
+    assert_eq!(terminal.end().1, Some(0));
 }
 
 /// Writes down the capabilities that an old server is told of.

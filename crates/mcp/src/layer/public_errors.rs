@@ -42,7 +42,9 @@ fn public_text(error: &Error) -> Option<&'static str> {
     }
     Some(match error.kind() {
         Kind::Connect => "the server behind this endpoint cannot be reached",
-        Kind::Unauthorized => "the server behind this endpoint wants other credentials of it",
+        Kind::Unauthorized => {
+            "the server behind this endpoint does not accept its credentials; its operator has to log in"
+        }
         Kind::Closed => "the server behind this endpoint closed the connection",
         Kind::Timeout => "the server behind this endpoint did not answer in time",
         Kind::TooLarge => "the server behind this endpoint sent a message that is too large",
