@@ -12,6 +12,8 @@ use callgate_oauth::options::RedirectUri;
 use tokio::io::{BufReader, stdin};
 
 use crate::error::{CommandError, Exit};
+use crate::output;
+use crate::visible::visible_line;
 
 /// Way of the authorization code back from the browser to this command.
 #[derive(Debug, Clone)]
@@ -68,11 +70,13 @@ const TO_OPEN: &str = "to log in, open this page in a browser on this machine wi
 /// Prints the messages of a login; the URL of the page follows `request`.
 fn tell(request: &'static str) -> impl Fn(Notice<'_>) {
     move |notice| match notice {
-        Notice::Page(page) => eprintln!("{request}\n\n  {page}\n\n{ELSEWHERE}"),
+        Notice::Page(page) => output::note(&format!("{request}\n\n  {page}\n\n{ELSEWHERE}")),
         Notice::NotOpened(error) => {
             let cause = error.source().map(|cause| format!(": {cause}"));
             let cause = cause.unwrap_or_default();
-            eprintln!("no browser was opened: {error}{cause}; open the page above by hand");
+            output::note(&format!(
+                "no browser was opened: {error}{cause}; open the page above by hand"
+            ));
         }
         _ => {}
     }
@@ -89,26 +93,32 @@ fn ask_to_paste(redirect_uri: String) -> impl Fn(&str) {
         let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
         let last = std::mem::replace(&mut *shown, page.to_owned());
         if last == page {
-            eprintln!(
+            output::note(&format!(
                 "that is not the answer to this login; the address begins with {redirect_uri}?"
-            );
+            ));
         } else {
-            eprintln!("to log in, open this page in a browser on any machine:\n\n  {page}\n");
-            eprintln!(
-                "at the end the browser reports that it cannot load a page; that is expected."
+            output::note(&format!(
+                "to log in, open this page in a browser on any machine:\n\n  {page}\n\n"
+            ));
+            output::note(
+                "at the end the browser reports that it cannot load a page; that is expected.",
             );
         }
-        eprintln!("paste the whole address of that page here, within 5 minutes:");
+        output::note("paste the whole address of that page here, within 5 minutes:");
     }
 }
 
 /// Prints the page to open and the code to enter on another device.
 pub(crate) fn show_code(prompt: &DevicePrompt) {
     let page = &prompt.verification_uri;
-    eprintln!("to log in, open this page in a browser on any device:\n\n  {page}\n");
-    eprintln!("and enter this code: {}", prompt.user_code);
+    let code = visible_line(&prompt.user_code);
+    output::note(&format!(
+        "to log in, open this page in a browser on any device:\n\n  {page}\n\nand enter this code: {code}"
+    ));
     if let Some(page) = &prompt.verification_uri_complete {
-        eprintln!("\nor open this page, where the code is entered already:\n\n  {page}\n");
+        output::note(&format!(
+            "\nor open this page, where the code is entered already:\n\n  {page}\n\n"
+        ));
     }
 }
 

@@ -1,6 +1,6 @@
 use std::env;
 use std::fs::DirBuilder;
-use std::path::{Path, PathBuf};
+use std::path::{self, Path, PathBuf};
 
 use anyhow::{Context, Result};
 
@@ -18,6 +18,15 @@ impl DataDir {
         Ok(Self(base.join("callgate")))
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The directory without links, even if it is yet to be made.
+    pub(crate) fn resolved(&self) -> PathBuf {
+        resolved(&self.0)
+    }
+
     /// The path of a file in the directory.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
@@ -33,6 +42,18 @@ impl DataDir {
             .create(&self.0)
             .with_context(|| format!("cannot create {}", self.0.display()))
     }
+}
+
+/// The path without links, as far as it exists.
+pub(crate) fn resolved(path: &Path) -> PathBuf {
+    let path = path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    for existing in path.ancestors() {
+        if let Ok(found) = existing.canonicalize() {
+            let rest = path.strip_prefix(existing).unwrap_or(Path::new(""));
+            return found.join(rest);
+        }
+    }
+    path
 }
 
 /// The directory in which every program keeps the state of this user.

@@ -6,7 +6,8 @@ use callgate_mcp::{Error, Kind};
 use serde::Serialize;
 
 use crate::login_error::{self, SEND_A_TOKEN};
-use crate::output::visible;
+use crate::output;
+use crate::visible::visible_line;
 
 /// A failed command: its error, hints for the next step, and the exit code.
 #[derive(Debug)]
@@ -38,6 +39,9 @@ pub(crate) const CHECK_THE_SERVER: &str =
 
 /// The next step when the certificate of a server has an unknown issuer.
 pub(crate) const TRUST_THE_ISSUER: &str = "if you trust the certificate authority of the server, name the file of its certificate with --ca-file FILE or in the variable CALLGATE_CA_FILE";
+
+/// The next step when a tool asks for input that this process cannot give.
+const INPUT_NEEDED: &str = "the tool asks for input during the call: `callgate call` shows forms and pages on a terminal; anything else needs an agent";
 
 impl Exit {
     /// Exit code for the failure of a request.
@@ -88,17 +92,40 @@ impl CommandError {
                 },
             };
             let line = serde_json::to_string(&report).expect("a report is plain JSON");
-            eprintln!("{line}");
+            output::json_error(&line);
         } else {
-            eprintln!("error: {}", self.message());
-            for hint in &self.hints {
-                eprintln!("hint: {hint}");
-            }
+            self.print("error");
         }
         ExitCode::from(self.exit as u8)
     }
 
-    /// The error and its causes, without those that are in the message already. Parts of it may come from a server.
+    /// True if the command was told to end.
+    pub(crate) fn is_interrupt(&self) -> bool {
+        self.exit == Exit::Interrupted
+    }
+
+    /// Prints the error and its hints as a warning, after what it means.
+    pub(crate) fn warn(&self, meaning: &str) {
+        self.print(&format!("warning: {meaning}"));
+    }
+
+    /// Prints the error and its hints. The further lines of a text are indented: none that a server wrote
+    /// can pass for a hint of ours.
+    fn print(&self, heading: &str) {
+        let message = self.message().replace('\n', "\n  ");
+        output::note(&format!("{heading}: {message}"));
+        for hint in &self.hints {
+            output::note(&format!("hint: {}", visible_line(hint)));
+        }
+    }
+
+    /// The error and its hints in one text.
+    pub(crate) fn with_hints(&self) -> String {
+        let hints = self.hints.iter();
+        hints.fold(self.message(), |text, hint| format!("{text}\nhint: {hint}"))
+    }
+
+    /// The error and its causes, without those that are in the message already.
     fn message(&self) -> String {
         let mut message = String::new();
         for cause in self.source.chain() {
@@ -109,7 +136,7 @@ impl CommandError {
                 message = format!("{message}: {cause}");
             }
         }
-        visible(&message)
+        message
     }
 }
 
@@ -144,9 +171,7 @@ impl From<Error> for CommandError {
             Kind::Connect if is_unknown_issuer => error.hint(TRUST_THE_ISSUER),
             Kind::Connect => error.hint(CHECK_THE_SERVER),
             Kind::Timeout => error.hint("wait longer with --timeout SECONDS"),
-            Kind::MissingCapability | Kind::InputRequired => {
-                error.hint("the tool asks for input during the call, which this command cannot give; call it from an agent")
-            }
+            Kind::MissingCapability | Kind::InputRequired => error.hint(INPUT_NEEDED),
             _ => error,
         }
     }
@@ -170,21 +195,14 @@ impl From<std::io::Error> for CommandError {
 
 #[cfg(test)]
 mod tests {
-    use super::{CommandError, Error, Kind};
+    use super::{CommandError, Error, INPUT_NEEDED, Kind};
 
     #[test]
     fn a_question_in_the_middle_of_a_call_is_explained() {
         let error = CommandError::from(Error::new(Kind::MissingCapability, "no elicitation"));
-        let hint = "the tool asks for input during the call, which this command cannot give; call it from an agent";
         assert_eq!(
             (error.message().as_str(), error.hints),
-            ("no elicitation", vec![hint.to_owned()])
+            ("no elicitation", vec![INPUT_NEEDED.to_owned()])
         );
-    }
-
-    #[test]
-    fn strangers_cannot_write_to_the_terminal() {
-        let error = CommandError::usage("the server said \u{1b}[2J");
-        assert_eq!(error.message(), "the server said \\u{1b}[2J");
     }
 }

@@ -319,6 +319,10 @@ fn store_hints(error: &StoreError) -> Vec<String> {
             let path = argument(&path.to_string_lossy());
             format!("run `chmod 600 {path}`")
         }
+        StoreError::ExposedDirectory { path, .. } => {
+            let path = argument(&path.to_string_lossy());
+            format!("run `chmod 700 {path}`")
+        }
         StoreError::Busy { .. } => "try again when the other process is done".to_owned(),
         StoreError::Io { .. } | StoreError::ForeignOwner { .. } | StoreError::NotAFile { .. } => {
             "correct that, or store logins elsewhere with --data-dir DIR".to_owned()

@@ -2,12 +2,13 @@
 //!
 //! # Layout
 //! - `args`: the command line. `command`: one file per command.
-//! - `target`: connection to the server that a command names, with its `credentials`. `network`: proxies and certificates.
-//! - `arguments`: the arguments of a tool call. `stop`: signals.
-//! - `logins`: stored logins. `keychain`: the keychain of the system. `consent`: asking the user. `client_choice`, `identity`: the client and the identity
-//!   token of a login. `provider_choice`: options for unusual providers.
-//! - `access`: authentication for `serve`. `data_dir`, `token`: state on disk.
-//! - `error`, `login_error`: failures with hints and exit codes. `output`: printing.
+//! - `server`: connection to the server that a command names, with its `credentials`. `target`: one command's use of
+//!   it. `network`: proxies and certificates.
+//! - `arguments`: the arguments of a tool call. `elicitation`: questions of a server. `stop`: signals.
+//! - `logins`: stored logins. `keychain`: the keychain of the system. `consent`: asking the user. `client_choice`,
+//!   `identity`: the client and the identity token of a login. `provider_choice`: options for unusual providers.
+//! - `endpoint`: HTTP and stdio of the commands that serve. `access`: their authentication. `data_dir`, `token`: state on disk.
+//! - `error`, `login_error`: failures with hints and exit codes. `output`: printing. `visible`: text of peers.
 
 mod access;
 mod args;
@@ -17,6 +18,8 @@ mod command;
 mod consent;
 mod credentials;
 mod data_dir;
+mod elicitation;
+mod endpoint;
 mod error;
 mod identity;
 mod keychain;
@@ -25,21 +28,23 @@ mod logins;
 mod network;
 mod output;
 mod provider_choice;
+mod server;
 mod stop;
 mod target;
 mod token;
+mod visible;
 
-use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use callgate_mcp::transport::child::supervisor;
+use callgate_mcp::transport::child::{STDERR_TARGET, supervisor};
 use clap::Parser;
 use tokio::runtime::Runtime;
 use tracing_subscriber::EnvFilter;
 
 use crate::args::{Cli, Command};
 use crate::error::CommandError;
+use crate::output::LogWriter;
 
 fn main() -> ExitCode {
     // First of all: a process that is started as a supervisor does nothing else.
@@ -50,7 +55,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return report(&error),
     };
-    log_to_stderr();
+    log_to_stderr(&cli.command);
     let runtime = match Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => return CommandError::from(error).report(cli.json),
@@ -71,6 +76,7 @@ async fn run(cli: &Cli) -> Result<(), CommandError> {
     let data_dir = cli.data_dir.as_deref();
     match &cli.command {
         Command::Serve(args) => command::serve::run(args, data_dir, cli.json).await,
+        Command::Relay(args) => command::relay::run(args, data_dir, cli.json).await,
         Command::List(args) => command::list::run(args, data_dir, cli.json).await,
         Command::Call(args) => command::call::run(args, data_dir, cli.json).await,
         Command::Auth(args) => command::auth::run(args, data_dir, cli.json).await,
@@ -92,11 +98,16 @@ fn report(error: &clap::Error) -> ExitCode {
 }
 
 /// Warnings go to standard error; `CALLGATE_LOG=debug` asks for more.
-fn log_to_stderr() {
-    let filter = EnvFilter::try_from_env("CALLGATE_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+fn log_to_stderr(command: &Command) {
+    let usual = match command {
+        // The user of a relay reads the log of the server here and nowhere else.
+        Command::Relay(_) => format!("warn,{STDERR_TARGET}=info"),
+        _ => "warn".to_owned(),
+    };
+    let filter = EnvFilter::try_from_env("CALLGATE_LOG").unwrap_or_else(|_| EnvFilter::new(usual));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(io::stderr)
+        .with_writer(LogWriter)
         .with_ansi(false)
         .without_time()
         .init();

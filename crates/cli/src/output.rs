@@ -1,76 +1,118 @@
+//! All printing. Text of a peer reaches a terminal only in its visible form.
+
 use std::io::{self, IsTerminal, Write};
 
 use callgate_mcp::wire::RawJson;
+use tracing_subscriber::fmt::MakeWriter;
 
-/// Prints one line of JSON, as it came.
+use crate::visible::{cut, visible, visible_json, visible_line};
+
+/// Maximum width of the first column of a table. A longer name moves the second column of its own row.
+const COLUMN: usize = 40;
+
+/// Maximum characters of a name in a table; the specification allows 128.
+const NAME: usize = 128;
+
+/// Maximum characters of a description in a table.
+const DESCRIPTION: usize = 500;
+
+/// Prints one line of JSON: for a program as it came, on a terminal with escapes that mean the same.
 pub(crate) fn json(value: &RawJson) -> io::Result<()> {
-    line(value.to_line().as_bytes())
+    json_line(value.to_line().as_str(), io::stdout().lock())
 }
 
 /// Prints one line of JSON, an object with one text.
 pub(crate) fn member(name: &str, text: &str) -> io::Result<()> {
-    line(format!("{{\"{name}\":{}}}", RawJson::string(text).as_str()).as_bytes())
+    let object = format!("{{\"{name}\":{}}}", RawJson::string(text).as_str());
+    json_line(&object, io::stdout().lock())
 }
 
-/// Prints rows of a name and a description, in two columns.
+/// Prints one line of JSON on standard error. A closed standard error is no failure of the command.
+pub(crate) fn json_error(json: &str) {
+    let _ = json_line(json, io::stderr().lock());
+}
+
+/// Prints rows of a name and a description, in two columns and one line each.
 pub(crate) fn table(rows: &[(String, String)]) -> io::Result<()> {
-    let width = rows
+    let rows: Vec<_> = rows
         .iter()
-        .map(|(name, _)| name.chars().count())
-        .max()
-        .unwrap_or(0);
+        .map(|(name, about)| (visible_line(&cut(name, NAME)), cut(about, DESCRIPTION)))
+        .collect();
+    let widths = rows.iter().map(|(name, _)| name.chars().count());
+    let width = widths.max().unwrap_or(0).min(COLUMN);
     for (name, about) in rows {
-        let row = format!("{name:width$}  {about}");
-        text(row.trim_end())?;
+        let row = format!("{name:width$}  {}", visible_line(&about));
+        line(row.trim_end(), io::stdout().lock())?;
     }
     Ok(())
 }
 
-/// Prints text from a peer, with control characters made visible on a terminal.
+/// Prints text: for a program as it came, on a terminal in its visible form.
 pub(crate) fn text(text: &str) -> io::Result<()> {
-    if io::stdout().is_terminal() {
-        return line(visible(text).as_bytes());
+    let out = io::stdout().lock();
+    match out.is_terminal() {
+        true => line(&visible(text), out),
+        false => line(text, out),
     }
-    line(text.as_bytes())
 }
 
-/// The text without the means to move a cursor, recolor a screen or fake a prompt.
-pub(crate) fn visible(text: &str) -> String {
-    let is_plain = |c: char| matches!(c, '\n' | '\t') || !c.is_control();
-    text.chars()
-        .flat_map(|c| {
-            let escaped = (!is_plain(c)).then(|| c.escape_unicode());
-            let plain = is_plain(c).then_some(c);
-            plain.into_iter().chain(escaped.into_iter().flatten())
-        })
-        .collect()
+/// Prints a message to the user on standard error, in its visible form.
+pub(crate) fn note(text: &str) {
+    // There is no other place to report that standard error cannot be written.
+    let _ = line(&visible(text), io::stderr().lock());
+}
+
+/// Prints the question before an answer on standard error, in one line that does not end.
+pub(crate) fn prompt(text: &str) {
+    let mut out = io::stderr().lock();
+    let _ = out.write_all(visible_line(text).as_bytes());
+    let _ = out.flush();
 }
 
 /// The text as one argument that a shell leaves as it is.
 pub(crate) fn argument(text: &str) -> String {
-    shlex::try_quote(text).map_or_else(|_| visible(text), Into::into)
+    shlex::try_quote(text).map_or_else(|_| visible_line(text), Into::into)
 }
 
-/// Prints a line; a closed pipe, as after `| head`, is not an error.
-fn line(bytes: &[u8]) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    let end: &[u8] = if bytes.ends_with(b"\n") { b"" } else { b"\n" };
-    let written = out.write_all(bytes).and_then(|()| out.write_all(end));
-    match written.and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written,
+/// Standard error for the log: each event is one line in its visible form.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LogWriter;
+
+impl<'a> MakeWriter<'a> for LogWriter {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        *self
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+impl Write for LogWriter {
+    /// Writes a whole event: the subscriber formats it before it writes.
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(event);
+        line(&visible_line(text.trim_end()), io::stderr().lock())?;
+        Ok(event.len())
+    }
 
-    #[test]
-    fn control_characters_are_made_visible() {
-        assert_eq!(
-            visible("a\tb\n\u{1b}[31mred\r"),
-            "a\tb\n\\u{1b}[31mred\\u{d}"
-        );
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().flush()
+    }
+}
+
+fn json_line(json: &str, out: impl Write + IsTerminal) -> io::Result<()> {
+    match out.is_terminal() {
+        true => line(&visible_json(json), out),
+        false => line(json, out),
+    }
+}
+
+/// Prints a line; a closed pipe, as after `| head`, is not an error.
+fn line(text: &str, mut out: impl Write) -> io::Result<()> {
+    let end: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
+    let written = out.write_all(text.as_bytes());
+    let written = written.and_then(|()| out.write_all(end));
+    match written.and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
     }
 }

@@ -2,27 +2,32 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use callgate_oauth::store::read_secret_file;
 
 use crate::data_dir::DataDir;
+use crate::error::CommandError;
 
 const FILE: &str = "token";
 
 /// The token of this data directory, made on first use.
 ///
 /// Two processes that start at once agree on one token: the second one reads that of the first.
-pub(crate) fn load_or_create(data_dir: &DataDir) -> Result<String> {
+///
+/// # Errors
+/// Another user could read or replace the token, or it is damaged.
+pub(crate) fn load_or_create(data_dir: &DataDir) -> Result<String, CommandError> {
     let path = data_dir.file(FILE);
-    match fs::read_to_string(&path) {
-        Ok(text) => check(&path, &text),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            data_dir.create()?;
-            create(&path)
-        }
-        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+    if let Some(token) = load(&path)? {
+        return Ok(token);
     }
+    data_dir.create()?;
+    create(&path)?;
+    // Read and not remembered: another process may have been faster, and its file is checked too.
+    let token = load(&path)?.with_context(|| format!("{} was removed", path.display()))?;
+    Ok(token)
 }
 
 /// The token of this data directory, if there is one.
@@ -31,7 +36,7 @@ pub(crate) fn own(data_dir: &DataDir) -> Option<String> {
     Some(text.trim().to_owned())
 }
 
-fn create(path: &Path) -> Result<String> {
+fn create(path: &Path) -> Result<()> {
     let mut secret = [0_u8; 32];
     getrandom::fill(&mut secret).context("the random number generator of the system failed")?;
     let token = URL_SAFE_NO_PAD.encode(secret);
@@ -43,32 +48,25 @@ fn create(path: &Path) -> Result<String> {
     file.write_all(token.as_bytes()).with_context(failed)?;
     file.as_file().sync_all().with_context(failed)?;
     match file.persist_noclobber(path) {
-        Ok(_) => Ok(token),
-        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
-            check(path, &fs::read_to_string(path).with_context(failed)?)
+        Err(error) if error.error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(error.error).with_context(failed)
         }
-        Err(error) => Err(error.error).with_context(failed),
+        _ => Ok(()),
     }
 }
 
-fn check(path: &Path, text: &str) -> Result<String> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        let mode = fs::metadata(path)?.permissions().mode() & 0o777;
-        if mode & 0o077 != 0 {
-            let path = path.display();
-            bail!("{path} can be read by others (mode {mode:03o}); run: chmod 600 {path}");
-        }
-    }
+/// Reads the token if it is there and safe to use.
+fn load(path: &Path) -> Result<Option<String>, CommandError> {
+    let Some(bytes) = read_secret_file(path)? else {
+        return Ok(None);
+    };
+    let text = String::from_utf8_lossy(&bytes);
     let token = text.trim();
     if token.len() < 32 || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        bail!(
-            "{} does not hold a token; remove it to get a new one",
-            path.display()
-        );
+        let message = format!("{} does not hold a token", path.display());
+        return Err(CommandError::usage(message).hint("remove it to get a new one"));
     }
-    Ok(token.to_owned())
+    Ok(Some(token.to_owned()))
 }
 
 #[cfg(test)]
@@ -100,12 +98,30 @@ mod tests {
         assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
 
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
-        let error = load_or_create(&data_dir).unwrap_err().to_string();
-        let path = path.display();
+        let error = load_or_create(&data_dir).unwrap_err().with_hints();
+        let shown = path.display();
         assert_eq!(
             error,
-            format!("{path} can be read by others (mode 644); run: chmod 600 {path}")
+            format!(
+                "`{shown}` is open to other users (mode 644); allow only its owner: chmod 600\nhint: run `chmod 600 {shown}`"
+            )
         );
+
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        let directory = path.parent().unwrap();
+        let shown = directory.display();
+        for mode in [0o720, 0o702, 0o777, 0o1777] {
+            fs::set_permissions(directory, fs::Permissions::from_mode(mode)).unwrap();
+            let error = load_or_create(&data_dir).unwrap_err().with_hints();
+            assert_eq!(
+                error,
+                format!(
+                    "other users can write to the directory `{shown}` (mode {mode:03o}); allow only its owner: chmod 700\nhint: run `chmod 700 {shown}`"
+                )
+            );
+        }
+        fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
+        load_or_create(&data_dir).unwrap();
     }
 
     #[test]
@@ -121,11 +137,11 @@ mod tests {
                 .unwrap();
         }
         file.write_all(b"short").unwrap();
-        let error = load_or_create(&data_dir).unwrap_err().to_string();
+        let error = load_or_create(&data_dir).unwrap_err().with_hints();
         let shown = path.display();
         assert_eq!(
             error,
-            format!("{shown} does not hold a token; remove it to get a new one")
+            format!("{shown} does not hold a token\nhint: remove it to get a new one")
         );
         assert_eq!(fs::read_to_string(&path).unwrap(), "short");
     }

@@ -61,7 +61,8 @@
 //! - [`client`]: a typed client over any service.
 //! - [`upstream`]: servers of any revision at a URL, as a child process or on streams; this is what a
 //!   client, a hub or a relay connects with.
-//! - [`layer`]: services around a service: timeout, input rounds, progress filter, panic guard.
+//! - [`layer`]: services around a service: timeout, input rounds, progress filter, panic guard,
+//!   header parameters, public errors.
 //! - [`transport`]: serving over [`stdio`] and Streamable HTTP ([`http_server`]), [`memory`] pairs, and
 //!   the transports of the newest revision that `upstream` uses.
 //! - [`skill`]: skills, which are folders of instructions for agents, on both sides.
@@ -95,6 +96,7 @@ mod server;
 mod service;
 pub mod skill;
 pub mod subscribers;
+mod tool_headers;
 pub mod transport;
 pub mod upstream;
 

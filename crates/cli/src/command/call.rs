@@ -9,7 +9,8 @@ use callgate_mcp::wire::tool::{CallToolResult, Tool};
 use crate::args::Call;
 use crate::error::{CommandError, Exit};
 use crate::logins::http_url;
-use crate::target::{self, Target};
+use crate::server;
+use crate::target::{Target, User};
 use crate::{arguments, output};
 
 /// Calls a tool of a server and prints the result.
@@ -19,13 +20,13 @@ pub(crate) async fn run(
     json: bool,
 ) -> Result<(), CommandError> {
     let (url, rest) = match args.words.split_first() {
-        Some((url, rest)) if args.connection.stdio.is_none() => (Some(url.as_str()), rest),
+        Some((url, rest)) if args.connection.server.stdio.is_none() => (Some(url.as_str()), rest),
         _ => (None, args.words.as_slice()),
     };
     let Some((tool, words)) = rest.split_first() else {
         return Err(nothing_to_call(url));
     };
-    let target = Target::connect(&args.connection, url, data_dir)?;
+    let target = Target::connect(&args.connection, url, data_dir, User::of_this_process())?;
     let client = target.client.clone();
     // The output comes before the server is closed, so that the user need not wait for that.
     let work = async { print(&call(&client, tool, words).await?, json) };
@@ -35,7 +36,7 @@ pub(crate) async fn run(
 /// Error for missing arguments: the tool is missing, or the server, so that the tool stands in its place.
 fn nothing_to_call(url: Option<&str>) -> CommandError {
     match url.filter(|url| http_url(url).is_none()) {
-        Some(word) => target::not_a_url(word),
+        Some(word) => server::not_a_url(word),
         None => CommandError::usage("no tool is given").hint(SEE_THE_TOOLS),
     }
 }
@@ -63,11 +64,14 @@ fn unknown(name: &str, tools: &[Tool]) -> CommandError {
 
 /// The name that differs from `name` by the fewest edits, if it is not many.
 fn closest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
+    let limit = 1 + name.len() / 4;
     let distances = names
         .iter()
+        // The distance is at least the difference in length, and names may be very long.
+        .filter(|candidate| candidate.len().abs_diff(name.len()) <= 4 * limit)
         .map(|candidate| (edits(name, candidate), *candidate));
     let (distance, candidate) = distances.min()?;
-    (distance <= 1 + name.len() / 4).then_some(candidate)
+    (distance <= limit).then_some(candidate)
 }
 
 /// Edit distance: number of letters to add, remove or change to get from `a` to `b`.
@@ -103,7 +107,7 @@ fn print(raw: &RawJson, json: bool) -> Result<(), CommandError> {
     }
     if failed {
         let said: Vec<String> = result.content.iter().map(describe).collect();
-        let said = output::visible(&said.join("\n"));
+        let said = said.join("\n");
         return Err(CommandError::new(
             Exit::ToolFailed,
             anyhow!("the tool failed: {said}"),

@@ -6,7 +6,7 @@ use callgate_mcp::wire::{ArrayWriter, RawJson, method};
 use crate::args::List;
 use crate::error::CommandError;
 use crate::output;
-use crate::target::Target;
+use crate::target::{Target, User};
 
 /// Lists the tools of a server.
 pub(crate) async fn run(
@@ -14,7 +14,7 @@ pub(crate) async fn run(
     data_dir: Option<&Path>,
     json: bool,
 ) -> Result<(), CommandError> {
-    let target = Target::connect(&args.connection, args.url.as_deref(), data_dir)?;
+    let target = Target::connect(&args.connection, args.url.as_deref(), data_dir, User::Away)?;
     let client = target.client.clone();
     // The output comes before the server is closed, so that the user need not wait for that.
     let work = async {

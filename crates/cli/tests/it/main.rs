@@ -9,7 +9,11 @@ mod call;
 #[cfg(target_os = "linux")]
 mod canary;
 #[cfg(unix)]
+mod elicitation;
+#[cfg(unix)]
 mod fixture;
+#[cfg(unix)]
+mod hostile;
 #[cfg(unix)]
 mod issuer;
 #[cfg(target_os = "linux")]
@@ -25,8 +29,12 @@ mod provider;
 #[cfg(unix)]
 mod raw;
 #[cfg(unix)]
+mod relay;
+#[cfg(unix)]
 mod serve;
 #[cfg(unix)]
 mod serve_issuer;
+#[cfg(unix)]
+mod terminal;
 #[cfg(unix)]
 mod token;

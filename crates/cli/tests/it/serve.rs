@@ -1,4 +1,5 @@
 use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -126,6 +127,79 @@ fn a_terminated_server_ends_well() {
             .success()
     );
     assert_eq!(serving.wait(), Some(0));
+}
+
+#[test]
+fn a_second_signal_ends_the_drain_at_once() {
+    let home = Home::new();
+    let begun = home.path().join("begun");
+    let cases = format!(
+        r#"*'"method":"tools/list"'*)
+            result='{{"resultType":"complete","tools":[{{"name":"hang","inputSchema":{{"type":"object"}}}}]}}' ;;
+        *'"name":"hang"'*) : > {}; continue ;;"#,
+        begun.display()
+    );
+    let relay = home.relay(&["--no-auth", "--stdio", &home.shell_server(&cases)]);
+    let mut call = home
+        .command(&["call", &relay.url, "hang"])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let wait_for = |is_there: &dyn Fn() -> bool| {
+        let deadline = Instant::now() + Duration::from_secs(600);
+        while !is_there() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(5));
+        }
+    };
+    wait_for(&|| begun.exists());
+    let pid = relay.pid().to_string();
+    let terminate = || Command::new("kill").args(["-TERM", &pid]).status().unwrap();
+    assert!(terminate().success());
+    // The drain has begun once no more connections are accepted.
+    let address = relay.url.strip_prefix("http://").unwrap();
+    let address = address.strip_suffix("/mcp").unwrap().to_owned();
+    wait_for(&|| TcpStream::connect(&address).is_err());
+    assert!(terminate().success());
+    assert_eq!(relay.wait(), Some(130));
+    call.wait().unwrap();
+}
+
+#[test]
+fn the_data_directory_is_not_for_the_tools() {
+    let home = Home::new();
+    let path = home.path().to_str().unwrap();
+    home.run(&["token"]);
+    let server = format!("{CALLGATE} serve --stdio --workspace {path}");
+    let token = "path=.local/share/callgate/token";
+    assert_eq!(
+        home.run(&["call", "--stdio", &server, "workspace_read", token]),
+        Ran::failed(
+            5,
+            "error: the tool failed: path is not for tools: .local/share/callgate/token\n"
+        )
+    );
+    let mut serve = home.command(&["serve", "--stdio", "--workspace", path]);
+    let ran = Ran::from(serve.output().unwrap());
+    assert_eq!(
+        ran,
+        Ran {
+            stdout: String::new(),
+            stderr: format!(
+                "warning: the workspace {path} contains the data directory {path}/.local/share/callgate, which its tools cannot use; a smaller workspace is safer\n"
+            ),
+            exit: Some(0)
+        }
+    );
+    let data = format!("{path}/.local/share/callgate");
+    assert_eq!(
+        home.run(&["serve", "--workspace", &data]),
+        Ran::failed(
+            1,
+            &format!(
+                "error: {data} is in the data directory {data}\nhint: name a directory with --workspace DIR\n"
+            )
+        )
+    );
 }
 
 #[test]

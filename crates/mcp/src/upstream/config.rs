@@ -1,5 +1,7 @@
 use std::time::Duration;
 
+use callgate_wire::capabilities::ClientCapabilities;
+
 use crate::seal::StateKey;
 
 /// Timeouts of detection, and limits of what is kept for a server of an old revision.
@@ -32,6 +34,10 @@ pub struct UpstreamConfig {
     pub tasks: usize,
     /// Maximum number of remembered tasks of one caller.
     pub tasks_per_caller: usize,
+    /// Capabilities of the client that a process is told of before any call, and an old one for good;
+    /// all that can be passed on where there are none. A relay passes on the questions of its server,
+    /// a program that answers them itself names those that it can answer.
+    pub capabilities: Option<ClientCapabilities>,
     /// Key that seals the state of suspended calls; random where there is none. Processes that
     /// share a key open each other's states.
     pub state_key: Option<StateKey>,
@@ -52,6 +58,7 @@ impl Default for UpstreamConfig {
             subscriptions: 256,
             tasks: 256,
             tasks_per_caller: 128,
+            capabilities: None,
             state_key: None,
         }
     }

@@ -1,3 +1,4 @@
+use callgate_wire::capabilities::ClientCapabilities;
 use callgate_wire::{RawJson, Version, meta};
 use serde_json::json;
 
@@ -11,16 +12,20 @@ pub(crate) struct ClientIdentity {
 }
 
 impl ClientIdentity {
-    /// The identity of a connection that is shared by all callers: it can pass on every question
-    /// that a server may ask a client.
-    pub(crate) fn shared() -> Self {
+    /// The identity of a connection that is shared by all callers: without `capabilities` it can pass
+    /// on every question that a server may ask a client.
+    pub(crate) fn shared(capabilities: Option<&ClientCapabilities>) -> Self {
         let encode = |value| RawJson::encode(&value).expect("a value is always JSON");
-        Self {
-            capabilities: encode(json!({
+        let everything = || {
+            encode(json!({
                 "elicitation": { "form": {}, "url": {} },
                 "roots": {},
                 "sampling": { "context": {}, "tools": {} },
-            })),
+            }))
+        };
+        let told = |capabilities| RawJson::encode(capabilities).expect("capabilities are JSON");
+        Self {
+            capabilities: capabilities.map_or_else(everything, told),
             client_info: encode(json!({
                 "name": "callgate",
                 "version": env!("CARGO_PKG_VERSION"),

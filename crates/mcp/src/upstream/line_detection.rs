@@ -35,7 +35,7 @@ pub(crate) async fn probe<'a>(
     if let Some(era) = assumed {
         return Ok(Probe::Known(era));
     }
-    let params = ClientIdentity::shared().discover_params();
+    let params = ClientIdentity::shared(config.capabilities.as_ref()).discover_params();
     let mut answer: BoxFuture<'a, _> = Box::pin(async move {
         let method = Method::new(method::SERVER_DISCOVER);
         // Not cancelled: an old server would not know which request that is about.
@@ -73,7 +73,7 @@ pub(crate) async fn connect(
     };
     let (transport, incoming) = LineTransport::new(link.clone(), config.queued_messages);
     let (name, transport) = (link.name.clone(), Arc::new(transport));
-    let identity = ClientIdentity::shared();
+    let identity = ClientIdentity::shared(config.capabilities.as_ref());
     let opened = tokio::select! {
         // A server that has both answers ready got the probe first, and has settled for its era.
         biased;

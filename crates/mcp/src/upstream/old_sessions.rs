@@ -93,7 +93,8 @@ impl OldSessions {
             version,
             identity: ClientIdentity {
                 capabilities: key.capabilities.clone(),
-                client_info: client_info.unwrap_or_else(|| ClientIdentity::shared().client_info),
+                client_info: client_info
+                    .unwrap_or_else(|| ClientIdentity::shared(None).client_info),
             },
             config,
         };

@@ -3,16 +3,18 @@
 //! On systems without Unix permissions, the user's directory keeps other users out.
 
 #[cfg(unix)]
-pub(super) use unix::{check_owner_only, for_owner, no_links, private_directories, sync_directory};
+pub(super) use unix::{
+    check_directory, check_owner_only, for_owner, no_links, private_directories, sync_directory,
+};
 
 #[cfg(not(unix))]
 pub(super) use elsewhere::{
-    check_owner_only, for_owner, no_links, private_directories, sync_directory,
+    check_directory, check_owner_only, for_owner, no_links, private_directories, sync_directory,
 };
 
 #[cfg(unix)]
 mod unix {
-    use std::fs::{DirBuilder, File, Metadata, OpenOptions};
+    use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
     use std::io;
     use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
     use std::path::Path;
@@ -52,6 +54,21 @@ mod unix {
         Ok(())
     }
 
+    /// Checks that no other user can put a file in the place of one in this directory.
+    pub(in crate::store) fn check_directory(directory: &Path) -> Result<(), StoreError> {
+        let metadata = fs::metadata(directory).map_err(StoreError::io("find", directory))?;
+        let (path, mode) = (directory.to_owned(), metadata.mode() & 0o7777);
+        if mode & 0o022 != 0 {
+            return Err(StoreError::ExposedDirectory { path, mode });
+        }
+        // The system administrator can read everything anyway.
+        let owner = metadata.uid();
+        if owner != 0 && owner != rustix::process::geteuid().as_raw() {
+            return Err(StoreError::ForeignOwner { path });
+        }
+        Ok(())
+    }
+
     /// Flushes the entries of a directory to the disk.
     pub(in crate::store) fn sync_directory(directory: &Path) -> io::Result<()> {
         File::open(directory)?.sync_all()
@@ -82,6 +99,10 @@ mod elsewhere {
         _metadata: &Metadata,
         _path: &Path,
     ) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    pub(in crate::store) fn check_directory(_directory: &Path) -> Result<(), StoreError> {
         Ok(())
     }
 

@@ -4,15 +4,19 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
-use super::access::{self, check_owner_only, for_owner, no_links, private_directories};
+use super::access::{
+    self, check_directory, check_owner_only, for_owner, no_links, private_directories,
+};
 use super::error::StoreError;
 
-/// Reads a file that belongs to this user alone; `None` if there is none.
+/// Reads a file that belongs to this user alone, in a directory that no other user can write to; `None` if
+/// there is none.
 pub(super) fn read_private(path: &Path, limit: usize) -> Result<Option<Bytes>, StoreError> {
     let Some((file, metadata)) = open(path)? else {
         return Ok(None);
     };
     check_owner_only(&metadata, path)?;
+    check_directory(directory(path))?;
     read(file, path, limit).map(Some)
 }
 
@@ -23,6 +27,18 @@ pub(super) fn read_any(path: &Path, limit: usize) -> Result<Option<Bytes>, Store
         None => Ok(None),
     }
 }
+
+/// Reads a small file with a secret of this user, as the login store reads its own: the file belongs to this
+/// user alone, and no other user can write to its directory. `None` if there is none. Links are followed.
+///
+/// # Errors
+/// Others could read or replace the file, it is too large, or the system refuses.
+pub fn read_secret_file(path: &Path) -> Result<Option<Bytes>, StoreError> {
+    read_private(&follow_links(path)?, MAX_SECRET)
+}
+
+/// Maximum bytes of a file with a secret.
+const MAX_SECRET: usize = 64 * 1024;
 
 /// Replaces the file by `bytes`, completely or not at all.
 ///
@@ -78,12 +94,13 @@ fn is_taken(error: &StoreError) -> bool {
     matches!(error, StoreError::Io { source, .. } if source.kind() == ErrorKind::AlreadyExists)
 }
 
-/// Creates the directory of `path` with mode 700, unless it exists.
+/// Creates the directory of `path` with mode 700, or checks that no other user can write to it.
 pub(super) fn create_directory(path: &Path) -> Result<(), StoreError> {
     let directory = directory(path);
     private_directories(DirBuilder::new().recursive(true))
         .create(directory)
-        .map_err(StoreError::io("create", directory))
+        .map_err(StoreError::io("create", directory))?;
+    check_directory(directory)
 }
 
 /// File that `path` leads to, which need not exist.

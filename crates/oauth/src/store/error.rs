@@ -27,10 +27,18 @@ pub enum StoreError {
         /// Permissions of the file.
         mode: u32,
     },
-    /// The file belongs to another user.
+    /// Other users can replace the files of the directory.
+    #[error("other users can write to the directory `{}` (mode {mode:03o}); allow only its owner: chmod 700", path.display())]
+    ExposedDirectory {
+        /// Path of the directory.
+        path: PathBuf,
+        /// Permissions of the directory.
+        mode: u32,
+    },
+    /// The file or the directory belongs to another user.
     #[error("`{}` belongs to another user", path.display())]
     ForeignOwner {
-        /// Path of the file.
+        /// Path of the file or the directory.
         path: PathBuf,
     },
     /// The path names something other than a regular file.

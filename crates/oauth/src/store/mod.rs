@@ -3,6 +3,7 @@
 //! - [`LoginStore`]: reads and edits the file, safely against crashes and other processes.
 //! - [`Login`], [`Tokens`]: content of one entry.
 //! - [`RefreshPermit`]: lets one process at a time refresh the tokens of a login; [`FailedRefresh`]: its last failure.
+//! - [`read_secret_file`]: another file with a secret, under the same rules.
 //! - [`import`]: imports the logins of OpenCode.
 //! - [`keychain`]: keychain of the system, with the key of a file whose secrets are sealed (`seal`, `key_cache`);
 //!   [`SecretPlace`]: the choice, and `migration` between the two.
@@ -27,6 +28,7 @@ mod migration;
 mod refresh;
 mod seal;
 
+pub use disk::read_secret_file;
 pub use error::StoreError;
 pub use failure::FailedRefresh;
 pub use login::{

@@ -1,7 +1,7 @@
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
-use callgate_oauth::store::{Login, LoginStore, StoreError, StoreLimits};
+use callgate_oauth::store::{Login, LoginStore, StoreError, StoreLimits, read_secret_file};
 
 use crate::store_fixture::{Place, login};
 
@@ -52,6 +52,41 @@ fn only_the_owner_has_access_to_the_files() {
         place.files(),
         files.map(|(name, mode)| (name.to_owned(), mode))
     );
+}
+
+#[test]
+fn a_directory_that_other_users_can_write_to_is_refused() {
+    let place = Place::new();
+    place.write(b"{}");
+    let directory = place.file().parent().expect("a directory").to_owned();
+    for mode in [0o720, 0o702, 0o777, 0o1777] {
+        let permissions = fs::Permissions::from_mode(mode);
+        fs::set_permissions(&directory, permissions).expect("it is ours");
+        for outcome in [
+            place.store().login("a").map(drop),
+            place.store().update("a", |_| {}).map(drop),
+            read_secret_file(&place.file()).map(drop),
+        ] {
+            let error = outcome.expect_err("it is refused");
+            assert!(
+                matches!(error, StoreError::ExposedDirectory { mode: found, .. } if found == mode)
+            );
+        }
+    }
+    let permissions = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(&directory, permissions).expect("it is ours");
+    place.store().update("a", |_| {}).expect("it is accepted");
+}
+
+#[test]
+fn a_secret_file_has_a_limited_size() {
+    let place = Place::new();
+    place.write(&vec![b'x'; 64 * 1024]);
+    let read = read_secret_file(&place.file()).expect("it fits");
+    assert_eq!(read.map(|bytes| bytes.len()), Some(64 * 1024));
+    place.write(&vec![b'x'; 64 * 1024 + 1]);
+    let error = read_secret_file(&place.file()).expect_err("it is refused");
+    assert!(matches!(error, StoreError::TooLarge { .. }), "{error:?}");
 }
 
 #[test]

@@ -11,6 +11,9 @@ pub enum WorkspaceError {
     /// The path leads out of the workspace.
     #[error("path escapes workspace: {0}")]
     Escapes(String),
+    /// The path leads into a directory that no tool may use.
+    #[error("path is not for tools: {0}")]
+    Excluded(String),
     /// The file is larger than a tool reads or writes.
     #[error("file is larger than {limit} bytes: {path}")]
     TooLarge {

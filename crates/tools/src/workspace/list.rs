@@ -47,7 +47,10 @@ impl Workspace {
         let limit = page.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
         // The first names after the cursor and one more, however large the directory is.
         let mut names = BTreeSet::new();
-        for entry in self.root()?.read_dir(relative(path)?).map_err(failed)? {
+        let root = self.root()?;
+        let target = relative(path)?;
+        self.check_not_excluded(root, &target, path)?;
+        for entry in root.read_dir(target).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let name = entry.file_name();
             if is_temporary(&name) {

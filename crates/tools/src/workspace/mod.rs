@@ -1,6 +1,7 @@
 //! Read, write and list the files of one directory.
 
 mod error;
+mod excluded;
 mod job;
 mod kind;
 mod list;

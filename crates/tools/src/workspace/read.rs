@@ -31,6 +31,7 @@ impl Workspace {
         let failed = |source| WorkspaceError::io("read", path, source);
         let root = self.root()?;
         let target = relative(path)?;
+        self.check_not_excluded(root, &target, path)?;
         // Before it is opened: a device or a pipe may notice that.
         let found = root.metadata(&target).map_err(failed)?;
         check_is_file(path, found.file_type())?;
@@ -39,6 +40,7 @@ impl Workspace {
         // Asked of the open handle too, so that nothing can be swapped in between.
         let metadata = file.metadata().map_err(failed)?;
         check_is_file(path, metadata.file_type())?;
+        self.check_not_excluded_file(&metadata, path)?;
         let too_large = || WorkspaceError::TooLarge {
             path: path.to_owned(),
             limit: LIMIT,

@@ -7,6 +7,7 @@ use cap_std::fs::Dir;
 use tokio::sync::Semaphore;
 
 use super::WorkspaceError;
+use super::excluded::Excluded;
 use super::job::MAX_JOBS;
 
 /// A directory that tools may use; clones share the handle.
@@ -15,6 +16,7 @@ pub struct Workspace {
     dir: Arc<Dir>,
     path: Arc<PathBuf>,
     pub(super) jobs: Arc<Semaphore>,
+    pub(super) excluded: Excluded,
 }
 
 impl Workspace {
@@ -28,6 +30,7 @@ impl Workspace {
             dir: Arc::new(dir),
             path: Arc::new(path::absolute(path)?),
             jobs: Arc::new(Semaphore::new(MAX_JOBS)),
+            excluded: Excluded::default(),
         })
     }
 

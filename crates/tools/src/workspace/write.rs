@@ -33,6 +33,7 @@ impl Workspace {
         let failed = |source| WorkspaceError::io("write", path, source);
         let root = self.root()?;
         let target = relative(path)?;
+        self.check_not_excluded(root, &target, path)?;
         let bytes = content.len() as u64;
         if bytes > LIMIT {
             return Err(WorkspaceError::TooLarge {

@@ -43,15 +43,15 @@ fn print(imported: &Imported) -> Result<(), CommandError> {
     ] {
         let rows: Vec<_> = names
             .iter()
-            .map(|name| (output::visible(name), what.to_owned()))
+            .map(|name| (name.clone(), what.to_owned()))
             .collect();
         output::table(&rows)?;
     }
     if imported.added.is_empty() {
-        eprintln!("nothing was imported");
+        output::note("nothing was imported");
     } else {
-        eprintln!(
-            "hint: do not use these servers in OpenCode any more: where a refresh token is good for one use, one of two programs loses its login"
+        output::note(
+            "hint: do not use these servers in OpenCode any more: where a refresh token is good for one use, one of two programs loses its login",
         );
     }
     Ok(())

@@ -19,6 +19,7 @@ use crate::client_choice;
 use crate::consent::{self, CallbackMethod};
 use crate::error::CommandError;
 use crate::logins::Logins;
+use crate::output;
 use crate::provider_choice;
 use crate::stop;
 
@@ -75,7 +76,7 @@ pub(super) async fn run(
     let check = check.map_err(|error| CommandError::of_login(error, &account))?;
     status::print_checked(&account.name, &status, &check, json)?;
     if let Some(hint) = status::refresh_hint(&status) {
-        eprintln!("hint: {hint}");
+        output::note(&format!("hint: {hint}"));
     }
     login_check::outcome(check, &account, &status)
 }

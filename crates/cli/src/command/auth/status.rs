@@ -8,6 +8,7 @@ use url::Url;
 use crate::error::CommandError;
 use crate::logins;
 use crate::output;
+use crate::visible::visible_line;
 
 /// Prints the status of one login, and the answer of the server to its token if it accepts it.
 pub(super) fn print_checked(
@@ -32,7 +33,7 @@ pub(super) fn print_checked(
     output::text(&describe(name, status, unix_time()))?;
     if let LoginCheck::Accepted { .. } = check {
         let url = status.server_url.as_deref().unwrap_or(name);
-        let server = server_name(check).map(|it| format!(" `{it}`"));
+        let server = server_name(check).map(|it| format!(" `{}`", visible_line(it)));
         let server = server.unwrap_or_default();
         output::text(&format!(
             "logged in to {url}; the server{server} accepts the login"
@@ -85,7 +86,7 @@ pub(super) fn print_all(
         return Ok(output::json(&rows)?);
     }
     if statuses.is_empty() {
-        eprintln!("there are no logins; run `callgate auth URL` to make one");
+        output::note("there are no logins; run `callgate auth URL` to make one");
         return Ok(());
     }
     let now = unix_time();
@@ -144,8 +145,9 @@ impl<'a> Row<'a> {
 }
 
 fn describe(name: &str, status: &LoginStatus, now: u64) -> String {
-    let mut lines = vec![name.to_owned()];
-    let mut line = |label: &str, value: &str| lines.push(format!("  {label:6}  {value}"));
+    let mut lines = vec![visible_line(name)];
+    let mut line =
+        |label: &str, value: &str| lines.push(format!("  {label:6}  {}", visible_line(value)));
     let named = status.account.as_deref();
     if let Some(url) = status.server_url.as_deref().filter(|url| *url != name) {
         line("url", url);

@@ -29,3 +29,4 @@ mod tree_mark;
 pub use config::{ChildConfig, ExitTimeouts, InheritEnv, Supervisor};
 pub use environment::Environment;
 pub use modern_child::ModernChild;
+pub use stderr_tail::STDERR_TARGET;
