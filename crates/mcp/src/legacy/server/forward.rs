@@ -216,6 +216,8 @@ pub(super) struct SessionService {
     /// Origin of the handshake, for calls that belong to no request.
     pub(super) origin: RequestOrigin,
     pub(super) identity: Arc<ClientIdentity>,
+    /// Revision of the client.
+    pub(super) version: Version,
 }
 
 /// Identity of an old client, for the metadata of each request.
@@ -242,10 +244,15 @@ impl ClientIdentity {
 impl SessionService {
     /// The service, called for a client that has declared nothing.
     #[cfg(feature = "http-server")]
-    pub(super) fn without_identity(service: Arc<dyn Service>, origin: RequestOrigin) -> Self {
+    pub(super) fn without_identity(
+        service: Arc<dyn Service>,
+        origin: RequestOrigin,
+        version: Version,
+    ) -> Self {
         Self {
             service,
             origin,
+            version,
             identity: Arc::new(ClientIdentity::new(ClientCapabilities::default(), None)),
         }
     }
@@ -276,11 +283,12 @@ impl SessionService {
     /// Calls the service in the context `cx`. Dropping the future cancels the call.
     pub(super) fn call(
         &self,
-        cx: Cx,
+        mut cx: Cx,
         method: &Method,
         params: &RawJson,
         level: Option<LogLevel>,
     ) -> Result<BoxFuture<'static, Result<Reply, Error>>, Error> {
+        cx.source.translated_from = Some(self.version);
         let call = Call::new(method.clone(), self.stamp(params, level)?, cx);
         let service = self.service.clone();
         Ok(Box::pin(async move { service.call(call).await }))

@@ -49,8 +49,8 @@ pub(super) fn read(params: &RawJson) -> Result<HandshakeRequest, Error> {
 /// Asks the service for its capabilities; returns its features and the `InitializeResult`.
 pub(super) async fn discover(
     upstream: &SessionService,
-    version: Version,
 ) -> Result<(ServerFeatures, RawJson), Error> {
+    let version = upstream.version;
     let cx = upstream.origin.context(Id::text("handshake"));
     let params = RawJson::empty_object();
     let result = upstream
