@@ -224,19 +224,26 @@ pub(super) struct SessionService {
 #[derive(Debug)]
 pub(super) struct ClientIdentity {
     pub(super) capabilities: ClientCapabilities,
-    client_info: Option<RawJson>,
+    /// Capabilities that this server does not know, which pass.
+    unknown: Vec<(String, RawJson)>,
+    pub(super) client_info: Option<RawJson>,
     version: RawJson,
-    encoded: RawJson,
+    pub(super) encoded: RawJson,
 }
 
 impl ClientIdentity {
-    pub(super) fn new(capabilities: ClientCapabilities, client_info: Option<RawJson>) -> Self {
-        let encoded = RawJson::encode(&capabilities).expect("capabilities are always JSON");
+    pub(super) fn new(
+        capabilities: ClientCapabilities,
+        unknown: Vec<(String, RawJson)>,
+        client_info: Option<RawJson>,
+    ) -> Self {
+        let known = RawJson::encode(&capabilities).expect("capabilities are always JSON");
         Self {
+            encoded: known.with_members(&unknown),
             capabilities,
+            unknown,
             client_info,
             version: RawJson::string(Version::LATEST.as_str()),
-            encoded,
         }
     }
 }
@@ -253,7 +260,11 @@ impl SessionService {
             service,
             origin,
             version,
-            identity: Arc::new(ClientIdentity::new(ClientCapabilities::default(), None)),
+            identity: Arc::new(ClientIdentity::new(
+                ClientCapabilities::default(),
+                Vec::new(),
+                None,
+            )),
         }
     }
 
@@ -273,9 +284,14 @@ impl SessionService {
     }
 
     fn with_capabilities(&self, capabilities: ClientCapabilities) -> Self {
-        let client_info = self.identity.client_info.clone();
+        let ClientIdentity {
+            unknown,
+            client_info,
+            ..
+        } = &*self.identity;
+        let identity = ClientIdentity::new(capabilities, unknown.clone(), client_info.clone());
         Self {
-            identity: Arc::new(ClientIdentity::new(capabilities, client_info)),
+            identity: Arc::new(identity),
             ..self.clone()
         }
     }
