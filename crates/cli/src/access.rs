@@ -6,14 +6,14 @@ use callgate_mcp::transport::http::server::{Auth, BearerToken, Document, Guard};
 use callgate_oauth::Scopes;
 use callgate_oauth::resource::{Config, Introspection, ResourceName, Verifier};
 
-use crate::args::Serve;
+use crate::args::HttpArgs;
 use crate::client_choice::secret_in;
 use crate::data_dir::DataDir;
 use crate::error::{CommandError, Exit};
 use crate::network::Network;
 use crate::token;
 
-/// Authentication of a server that `serve` starts, and the documents that it publishes about it.
+/// Authentication of an HTTP endpoint, and the documents that it publishes about it.
 pub(crate) struct Access {
     pub(crate) auth: Auth,
     pub(crate) documents: Vec<Document>,
@@ -27,7 +27,10 @@ const PATH: &str = "/mcp";
 
 impl Access {
     /// Authentication that the arguments ask for; by default the token in the data directory.
-    pub(crate) async fn new(args: &Serve, data_dir: Option<&Path>) -> Result<Self, CommandError> {
+    pub(crate) async fn new(
+        args: &HttpArgs,
+        data_dir: Option<&Path>,
+    ) -> Result<Self, CommandError> {
         match &args.issuer {
             Some(issuer) => Self::of_issuer(issuer, args).await,
             None if args.no_auth => Ok(Self::plain(Auth::Open, None)),
@@ -50,7 +53,7 @@ impl Access {
     }
 
     /// Accepts the access tokens of `issuer`.
-    async fn of_issuer(issuer: &str, args: &Serve) -> Result<Self, CommandError> {
+    async fn of_issuer(issuer: &str, args: &HttpArgs) -> Result<Self, CommandError> {
         let resource = resource(args)?;
         let mut guard = Guard::default();
         guard.hosts.extend(host(&resource));
@@ -76,7 +79,7 @@ impl Access {
 }
 
 /// The name of the server in tokens.
-fn resource(args: &Serve) -> Result<ResourceName, CommandError> {
+fn resource(args: &HttpArgs) -> Result<ResourceName, CommandError> {
     let name = match &args.resource {
         Some(name) => name.clone(),
         None if args.listen.port() == 0 => {
@@ -106,7 +109,7 @@ fn host(resource: &ResourceName) -> Option<String> {
 }
 
 /// Introspection of opaque tokens, if the arguments ask for it.
-fn introspection(args: &Serve) -> Result<Option<Introspection>, CommandError> {
+fn introspection(args: &HttpArgs) -> Result<Option<Introspection>, CommandError> {
     let client = args.introspection_client_id.as_ref();
     let Some((id, path)) = client.zip(args.introspection_client_secret_file.as_deref()) else {
         return Ok(None);

@@ -25,6 +25,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Serve the built-in tools over HTTP, or over standard input and output
     Serve(Serve),
+    /// Serve another server: one at a URL to stdio clients, or one that is a command to HTTP clients
+    Relay(Relay),
     /// List the tools of a server
     List(List),
     /// Call a tool of a server
@@ -41,9 +43,59 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
     /// Speak over standard input and output instead of HTTP
-    #[arg(long, conflicts_with_all = ["listen", "no_auth", "issuer", "scope", "resource", "audience", "introspection_client_id"])]
+    #[arg(long, conflicts_with_all = HTTP_OPTIONS)]
     pub(crate) stdio: bool,
 
+    #[command(flatten)]
+    pub(crate) http: HttpArgs,
+
+    /// The directory that the workspace tools may use
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) workspace: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    override_usage = "callgate relay [OPTIONS] <URL>\n       callgate relay [OPTIONS] --stdio <COMMAND>"
+)]
+pub(crate) struct Relay {
+    /// Answer clients over standard input and output instead of HTTP
+    #[arg(long, conflicts_with_all = HTTP_OPTIONS)]
+    pub(crate) serve_stdio: bool,
+
+    #[command(flatten)]
+    pub(crate) http: HttpArgs,
+
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+
+    /// End a call after this many seconds without an answer or progress
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
+    pub(crate) timeout: u64,
+
+    /// The server: an http(s) URL, unless --stdio is given
+    #[arg(
+        value_name = "URL",
+        required_unless_present = "stdio",
+        conflicts_with = "stdio"
+    )]
+    pub(crate) url: Option<String>,
+}
+
+/// The options of [`HttpArgs`] that need no other of them.
+const HTTP_OPTIONS: [&str; 7] = [
+    "listen",
+    "no_auth",
+    "issuer",
+    "scope",
+    "resource",
+    "audience",
+    "introspection_client_id",
+];
+
+/// Address and authentication of an HTTP endpoint.
+#[derive(Debug, Args)]
+pub(crate) struct HttpArgs {
     /// Listen on this loopback address
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3000", value_parser = address)]
     pub(crate) listen: SocketAddr,
@@ -79,10 +131,6 @@ pub(crate) struct Serve {
     /// Ask about opaque tokens at this URL instead of the one in the metadata of the issuer
     #[arg(long, value_name = "URL", requires = "introspection_client_id")]
     pub(crate) introspection_endpoint: Option<String>,
-
-    /// The directory that the workspace tools may use
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub(crate) workspace: PathBuf,
 }
 
 #[derive(Debug, Args)]
@@ -112,12 +160,27 @@ pub(crate) struct Call {
     pub(crate) words: Vec<String>,
 }
 
-/// Connection options of a server that is given on the command line.
+/// Server that a command is about, apart from its URL, and the time that it has for an answer.
 #[derive(Debug, Args)]
 pub(crate) struct ConnectionArgs {
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+
+    /// Give up after this many seconds without an answer or progress
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub(crate) timeout: u64,
+}
+
+/// Connection options of a server that is given on the command line.
+#[derive(Debug, Args)]
+pub(crate) struct ServerArgs {
     /// Start this command and speak with it over standard input and output
     #[arg(long, value_name = "COMMAND")]
     pub(crate) stdio: Option<String>,
+
+    /// Give that command this variable of our environment too, or with this value; may be repeated
+    #[arg(long, value_name = "NAME[=VALUE]", requires = "stdio", value_parser = variable)]
+    pub(crate) env: Vec<(String, String)>,
 
     /// Send this header with every request; may be repeated
     #[arg(long, value_name = "NAME: VALUE", conflicts_with = "stdio")]
@@ -134,10 +197,6 @@ pub(crate) struct ConnectionArgs {
     /// Trust the certificate authorities in this PEM file, besides those of the system; the variable CALLGATE_CA_FILE does the same
     #[arg(long, value_name = "FILE", conflicts_with = "stdio")]
     pub(crate) ca_file: Option<PathBuf>,
-
-    /// Give up after this many seconds without an answer or progress
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
-    pub(crate) timeout: u64,
 }
 
 #[derive(Debug, Args)]
@@ -339,4 +398,19 @@ fn account(text: &str) -> Result<String, &'static str> {
 fn address(text: &str) -> Result<SocketAddr, &'static str> {
     let usage = "write it as IP:PORT, for example 127.0.0.1:3000";
     text.parse().map_err(|_| usage)
+}
+
+/// A variable for a command. The value stays out of the arguments, which other users can read, if it is
+/// taken from our environment.
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some(("", _)) | None if text.is_empty() || text.starts_with('=') => {
+            Err("write it as NAME or NAME=VALUE".to_owned())
+        }
+        Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
+        None => match std::env::var(text) {
+            Ok(value) => Ok((text.to_owned(), value)),
+            Err(error) => Err(error.to_string()),
+        },
+    }
 }

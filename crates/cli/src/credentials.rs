@@ -7,7 +7,7 @@ use callgate_oauth::options::ProviderOptions;
 use callgate_oauth::token_source::TokenSource;
 use url::Url;
 
-use crate::args::ConnectionArgs;
+use crate::args::ServerArgs;
 use crate::client_choice::secret_in;
 use crate::data_dir::DataDir;
 use crate::error::CommandError;
@@ -30,19 +30,15 @@ pub(crate) enum Credentials {
 impl Credentials {
     /// Finds the credentials: options of this command come first, then those that are stored for the server.
     pub(crate) fn find(
-        connection: &ConnectionArgs,
+        args: &ServerArgs,
         server: &Url,
         data_dir: Option<&Path>,
         options: &ProviderOptions,
     ) -> Result<Self, CommandError> {
-        if connection
-            .header
-            .iter()
-            .any(|header| is_authorization(header))
-        {
+        if args.header.iter().any(|header| is_authorization(header)) {
             return Ok(Self::Given);
         }
-        if let Some(path) = &connection.token_file {
+        if let Some(path) = &args.token_file {
             let Some(token) = secret_in(path)? else {
                 let message = format!("{} holds no token", path.display());
                 return Err(CommandError::usage(message).hint("write the token into it"));
@@ -53,9 +49,9 @@ impl Credentials {
         let Ok(logins) = Logins::open(data_dir) else {
             return Ok(variable(server, data_dir)?.map_or(Self::Given, Self::Token));
         };
-        let account = logins.account_at(server, connection.account.as_deref())?;
+        let account = logins.account_at(server, args.account.as_deref())?;
         // The login is for this server alone, and tokens of it are refreshed.
-        if connection.account.is_none()
+        if args.account.is_none()
             && !logins.has_tokens(&account)?
             && let Some(token) = variable(server, data_dir)?
         {

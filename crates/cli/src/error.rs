@@ -98,6 +98,25 @@ impl CommandError {
         ExitCode::from(self.exit as u8)
     }
 
+    /// True if the command was told to end.
+    pub(crate) fn is_interrupt(&self) -> bool {
+        self.exit == Exit::Interrupted
+    }
+
+    /// Prints the error and its hints as a warning, after what it means.
+    pub(crate) fn warn(&self, meaning: &str) {
+        eprintln!("warning: {meaning}: {}", self.message());
+        for hint in &self.hints {
+            eprintln!("hint: {hint}");
+        }
+    }
+
+    /// The error and its hints in one text.
+    pub(crate) fn with_hints(&self) -> String {
+        let hints = self.hints.iter();
+        hints.fold(self.message(), |text, hint| format!("{text}\nhint: {hint}"))
+    }
+
     /// The error and its causes, without those that are in the message already. Parts of it may come from a server.
     fn message(&self) -> String {
         let mut message = String::new();

@@ -2,11 +2,12 @@
 //!
 //! # Layout
 //! - `args`: the command line. `command`: one file per command.
-//! - `target`: connection to the server that a command names, with its `credentials`. `network`: proxies and certificates.
+//! - `server`: connection to the server that a command names, with its `credentials`. `target`: one command's use of
+//!   it. `network`: proxies and certificates.
 //! - `arguments`: the arguments of a tool call. `stop`: signals.
 //! - `logins`: stored logins. `consent`: asking the user. `client_choice`, `identity`: the client and the identity
 //!   token of a login. `provider_choice`: options for unusual providers.
-//! - `access`: authentication for `serve`. `data_dir`, `token`: state on disk.
+//! - `endpoint`: HTTP and stdio of the commands that serve. `access`: their authentication. `data_dir`, `token`: state on disk.
 //! - `error`, `login_error`: failures with hints and exit codes. `output`: printing.
 
 mod access;
@@ -17,6 +18,7 @@ mod command;
 mod consent;
 mod credentials;
 mod data_dir;
+mod endpoint;
 mod error;
 mod identity;
 mod login_error;
@@ -24,6 +26,7 @@ mod logins;
 mod network;
 mod output;
 mod provider_choice;
+mod server;
 mod stop;
 mod target;
 mod token;
@@ -32,7 +35,7 @@ use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use callgate_mcp::transport::child::supervisor;
+use callgate_mcp::transport::child::{STDERR_TARGET, supervisor};
 use clap::Parser;
 use tokio::runtime::Runtime;
 use tracing_subscriber::EnvFilter;
@@ -49,7 +52,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return report(&error),
     };
-    log_to_stderr();
+    log_to_stderr(&cli.command);
     let runtime = match Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => return CommandError::from(error).report(cli.json),
@@ -70,6 +73,7 @@ async fn run(cli: &Cli) -> Result<(), CommandError> {
     let data_dir = cli.data_dir.as_deref();
     match &cli.command {
         Command::Serve(args) => command::serve::run(args, data_dir, cli.json).await,
+        Command::Relay(args) => command::relay::run(args, data_dir, cli.json).await,
         Command::List(args) => command::list::run(args, data_dir, cli.json).await,
         Command::Call(args) => command::call::run(args, data_dir, cli.json).await,
         Command::Auth(args) => command::auth::run(args, data_dir, cli.json).await,
@@ -91,8 +95,13 @@ fn report(error: &clap::Error) -> ExitCode {
 }
 
 /// Warnings go to standard error; `CALLGATE_LOG=debug` asks for more.
-fn log_to_stderr() {
-    let filter = EnvFilter::try_from_env("CALLGATE_LOG").unwrap_or_else(|_| EnvFilter::new("warn"));
+fn log_to_stderr(command: &Command) {
+    let usual = match command {
+        // The user of a relay reads the log of the server here and nowhere else.
+        Command::Relay(_) => format!("warn,{STDERR_TARGET}=info"),
+        _ => "warn".to_owned(),
+    };
+    let filter = EnvFilter::try_from_env("CALLGATE_LOG").unwrap_or_else(|_| EnvFilter::new(usual));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)

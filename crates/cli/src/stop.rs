@@ -4,39 +4,51 @@ use std::time::Duration;
 /// Time limit for finishing a token refresh once the command has been told to end.
 pub(crate) const GRACE: Duration = Duration::from_secs(10);
 
-/// Waits for a signal to end: interrupt, termination, or the end of the terminal. Signals count from the call
-/// on, not from the first poll.
-pub(crate) fn signal() -> io::Result<impl Future<Output = ()>> {
+/// Signals to end: interrupt, termination, or the end of the terminal. They count from the creation on.
+pub(crate) struct StopSignals {
     #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut hangup = match is_hangup_ignored() {
-            true => None,
-            false => Some(signal(SignalKind::hangup())?),
-        };
-        Ok(async move {
-            let hangup = async {
-                match &mut hangup {
-                    Some(hangup) => hangup.recv().await,
-                    None => std::future::pending().await,
-                }
-            };
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-                _ = hangup => {}
+    signals: Vec<tokio::signal::unix::Signal>,
+}
+
+impl StopSignals {
+    pub(crate) fn listen() -> io::Result<Self> {
+        #[cfg(unix)]
+        {
+            use tokio::signal::unix::{SignalKind, signal};
+            let mut kinds = vec![SignalKind::interrupt(), SignalKind::terminate()];
+            if !is_hangup_ignored() {
+                kinds.push(SignalKind::hangup());
+            }
+            let signals = kinds.into_iter().map(signal).collect::<Result<_, _>>()?;
+            Ok(Self { signals })
+        }
+        #[cfg(not(unix))]
+        Ok(Self {})
+    }
+
+    /// Waits for the next signal. Dropping the future is safe.
+    pub(crate) async fn next(&mut self) {
+        #[cfg(unix)]
+        std::future::poll_fn(|cx| {
+            let mut polled = self.signals.iter_mut().map(|signal| signal.poll_recv(cx));
+            match polled.any(|polled| polled.is_ready()) {
+                true => std::task::Poll::Ready(()),
+                false => std::task::Poll::Pending,
             }
         })
-    }
-    #[cfg(not(unix))]
-    Ok(async {
+        .await;
+        #[cfg(not(unix))]
         // Without a handler for signals, the command runs to its end.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
-    })
+    }
+}
+
+/// Waits for a signal to end. Signals count from the call on, not from the first poll.
+pub(crate) fn signal() -> io::Result<impl Future<Output = ()>> {
+    let mut signals = StopSignals::listen()?;
+    Ok(async move { signals.next().await })
 }
 
 /// True if the command is to outlive its terminal: `nohup` has the signal ignored, and a handler would undo

@@ -45,7 +45,8 @@
 //! - [`client`]: a typed client over any service.
 //! - [`upstream`]: servers of any revision at a URL, as a child process or on streams; this is what a
 //!   client, a hub or a relay connects with.
-//! - [`layer`]: services around a service: timeout, input rounds, progress filter, panic guard.
+//! - [`layer`]: services around a service: timeout, input rounds, progress filter, panic guard,
+//!   header parameters, public errors.
 //! - [`transport`]: serving over [`stdio`] and Streamable HTTP ([`http_server`]), [`memory`] pairs, and
 //!   the transports of the newest revision that `upstream` uses.
 //! - [`seal`], [`subscribers`], [`schema`]: sealed request state, publishing of changes, JSON Schemas.
@@ -77,6 +78,7 @@ pub mod seal;
 mod server;
 mod service;
 pub mod subscribers;
+mod tool_headers;
 pub mod transport;
 pub mod upstream;
 

@@ -9,7 +9,8 @@ use callgate_mcp::wire::tool::{CallToolResult, Tool};
 use crate::args::Call;
 use crate::error::{CommandError, Exit};
 use crate::logins::http_url;
-use crate::target::{self, Target};
+use crate::server;
+use crate::target::Target;
 use crate::{arguments, output};
 
 /// Calls a tool of a server and prints the result.
@@ -19,7 +20,7 @@ pub(crate) async fn run(
     json: bool,
 ) -> Result<(), CommandError> {
     let (url, rest) = match args.words.split_first() {
-        Some((url, rest)) if args.connection.stdio.is_none() => (Some(url.as_str()), rest),
+        Some((url, rest)) if args.connection.server.stdio.is_none() => (Some(url.as_str()), rest),
         _ => (None, args.words.as_slice()),
     };
     let Some((tool, words)) = rest.split_first() else {
@@ -35,7 +36,7 @@ pub(crate) async fn run(
 /// Error for missing arguments: the tool is missing, or the server, so that the tool stands in its place.
 fn nothing_to_call(url: Option<&str>) -> CommandError {
     match url.filter(|url| http_url(url).is_none()) {
-        Some(word) => target::not_a_url(word),
+        Some(word) => server::not_a_url(word),
         None => CommandError::usage("no tool is given").hint(SEE_THE_TOOLS),
     }
 }

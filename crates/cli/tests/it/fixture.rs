@@ -22,7 +22,7 @@ pub(crate) struct Ran {
     pub(crate) exit: Option<i32>,
 }
 
-/// A `serve` that runs until it is dropped.
+/// A `serve` or `relay` that runs until it is dropped.
 pub(crate) struct Serving {
     child: Child,
     pub(crate) url: String,
@@ -51,6 +51,27 @@ impl Home {
         )
     }
 
+    /// The command line of a server of the newest revision that is a shell script: it answers with the `result`
+    /// that the first of `cases` sets whose pattern fits the request.
+    pub(crate) fn shell_server(&self, cases: &str) -> String {
+        let about = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}"#;
+        let script = format!(
+            r#"while read -r line; do
+                id=${{line#*\"id\":}}
+                id=${{id%%,*}}
+                case $line in
+                    *'"method":"server/discover"'*) result='{about}' ;;
+                    {cases}
+                    *) continue ;;
+                esac
+                printf '{{"jsonrpc":"2.0","id":%s,"result":%s}}\n' "$id" "$result"
+            done"#
+        );
+        let file = self.path().join("server.sh");
+        fs::write(&file, script).unwrap();
+        format!("/bin/sh {}", file.display())
+    }
+
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(CALLGATE);
         command
@@ -68,22 +89,20 @@ impl Home {
     pub(crate) fn serve(&self, args: &[&str]) -> Serving {
         let workspace = self.workspace();
         let mut command = self.command(&["serve", "--listen", "127.0.0.1:0", "--workspace"]);
-        command
-            .arg(workspace)
-            .args(args)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null());
-        let mut child = command.spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        let url = line
-            .trim()
-            .strip_prefix("listening on ")
-            .unwrap()
-            .to_owned();
-        Serving { child, url }
+        command.arg(workspace).args(args).stderr(Stdio::null());
+        Serving::start(command)
+    }
+
+    /// A `relay` on a free port, whose log goes to a file.
+    pub(crate) fn relay(&self, args: &[&str]) -> Serving {
+        let mut command = self.command(&["relay", "--listen", "127.0.0.1:0"]);
+        let log = fs::File::create(self.relay_log()).unwrap();
+        command.args(args).stderr(log);
+        Serving::start(command)
+    }
+
+    pub(crate) fn relay_log(&self) -> std::path::PathBuf {
+        self.path().join("relay.log")
     }
 }
 
@@ -222,6 +241,20 @@ impl Ran {
 }
 
 impl Serving {
+    fn start(mut command: Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap())
+            .read_line(&mut line)
+            .unwrap();
+        let url = line
+            .trim()
+            .strip_prefix("listening on ")
+            .unwrap()
+            .to_owned();
+        Self { child, url }
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -23,6 +23,8 @@ mod provider;
 #[cfg(unix)]
 mod raw;
 #[cfg(unix)]
+mod relay;
+#[cfg(unix)]
 mod serve;
 #[cfg(unix)]
 mod serve_issuer;

@@ -1,7 +1,5 @@
 //! `--json` against a server that sends members which this program does not know.
 
-use std::fs;
-
 use crate::fixture::{Home, Ran};
 
 const TOOLS: [&str; 3] = [
@@ -18,29 +16,14 @@ impl Home {
     /// The command line of a server that answers from a script, with two pages of tools.
     fn scripted_server(&self) -> String {
         let [first, second, third] = TOOLS;
-        let about = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}"#;
-        let script = format!(
-            r#"while read -r line; do
-                id=${{line#*\"id\":}}
-                id=${{id%%,*}}
-                case $line in
-                    *'"method":"server/discover"'*) result='{about}' ;;
-                    *'"cursor":"2"'*) result='{{"resultType":"complete","tools":[{third}]}}' ;;
-                    *'"method":"tools/list"'*)
-                        result='{{"resultType":"complete","tools":[ {first},
-                            {second} ],"nextCursor":"2","unknown":1}}' ;;
-                    *'"name":"echo"'*) result='{ECHOED}' ;;
-                    *'"name":"fail"'*) result='{FAILED}' ;;
-                    *) continue ;;
-                esac
-                printf '{{"jsonrpc":"2.0","id":%s,"result":%s}}\n' "$id" "$result"
-            done"#
+        let cases = format!(
+            r#"*'"cursor":"2"'*) result='{{"resultType":"complete","tools":[{third}]}}' ;;
+            *'"method":"tools/list"'*)
+                result='{{"resultType":"complete","tools":[ {first}, {second} ],"nextCursor":"2","unknown":1}}' ;;
+            *'"name":"echo"'*) result='{ECHOED}' ;;
+            *'"name":"fail"'*) result='{FAILED}' ;;"#
         );
-        // A message is one line.
-        let script = script.replace(",\n                            ", ", ");
-        let file = self.path().join("server.sh");
-        fs::write(&file, script).unwrap();
-        format!("/bin/sh {}", file.display())
+        self.shell_server(&cases)
     }
 }
 

@@ -8,6 +8,8 @@
 //! - [`InputRounds`]: gives the input that a service asks for, and sends the request again.
 //! - [`ProgressFilter`]: keeps progress from callers that did not ask for it.
 //! - [`PanicGuard`]: turns a panic into the error of one request.
+//! - [`HeaderParamCache`]: learns which parameters of tools are mirrored in headers.
+//! - [`PublicErrors`]: keeps the details of an upstream's failure from callers.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -23,16 +25,20 @@
 //! }
 //! ```
 
+mod header_param_cache;
 mod input_rounds;
 mod panic_guard;
 mod progress_filter;
+mod public_errors;
 mod timeout;
 
 pub(crate) use input_rounds::{Round, Rounds, input_requests};
 pub(crate) use panic_guard::{Panicked, poll_call, poll_guarded};
 pub(crate) use timeout::{Expired, LONGEST, Timer};
 
+pub use header_param_cache::HeaderParamCache;
 pub use input_rounds::{AnswerInput, InputRounds};
 pub use panic_guard::PanicGuard;
 pub use progress_filter::ProgressFilter;
+pub use public_errors::PublicErrors;
 pub use timeout::{TimeLimits, Timeout};

@@ -6,6 +6,7 @@
 //! # Layout
 //! - [`Remote`]: a server at a URL, configured by [`HttpConfig`]; [`Authorizer`]: its credentials.
 //! - [`Process`]: a server that runs as a child process, configured by [`ChildConfig`].
+//! - [`RestartingProcess`]: the same, started again when a call finds that it has exited.
 //! - [`StreamPair`]: a server at the other end of a pair of byte streams.
 //! - [`UpstreamConfig`]: timeouts of detection, and limits for old servers.
 //! - [`ConnectionState`], [`CloseReason`]: what `state()` and `closed()` of each return.
@@ -28,6 +29,7 @@ mod old_sessions;
 mod process;
 #[cfg(feature = "http-client")]
 mod remote;
+mod restarting_process;
 #[cfg(any(feature = "http-client", feature = "legacy"))]
 pub(crate) mod server_timeout;
 #[cfg(all(feature = "http-client", feature = "legacy"))]
@@ -53,4 +55,5 @@ pub use era::Era;
 pub use process::Process;
 #[cfg(feature = "http-client")]
 pub use remote::Remote;
+pub use restarting_process::RestartingProcess;
 pub use stream_pair::StreamPair;

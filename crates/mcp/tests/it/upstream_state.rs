@@ -137,7 +137,7 @@ async fn a_modern_connection_can_be_watched_too() {
 
 #[cfg(unix)]
 mod process {
-    use callgate_mcp::upstream::Process;
+    use callgate_mcp::upstream::{Process, RestartingProcess};
     use futures_util::FutureExt as _;
 
     use super::*;
@@ -179,6 +179,22 @@ mod process {
         soon(process.restart()).await.unwrap();
         ask(&process).await.unwrap();
         soon(process.closed()).await;
+    }
+
+    #[tokio::test]
+    async fn a_call_finds_a_process_that_has_exited_started_again_until_it_is_closed() {
+        let process = Arc::new(Process::spawn(&peer(["evil", "modern-once"])).unwrap());
+        let restarting = RestartingProcess::new(process.clone());
+        for _ in 0..2 {
+            ask(&restarting).await.unwrap();
+            soon(process.closed()).await;
+        }
+        soon(restarting.close()).await;
+        let error = ask(&restarting).await.unwrap_err();
+        assert_eq!(
+            (error.kind(), error.retry(), error.retry_after()),
+            (Kind::Closed, Retry::Safe, None)
+        );
     }
 
     #[tokio::test]

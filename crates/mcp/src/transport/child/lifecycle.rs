@@ -40,8 +40,8 @@ impl Lifecycle {
         let _close = CloseOnDrop(self.link.clone());
         let mut stderr_reader = JoinSet::new();
         if let Some(stream) = self.process.stderr.take() {
-            let stderr = self.stderr.clone();
-            stderr_reader.spawn(async move { stderr.read(stream).await });
+            let (stderr, server) = (self.stderr.clone(), self.link.name.clone());
+            stderr_reader.spawn(async move { stderr.read(stream, &server).await });
         }
         let (reason, time_left) = self.connect(&mut stderr_reader).await;
         let reason = self.explain(reason);

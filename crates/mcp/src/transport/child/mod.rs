@@ -27,3 +27,4 @@ pub mod supervisor;
 pub use config::{ChildConfig, ExitTimeouts, InheritEnv, Supervisor};
 pub use environment::Environment;
 pub use modern_child::ModernChild;
+pub use stderr_tail::STDERR_TARGET;

@@ -9,11 +9,11 @@ use super::http_upstream::HttpUpstream;
 use super::pending_request::PendingRequest;
 use super::request;
 use super::response::ResponseReader;
-use super::tool_headers::ToolHeaders;
 use crate::error::Error;
 use crate::header_param::HeaderParam;
 use crate::notifier::Notifier;
 use crate::service::{BoxFuture, Call, Reply, Service};
+use crate::tool_headers::ToolHeaders;
 
 /// A server of the newest revision that is reached over Streamable HTTP.
 ///

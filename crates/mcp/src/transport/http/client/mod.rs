@@ -8,7 +8,6 @@
 //! - `request`: headers and body of one POST.
 //! - `response`: from an HTTP response to a reply; `pending_request`: the meaning of each message.
 //! - [`HttpFailure`]: an HTTP response without a message.
-//! - `tool_headers`: the tool parameters that are sent as headers.
 //! - `pool`, `connection`, `body`, `endpoint`: connections, and the URL that they lead to.
 
 mod authorized;
@@ -24,7 +23,6 @@ mod pending_request;
 mod pool;
 mod request;
 mod response;
-mod tool_headers;
 
 #[cfg(feature = "legacy")]
 pub(crate) use body::BodyError;

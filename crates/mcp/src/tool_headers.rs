@@ -10,7 +10,7 @@ use crate::mutex::Mutex;
 ///
 /// Only tools that have such parameters take space.
 #[derive(Debug, Default)]
-pub(super) struct ToolHeaders {
+pub(crate) struct ToolHeaders {
     known: Mutex<HashMap<String, Arc<[HeaderParam]>>>,
 }
 
@@ -31,14 +31,14 @@ enum UnusableTool {
 
 impl ToolHeaders {
     /// Parameters of `tool` to mirror; `None` if it has none or is unknown.
-    pub(super) fn params_of(&self, tool: &str) -> Option<Arc<[HeaderParam]>> {
+    pub(crate) fn params_of(&self, tool: &str) -> Option<Arc<[HeaderParam]>> {
         self.known.lock().get(tool).cloned()
     }
 
     /// Reads the result of `tools/list`, and removes the tools that cannot be called.
     ///
     /// All other bytes of the result stay as they are.
-    pub(super) fn learn(&self, server: &str, result: RawJson) -> RawJson {
+    pub(crate) fn learn(&self, server: &str, result: RawJson) -> RawJson {
         let tools = result.get("tools").map(|tools| tools.elements());
         let mut kept = tools.unwrap_or_default();
         let offered = kept.len();

@@ -1,0 +1,138 @@
+use std::error::Error as StdError;
+use std::sync::Arc;
+
+use crate::error::{Error, Kind, Origin, Retry};
+use crate::service::{BoxFuture, Call, Reply, Service};
+
+/// Public errors: replaces the text of a failure between this process and an upstream.
+///
+/// Such a text may hold the end of the upstream's standard error, paths, addresses and names of
+/// logins, which belong in the log of this machine and not in answers to remote callers. Errors that
+/// the upstream itself answered with pass as they are.
+#[derive(Debug, Clone)]
+pub struct PublicErrors<S>(S);
+
+impl<S: Service> PublicErrors<S> {
+    /// Replaces the texts of the failures of `service`.
+    pub fn new(service: S) -> Self {
+        Self(service)
+    }
+}
+
+impl<S: Service> Service for PublicErrors<S> {
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+        let method = call.method.clone();
+        let running = self.0.call(call);
+        Box::pin(async move {
+            running.await.map_err(|error| {
+                let Some(text) = public_text(&error) else {
+                    return error;
+                };
+                tracing::warn!(%method, error = %causes(&error), "{text}");
+                public(&error, text)
+            })
+        })
+    }
+}
+
+/// Text for the caller; `None` if that of the error may be shown.
+fn public_text(error: &Error) -> Option<&'static str> {
+    if error.raw().is_some() {
+        return None;
+    }
+    Some(match error.kind() {
+        Kind::Connect => "the server behind this endpoint cannot be reached",
+        Kind::Unauthorized => "the server behind this endpoint wants other credentials of it",
+        Kind::Closed => "the server behind this endpoint closed the connection",
+        Kind::Timeout => "the server behind this endpoint did not answer in time",
+        Kind::TooLarge => "the server behind this endpoint sent a message that is too large",
+        Kind::Protocol => "the server behind this endpoint broke the protocol",
+        Kind::Internal => "this endpoint failed; its log has the cause",
+        _ => return None,
+    })
+}
+
+fn public(error: &Error, text: &str) -> Error {
+    let mut public = Error::new(error.kind(), text);
+    if let Origin::Upstream(_) = error.origin() {
+        public = public.from_upstream(&Arc::from("upstream"));
+    }
+    if let Some(retry_after) = error.retry_after() {
+        public = public.with_retry_after(retry_after);
+    }
+    match error.retry() {
+        Retry::Safe => public.retry_safe(),
+        Retry::Never => public,
+    }
+}
+
+/// The error and its causes in one text.
+fn causes(error: &Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| (*cause).source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Cx;
+    use callgate_wire::{Id, Method, RawJson};
+    use std::time::Duration;
+
+    struct Fails(fn() -> Error);
+
+    impl Service for Fails {
+        fn call(&self, _call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+            Box::pin(async { Err((self.0)()) })
+        }
+    }
+
+    async fn check(error: fn() -> Error, expect: &str) -> Error {
+        let call = Call::new(
+            Method::new("tools/call"),
+            RawJson::empty_object(),
+            Cx::new(Id::number(1)),
+        );
+        let public = PublicErrors::new(Fails(error)).call(call).await;
+        let public = public.unwrap_err();
+        assert_eq!(
+            (public.to_string().as_str(), public.code()),
+            (expect, error().code())
+        );
+        public
+    }
+
+    #[tokio::test]
+    async fn details_of_this_machine_stay_here() {
+        let closed = || {
+            let text = "server `/opt/secret/server` exited; end of its standard error:\nkey=1";
+            let error = Error::new(Kind::Closed, text).retry_safe();
+            error.with_retry_after(Duration::from_secs(2))
+        };
+        let public = check(
+            closed,
+            "the server behind this endpoint closed the connection",
+        )
+        .await;
+        assert_eq!(
+            (public.kind(), public.retry(), public.retry_after()),
+            (Kind::Closed, Retry::Safe, Some(Duration::from_secs(2)))
+        );
+        assert!(public.source().is_none());
+        check(
+            || Error::internal("/opt/secret").with_data(RawJson::string("/opt/secret")),
+            "this endpoint failed; its log has the cause",
+        )
+        .await;
+    }
+
+    #[tokio::test]
+    async fn errors_of_the_upstream_and_of_the_caller_pass() {
+        fn raw() -> RawJson {
+            serde_json::from_str(r#"{"code":-7,"message":"no","x":1}"#).unwrap()
+        }
+        let passed = check(|| Error::rpc(&Arc::from("up"), raw()), "no").await;
+        assert_eq!(passed.raw(), Some(&raw()));
+        check(|| Error::invalid_params("no such tool"), "no such tool").await;
+    }
+}
