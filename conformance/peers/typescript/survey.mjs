@@ -70,7 +70,7 @@ async function start({ command: [program, ...args], path, append }) {
 }
 
 async function relay({ url, command, args }) {
-  const target = url === undefined ? ["--stdio", [command, ...args].join(" ")] : [url];
+  const target = url === undefined ? ["--stdio", [command, ...args].map((word) => `'${word}'`).join(" ")] : [url];
   const options = ["--data-dir", CALLGATE_DATA, "relay", "--no-auth", "--listen", "127.0.0.1:0"];
   const child = spawn(CALLGATE, [...options, ...target], { stdio: ["ignore", "pipe", "ignore"] });
   for await (const line of createInterface(child.stdout)) {
@@ -99,10 +99,18 @@ async function look(target, options) {
   const client = new Client({ name: "survey", version: "1.0.0" }, { capabilities, ...options });
   client.setRequestHandler("roots/list", () => ({ roots: [] }));
   await client.connect(transport(target));
-  // Servers add tools once they know their client.
-  await sleep(500);
   const offers = client.getServerCapabilities() ?? {};
-  const list = async (isOffered, ask, name) => (isOffered ? plain((await ask())[name]) : []);
+  // Servers add tools once they know their client: a list counts when it stays as it is.
+  const list = async (isOffered, ask, name) => {
+    let [found, times] = [[], isOffered ? 0 : 4];
+    while (times < 4) {
+      const again = plain((await ask())[name]);
+      times = isDeepStrictEqual(found, again) ? times + 1 : 1;
+      found = again;
+      if (times < 4) await sleep(250);
+    }
+    return found;
+  };
   const lists = {
     tools: await list(offers.tools, () => client.listTools(), "tools"),
     prompts: await list(offers.prompts, () => client.listPrompts(), "prompts"),
