@@ -78,6 +78,9 @@ enum Command {
         /// Fail if the table differs instead of writing it
         #[arg(long)]
         check: bool,
+        /// Only compare servers of others with and without the relay
+        #[arg(long, conflicts_with_all = ["upstream", "check"])]
+        survey: bool,
     },
     /// Test with other implementations of the protocol
     Interop,
@@ -123,7 +126,10 @@ fn run(command: Command) -> Result<()> {
                 scenario,
             },
         ),
-        Command::Bridge { upstream, check } => match upstream {
+        Command::Bridge { survey: true, .. } => conformance::bridge::run_survey(&repo),
+        Command::Bridge {
+            upstream, check, ..
+        } => match upstream {
             Some(upstream) => conformance::bridge::run_one(&repo, upstream),
             None => conformance::bridge::run(&repo, check),
         },

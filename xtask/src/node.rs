@@ -25,6 +25,8 @@ const PACKAGES: &[&str] = &[
     "@modelcontextprotocol/server-filesystem@2026.8.31",
     "@modelcontextprotocol/server-memory@2026.8.31",
     "oidc-provider@9.13.3",
+    // A relay in front of old servers that answers the probe like a new one.
+    "supergateway@4.0.0",
     // Our own server there describes its arguments with it.
     "zod@4.6.7",
 ];

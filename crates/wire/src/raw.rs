@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::members::{Member, Members};
 use crate::scan::{Duplicates, Limits, ScanError, Uniform, scan};
+use crate::splice::Splice;
 use crate::text::RawText;
 
 /// One valid JSON value as the bytes it arrived in.
@@ -179,6 +180,26 @@ impl RawJson {
     #[must_use]
     pub fn members(&self) -> Members<'_> {
         Members::new(&self.0, 0)
+    }
+
+    /// The members of an object whose keys are none of `keys`.
+    #[must_use]
+    pub fn members_besides(&self, keys: &[&str]) -> Vec<(String, RawJson)> {
+        let others = self
+            .members()
+            .filter(|member| !keys.iter().any(|key| member.is(key)));
+        others
+            .filter_map(|member| Some((member.key().ok()?.into_owned(), self.value_of(&member))))
+            .collect()
+    }
+
+    /// The object with these members, each in the place of one with the same key.
+    #[must_use]
+    pub fn with_members(&self, members: &[(String, RawJson)]) -> RawJson {
+        members.iter().fold(self.clone(), |object, (key, value)| {
+            let spliced = Splice::new(&object).set(&[key], value).finish();
+            spliced.unwrap_or(object)
+        })
     }
 
     /// The member `key` of an object, sharing the buffer.

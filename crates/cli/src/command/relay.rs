@@ -30,7 +30,10 @@ pub(crate) async fn run(
         endpoint::serve_stdio(Arc::new(WithHints(upstream))).await
     } else {
         let relay = Arc::new(HeaderParamCache::new(upstream));
-        learn_tools(relay.clone()).await;
+        // A process that speaks both eras settles for that of the first call, which is a client's.
+        if args.server.stdio.is_none() {
+            learn_tools(relay.clone()).await;
+        }
         let header_params = relay.header_params();
         let relay = Arc::new(PublicErrors::new(relay));
         endpoint::serve_http(&args.http, relay, header_params, data_dir, json).await

@@ -1,6 +1,7 @@
 use callgate_wire::RawJson;
 use callgate_wire::elicitation::{PrimitiveSchema, RequestedSchema};
 use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
 use serde_json::Value;
 
@@ -55,10 +56,24 @@ fn remove_null(field: &mut Value) {
 /// Root schema of `T`, without the dialect, which is the default one, and without the name of the
 /// Rust type, which tells a model nothing.
 fn root<T: JsonSchema>(settings: SchemaSettings) -> Schema {
-    let settings = settings.with(|settings| settings.meta_schema = None);
+    let settings = settings
+        .with(|settings| settings.meta_schema = None)
+        .with_transform(RecursiveTransform(remove_number_format));
     let mut schema = settings.into_generator().into_root_schema_for::<T>();
     schema.remove("title");
     schema
+}
+
+/// Removes the formats of Rust numbers, such as `uint64`, which JSON Schema does not define: strict
+/// validators warn about them or refuse the schema.
+fn remove_number_format(schema: &mut Schema) {
+    let is_number = |types: &Value| {
+        let is = |name: &Value| name == "integer" || name == "number";
+        is(types) || types.as_array().is_some_and(|types| types.iter().any(is))
+    };
+    if schema.get("type").is_some_and(is_number) {
+        schema.remove("format");
+    }
 }
 
 fn encode(schema: &Schema) -> RawJson {
@@ -95,8 +110,7 @@ mod tests {
                 "properties": {
                     "a": {
                         "description": "The first number.",
-                        "type": "integer",
-                        "format": "int64"
+                        "type": "integer"
                     },
                     "b": {"type": ["string", "null"]}
                 },
@@ -107,7 +121,7 @@ mod tests {
             value(output_schema::<Vec<u8>>()),
             json!({
                 "type": "array",
-                "items": {"type": "integer", "format": "uint8", "minimum": 0, "maximum": 255}
+                "items": {"type": "integer", "minimum": 0, "maximum": 255}
             })
         );
     }

@@ -2,6 +2,8 @@ use std::hash::{Hash, Hasher};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use callgate_wire::Version;
+
 /// Authority that a request acts with, as the transport has verified it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -128,6 +130,10 @@ pub struct Source {
     /// Key of the conversation: equal for all requests of one session of an older revision, and
     /// absent where requests are stateless. It is not a secret.
     pub conversation: Option<Arc<str>>,
+    /// Revision that the client speaks, if it is an older one: the call was translated from it.
+    ///
+    /// A server that speaks both eras is called in that of the client.
+    pub translated_from: Option<Version>,
 }
 
 /// Kind of transport that a request came by.

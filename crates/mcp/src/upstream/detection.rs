@@ -1,7 +1,8 @@
-use std::future::Future;
+use std::future::{Future, ready};
 use std::sync::{Arc, OnceLock};
 
 use callgate_wire::Version;
+use callgate_wire::legacy::method::opens_session;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
@@ -74,6 +75,10 @@ impl Detection {
     where
         F: Future<Output = Result<Detected, Error>> + Send + 'static,
     {
+        // All callers share the connection: none may change its era for the others.
+        if opens_session(&call.method) {
+            return Box::pin(ready(Err(Error::method_not_found(&call.method))));
+        }
         let outcome = self.attempt.lock().outcome.clone();
         match outcome.get() {
             // One box for the whole call: this is the path of every call but the first.

@@ -26,6 +26,12 @@ pub(crate) struct CachedEra {
     /// True if an old server is known to speak HTTP+SSE.
     #[cfg(feature = "legacy")]
     http_sse: AtomicBool,
+    /// True if the server is known, or set, to speak no older revision beside the newest.
+    #[cfg(feature = "legacy")]
+    refuses_sessions: AtomicBool,
+    /// True if the server counts as old only until it refuses the handshake.
+    #[cfg(feature = "legacy")]
+    unclear: AtomicBool,
 }
 
 impl EraCache {
@@ -54,6 +60,21 @@ impl EraCache {
                 return None;
             }
             state.current = Arc::new(CachedEra::new(None));
+        }
+        Some(state.current.clone())
+    }
+
+    /// The entry after `past`, which is modern, if `past` was unclear and the handshake was refused.
+    #[cfg(feature = "legacy")]
+    pub(crate) fn modern_after(&self, past: &Arc<CachedEra>) -> Option<Arc<CachedEra>> {
+        if !past.unclear.load(Ordering::Relaxed) || past.is_proven() {
+            return None;
+        }
+        let mut state = self.0.lock();
+        if Arc::ptr_eq(&state.current, past) {
+            let modern = CachedEra::new(Some(Era::Modern));
+            modern.set_refuses_sessions();
+            state.current = Arc::new(modern);
         }
         Some(state.current.clone())
     }
@@ -94,6 +115,10 @@ impl CachedEra {
             proven: AtomicBool::new(false),
             #[cfg(feature = "legacy")]
             http_sse: AtomicBool::new(false),
+            #[cfg(feature = "legacy")]
+            refuses_sessions: AtomicBool::new(false),
+            #[cfg(feature = "legacy")]
+            unclear: AtomicBool::new(false),
         }
     }
 
@@ -116,6 +141,21 @@ impl CachedEra {
     #[cfg(feature = "legacy")]
     pub(crate) fn set_speaks_http_sse(&self) {
         self.http_sse.store(true, Ordering::Relaxed);
+    }
+
+    #[cfg(feature = "legacy")]
+    pub(crate) fn refuses_sessions(&self) -> bool {
+        self.refuses_sessions.load(Ordering::Relaxed)
+    }
+
+    #[cfg(feature = "legacy")]
+    pub(crate) fn set_refuses_sessions(&self) {
+        self.refuses_sessions.store(true, Ordering::Relaxed);
+    }
+
+    #[cfg(feature = "legacy")]
+    pub(crate) fn set_unclear(&self) {
+        self.unclear.store(true, Ordering::Relaxed);
     }
 }
 

@@ -14,11 +14,20 @@ use crate::transport::http::client::{
     headers, parse,
 };
 
+/// Outcome of the probe of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Probe {
+    Known(Era),
+    /// The server has no `server/discover`, and says so as a modern one would. Relays in front of
+    /// old servers answer so too: the handshake decides.
+    Unclear,
+}
+
 /// Asks a server for `server/discover`, which no old server has, with the metadata of `params`.
 ///
 /// # Errors
 /// There is no answer, or one that says nothing about the era.
-pub(crate) async fn probe(upstream: &HttpUpstream, params: &RawJson) -> Result<Era, Error> {
+pub(crate) async fn probe(upstream: &HttpUpstream, params: &RawJson) -> Result<Probe, Error> {
     let method = Method::new(method::SERVER_DISCOVER);
     let params = probe_params(params);
     let mut message = BytesMut::new();
@@ -33,8 +42,8 @@ pub(crate) async fn probe(upstream: &HttpUpstream, params: &RawJson) -> Result<E
     judge(head.status.as_u16(), content, &body).ok_or_else(|| no_era(upstream, &head, &body))
 }
 
-/// Era that a response to `server/discover` shows; `None` if it is about something else.
-fn judge(status: u16, content: Content, body: &Bytes) -> Option<Era> {
+/// Meaning of a response to `server/discover`; `None` if it is about something else.
+fn judge(status: u16, content: Content, body: &Bytes) -> Option<Probe> {
     // Credentials, redirects and failures of a proxy say nothing about the server behind them.
     if matches!(status, 401 | 403) || !(200..300).contains(&status) && !(400..500).contains(&status)
     {
@@ -47,19 +56,18 @@ fn judge(status: u16, content: Content, body: &Bytes) -> Option<Era> {
         _ => parse(body, usize::MAX).ok(),
     };
     let Some(Frame::Response(response)) = message else {
-        return Some(Era::OLD);
+        return Some(Probe::Known(Era::OLD));
     };
     let era = match &response.outcome {
         Ok(result) if is_success => Era::of_result(result),
         Ok(_) => Ok(Era::OLD),
-        // The status that the newest revision demands, and old servers do not use for this.
         Err(error) if status == 404 && code_of(error) == Some(code::METHOD_NOT_FOUND) => {
-            Ok(Era::Modern)
+            return Some(Probe::Unclear);
         }
         Err(error) => Era::of_error(error),
     };
     // If it speaks none of ours, its own answer to the call says that best.
-    Some(era.unwrap_or(Era::Modern))
+    Some(Probe::Known(era.unwrap_or(Era::Modern)))
 }
 
 /// True if the failure of a request to a modern server shows that the server is an old one by now:
@@ -90,6 +98,12 @@ pub(crate) fn contradicts_modern(name: &Method, error: &Error) -> bool {
 pub(crate) fn contradicts_old(error: &Error) -> bool {
     let refused = matches!(status_of(error), Some(400..500)) || rpc_code(error).is_some();
     refused && !matches!(status_of(error), Some(401 | 403 | 408 | 413 | 429 | 431))
+}
+
+/// True if a handshake failed inside the server or a proxy.
+#[cfg(feature = "legacy")]
+pub(crate) fn is_server_failure(error: &Error) -> bool {
+    matches!(status_of(error), Some(500..600))
 }
 
 /// True if a handshake failed as with a server that speaks only HTTP+SSE.
@@ -216,6 +230,10 @@ mod tests {
     }
 
     fn check(status: u16, json: bool, body: &str, expect: Option<Era>) {
+        check_probe(status, json, body, expect.map(Probe::Known));
+    }
+
+    fn check_probe(status: u16, json: bool, body: &str, expect: Option<Probe>) {
         let content = match json {
             true => Content::Json,
             false => Content::Other,
@@ -291,8 +309,11 @@ mod tests {
                     check(status, json, body, Some(Era::OLD));
                 }
             }
-            let not_found = if status == 404 { Era::Modern } else { Era::OLD };
-            check(status, true, &error(-32601), Some(not_found));
+            let not_found = match status {
+                404 => Probe::Unclear,
+                _ => Probe::Known(Era::OLD),
+            };
+            check_probe(status, true, &error(-32601), Some(not_found));
         }
     }
 

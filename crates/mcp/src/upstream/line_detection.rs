@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callgate_wire::{Method, RawJson, method};
+use callgate_wire::{Method, RawJson, Version, method};
 use tokio::time::timeout;
 
 use super::config::UpstreamConfig;
@@ -20,21 +20,33 @@ pub(crate) enum Probe<'a> {
     /// No answer came within the timeout. A server may need longer to start, so the answer still
     /// counts while the handshake waits for its own.
     Late(BoxFuture<'a, Result<RawJson, Error>>),
+    /// The server was not asked, since the first caller is an old client: the handshake comes
+    /// first. A server of both eras settles for that of the first request, and a call that is not
+    /// translated loses nothing.
+    #[cfg(feature = "legacy")]
+    Skipped,
 }
 
 /// Asks the server on `link` for `server/discover`, which no old server has, unless its era is
-/// `assumed`.
+/// `assumed` or the first call was `translated_from` an older revision.
 ///
 /// # Errors
 /// The connection is closed, or the server speaks no revision that this client speaks.
 pub(crate) async fn probe<'a>(
     link: &'a Link,
     assumed: Option<Era>,
+    translated_from: Option<Version>,
     config: &UpstreamConfig,
 ) -> Result<Probe<'a>, Error> {
     if let Some(era) = assumed {
         return Ok(Probe::Known(era));
     }
+    #[cfg(feature = "legacy")]
+    if translated_from.is_some() {
+        return Ok(Probe::Skipped);
+    }
+    #[cfg(not(feature = "legacy"))]
+    let _ = translated_from;
     let params = ClientIdentity::shared(config.capabilities.as_ref()).discover_params();
     let mut answer: BoxFuture<'a, _> = Box::pin(async move {
         let method = Method::new(method::SERVER_DISCOVER);
@@ -60,10 +72,12 @@ pub(crate) async fn connect(
     use crate::legacy::client::line_transport::LineTransport;
     use crate::legacy::client::session::Session;
 
+    let was_skipped = matches!(probe, Probe::Skipped);
     let (version, late_answer) = match probe {
         Probe::Known(Era::Modern) => return Ok(Detected::Modern(link.clone())),
         Probe::Known(Era::Old(version)) => (version, None),
         Probe::Late(answer) => (Era::NEWEST_OLD, Some(answer)),
+        Probe::Skipped => (Era::NEWEST_OLD, None),
     };
     let turns_out_modern = async {
         match late_answer {
@@ -78,15 +92,23 @@ pub(crate) async fn connect(
         // A server that has both answers ready got the probe first, and has settled for its era.
         biased;
         () = turns_out_modern => None,
-        opened = Session::open(name, transport, incoming, &identity, version, config) => Some(opened),
+        opened = Session::open(name, transport, incoming, &identity, version, config.clone()) => Some(opened),
     };
-    match opened {
+    let refusal = match opened {
         Some(Ok(session)) => return Ok(Detected::Old(session, link.clone())),
-        Some(Err(error)) if !is_refused_by_modern(&error) => return Err(error),
-        _ => {}
-    }
+        Some(Err(error)) if is_refused_by_modern(&error) => None,
+        Some(Err(error)) if was_skipped && answer_of(&error).is_some() => Some(error),
+        Some(Err(error)) => return Err(error),
+        None => None,
+    };
     // From here on notifications belong to calls, and no session is left to take them.
     link.clear_message_sink();
+    if let Some(refusal) = refusal {
+        let probed = self::probe(link, None, None, &config).await;
+        if !matches!(probed, Ok(Probe::Known(Era::Modern))) {
+            return Err(refusal);
+        }
+    }
     Ok(Detected::Modern(link.clone()))
 }
 
@@ -130,14 +152,20 @@ async fn turns_out_modern(link: &Link, answer: BoxFuture<'_, Result<RawJson, Err
 #[cfg(feature = "legacy")]
 fn is_refused_by_modern(error: &Error) -> bool {
     use callgate_wire::code;
-    use std::error::Error as _;
 
-    let refusal = error.source().and_then(|source| source.downcast_ref());
-    let answer = refusal.and_then(|refusal: &Error| refusal.raw());
-    answer.is_some_and(|error| {
+    answer_of(error).is_some_and(|error| {
         super::era::code_of(error) == Some(code::UNSUPPORTED_PROTOCOL_VERSION)
             && Era::of_error(error) == Ok(Era::Modern)
     })
+}
+
+/// The error that the server answered the handshake with, if it did.
+#[cfg(feature = "legacy")]
+fn answer_of(error: &Error) -> Option<&RawJson> {
+    use std::error::Error as _;
+
+    let refusal: &Error = error.source()?.downcast_ref()?;
+    refusal.raw()
 }
 
 /// Era that the answer to the probe shows.
@@ -169,7 +197,6 @@ fn era_of(name: &Arc<str>, answer: Result<RawJson, Error>) -> Result<Era, Error>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use callgate_wire::Version;
 
     fn check(answer: Result<&str, &str>, expect: Result<Era, &str>) {
         let name: Arc<str> = Arc::from("old");

@@ -4,11 +4,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use callgate_wire::{RawJson, Version, meta};
 
 use super::config::UpstreamConfig;
+use super::era::Era;
 use super::era_cache::CachedEra;
 use super::http_detection;
 use super::identity::ClientIdentity;
 use super::remote::{CallFailure, Connecting, StateCell};
-use super::session_table::{Key, Opened, SessionTable};
+use super::session_table::{Key, Opened, SessionSlot, SessionTable};
 use crate::error::{Error, Kind, Retry};
 use crate::legacy::client::background::BackgroundSender;
 use crate::legacy::client::http::HttpTransport;
@@ -50,13 +51,13 @@ impl OldSessions {
     pub(super) async fn call(
         &self,
         version: Version,
-        cached: &CachedEra,
+        cached: &Arc<CachedEra>,
         config: &UpstreamConfig,
         call: Call,
     ) -> Result<Reply, CallFailure> {
         let first = self.call_in_session(version, cached, config, call.clone());
         match first.await {
-            Err(CallFailure::Final(error))
+            Err(CallFailure::Final(error) | CallFailure::NoSession(error))
                 if error.kind() == Kind::Closed && error.retry() == Retry::Safe =>
             {
                 self.call_in_session(version, cached, config, call).await
@@ -76,67 +77,100 @@ impl OldSessions {
         self.background.idle().await;
     }
 
+    /// True if the server keeps the session of a call, which is opened; false if it answers each
+    /// request of an old client on its own, and so can neither ask it nor send it changes.
+    pub(super) async fn keeps_state(
+        &self,
+        version: Version,
+        cached: &Arc<CachedEra>,
+        config: &UpstreamConfig,
+        call: &Call,
+    ) -> Result<bool, CallFailure> {
+        let slot = self.slot(call)?;
+        let opened = self.opened(&slot, version, cached, config, call).await?;
+        Ok(opened.transport.keeps_state())
+    }
+
     async fn call_in_session(
         &self,
         version: Version,
-        cached: &CachedEra,
+        cached: &Arc<CachedEra>,
         config: &UpstreamConfig,
         call: Call,
     ) -> Result<Reply, CallFailure> {
+        // Held until the call has ended: a session in use is not replaced by another.
+        let slot = self.slot(&call)?;
+        let opened = self.opened(&slot, version, cached, config, &call).await?;
+        opened.session.call(call).await.map_err(CallFailure::Final)
+    }
+
+    /// The slot of the session for a call.
+    fn slot(&self, call: &Call) -> Result<Arc<SessionSlot>, CallFailure> {
         let key = Key {
             caller: call.cx.caller.clone(),
-            capabilities: of_meta(&call, meta::CLIENT_CAPABILITIES)
-                .unwrap_or_else(RawJson::empty_object),
+            capabilities: capabilities(call),
         };
-        let client_info = of_meta(&call, meta::CLIENT_INFO);
+        self.table.slot(key).map_err(CallFailure::Final)
+    }
+
+    /// The session in `slot`, opened with the identity of the caller if it is not open yet.
+    async fn opened<'a>(
+        &self,
+        slot: &'a SessionSlot,
+        version: Version,
+        cached: &Arc<CachedEra>,
+        config: &UpstreamConfig,
+        call: &Call,
+    ) -> Result<&'a Opened, CallFailure> {
+        let client_info = of_meta(call, meta::CLIENT_INFO);
         let hello = Hello {
             version,
             identity: ClientIdentity {
-                capabilities: key.capabilities.clone(),
+                capabilities: capabilities(call),
                 client_info: client_info
                     .unwrap_or_else(|| ClientIdentity::shared(None).client_info),
             },
             config,
         };
-        // Held until the call has ended: a session in use is not replaced by another.
-        let slot = self.table.slot(key).map_err(CallFailure::Final)?;
         let opening = slot.session(self.open(cached, &hello));
-        let session = opening.await.map_err(|error| {
+        opening.await.map_err(|error| {
             if http_detection::contradicts_old(&error) {
                 CallFailure::Contradiction(error)
             } else {
-                CallFailure::Final(error)
+                CallFailure::NoSession(error)
             }
-        })?;
-        session.call(call).await.map_err(CallFailure::Final)
+        })
     }
 
     /// Opens a session over the transport that the server speaks.
-    async fn open(&self, cached: &CachedEra, hello: &Hello<'_>) -> Result<Opened, Error> {
+    async fn open(&self, cached: &Arc<CachedEra>, hello: &Hello<'_>) -> Result<Opened, Error> {
         let connecting = Connecting::begin(&self.state);
         // Boxed, since calls that find their session open carry this future too.
         let opened = Box::pin(self.open_any(cached, hello)).await?;
         // Counted before the state is set: the end of another session must not overwrite it.
         self.open.fetch_add(1, Ordering::Relaxed);
-        connecting.succeed(opened.session.version());
-        self.watch(&opened);
+        // A server of both eras shows its newest revision, and that needs no session.
+        if !is_modern(cached) {
+            connecting.succeed(opened.session.version());
+        }
+        self.watch(&opened, cached.clone());
         Ok(opened)
     }
 
     /// Reports the end of the last session, unless this process ended it.
-    fn watch(&self, opened: &Opened) {
+    fn watch(&self, opened: &Opened, cached: Arc<CachedEra>) {
         let (open, state) = (self.open.clone(), self.state.clone());
         let ended = opened.transport.ended_by_server();
         tokio::spawn(async move {
             let reason = ended.await;
             let was_last = open.fetch_sub(1, Ordering::Relaxed) == 1;
-            if let (Some(reason), true) = (reason, was_last) {
+            if let (Some(reason), true) = (reason, was_last && !is_modern(&cached)) {
                 state.send_replace(ConnectionState::Closed(reason));
             }
         });
     }
 
-    async fn open_any(&self, cached: &CachedEra, hello: &Hello<'_>) -> Result<Opened, Error> {
+    async fn open_any(&self, cached: &Arc<CachedEra>, hello: &Hello<'_>) -> Result<Opened, Error> {
         if cached.speaks_http_sse() {
             return self.open_http_sse(hello).await;
         }
@@ -201,6 +235,14 @@ impl OldSessions {
         .await?;
         Ok(Opened { session, transport })
     }
+}
+
+fn capabilities(call: &Call) -> RawJson {
+    of_meta(call, meta::CLIENT_CAPABILITIES).unwrap_or_else(RawJson::empty_object)
+}
+
+fn is_modern(cached: &CachedEra) -> bool {
+    cached.known().is_some_and(Era::is_modern)
 }
 
 fn of_meta(call: &Call, key: &str) -> Option<RawJson> {

@@ -14,9 +14,10 @@ use crate::transport::{CloseReason, ConnectionState};
 
 /// A server of any revision that runs as a child process.
 ///
-/// The first call detects the revision, and all calls share the outcome. A server that exits when
-/// it is probed is started once more and connected to as an old one. A server that exits later
-/// fails its calls until [`Process::restart`].
+/// The first call detects the revision, and all calls share the outcome; a server that speaks both
+/// eras is used in that of the first caller. A server that exits when it is probed is started once
+/// more and connected to as an old one. A server that exits later fails its calls until
+/// [`Process::restart`].
 ///
 /// Dropping it ends its whole process tree at once, without waiting; [`Process::close`] ends it step
 /// by step.
@@ -155,10 +156,15 @@ impl Process {
 impl Service for Process {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
         let name = &self.running.command.name;
-        self.detection.call(name, call, |watcher| {
+        let translated_from = call.cx.source.translated_from;
+        self.detection.call(name, call, move |watcher| {
             let (running, assumed) = (self.running.clone(), self.assumed);
             let config = self.config.clone();
-            async move { running.detect(assumed, config, &watcher).await }
+            async move {
+                running
+                    .detect(assumed, translated_from, config, &watcher)
+                    .await
+            }
         })
     }
 }
@@ -167,11 +173,12 @@ impl Running {
     async fn detect(
         &self,
         assumed: Option<Era>,
+        translated_from: Option<Version>,
         config: UpstreamConfig,
         watcher: &LinkWatcher,
     ) -> Result<Detected, Error> {
         let link = self.child().link.clone();
-        match probe(&link, assumed, &config).await {
+        match probe(&link, assumed, translated_from, &config).await {
             // Some old servers exit on a request that they do not know.
             Err(error) if error.kind() == Kind::Closed => {
                 let link = self.start_again(error)?.link.clone();

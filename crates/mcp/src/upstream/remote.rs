@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use super::config::UpstreamConfig;
 use super::era::Era;
 use super::era_cache::{CachedEra, EraCache};
-use super::http_detection;
+use super::http_detection::{self, Probe};
 #[cfg(feature = "legacy")]
 use super::old_sessions::OldSessions;
 use super::server_timeout::server_timeout;
@@ -22,6 +22,9 @@ use crate::transport::{self, CloseReason, ConnectionState};
 /// server of the newest revision is called as by [`ModernHttpClient`]. With an old one there is a
 /// session for each caller and each set of capabilities; a session that the server has forgotten is
 /// opened again, and a request that was refused because of it is sent again, once.
+///
+/// A server that speaks both eras gets each call in the era of its client: a call that was
+/// translated from an older revision is made in a session, any other without.
 ///
 /// ```
 /// use callgate_mcp::upstream::{HttpConfig, Remote};
@@ -48,6 +51,9 @@ pub(super) enum CallFailure {
     Final(Error),
     /// A failure that no server of this era has; the request was not carried out.
     Contradiction(Error),
+    /// No session could be opened, for a reason that any server may have.
+    #[cfg(feature = "legacy")]
+    NoSession(Error),
 }
 
 impl Remote {
@@ -76,11 +82,14 @@ impl Remote {
         self
     }
 
-    /// Sets the era of the server, which is not detected before the first call then.
+    /// Sets the era of the server, which is not detected before the first call then. If it is the
+    /// modern one, calls of old clients are made in it too.
     #[must_use]
     pub fn assume(mut self, era: Era) -> Self {
         self.era_cache = EraCache::new(Some(era));
         if era.is_modern() {
+            #[cfg(feature = "legacy")]
+            self.era_cache.current().set_refuses_sessions();
             self.state.send_replace(connected(Version::LATEST));
         }
         self
@@ -133,22 +142,28 @@ impl Remote {
 
     async fn answer(&self, call: Call) -> Result<Reply, Error> {
         let cached = self.era_cache.current();
+        #[cfg(feature = "legacy")]
+        if call.cx.source.translated_from.is_some()
+            && let Some(outcome) = Box::pin(self.answer_in_session(&cached, &call)).await
+        {
+            return outcome;
+        }
         let era = self.find_era(&cached, &call).await?;
         let error = match self.attempt(era, &cached, call.clone()).await {
             Err(CallFailure::Contradiction(error)) => error,
-            Err(CallFailure::Final(error)) => return Err(error),
+            Err(failure) => return Err(failure.into_error()),
             Ok(reply) => {
                 cached.prove();
                 return Ok(reply);
             }
         };
-        let Some(next) = self.era_cache.after(&cached) else {
+        let Some(next) = self.next_entry(&cached) else {
             return Err(error);
         };
         match self.find_era(&next, &call).await {
             Ok(found) if found.is_modern() != era.is_modern() => {
                 let name = &self.upstream.config().name;
-                tracing::info!(server = %name, ?found, "the server changed its era");
+                tracing::info!(server = %name, ?found, "the server speaks another era");
                 #[cfg(feature = "legacy")]
                 if found.is_modern() {
                     self.sessions.clear();
@@ -162,6 +177,47 @@ impl Remote {
         }
     }
 
+    /// Answers a call of an old client in a session, if the server has sessions beside the newest
+    /// revision or nothing is known about it yet.
+    #[cfg(feature = "legacy")]
+    async fn answer_in_session(
+        &self,
+        cached: &Arc<CachedEra>,
+        call: &Call,
+    ) -> Option<Result<Reply, Error>> {
+        let is_old = cached.known().is_some_and(|era| !era.is_modern());
+        if is_old || cached.refuses_sessions() {
+            return None;
+        }
+        let (version, config) = (Era::NEWEST_OLD, &self.config);
+        let opening = self.sessions.keeps_state(version, cached, config, call);
+        let is_refused = match opening.await {
+            Ok(true) => false,
+            Ok(false) => self.find_era(cached, call).await.is_ok_and(Era::is_modern),
+            Err(CallFailure::Contradiction(_)) => true,
+            // A server that fails at a handshake may still answer the newest revision.
+            Err(CallFailure::NoSession(error)) if http_detection::is_server_failure(&error) => {
+                return None;
+            }
+            Err(failure) => return Some(Err(failure.into_error())),
+        };
+        if is_refused {
+            cached.set_refuses_sessions();
+            return None;
+        }
+        let calling = self.sessions.call(version, cached, config, call.clone());
+        Some(calling.await.map_err(CallFailure::into_error))
+    }
+
+    /// The next entry after `past`, whose era a failure contradicted.
+    fn next_entry(&self, past: &Arc<CachedEra>) -> Option<Arc<CachedEra>> {
+        #[cfg(feature = "legacy")]
+        if let Some(modern) = self.era_cache.modern_after(past) {
+            return Some(modern);
+        }
+        self.era_cache.after(past)
+    }
+
     async fn find_era(&self, cached: &Arc<CachedEra>, call: &Call) -> Result<Era, Error> {
         let detect = async {
             let connecting = Connecting::begin(&self.state);
@@ -169,8 +225,17 @@ impl Remote {
             let probe = Box::pin(http_detection::probe(&self.upstream, call.params()));
             let auth_wait = || self.upstream.auth_wait_until();
             let limit = self.config.handshake_timeout;
-            let era = server_timeout(limit, auth_wait, probe).await;
-            let era = era.unwrap_or_else(|_| Err(self.timed_out()))?;
+            let probed = server_timeout(limit, auth_wait, probe).await;
+            let era = match probed.unwrap_or_else(|_| Err(self.timed_out()))? {
+                Probe::Known(era) => era,
+                #[cfg(feature = "legacy")]
+                Probe::Unclear => {
+                    cached.set_unclear();
+                    Era::OLD
+                }
+                #[cfg(not(feature = "legacy"))]
+                Probe::Unclear => Era::Modern,
+            };
             if era.is_modern() {
                 connecting.succeed(Version::LATEST);
             }
@@ -182,7 +247,7 @@ impl Remote {
     async fn attempt(
         &self,
         era: Era,
-        cached: &CachedEra,
+        cached: &Arc<CachedEra>,
         call: Call,
     ) -> Result<Reply, CallFailure> {
         match era {
@@ -237,6 +302,8 @@ impl CallFailure {
     fn into_error(self) -> Error {
         match self {
             Self::Final(error) | Self::Contradiction(error) => error,
+            #[cfg(feature = "legacy")]
+            Self::NoSession(error) => error,
         }
     }
 }

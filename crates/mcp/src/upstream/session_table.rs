@@ -121,11 +121,9 @@ impl SessionSlot {
     pub(crate) async fn session(
         &self,
         open: impl Future<Output = Result<Opened, Error>>,
-    ) -> Result<Arc<Session>, Error> {
-        match self.0.get_or_init(|| open).await {
-            Ok(opened) => Ok(opened.session.clone()),
-            Err(error) => Err(error.shared()),
-        }
+    ) -> Result<&Opened, Error> {
+        let opened = self.0.get_or_init(|| open).await;
+        opened.as_ref().map_err(Error::shared)
     }
 
     /// True if the session has ended or could not be opened.

@@ -14,8 +14,8 @@ use crate::transport::{CloseReason, ConnectionState};
 
 /// A server of any revision at the other end of a pair of byte streams, one message per line.
 ///
-/// The first call detects the revision, and all calls share the outcome. Dropping it closes both
-/// streams.
+/// The first call detects the revision, and all calls share the outcome; a server that speaks both
+/// eras is used in that of the first caller. Dropping it closes both streams.
 pub struct StreamPair {
     detection: Detection,
     name: Arc<str>,
@@ -99,9 +99,10 @@ impl StreamPair {
 
 impl Service for StreamPair {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
-        self.detection.call(&self.name, call, |_watcher| {
+        let translated_from = call.cx.source.translated_from;
+        self.detection.call(&self.name, call, move |_watcher| {
             let link = self.connection.link.clone();
-            detect(link, self.assumed, self.config.clone())
+            detect(link, self.assumed, translated_from, self.config.clone())
         })
     }
 }
@@ -109,8 +110,9 @@ impl Service for StreamPair {
 async fn detect(
     link: Arc<Link>,
     assumed: Option<Era>,
+    translated_from: Option<Version>,
     config: UpstreamConfig,
 ) -> Result<Detected, Error> {
-    let probe = probe(&link, assumed, &config).await?;
+    let probe = probe(&link, assumed, translated_from, &config).await?;
     connect(&link, probe, config).await
 }

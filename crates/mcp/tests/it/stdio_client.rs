@@ -58,6 +58,27 @@ fn progress(token: &str, progress: u32) -> String {
 }
 
 #[tokio::test]
+async fn an_unknown_notification_reaches_the_only_call() {
+    let (connection, mut peer) = connect(LineConfig::default());
+    let (call, mut told) = call("tools/call", "{}");
+    let calling = tokio::spawn({
+        let connection = connection.clone();
+        async move { connection.call(call).await }
+    });
+    peer.line().await.unwrap();
+    let news = ("notifications/vendor/news", r#"{"n":1}"#);
+    peer.send(&notification(news.0, news.1)).await;
+    let expect = Notification {
+        method: Method::new(news.0),
+        params: json(news.1),
+    };
+    assert_eq!(soon(told.next()).await, expect);
+    peer.send(&result("1", r#"{"resultType":"complete"}"#))
+        .await;
+    assert!(outcome(calling).await.is_ok());
+}
+
+#[tokio::test]
 async fn calls_have_ids_of_their_own_and_answers_may_come_in_any_order() {
     let (connection, mut peer) = connect(LineConfig::default());
     let first = start(

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 
-use callgate_tools::workspace::Workspace;
+use callgate_tools::workspace::{Page, Workspace};
 use tempfile::TempDir;
 
 /// A workspace with a secret in an excluded directory.
@@ -40,7 +40,13 @@ fn no_path_leads_into_an_excluded_directory() {
         assert_eq!(workspace.read(path).unwrap_err().to_string(), refused(path));
     }
     for path in ["state/data", "alias/data/.", "link", "second"] {
-        assert_eq!(workspace.list(path).unwrap_err().to_string(), refused(path));
+        assert_eq!(
+            workspace
+                .list(path, &Page::default())
+                .unwrap_err()
+                .to_string(),
+            refused(path)
+        );
     }
     for path in [
         "state/data/token",
@@ -78,6 +84,6 @@ fn an_excluded_directory_may_be_made_later_and_may_be_the_workspace() {
     let inside = Workspace::open(&data).unwrap().excluding(&data);
     let error = inside.read("token").unwrap_err();
     assert_eq!(error.to_string(), "path is not for tools: token");
-    let error = inside.list(".").unwrap_err();
+    let error = inside.list(".", &Page::default()).unwrap_err();
     assert_eq!(error.to_string(), "path is not for tools: .");
 }

@@ -1,5 +1,7 @@
 //! The methods that 2026-07-28 no longer has.
 
+use crate::Method;
+
 /// Opens a connection.
 pub const INITIALIZE: &str = "initialize";
 /// Checks that the other side is there.
@@ -22,3 +24,9 @@ pub const NOTIFICATIONS_ROOTS_LIST_CHANGED: &str = "notifications/roots/list_cha
 pub const NOTIFICATIONS_ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
 /// Says that a task changed.
 pub const NOTIFICATIONS_TASKS_STATUS: &str = "notifications/tasks/status";
+
+/// True for the method that opens a session, and so changes the meaning of a whole connection.
+#[must_use]
+pub fn opens_session(method: &Method) -> bool {
+    method.as_str() == INITIALIZE
+}

@@ -4,6 +4,7 @@ use std::fs;
 use anyhow::{Context, Result, ensure};
 
 use super::limits::LIMITS;
+use super::survey::Surveyed;
 use super::{REVISIONS, Upstream};
 use crate::repo::Repo;
 
@@ -31,10 +32,10 @@ const BEGIN: &str = "<!-- begin: cargo xtask bridge -->\n";
 const END: &str = "<!-- end: cargo xtask bridge -->\n";
 
 /// Puts the table into the page, or fails if it is not there already.
-pub(super) fn update(repo: &Repo, rows: &[Row], check: bool) -> Result<()> {
+pub(super) fn update(repo: &Repo, rows: &[Row], surveyed: &[Surveyed], check: bool) -> Result<()> {
     let path = repo.root().join(PAGE);
     let page = fs::read_to_string(&path).with_context(|| format!("cannot read {PAGE}"))?;
-    let updated = replaced(&page, &table(rows))?;
+    let updated = replaced(&page, &(table(rows) + &survey_table(surveyed) + "\n"))?;
     if updated == page {
         return Ok(());
     }
@@ -98,6 +99,30 @@ fn table(rows: &[Row]) -> String {
     table
 }
 
+/// The lists of servers of others, as clients of each era see them.
+pub(super) fn survey_table(surveyed: &[Surveyed]) -> String {
+    let mut table =
+        "Servers of others, whose lists were compared with and without the relay:\n\n".to_owned();
+    table += "| server | transport | tools, prompts, resources, templates | client of 2025-11-25 | client of 2026-07-28 |\n";
+    table += "| --- | --- | --: | --- | --- |\n";
+    for row in surveyed {
+        let Surveyed {
+            server,
+            transport,
+            counts,
+            old,
+            new,
+        } = row;
+        let counts = counts.map(|count| count.to_string()).join(", ");
+        writeln!(
+            table,
+            "| {server} | {transport} | {counts} | {old} | {new} |"
+        )
+        .expect("a string takes everything");
+    }
+    table
+}
+
 fn words(upstream: Upstream) -> &'static str {
     match upstream {
         Upstream::StdioOld => "stdio, 2025-11-25",
@@ -105,6 +130,10 @@ fn words(upstream: Upstream) -> &'static str {
         Upstream::HttpOld => "Streamable HTTP, 2025-11-25",
         Upstream::HttpNew => "Streamable HTTP, 2026-07-28",
         Upstream::HttpSse => "HTTP+SSE, 2024-11-05",
+        Upstream::TypescriptHttp => "TypeScript SDK, Streamable HTTP of both eras",
+        Upstream::TypescriptStdio => "TypeScript SDK, stdio of both eras",
+        Upstream::PythonHttp => "Python SDK, Streamable HTTP of both eras",
+        Upstream::PythonStdio => "Python SDK, stdio of both eras",
     }
 }
 

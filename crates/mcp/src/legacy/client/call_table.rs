@@ -104,6 +104,19 @@ impl CallTable {
         }
     }
 
+    /// Delivers a notification that this client does not know and that names no call to the newest
+    /// call, if all calls are of one caller.
+    pub(super) fn pass(&self, notification: &Notification) {
+        let calls = self.all();
+        match calls.last() {
+            Some(newest) if is_of_one_caller(&calls) => newest.pass(notification),
+            _ => tracing::debug!(
+                method = %notification.method,
+                "dropped an unknown notification that belongs to no call"
+            ),
+        }
+    }
+
     /// Finds the call to carry a question that names no call; `None` if that is the next one.
     ///
     /// If all calls are of one caller, the same user answers, whichever call carries it. Suspended
@@ -283,6 +296,13 @@ impl OldCall {
         let wanted = client.peer.log_level();
         if wanted.is_some_and(|wanted| wanted <= level) {
             client.notify.offer(message.clone());
+        }
+    }
+
+    /// Delivers a notification that this client does not know, as it is.
+    pub(super) fn pass(&self, notification: &Notification) {
+        if let Some(client) = self.client() {
+            client.notify.offer(notification.clone());
         }
     }
 

@@ -1,6 +1,6 @@
 use callgate_wire::cache::CacheScope;
 use callgate_wire::legacy::method as old;
-use callgate_wire::{Meta, Method, RawJson, Splice, Version, meta, method, task};
+use callgate_wire::{Method, RawJson, Splice, Version, meta, method, task};
 use serde::Serialize;
 
 use crate::error::Error;
@@ -13,7 +13,23 @@ pub(super) struct ServerInfo {
     pub(super) info: RawJson,
     capabilities: RawJson,
     instructions: Option<RawJson>,
+    meta: RawJson,
+    /// Members of the answer that this client does not know.
+    others: Vec<(String, RawJson)>,
 }
+
+/// Members of the answer that are read, and members of `server/discover` that it must not set.
+const KNOWN: [&str; 9] = [
+    "protocolVersion",
+    "capabilities",
+    "serverInfo",
+    "instructions",
+    "_meta",
+    "resultType",
+    "supportedVersions",
+    "ttlMs",
+    "cacheScope",
+];
 
 impl ServerInfo {
     /// Reads an `InitializeResult`.
@@ -21,11 +37,12 @@ impl ServerInfo {
     /// # Errors
     /// The revision of the server, which this client does not speak.
     pub(super) fn read(result: &RawJson) -> Result<Self, String> {
-        let [version, capabilities, info, instructions] = result.pick([
+        let [version, capabilities, info, instructions, meta] = result.pick([
             "protocolVersion",
             "capabilities",
             "serverInfo",
             "instructions",
+            "_meta",
         ]);
         let version = version.as_ref().and_then(RawJson::text).unwrap_or_default();
         let known = Version::parse(&version).filter(|version| !version.is_modern());
@@ -38,6 +55,8 @@ impl ServerInfo {
             capabilities: object(capabilities),
             info: object(info),
             instructions: instructions.filter(|text| text.text().is_some()),
+            meta: object(meta),
+            others: result.members_besides(&KNOWN),
         })
     }
 
@@ -105,9 +124,13 @@ impl ServerInfo {
             instructions: self.instructions.as_ref(),
             ttl_ms: 0,
             cache_scope: CacheScope::Private,
-            meta: Meta::new().with(meta::SERVER_INFO, &self.info),
         };
-        RawJson::encode(&result).expect("a result is always JSON")
+        let result = RawJson::encode(&result).expect("a result is always JSON");
+        let meta = Splice::new(&self.meta).set(&[meta::SERVER_INFO], &self.info);
+        let meta = meta.finish().expect("members can be added to an object");
+        let result = Splice::new(&result).set(&["_meta"], &meta).finish();
+        let result = result.expect("members can be added to an object");
+        result.with_members(&self.others)
     }
 }
 
@@ -122,8 +145,6 @@ struct Discovered<'a> {
     instructions: Option<&'a RawJson>,
     ttl_ms: u64,
     cache_scope: CacheScope,
-    #[serde(rename = "_meta")]
-    meta: Meta,
 }
 
 #[cfg(test)]
@@ -150,6 +171,22 @@ mod tests {
                 r#""extensions":{"io.modelcontextprotocol/tasks":{}}},"#,
                 r#""instructions":"Be kind.","ttlMs":0,"cacheScope":"private","#,
                 r#""_meta":{"io.modelcontextprotocol/serverInfo":{"name":"old","version":"1"}}}"#,
+            )
+        );
+    }
+
+    #[test]
+    fn unknown_members_of_the_handshake_pass() {
+        let text = r#"{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"o","x":1},
+            "ttlMs":5,"vendor":{"a":10000000000000000001},"_meta":{"v/k":2}}"#;
+        let server = ServerInfo::read(&serde_json::from_str(text).unwrap()).unwrap();
+        assert_eq!(
+            server.discover().as_str(),
+            concat!(
+                r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"#,
+                r#""capabilities":{},"ttlMs":0,"cacheScope":"private","#,
+                r#""_meta":{"v/k":2,"io.modelcontextprotocol/serverInfo":{"name":"o","x":1}},"#,
+                r#""vendor":{"a":10000000000000000001}}"#,
             )
         );
     }

@@ -108,7 +108,10 @@ impl SessionShared {
                     }
                 }
             }
-            _ => tracing::debug!(%method, "ignored a notification"),
+            _ => match of {
+                Some(old_call) => old_call.pass(notification),
+                None => self.calls.pass(notification),
+            },
         }
     }
 }

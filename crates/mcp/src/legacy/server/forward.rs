@@ -216,25 +216,34 @@ pub(super) struct SessionService {
     /// Origin of the handshake, for calls that belong to no request.
     pub(super) origin: RequestOrigin,
     pub(super) identity: Arc<ClientIdentity>,
+    /// Revision of the client.
+    pub(super) version: Version,
 }
 
 /// Identity of an old client, for the metadata of each request.
 #[derive(Debug)]
 pub(super) struct ClientIdentity {
     pub(super) capabilities: ClientCapabilities,
-    client_info: Option<RawJson>,
+    /// Capabilities that this server does not know, which pass.
+    unknown: Vec<(String, RawJson)>,
+    pub(super) client_info: Option<RawJson>,
     version: RawJson,
-    encoded: RawJson,
+    pub(super) encoded: RawJson,
 }
 
 impl ClientIdentity {
-    pub(super) fn new(capabilities: ClientCapabilities, client_info: Option<RawJson>) -> Self {
-        let encoded = RawJson::encode(&capabilities).expect("capabilities are always JSON");
+    pub(super) fn new(
+        capabilities: ClientCapabilities,
+        unknown: Vec<(String, RawJson)>,
+        client_info: Option<RawJson>,
+    ) -> Self {
+        let known = RawJson::encode(&capabilities).expect("capabilities are always JSON");
         Self {
+            encoded: known.with_members(&unknown),
             capabilities,
+            unknown,
             client_info,
             version: RawJson::string(Version::LATEST.as_str()),
-            encoded,
         }
     }
 }
@@ -242,11 +251,20 @@ impl ClientIdentity {
 impl SessionService {
     /// The service, called for a client that has declared nothing.
     #[cfg(feature = "http-server")]
-    pub(super) fn without_identity(service: Arc<dyn Service>, origin: RequestOrigin) -> Self {
+    pub(super) fn without_identity(
+        service: Arc<dyn Service>,
+        origin: RequestOrigin,
+        version: Version,
+    ) -> Self {
         Self {
             service,
             origin,
-            identity: Arc::new(ClientIdentity::new(ClientCapabilities::default(), None)),
+            version,
+            identity: Arc::new(ClientIdentity::new(
+                ClientCapabilities::default(),
+                Vec::new(),
+                None,
+            )),
         }
     }
 
@@ -266,9 +284,14 @@ impl SessionService {
     }
 
     fn with_capabilities(&self, capabilities: ClientCapabilities) -> Self {
-        let client_info = self.identity.client_info.clone();
+        let ClientIdentity {
+            unknown,
+            client_info,
+            ..
+        } = &*self.identity;
+        let identity = ClientIdentity::new(capabilities, unknown.clone(), client_info.clone());
         Self {
-            identity: Arc::new(ClientIdentity::new(capabilities, client_info)),
+            identity: Arc::new(identity),
             ..self.clone()
         }
     }
@@ -276,11 +299,12 @@ impl SessionService {
     /// Calls the service in the context `cx`. Dropping the future cancels the call.
     pub(super) fn call(
         &self,
-        cx: Cx,
+        mut cx: Cx,
         method: &Method,
         params: &RawJson,
         level: Option<LogLevel>,
     ) -> Result<BoxFuture<'static, Result<Reply, Error>>, Error> {
+        cx.source.translated_from = Some(self.version);
         let call = Call::new(method.clone(), self.stamp(params, level)?, cx);
         let service = self.service.clone();
         Ok(Box::pin(async move { service.call(call).await }))

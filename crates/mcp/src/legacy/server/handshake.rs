@@ -1,10 +1,11 @@
 use callgate_wire::discover::DiscoverResult;
 use callgate_wire::implementation::Implementation;
-use callgate_wire::legacy::initialize::{InitializeParams, InitializeResult};
+use callgate_wire::legacy::initialize::InitializeParams;
 use callgate_wire::legacy::method as old;
 use callgate_wire::subscription::SubscriptionFilter;
 use callgate_wire::task::EXTENSION;
-use callgate_wire::{Id, RawJson, Request, Version, method};
+use callgate_wire::{Id, RawJson, Request, Version, meta, method};
+use serde::Serialize;
 
 use super::convert;
 use super::forward::{ClientIdentity, SessionService};
@@ -40,17 +41,20 @@ pub(super) fn read(params: &RawJson) -> Result<HandshakeRequest, Error> {
     })?;
     let version = negotiate(&hello.protocol_version);
     let capabilities = convert::client_capabilities(version, hello.capabilities);
+    let declared = params.get("capabilities");
+    let unknown = declared.map(|all| all.members_besides(&CLIENT_CAPABILITIES));
+    let unknown = unknown.unwrap_or_default();
     Ok(HandshakeRequest {
         version,
-        identity: ClientIdentity::new(capabilities, params.get("clientInfo")),
+        identity: ClientIdentity::new(capabilities, unknown, params.get("clientInfo")),
     })
 }
 
 /// Asks the service for its capabilities; returns its features and the `InitializeResult`.
 pub(super) async fn discover(
     upstream: &SessionService,
-    version: Version,
 ) -> Result<(ServerFeatures, RawJson), Error> {
+    let version = upstream.version;
     let cx = upstream.origin.context(Id::text("handshake"));
     let params = RawJson::empty_object();
     let result = upstream
@@ -59,22 +63,82 @@ pub(super) async fn discover(
     let found: DiscoverResult = result.decode().map_err(|error| {
         Error::new(Kind::Protocol, "malformed result of `server/discover`").with_source(error)
     })?;
-    let features = features(&found);
-    let server_info = found
-        .meta
-        .as_ref()
-        .and_then(|meta| meta.server_info().ok().flatten());
-    let result = InitializeResult {
-        protocol_version: version.as_str().to_owned(),
-        capabilities: convert::server_capabilities(version, found.capabilities),
-        server_info: server_info
-            .unwrap_or_else(|| Implementation::new("callgate", env!("CARGO_PKG_VERSION"))),
-        instructions: found.instructions,
-        meta: None,
-    };
-    let result = RawJson::encode(&result).expect("a result is always JSON");
-    Ok((features, result))
+    Ok((features(&found), answer(version, &found, &result)))
 }
+
+/// Members of the result of `server/discover` that are read, or that an old client must not get.
+const KNOWN: [&str; 9] = [
+    "resultType",
+    "supportedVersions",
+    "capabilities",
+    "instructions",
+    "ttlMs",
+    "cacheScope",
+    "_meta",
+    "protocolVersion",
+    "serverInfo",
+];
+
+/// The `InitializeResult` for the result of `server/discover`, which was `found` in it. Members
+/// that this server does not know pass.
+fn answer(version: Version, found: &DiscoverResult, result: &RawJson) -> RawJson {
+    let unknown = |object: Option<RawJson>, known: &[&str]| {
+        object.map_or_else(Vec::new, |object| object.members_besides(known))
+    };
+    let capabilities = convert::server_capabilities(version, found.capabilities.clone());
+    let capabilities = RawJson::encode(&capabilities).expect("capabilities are always JSON");
+    let of_server = unknown(result.get("capabilities"), &SERVER_CAPABILITIES);
+    let own = || {
+        let info = Implementation::new("callgate", env!("CARGO_PKG_VERSION"));
+        RawJson::encode(&info).expect("a name is always JSON")
+    };
+    let info = result.at(&["_meta", meta::SERVER_INFO]);
+    let of_meta = unknown(result.get("_meta"), &[meta::SERVER_INFO]);
+    let answer = Answer {
+        protocol_version: version.as_str(),
+        capabilities: capabilities.with_members(&of_server),
+        server_info: info.filter(RawJson::is_object).unwrap_or_else(own),
+        instructions: found.instructions.as_deref(),
+        meta: (!of_meta.is_empty()).then(|| RawJson::empty_object().with_members(&of_meta)),
+    };
+    let answer = RawJson::encode(&answer).expect("a result is always JSON");
+    answer.with_members(&result.members_besides(&KNOWN))
+}
+
+/// An `InitializeResult` with members that are not decoded.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer<'a> {
+    protocol_version: &'a str,
+    capabilities: RawJson,
+    server_info: RawJson,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<&'a str>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<RawJson>,
+}
+
+/// Capabilities of a server that are translated; `tasks` is one of older revisions only.
+const SERVER_CAPABILITIES: [&str; 8] = [
+    "experimental",
+    "logging",
+    "completions",
+    "prompts",
+    "resources",
+    "tools",
+    "tasks",
+    "extensions",
+];
+
+/// Capabilities of a client that are translated; `tasks` is one of older revisions only.
+const CLIENT_CAPABILITIES: [&str; 6] = [
+    "experimental",
+    "roots",
+    "sampling",
+    "elicitation",
+    "tasks",
+    "extensions",
+];
 
 /// The revision for a client that asks for `name`.
 ///
@@ -105,6 +169,37 @@ fn features(found: &DiscoverResult) -> ServerFeatures {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn unknown_members_of_the_handshake_pass() {
+        let json = |text: &str| serde_json::from_str::<RawJson>(text).unwrap();
+        let found = json(
+            r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"ttlMs":0,"cacheScope":"private",
+                "capabilities":{"tools":{},"vendor":{"a":10000000000000000001}},"vendor":1,
+                "_meta":{"v/k":2,"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1","x":1}}}"#,
+        );
+        let result = answer(Version::V2025_06_18, &found.decode().unwrap(), &found);
+        assert_eq!(
+            result.as_str(),
+            concat!(
+                r#"{"protocolVersion":"2025-06-18","#,
+                r#""capabilities":{"tools":{},"vendor":{"a":10000000000000000001}},"#,
+                r#""serverInfo":{"name":"s","version":"1","x":1},"_meta":{"v/k":2},"vendor":1}"#,
+            )
+        );
+        let hello = r#"{"protocolVersion":"2025-06-18","capabilities":{"roots":{},"vendor":{"b":2}},"clientInfo":{"name":"c","version":"1","y":1}}"#;
+        let identity = read(&json(hello)).unwrap().identity;
+        assert_eq!(
+            (
+                identity.encoded.as_str(),
+                identity.client_info.unwrap().as_str()
+            ),
+            (
+                r#"{"roots":{},"vendor":{"b":2}}"#,
+                r#"{"name":"c","version":"1","y":1}"#
+            )
+        );
+    }
 
     #[test]
     fn hc_19_a_handshake_gets_an_old_revision() {

@@ -29,7 +29,6 @@ use crate::service::Service;
 ///
 /// It knows no transport, and calls only the service.
 pub(crate) struct Session {
-    version: Version,
     pub(super) config: SessionLimits,
     pub(super) upstream: SessionService,
     features: ServerFeatures,
@@ -65,9 +64,10 @@ impl Session {
             service,
             origin,
             identity: Arc::new(hello.identity),
+            version: hello.version,
         };
-        let (features, result) = handshake::discover(&upstream, hello.version).await?;
-        let session = Self::new(hello.version, upstream, features, config);
+        let (features, result) = handshake::discover(&upstream).await?;
+        let session = Self::new(upstream, features, config);
         *session.level.lock() = Some(DEFAULT_LEVEL);
         Ok((session, result))
     }
@@ -80,19 +80,13 @@ impl Session {
         version: Version,
         config: SessionLimits,
     ) -> Arc<Self> {
-        let upstream = SessionService::without_identity(service, origin);
-        Self::new(version, upstream, ServerFeatures::default(), config)
+        let upstream = SessionService::without_identity(service, origin, version);
+        Self::new(upstream, ServerFeatures::default(), config)
     }
 
-    fn new(
-        version: Version,
-        upstream: SessionService,
-        features: ServerFeatures,
-        config: SessionLimits,
-    ) -> Arc<Self> {
+    fn new(upstream: SessionService, features: ServerFeatures, config: SessionLimits) -> Arc<Self> {
         let lists = features.changes.clone();
         Arc::new(Self {
-            version,
             config,
             subscriptions: Subscriptions::new(upstream.clone(), lists, config.subscriptions),
             tasks: features
@@ -187,7 +181,7 @@ impl Session {
 
     /// The revision of the session.
     pub(crate) fn version(&self) -> Version {
-        self.version
+        self.upstream.version
     }
 
     /// Number of running requests.
@@ -203,7 +197,7 @@ impl Session {
 
     /// The tasks, if the revision of the client has them too.
     pub(super) fn known_tasks(&self) -> Option<&SessionTasks> {
-        let is_known = self.version == Version::V2025_11_25;
+        let is_known = self.version() == Version::V2025_11_25;
         self.tasks.as_ref().filter(|_| is_known)
     }
 

@@ -148,7 +148,10 @@ impl<'a> MessageRouter<'a> {
     fn subscription(&self, notification: &Notification) {
         let path = &["_meta", meta::SUBSCRIPTION_ID];
         let number = notification.params.at(path).and_then(number_in);
-        let Some(caller) = number.and_then(|number| self.link.pending.caller(number)) else {
+        let Some(number) = number else {
+            return self.unknown(notification);
+        };
+        let Some(caller) = self.link.pending.caller(number) else {
             tracing::debug!(method = %notification.method, "ignored a notification to no call");
             return;
         };
@@ -156,6 +159,16 @@ impl<'a> MessageRouter<'a> {
             method: notification.method.clone(),
             params: rename(&notification.params, path, &caller.id),
         });
+    }
+
+    /// A notification that names no call belongs to the only one, if there is only one.
+    fn unknown(&self, notification: &Notification) {
+        match self.link.pending.callers(|_| true).as_slice() {
+            [only] => only.notify.offer(notification.clone()),
+            _ => {
+                tracing::debug!(method = %notification.method, "ignored a notification to no call");
+            }
+        }
     }
 
     fn malformed(&mut self, line: &[u8], error: &FrameError) -> Result<(), CloseReason> {

@@ -30,6 +30,29 @@ async fn calls_lose_new_members_and_results_get_them() {
 }
 
 #[tokio::test]
+async fn an_unknown_notification_reaches_the_newest_call_of_an_only_caller() {
+    let (stream, mut peer) = connect(ALL, UpstreamConfig::default()).await;
+    let ann = |params: &str| request("tools/call", params).by("ann");
+    let (_first, _) = start_told(&stream, ann(r#"{"name":"t"}"#));
+    heard(&mut peer).await;
+    let (_second, mut of_second) = start_told(&stream, ann(r#"{"name":"t"}"#));
+    heard(&mut peer).await;
+    let news = "notifications/vendor/news";
+    peer.send(&notification(news, r#"{"n":1}"#)).await;
+    let expect = (news.to_owned(), raw(r#"{"n":1}"#));
+    assert_eq!(told(&mut of_second).await, expect);
+
+    // With a call of another caller, it might be about that one.
+    let (other, mut of_other) = start_told(&stream, request("tools/call", "{}").by("bob"));
+    heard(&mut peer).await;
+    peer.send(&notification(news, r#"{"n":2}"#)).await;
+    peer.send(&result("5", r#"{"content":[]}"#)).await;
+    complete(other).await;
+    assert_eq!(of_other.try_next(), None);
+    assert_eq!(of_second.try_next(), None);
+}
+
+#[tokio::test]
 async fn hc_7_lists_are_never_kept_since_they_may_differ_by_session() {
     let (stream, mut peer) = connect(ALL, UpstreamConfig::default()).await;
     for (id, (method, list)) in (3..).zip([

@@ -7,7 +7,7 @@ use callgate_mcp::{Kind, Retry};
 use serde_json::json;
 
 use super::fixture::{
-    TAIL, asks, complete, connect_as, error, heard, initialized, outcome, request, start,
+    Request, TAIL, asks, complete, connect_as, error, heard, initialized, outcome, request, start,
     start_told, stream, told,
 };
 use crate::stdio_fixture::{RawPeer, json as raw, notification, result};
@@ -82,6 +82,89 @@ async fn an_old_server_gets_one_handshake_however_many_call_at_once() {
         assert_eq!(complete(call).await, format!(r#"{{"content":[],{TAIL}}}"#));
     }
     assert_eq!(stream.version(), Some(Version::V2025_06_18));
+}
+
+#[tokio::test]
+async fn no_caller_opens_a_session_on_a_connection_that_all_share() {
+    let (stream, mut peer) = stream(UpstreamConfig::default());
+    let handshake = outcome(start(&stream, request("initialize", "{}"))).await;
+    assert_eq!(handshake.unwrap_err().code(), -32601);
+    start(&stream, request("tools/list", "{}"));
+    assert_eq!(heard(&mut peer).await["method"], "server/discover");
+}
+
+/// A call of the tool `t` that was translated from an older revision.
+fn translated_call() -> Request {
+    let mut request = request("tools/call", r#"{"name":"t"}"#);
+    request.call.cx.source.translated_from = Some(Version::V2025_06_18);
+    request
+}
+
+#[tokio::test]
+async fn an_old_client_that_calls_first_is_served_in_its_own_era() {
+    let (stream, mut peer) = stream(UpstreamConfig::default());
+    let call = start(&stream, translated_call());
+    assert_eq!(heard(&mut peer).await["method"], "initialize");
+    peer.send(&initialized("1", "2025-11-25", r#"{"tools":{}}"#))
+        .await;
+    assert_eq!(
+        heard(&mut peer).await["method"],
+        "notifications/initialized"
+    );
+    // The process has settled for its era, and later clients are served in it as well.
+    let later = start(&stream, request("tools/call", r#"{"name":"t"}"#));
+    for id in ["2", "3"] {
+        assert_eq!(heard(&mut peer).await["method"], "tools/call");
+        peer.send(&result(id, r#"{"content":[]}"#)).await;
+    }
+    for call in [call, later] {
+        assert_eq!(complete(call).await, format!(r#"{{"content":[],{TAIL}}}"#));
+    }
+    assert_eq!(stream.version(), Some(Version::V2025_11_25));
+}
+
+#[tokio::test]
+async fn an_old_client_that_calls_a_modern_server_first_is_served_all_the_same() {
+    let refusals = [
+        r#"{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}}"#,
+        r#"{"code":-32601,"message":"what?"}"#,
+    ];
+    for (refusal, is_clear) in refusals.into_iter().zip([true, false]) {
+        let (stream, mut peer) = stream(UpstreamConfig::default());
+        let call = start(&stream, translated_call());
+        assert_eq!(heard(&mut peer).await["method"], "initialize");
+        let refused = format!(r#"{{"jsonrpc":"2.0","id":1,"error":{refusal}}}"#);
+        peer.send(&refused).await;
+        if !is_clear {
+            assert_eq!(heard(&mut peer).await["method"], "server/discover");
+            peer.send(&result("2", r#"{"supportedVersions":["2026-07-28"]}"#))
+                .await;
+        }
+        let request = heard(&mut peer).await;
+        assert_eq!(request["method"], "tools/call");
+        let id = request["id"].to_string();
+        peer.send(&result(&id, r#"{"resultType":"complete","content":[]}"#))
+            .await;
+        assert_eq!(
+            complete(call).await,
+            r#"{"resultType":"complete","content":[]}"#
+        );
+        assert_eq!(stream.version(), Some(Version::V2026_07_28));
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_both_eras_is_quoted() {
+    let (stream, mut peer) = stream(UpstreamConfig::default());
+    let call = start(&stream, translated_call());
+    assert_eq!(heard(&mut peer).await["method"], "initialize");
+    peer.send(&error("1", -32000, "not today")).await;
+    assert_eq!(heard(&mut peer).await["method"], "server/discover");
+    peer.send(&error("2", -32601, "what?")).await;
+    assert_eq!(
+        outcome(call).await.unwrap_err().to_string(),
+        "server `old` refused the handshake: not today"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -41,6 +41,16 @@ impl Subject {
 }
 
 #[tokio::test]
+async fn a_stream_is_opened_for_a_session_whose_client_accepts_anything() {
+    let subject = Subject::start().await;
+    let client = subject.open(NEWEST).await;
+    for (accept, status) in [("*/*", 200), ("text/*", 200), ("application/json", 406)] {
+        let mut peer = subject.send(&client.get().set("accept", accept)).await;
+        assert_eq!(peer.head().await.status, status, "{accept}");
+    }
+}
+
+#[tokio::test]
 async fn changes_are_told_on_the_newest_stream_alone() {
     let subject = Subject::start().await;
     let client = subject.open(NEWEST).await;

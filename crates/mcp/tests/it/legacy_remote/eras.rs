@@ -1,8 +1,9 @@
 //! Which era a server is found to speak, and when that is asked again.
 
 use callgate_mcp::transport::http::client::HttpConfig;
-use callgate_mcp::upstream::{Era, Remote};
-use callgate_mcp::{Kind, Retry};
+use callgate_mcp::upstream::{ConnectionState, Era, Remote};
+use callgate_mcp::wire::Version;
+use callgate_mcp::{Call, Kind, Retry};
 
 use super::old_server::{
     COMPLETE, INITIALIZED, RESULT, log, old_server, opened, refused, remote, tool_call, what,
@@ -56,18 +57,137 @@ async fn a_server_is_asked_once_and_then_spoken_to_in_its_way() {
     check(|r| json(&r.result(DISCOVERED)), MODERN).await;
     check(|r| sse(&event(&r.result(DISCOVERED))), MODERN).await;
     check(|r| refusal("400 Bad Request", r, -32022), MODERN).await;
-    check(|r| refusal("404 Not Found", r, -32601), MODERN).await;
     check(|r| refusal("200 OK", r, -32021), MODERN).await;
     check(|r| json(&r.result("{}")), OLD).await;
     check(|r| sse(&event(&r.result("{}"))), OLD).await;
     check(|_| sse(": nothing\n\n"), OLD).await;
     check(|r| refusal("200 OK", r, -32601), OLD).await;
+    check(|r| refusal("404 Not Found", r, -32601), OLD).await;
     check(|r| refusal("400 Bad Request", r, -32602), OLD).await;
     check(|r| refusal("405 Method Not Allowed", r, -32601), OLD).await;
     check(|_| http("400 Bad Request", "text/plain", "no"), OLD).await;
     check(|_| http("404 Not Found", "text/html", "<html>"), OLD).await;
     check(|_| http("406 Not Acceptable", "text/plain", ""), OLD).await;
     check(|_| http("202 Accepted", "text/plain", ""), OLD).await;
+}
+
+#[tokio::test]
+async fn a_server_without_discovery_that_refuses_the_handshake_is_modern() {
+    let mut peer = Peer::start(|request| match what(request).as_str() {
+        "server/discover" => http("404 Not Found", "application/json", &request.error(-32601)),
+        _ => modern_server(request),
+    })
+    .await;
+    let server = remote(&peer);
+    for _ in 0..2 {
+        assert_eq!(result(&server, tool_call()).await, COMPLETE);
+    }
+    assert_eq!(
+        log(&mut peer),
+        ["server/discover", "initialize", "tools/call", "tools/call"]
+    );
+    assert_eq!(server.era(), Some(Era::Modern));
+}
+
+/// The same call on behalf of an old client.
+fn translated_call() -> Call {
+    let mut call = tool_call();
+    call.cx.source.translated_from = Some(Version::V2025_06_18);
+    call
+}
+
+/// A server of both eras.
+fn dual_server(request: &Received) -> Answer {
+    match request.header("mcp-method") {
+        Some(_) => modern_server(request),
+        None => old_server(request, |request| json(&request.result(RESULT))),
+    }
+}
+
+#[tokio::test]
+async fn a_server_of_both_eras_gets_each_call_in_the_era_of_its_client() {
+    const OLD: [&str; 3] = ["initialize", "notifications/initialized", "tools/call"];
+    const MODERN: [&str; 2] = ["server/discover", "tools/call"];
+    let check = async |first: fn() -> Call,
+                       expect: &[&str],
+                       second: fn() -> Call,
+                       rest: &[&str]| {
+        let mut peer = Peer::start(dual_server).await;
+        let server = remote(&peer);
+        for (call, expect) in [(first, expect), (second, rest)] {
+            assert_eq!(result(&server, call()).await, COMPLETE);
+            assert_eq!(log(&mut peer), expect);
+        }
+        for call in [first, second] {
+            assert_eq!(result(&server, call()).await, COMPLETE);
+            assert_eq!(log(&mut peer), ["tools/call"]);
+        }
+        let state = server.state();
+        assert!(
+            matches!(state, ConnectionState::Connected { version } if version == Version::LATEST),
+            "{state:?}"
+        );
+    };
+    check(translated_call, &OLD, tool_call, &MODERN).await;
+    check(tool_call, &MODERN, translated_call, &OLD).await;
+}
+
+#[tokio::test]
+async fn a_modern_server_that_refuses_sessions_is_asked_once_for_one() {
+    let mut peer = Peer::start(modern_server).await;
+    let server = remote(&peer);
+    for _ in 0..2 {
+        assert_eq!(result(&server, translated_call()).await, COMPLETE);
+    }
+    assert_eq!(
+        log(&mut peer),
+        ["initialize", "server/discover", "tools/call", "tools/call"]
+    );
+}
+
+#[tokio::test]
+async fn a_modern_server_that_keeps_no_session_serves_old_clients_without() {
+    let mut peer = Peer::start(|request| match what(request).as_str() {
+        "initialize" => json(&request.result(INITIALIZED)),
+        _ => dual_server(request),
+    })
+    .await;
+    let server = remote(&peer);
+    for _ in 0..2 {
+        assert_eq!(result(&server, translated_call()).await, COMPLETE);
+    }
+    assert_eq!(
+        log(&mut peer),
+        [
+            "initialize",
+            "notifications/initialized",
+            "server/discover",
+            "tools/call",
+            "tools/call"
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_modern_server_that_fails_at_a_handshake_answers_old_clients_without() {
+    let mut peer = Peer::start(|request| match what(request).as_str() {
+        "initialize" => http("500 Internal Server Error", "text/plain", ""),
+        _ => modern_server(request),
+    })
+    .await;
+    assert_eq!(result(&remote(&peer), translated_call()).await, COMPLETE);
+    assert_eq!(
+        log(&mut peer),
+        ["initialize", "server/discover", "tools/call"]
+    );
+}
+
+#[tokio::test]
+async fn an_era_that_is_set_holds_for_old_clients_too() {
+    let mut peer = Peer::start(dual_server).await;
+    let server = remote(&peer).assume(Era::Modern);
+    assert_eq!(result(&server, translated_call()).await, COMPLETE);
+    assert_eq!(log(&mut peer), ["tools/call"]);
 }
 
 #[tokio::test]

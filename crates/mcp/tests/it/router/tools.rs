@@ -288,7 +288,7 @@ async fn a_tool_is_listed_with_its_schemas_and_hints() {
             .title("Add")
             .annotations(ToolAnnotations::new().with_read_only(true)),
     );
-    let integer = json!({"type": "integer", "format": "int64"});
+    let integer = json!({"type": "integer"});
     assert_eq!(
         Ask::new("tools/list", json!({})).of(&router).await,
         Ok(json!({

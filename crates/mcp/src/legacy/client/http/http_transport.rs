@@ -82,6 +82,11 @@ impl HttpTransport {
         async move { link.ended_by_server().await }
     }
 
+    /// True if the server has named a session: by its id, or by the URL to post to.
+    pub(crate) fn keeps_state(&self) -> bool {
+        self.link.keeps_state()
+    }
+
     /// Ends the session, and tells the server in the background.
     pub(crate) fn close(&self) {
         let request = self.link.delete();

@@ -133,6 +133,11 @@ impl SessionLink {
         Ok(())
     }
 
+    /// True if the server has named the session.
+    pub(crate) fn keeps_state(&self) -> bool {
+        self.session.get().is_some() || self.target.is_some()
+    }
+
     /// A POST of one message.
     pub(crate) fn post(&self, message: Bytes) -> Request<Body> {
         let target = self.target.as_ref().unwrap_or(&self.upstream.target);

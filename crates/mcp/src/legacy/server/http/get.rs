@@ -16,11 +16,17 @@ use crate::transport::http::server::{Admission, ResponseBody, response};
 impl SessionEndpoint {
     /// Opens the general stream of a session, resumes a stream, or opens a session of HTTP+SSE.
     pub(super) fn get(&self, head: &Parts, admission: Admission) -> Response<ResponseBody> {
-        if !headers::asks_for_events(&head.headers) {
+        let session = self.named_session(head, &admission.caller);
+        let accepts_events = match session {
+            HeaderField::Absent => headers::asks_for_events(&head.headers),
+            // Some clients accept anything. Those that name a session are no browsers.
+            _ => headers::accepts_events(&head.headers),
+        };
+        if !accepts_events {
             let message = "Accept must name text/event-stream";
             return responses::refuse(StatusCode::NOT_ACCEPTABLE, None, message);
         }
-        let entry = match self.named_session(head, &admission.caller) {
+        let entry = match session {
             HeaderField::Absent => return self.open_stream(admission),
             HeaderField::Invalid => return responses::no_session(None),
             HeaderField::Value((_, entry)) => entry,

@@ -64,15 +64,23 @@ pub(super) fn version(headers: &HeaderMap) -> Option<&str> {
 
 /// True if the client asks for events by name. A browser, which accepts anything, does not.
 pub(super) fn asks_for_events(headers: &HeaderMap) -> bool {
+    has_range(headers, &[b"text/event-stream"])
+}
+
+/// True if the client accepts events, by name or as anything.
+pub(super) fn accepts_events(headers: &HeaderMap) -> bool {
+    let ranges: [&[u8]; 3] = [b"text/event-stream", b"text/*", b"*/*"];
+    !headers.contains_key(ACCEPT) || has_range(headers, &ranges)
+}
+
+/// True if `Accept` has one of these media ranges.
+fn has_range(headers: &HeaderMap, wanted: &[&[u8]]) -> bool {
     let values = headers.get_all(ACCEPT).into_iter();
     let mut ranges = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
     ranges.any(|range| {
-        let media = range.split(|byte| *byte == b';').next();
-        media.is_some_and(|media| {
-            media
-                .trim_ascii()
-                .eq_ignore_ascii_case(b"text/event-stream")
-        })
+        let media = range.split(|byte| *byte == b';').next().unwrap_or_default();
+        let is = |wanted: &&[u8]| media.trim_ascii().eq_ignore_ascii_case(wanted);
+        wanted.iter().any(is)
     })
 }
 
@@ -118,17 +126,18 @@ mod tests {
     }
 
     #[test]
-    fn events_are_asked_for_by_name() {
-        for (accept, asks) in [
-            ("text/event-stream", true),
-            ("application/json, Text/Event-Stream;q=0.5", true),
-            ("*/*", false),
-            ("text/*", false),
-            ("text/html", false),
+    fn events_are_asked_for_by_name_and_accepted_as_anything() {
+        for (accept, expect) in [
+            ("text/event-stream", (true, true)),
+            ("application/json, Text/Event-Stream;q=0.5", (true, true)),
+            ("*/*", (false, true)),
+            ("text/*", (false, true)),
+            ("text/html", (false, false)),
         ] {
             let mut headers = HeaderMap::new();
             headers.append(ACCEPT, HeaderValue::from_static(accept));
-            assert_eq!(asks_for_events(&headers), asks, "{accept}");
+            let seen = (asks_for_events(&headers), accepts_events(&headers));
+            assert_eq!(seen, expect, "{accept}");
         }
     }
 }

@@ -25,12 +25,26 @@ impl PendingChanges {
     }
 
     /// Adds a notification of a subscription, without the id of the subscription.
+    ///
+    /// One that this server does not know passes each time, since it may say more than that
+    /// something changed.
     pub(super) fn add(&mut self, notification: &Notification) {
-        if is_change(&notification.method) {
-            self.insert(Notification {
-                method: notification.method.clone(),
-                params: without_subscription(&notification.params),
-            });
+        let told = Notification {
+            method: notification.method.clone(),
+            params: without_subscription(&notification.params),
+        };
+        match told.method.as_str() {
+            method::NOTIFICATIONS_TOOLS_LIST_CHANGED
+            | method::NOTIFICATIONS_PROMPTS_LIST_CHANGED
+            | method::NOTIFICATIONS_RESOURCES_LIST_CHANGED
+            | method::NOTIFICATIONS_RESOURCES_UPDATED => self.insert(told),
+            // These are not for the client of a session, or mean something else to it.
+            method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED
+            | method::NOTIFICATIONS_CANCELLED
+            | method::NOTIFICATIONS_PROGRESS
+            | method::NOTIFICATIONS_MESSAGE
+            | method::NOTIFICATIONS_TASKS => {}
+            _ => self.push(told),
         }
     }
 
@@ -76,24 +90,17 @@ impl PendingChanges {
     }
 
     fn insert(&mut self, notification: Notification) {
-        if self.waiting.contains(&notification) {
-            return;
+        if !self.waiting.contains(&notification) {
+            self.push(notification);
         }
+    }
+
+    fn push(&mut self, notification: Notification) {
         if self.waiting.len() >= self.most {
             self.waiting.pop_front();
         }
         self.waiting.push_back(notification);
     }
-}
-
-fn is_change(name: &Method) -> bool {
-    matches!(
-        name.as_str(),
-        method::NOTIFICATIONS_TOOLS_LIST_CHANGED
-            | method::NOTIFICATIONS_PROMPTS_LIST_CHANGED
-            | method::NOTIFICATIONS_RESOURCES_LIST_CHANGED
-            | method::NOTIFICATIONS_RESOURCES_UPDATED
-    )
 }
 
 fn without_subscription(params: &RawJson) -> RawJson {
@@ -140,6 +147,17 @@ mod tests {
             rest(pending),
             [updated(1, ""), updated(2, r#","_meta":{"x":1}"#)]
         );
+    }
+
+    #[test]
+    fn an_unknown_notification_passes_each_time() {
+        let mut pending = PendingChanges::new(8);
+        let news = |meta: &str| notification("notifications/vendor/news", meta);
+        let named = r#"{"_meta":{"io.modelcontextprotocol/subscriptionId":7}}"#;
+        for _ in 0..2 {
+            pending.add(&news(named));
+        }
+        assert_eq!(rest(pending), [news("{}"), news("{}")]);
     }
 
     #[test]

@@ -50,8 +50,23 @@ impl HttpFailure {
         }
     }
 
+    /// True if the server refused the name that it was called by, or the origin: the protection
+    /// against DNS rebinding, which local servers have.
+    fn refuses_host(&self) -> bool {
+        let body = self.body_excerpt.to_ascii_lowercase();
+        let names = |word: &str| {
+            body.split(|c: char| !c.is_ascii_alphanumeric())
+                .any(|found| found == word)
+        };
+        matches!(self.status, 403 | 421)
+            && self.www_authenticate.is_empty()
+            && (names("host") || names("origin"))
+    }
+
     pub(crate) fn kind(&self) -> Kind {
         match self.status {
+            // No login helps.
+            _ if self.refuses_host() => Kind::Protocol,
             401 | 403 => Kind::Unauthorized,
             413 | 431 => Kind::TooLarge,
             429 => Kind::Busy,
@@ -76,6 +91,12 @@ impl fmt::Display for HttpFailure {
         }
         if !self.body_excerpt.is_empty() {
             write!(f, ": {}", self.body_excerpt)?;
+        }
+        if self.refuses_host() {
+            f.write_str(
+                " (the server checks the `Host` and `Origin` headers: use the name or address that it \
+                 expects in its URL, or allow this one in the settings of the server)",
+            )?;
         }
         Ok(())
     }
@@ -199,6 +220,23 @@ mod tests {
         ] {
             let text = format!("HTTP status {text} without a content type");
             check(status, &[], "", (kind, &text, &[]));
+        }
+    }
+
+    #[test]
+    fn a_server_that_checks_its_host_is_explained() {
+        const WHY: &str = "(the server checks the `Host` and `Origin` headers: use the name or address that it expects in its URL, or allow this one in the settings of the server)";
+        for (status, named, body) in [
+            (403, "403 Forbidden", "Invalid Host: a.example"),
+            (403, "403 Forbidden", "Origin not allowed"),
+            (421, "421 Misdirected Request", "Invalid Host header"),
+        ] {
+            let text = format!("HTTP status {named} without a content type: {body} {WHY}");
+            check(status, &[], body, (Kind::Protocol, &text, &[]));
+        }
+        for body in ["no access", "hosting is closed"] {
+            let text = format!("HTTP status 403 Forbidden without a content type: {body}");
+            check(403, &[], body, (Kind::Unauthorized, &text, &[]));
         }
     }
 
