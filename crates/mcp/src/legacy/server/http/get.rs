@@ -15,7 +15,7 @@ use crate::transport::http::server::{Admission, ResponseBody, response};
 
 impl SessionEndpoint {
     /// Opens the general stream of a session, resumes a stream, or opens a session of HTTP+SSE.
-    pub(super) fn get(&self, head: &Parts, admission: Admission) -> Response<ResponseBody> {
+    pub(super) fn get(&self, head: &Parts, admission: &Admission) -> Response<ResponseBody> {
         if !headers::asks_for_events(&head.headers) {
             let message = "Accept must name text/event-stream";
             return responses::refuse(StatusCode::NOT_ACCEPTABLE, None, message);
@@ -80,13 +80,13 @@ impl SessionEndpoint {
 
     /// Opens a session of HTTP+SSE: one stream carries everything to the client, which sends its
     /// messages to a URI of their own. The session ends with the stream.
-    fn open_stream(&self, admission: Admission) -> Response<ResponseBody> {
+    fn open_stream(&self, admission: &Admission) -> Response<ResponseBody> {
         let slot = match self.sessions.reserve(&admission.caller) {
             Ok(slot) => slot,
             Err(full) => return responses::full(full, None),
         };
         let transport = SessionTransport::EventStream;
-        let entry = SessionEntry::new(admission.caller, transport, &self.limits);
+        let entry = self.new_entry(&admission.caller, transport);
         let reader = entry.streams().open_general(Retention::Nothing);
         let id = self.sessions.insert(slot, Arc::new(entry));
         let sessions = Arc::downgrade(&self.sessions);
