@@ -306,17 +306,27 @@ impl Protocols {
 
 /// Serves a connection until it ends. Dropping the future closes it and cancels its calls.
 async fn serve(stream: Stream, protocols: Protocols, requests: Requests) {
+    let Protocols { http1, .. } = protocols;
     #[cfg(feature = "server-tls")]
-    if let Some(acceptor) = &protocols.tls {
-        return match acceptor.accept(stream).await {
-            Ok(stream) if tls::speaks_http2(&stream) => {
-                acceptor.serve_http2(stream, requests).await;
-            }
-            Ok(stream) => serve_http1(stream, protocols.http1, requests).await,
-            Err(error) => tracing::debug!(%error, "TLS handshake failed"),
-        };
+    if let Some(acceptor) = protocols.tls {
+        // Boxed: a connection without TLS need not have the memory for it.
+        return Box::pin(serve_tls(stream, acceptor, http1, requests)).await;
     }
-    serve_http1(stream, protocols.http1, requests).await;
+    serve_http1(stream, http1, requests).await;
+}
+
+#[cfg(feature = "server-tls")]
+async fn serve_tls(
+    stream: Stream,
+    acceptor: tls::Acceptor,
+    http1: http1::Builder,
+    requests: Requests,
+) {
+    match acceptor.accept(stream).await {
+        Ok(stream) if tls::speaks_http2(&stream) => acceptor.serve_http2(stream, requests).await,
+        Ok(stream) => serve_http1(stream, http1, requests).await,
+        Err(error) => tracing::debug!(%error, "TLS handshake failed"),
+    }
 }
 
 async fn serve_http1<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(

@@ -202,7 +202,15 @@ impl Shared {
         body: &Bytes,
     ) -> Response<ResponseBody> {
         let config = &self.config;
-        let (message, error) = match Frame::parse(body, &config.limits.json()) {
+        let parse = |body: &Bytes| Frame::parse(body, &config.limits.json());
+        let frame = match parse(body) {
+            // A subscription stays for long, and must not keep the read buffer of its connection.
+            Ok(Frame::Request(request)) if request.method.is_subscription() => {
+                parse(&Bytes::copy_from_slice(body))
+            }
+            frame => frame,
+        };
+        let (message, error) = match frame {
             Ok(Frame::Request(request)) => {
                 match mirror::check(&head.headers, &request, config.header_params.as_ref()) {
                     Ok(peer) => return self.call(admission, request, peer).await,
