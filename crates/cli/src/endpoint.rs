@@ -11,8 +11,8 @@ use callgate_mcp::{HeaderParams, Service};
 
 use crate::access::Access;
 use crate::args::HttpArgs;
-use crate::http_limits::allow_many_connections;
 use crate::error::{CommandError, Exit};
+use crate::http_limits::allow_many_connections;
 use crate::output;
 use crate::stop::StopSignals;
 
