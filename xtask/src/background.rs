@@ -60,6 +60,11 @@ impl Background {
         }
     }
 
+    /// Id of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// URL of the server.
     pub(crate) fn url(&self) -> &str {
         &self.url

@@ -3,9 +3,10 @@
 //! # Layout
 //!
 //! One file per command: `test`, `tidy`, `spec`, `conformance` and its `bridge`, `interop`, `keychain`,
-//! `readme`, `examples`, `fuzz`, `bench`, `deny`; `features` is a step of `test` only.
+//! `readme`, `examples`, `fuzz`, `bench`, `attack`, `deny`; `features` is a step of `test` only.
 //! They share `repo`, `process`, `background` and `step`, and install their peers with `node` and `python`.
 
+mod attack;
 mod background;
 mod bench;
 mod conformance;
@@ -104,6 +105,11 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<String>,
     },
+    /// Attack the resources of the binary on loopback, and write the table of docs/security.md
+    Attack(attack::Options),
+    /// Speak over standard input and output as the server of the ping flood
+    #[command(hide = true)]
+    Flood,
     /// Check the licenses and sources of the dependencies
     Deny,
 }
@@ -139,6 +145,8 @@ fn run(command: Command) -> Result<()> {
         Command::Examples => examples::run(&repo),
         Command::Fuzz { target, seconds } => fuzz::run(&repo, target.as_deref(), seconds),
         Command::Bench { args } => bench::run(&repo, &args),
+        Command::Attack(options) => attack::run(&repo, &options),
+        Command::Flood => attack::serve_flood(),
         Command::Deny => deny::run(&repo),
     }
 }

@@ -24,9 +24,9 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serve the built-in tools over HTTP, or over standard input and output
-    Serve(Serve),
+    Serve(Box<Serve>),
     /// Serve another server: one at a URL to stdio clients, or one that is a command to HTTP clients
-    Relay(Relay),
+    Relay(Box<Relay>),
     /// List the tools of a server
     List(List),
     /// Call a tool of a server
@@ -52,6 +52,10 @@ pub(crate) struct Serve {
     /// The directory that the workspace tools may use
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) workspace: PathBuf,
+
+    /// Serve at most this many subscriptions [default: 10000]
+    #[arg(long, value_name = "N", help_heading = "Limits")]
+    pub(crate) max_subscriptions: Option<usize>,
 }
 
 #[derive(Debug, Args)]
@@ -83,7 +87,8 @@ pub(crate) struct Relay {
 }
 
 /// The options of [`HttpArgs`] that need no other of them.
-const HTTP_OPTIONS: [&str; 7] = [
+const HTTP_OPTIONS: [&str; 8] = [
+    "HttpLimits",
     "listen",
     "no_auth",
     "issuer",
@@ -131,6 +136,42 @@ pub(crate) struct HttpArgs {
     /// Ask about opaque tokens at this URL instead of the one in the metadata of the issuer
     #[arg(long, value_name = "URL", requires = "introspection_client_id")]
     pub(crate) introspection_endpoint: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) limits: HttpLimits,
+}
+
+/// Limits of the HTTP server; those that are not given have the default of the library.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Limits")]
+pub(crate) struct HttpLimits {
+    /// Serve at most this many connections [default: 12000]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_connections: Option<usize>,
+
+    /// Serve at most this many connections from one address [default: 512]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_connections_per_address: Option<usize>,
+
+    /// Keep at most this many connections that have sent no valid token yet [default: 1024]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_unauthenticated_connections: Option<usize>,
+
+    /// Keep at most this many sessions of clients before 2026-07-28 [default: 2048]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_sessions: Option<usize>,
+
+    /// Keep at most this many such sessions of one caller [default: 1024]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_sessions_per_caller: Option<usize>,
+
+    /// Refuse requests while answers of this many MiB wait to be read [default: 256]
+    #[arg(long, value_name = "MIB")]
+    pub(crate) max_unread_mib: Option<usize>,
+
+    /// The same for the answers to one caller [default: 128]
+    #[arg(long, value_name = "MIB")]
+    pub(crate) max_unread_mib_per_caller: Option<usize>,
 }
 
 #[derive(Debug, Args)]

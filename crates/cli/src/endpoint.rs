@@ -12,6 +12,7 @@ use callgate_mcp::{HeaderParams, Service};
 use crate::access::Access;
 use crate::args::HttpArgs;
 use crate::error::{CommandError, Exit};
+use crate::http_limits::allow_many_connections;
 use crate::output;
 use crate::stop::StopSignals;
 
@@ -25,6 +26,8 @@ pub(crate) async fn serve_http(
 ) -> Result<(), CommandError> {
     let access = Access::new(args, data_dir).await?;
     let mut config = HttpServerConfig::default();
+    args.limits.apply(&mut config);
+    allow_many_connections();
     config.guard = access.guard;
     config.auth = access.auth;
     config.documents = access.documents;

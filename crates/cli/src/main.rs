@@ -7,7 +7,8 @@
 //! - `arguments`: the arguments of a tool call. `elicitation`: questions of a server. `stop`: signals.
 //! - `logins`: stored logins. `keychain`: the keychain of the system. `consent`: asking the user. `client_choice`,
 //!   `identity`: the client and the identity token of a login. `provider_choice`: options for unusual providers.
-//! - `endpoint`: HTTP and stdio of the commands that serve. `access`: their authentication. `data_dir`, `token`: state on disk.
+//! - `endpoint`: HTTP and stdio of the commands that serve. `access`: their authentication. `http_limits`: their
+//!   limits. `data_dir`, `token`: state on disk.
 //! - `error`, `login_error`: failures with hints and exit codes. `output`: printing. `visible`: text of peers.
 
 mod access;
@@ -21,6 +22,7 @@ mod data_dir;
 mod elicitation;
 mod endpoint;
 mod error;
+mod http_limits;
 mod identity;
 mod keychain;
 mod login_error;

@@ -18,7 +18,11 @@ pub(crate) async fn run(
     json: bool,
 ) -> Result<(), CommandError> {
     let workspace = open_workspace(&args.workspace, data_dir)?;
-    let router = Arc::new(router(&workspace)?);
+    let mut router = router(&workspace)?;
+    if let Some(max) = args.max_subscriptions {
+        router = router.max_subscriptions(max);
+    }
+    let router = Arc::new(router);
     if args.stdio {
         return endpoint::serve_stdio(router).await;
     }

@@ -1,4 +1,4 @@
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -74,6 +74,27 @@ fn a_start_removes_the_temporary_files_of_killed_writes() {
         assert!(Instant::now() < limit, "the file is still there");
         thread::yield_now();
     }
+}
+
+#[test]
+fn limits_are_options() {
+    let home = Home::new();
+    let serving = home.serve(&["--no-auth", "--max-connections-per-address", "1"]);
+    let address = serving.url.split('/').nth(2).unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    let request = format!(
+        "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
+         content-length: 2\r\n\r\n{{}}"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    // The connection has sent a request, so it does not give way.
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 400");
+    let ran = home.run(&["list", &serving.url]);
+    assert!(ran.stderr.contains("503"), "{ran:?}");
+    drop(stream);
+    while home.run(&["list", &serving.url]).exit != Some(0) {}
 }
 
 #[test]

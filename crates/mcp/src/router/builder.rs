@@ -71,7 +71,7 @@ impl Router {
         self
     }
 
-    /// Sets the maximum number of open subscriptions; by default 1,000.
+    /// Sets the maximum number of open subscriptions; by default 10,000.
     #[must_use]
     pub fn max_subscriptions(self, limit: usize) -> Self {
         self.state.edit(|catalog| catalog.max_subscriptions = limit);

@@ -56,7 +56,7 @@ impl Default for Catalog {
             page_size: 100,
             cache: CachePolicy::new(Duration::ZERO, CacheScope::Private),
             state_ttl: Duration::from_secs(600),
-            max_subscriptions: 1_000,
+            max_subscriptions: 10_000,
             tasks: TaskConfig::default(),
             has_tasks: false,
             tools: Registry::default(),

@@ -4,6 +4,7 @@
 //! - `accept`: the call that a request of the newest revision makes. `reply`: its response.
 //! - `running_call`: polls one call. `in_flight`: the running requests of one client, within limits.
 //! - `client_message`, `revisions`: messages of other revisions, and the adapters that take them.
+//! - `unsent_budget`: memory of answers that clients have not read.
 //! - [`SessionLimits`]: limits of those adapters.
 
 pub(crate) mod accept;
@@ -13,9 +14,13 @@ pub(crate) mod reply;
 pub(crate) mod revisions;
 mod running_call;
 mod session_limits;
+#[cfg(feature = "http-server")]
+mod unsent_budget;
 
 pub(crate) use client_message::ClientMessage;
 pub(crate) use in_flight::{InFlight, RunningRequest};
 pub(crate) use running_call::{CallEvent, RunningCall};
+#[cfg(feature = "http-server")]
+pub(crate) use unsent_budget::{CallerBudget, RETRY_AFTER, UnsentBudget};
 
 pub use session_limits::SessionLimits;

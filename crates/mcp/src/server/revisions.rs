@@ -9,6 +9,8 @@ use std::sync::Arc;
 use callgate_wire::{RawJson, Request, meta};
 
 use super::accept::SUPPORTED;
+#[cfg(feature = "http-server")]
+use super::unsent_budget::UnsentBudget;
 use crate::error::Error;
 use crate::service::Service;
 #[cfg(feature = "http-server")]
@@ -39,16 +41,17 @@ pub(crate) fn http_sessions(
     service: &Arc<dyn Service>,
     config: &HttpServerConfig,
     draining: &Draining,
+    unsent: &Arc<UnsentBudget>,
 ) -> Option<Arc<dyn HttpSessions>> {
     #[cfg(feature = "legacy")]
     return {
         use crate::legacy::server::http::SessionEndpoint;
-        let endpoint = SessionEndpoint::new(guarded(service), config, draining.clone())?;
+        let endpoint = SessionEndpoint::new(guarded(service), config, draining.clone(), unsent)?;
         Some(Arc::new(endpoint))
     };
     #[cfg(not(feature = "legacy"))]
     {
-        let _ = (service, config, draining);
+        let _ = (service, config, draining, unsent);
         None
     }
 }

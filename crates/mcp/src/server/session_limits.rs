@@ -6,9 +6,10 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionLimits {
-    /// Maximum number of HTTP sessions.
+    /// Maximum number of HTTP sessions. For one more, an idle session of the caller that has the most
+    /// is closed; only if there is none, the new one is refused.
     pub sessions: usize,
-    /// Maximum number of HTTP sessions of one caller.
+    /// Maximum number of HTTP sessions of one caller. For one more, an idle one is closed.
     pub sessions_per_caller: usize,
     /// Time after which an unused HTTP session is closed.
     pub idle: Duration,

@@ -4,6 +4,7 @@ mod calls;
 mod detection;
 mod errors;
 mod fixture;
+mod flood;
 mod input;
 mod input_outside;
 mod listen;

@@ -76,8 +76,8 @@ pub(crate) fn call(method: &str, params: &str) -> (Call, Notifications) {
 
 /// Somebody at the other end of the lines who says and hears exactly what a test wants.
 pub(crate) struct RawPeer {
-    reader: BufReader<ReadHalf<DuplexStream>>,
-    writer: WriteHalf<DuplexStream>,
+    pub(crate) reader: BufReader<ReadHalf<DuplexStream>>,
+    pub(crate) writer: WriteHalf<DuplexStream>,
 }
 
 impl RawPeer {

@@ -19,7 +19,7 @@ impl LineTransport {
         link.set_message_sink(move |link, frame| {
             if let Some((id, refusal)) = messages.offer(frame) {
                 // On a closed connection the answer cannot be sent.
-                let _ = link.respond(&id, &Err(refusal));
+                let _ = link.respond_now(&id, &Err(refusal));
             }
         });
         (Self(link), incoming)
@@ -51,7 +51,8 @@ impl SessionTransport for LineTransport {
         id: Id,
         outcome: Result<RawJson, RpcError>,
     ) -> BoxFuture<'static, Result<(), Error>> {
-        Box::pin(std::future::ready(self.0.respond(&id, &outcome)))
+        let link = self.0.clone();
+        Box::pin(async move { link.respond(&id, &outcome).await })
     }
 
     fn is_closed(&self) -> bool {

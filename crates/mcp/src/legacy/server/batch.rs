@@ -10,6 +10,8 @@ use super::handshake::is_handshake;
 use super::session::Session;
 use crate::error::{Error, Kind};
 use crate::mutex::Mutex;
+#[cfg(feature = "http-server")]
+use crate::server::CallerBudget;
 use crate::service::BoxFuture;
 
 /// Runs a JSON array of messages, which only 2025-03-26 has. Returns true if there will be a
@@ -146,6 +148,11 @@ impl MessageSink for BatchItem {
         self.joined.sink.room()
     }
 
+    #[cfg(feature = "http-server")]
+    fn unsent(&self) -> Option<&CallerBudget> {
+        self.joined.sink.unsent()
+    }
+
     fn carries_questions(&self) -> bool {
         self.joined.sink.carries_questions()
     }
@@ -173,10 +180,13 @@ impl BatchResponse {
         }
         let responses = std::mem::take(&mut state.responses);
         drop(state);
-        self.sink.push(Message {
+        let message = Message {
             kind: MessageKind::Response,
             json: array(&responses),
-        });
+        };
+        // Each response was admitted, and all of them are dropped for the array.
+        drop(responses);
+        self.sink.push(message.counted(&*self.sink));
     }
 }
 

@@ -4,6 +4,8 @@ use bytes::{Bytes, BytesMut};
 use callgate_wire::{Id, Method, RawJson, Request, encode};
 
 use crate::error::Error;
+#[cfg(feature = "http-server")]
+use crate::server::CallerBudget;
 use crate::server::reply;
 use crate::service::{BoxFuture, Caller, Cx, Source, TraceContext};
 
@@ -66,6 +68,12 @@ pub(crate) trait MessageSink: Send + Sync + 'static {
     /// Waits until another message should be appended.
     fn room(&self) -> BoxFuture<'_, ()>;
 
+    /// Memory of the unsent messages, if it is shared with other streams.
+    #[cfg(feature = "http-server")]
+    fn unsent(&self) -> Option<&CallerBudget> {
+        None
+    }
+
     /// True if the client reads requests here, and not only the response.
     fn carries_questions(&self) -> bool {
         true
@@ -109,6 +117,35 @@ impl Message {
             (Ok(_), None) => {}
             (Err(error), id) => reply::error_response(out, id, error),
         })
+    }
+
+    /// The response to the request `id` on `sink`, or an error if there is no room for it.
+    pub(super) fn admitted_response(
+        id: &Id,
+        outcome: &Result<RawJson, Error>,
+        sink: &dyn MessageSink,
+    ) -> Self {
+        let response = Self::response(Some(id), outcome);
+        #[cfg(feature = "http-server")]
+        if let Some(unsent) = sink.unsent() {
+            return match unsent.admit(response.json) {
+                Ok(json) => Self { json, ..response },
+                Err(error) => Self::response(Some(id), &Err(error)),
+            };
+        }
+        let _ = sink;
+        response
+    }
+
+    /// The same message, which counts as unsent on `sink`.
+    pub(super) fn counted(self, sink: &dyn MessageSink) -> Self {
+        #[cfg(feature = "http-server")]
+        if let Some(unsent) = sink.unsent() {
+            let json = unsent.count(self.json);
+            return Self { json, ..self };
+        }
+        let _ = sink;
+        self
     }
 
     fn write(kind: MessageKind, write: impl FnOnce(&mut BytesMut)) -> Self {

@@ -237,7 +237,9 @@ impl Session {
     async fn work(self: Arc<Self>, number: u64, request: ClientRequest) {
         let outcome = self.answer(&request).await;
         let outcome = outcome.map_err(|error| self.translate(&request.method, error));
-        let message = Message::response(Some(&request.id), &outcome);
+        // Before the wait for room, in which it would take memory that is not counted.
+        let message = Message::admitted_response(&request.id, &outcome, &*request.sink);
+        drop(outcome);
         request.sink.room().await;
         self.in_flight.finish(number, || request.sink.push(message));
     }

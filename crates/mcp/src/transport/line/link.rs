@@ -1,14 +1,17 @@
 use std::fmt;
 use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::Poll;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::BytesMut;
 use callgate_wire::{Frame, Id, Method, Notification, RawJson, RpcError, Splice, Version};
 use callgate_wire::{encode, meta, method};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
+use tokio::time::{Sleep, sleep};
 
 use super::config::LineConfig;
 use super::lines::Lines;
@@ -96,20 +99,35 @@ impl Link {
         self.push(|out| encode::notification(out, method, params))
     }
 
-    /// Answers a request of the server. Never waits.
+    /// Answers a request of the server, waiting while too many answers are unsent.
     #[cfg_attr(
         not(feature = "legacy"),
         expect(dead_code, reason = "only servers of older revisions need it")
     )]
-    pub(crate) fn respond(
+    pub(crate) async fn respond(
         &self,
         id: &Id,
         outcome: &Result<RawJson, RpcError>,
     ) -> Result<(), Error> {
-        self.push(|out| match outcome {
+        self.outbox.answer_room().await;
+        self.respond_now(id, outcome)
+    }
+
+    /// Answers a request that was just read. Never waits: nothing is read while answers have no room.
+    #[cfg_attr(
+        not(feature = "legacy"),
+        expect(dead_code, reason = "only servers of older revisions need it")
+    )]
+    pub(crate) fn respond_now(
+        &self,
+        id: &Id,
+        outcome: &Result<RawJson, RpcError>,
+    ) -> Result<(), Error> {
+        let pushed = self.outbox.push_answer(|out| match outcome {
             Ok(result) => encode::result(out, id, result),
             Err(error) => encode::error(out, Some(id), error),
-        })
+        });
+        pushed.map_err(|_closed| self.is_closing())
     }
 
     /// Gives every message that is not an answer to `sink` instead of to the call that it names.
@@ -190,6 +208,9 @@ impl Link {
     }
 
     /// Carries lines both ways until the connection ends, and returns why it did.
+    ///
+    /// Nothing is read while too many of our answers are unsent. A server that keeps asking without
+    /// reading the answers would use up our memory, so it is disconnected after a while.
     pub(crate) async fn drive<R, W>(&self, reader: R, writer: W) -> CloseReason
     where
         R: AsyncRead + Unpin,
@@ -199,21 +220,36 @@ impl Link {
         let mut reader = MessageRouter::new(self);
         let mut sender = Sender::new(writer);
         let mut broken = false;
+        let mut unread = UnreadAnswers::default();
         poll_fn(|cx| {
             loop {
                 self.outbox.sender_is_awake();
-                while let Poll::Ready(line) = lines.poll_next(cx) {
+                while self.outbox.has_answer_room()
+                    && let Poll::Ready(line) = lines.poll_next(cx)
+                {
                     if let Err(end) = reader.receive(line) {
                         return Poll::Ready(end);
                     }
                 }
+                let is_paused = !self.outbox.has_answer_room();
                 // Checked after reading: answers that came before the server stopped reading count.
                 if broken {
                     return Poll::Ready(self.closed_by("stopped reading"));
                 }
                 match sender.poll_flush(&self.outbox, cx) {
                     Poll::Ready(Err(_)) => broken = true,
-                    _ => return Poll::Pending,
+                    _ if !is_paused => return Poll::Pending,
+                    // There is room again, and there may be more to read.
+                    _ if self.outbox.has_answer_room() => unread = UnreadAnswers::default(),
+                    _ => {
+                        ready!(unread.poll_timeout(self.outbox.written(), cx));
+                        let did = "sends requests but does not read the answers";
+                        return Poll::Ready(CloseReason::by_server(
+                            &self.name,
+                            Kind::Protocol,
+                            did,
+                        ));
+                    }
                 }
             }
         })
@@ -254,6 +290,30 @@ impl Link {
         let method = Method::new(method::NOTIFICATIONS_CANCELLED);
         // On a closed connection the server cannot be told.
         let _ = self.push(|out| encode::notification(out, &method, &params));
+    }
+}
+
+/// Wait for a server to read the answers to its requests.
+#[derive(Default)]
+struct UnreadAnswers {
+    written: u64,
+    timeout: Option<Pin<Box<Sleep>>>,
+}
+
+/// Time after which a server is disconnected that reads none of our answers while it asks for more.
+const UNREAD_TIMEOUT: Duration = Duration::from_secs(10);
+
+impl UnreadAnswers {
+    /// Resolves when nothing has been written for too long; `written` is the number of bytes so far.
+    fn poll_timeout(&mut self, written: u64, cx: &mut Context<'_>) -> Poll<()> {
+        if self.written != written {
+            self.written = written;
+            self.timeout = None;
+        }
+        let timeout = self
+            .timeout
+            .get_or_insert_with(|| Box::pin(sleep(UNREAD_TIMEOUT)));
+        timeout.as_mut().poll(cx)
     }
 }
 

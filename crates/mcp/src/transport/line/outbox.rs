@@ -22,6 +22,10 @@ struct OutboxState {
     lines: BytesMut,
     /// Bytes that the sender has taken and not written yet.
     sending: usize,
+    /// Bytes in `lines` that answer requests of the peer.
+    answers: usize,
+    /// The same of the lines that the sender has taken, until all of them are written.
+    sending_answers: usize,
     written: u64,
     phase: OutboxPhase,
 }
@@ -68,12 +72,24 @@ impl Outbox {
         if state.phase != OutboxPhase::Open {
             return Err(Closed);
         }
-        write(&mut state.lines);
-        let end = state.written + state.unsent() as u64;
-        state.lines.put_u8(b'\n');
+        let end = state.append(write);
         drop(state);
         self.sender.wake();
         Ok(end)
+    }
+
+    /// Appends a line that answers a request of the peer, even if there is no room for it.
+    pub(super) fn push_answer(&self, write: impl FnOnce(&mut BytesMut)) -> Result<(), Closed> {
+        let mut state = self.state.lock();
+        if state.phase != OutboxPhase::Open {
+            return Err(Closed);
+        }
+        let before = state.lines.len();
+        state.append(write);
+        state.answers += state.lines.len() - before;
+        drop(state);
+        self.sender.wake();
+        Ok(())
     }
 
     /// Says that the sender is about to check the queue, so that a push need not wake it.
@@ -87,14 +103,32 @@ impl Outbox {
         state.phase != OutboxPhase::Open || state.unsent() < self.room_for
     }
 
+    /// True if another answer should be appended now.
+    ///
+    /// Answers have the same room as all lines, but are counted alone: a peer that is slow to read
+    /// our requests is no reason to stop reading from it, because it may wait for us to read.
+    pub(super) fn has_answer_room(&self) -> bool {
+        let state = self.state.lock();
+        state.phase != OutboxPhase::Open || state.unsent_answers() < self.room_for
+    }
+
     /// Waits until there is room or the outbox is closed. Dropping the future is safe.
     pub(super) async fn room(&self) {
+        self.wait_until(Self::has_room).await;
+    }
+
+    /// Waits until there is room for an answer or the outbox is closed. Dropping the future is safe.
+    pub(super) async fn answer_room(&self) {
+        self.wait_until(Self::has_answer_room).await;
+    }
+
+    async fn wait_until(&self, has_room: impl Fn(&Self) -> bool) {
         loop {
             let room = self.room.notified();
             tokio::pin!(room);
             // Registered before the state is checked, so that no wake-up is missed.
             room.as_mut().enable();
-            if self.has_room() {
+            if has_room(self) {
                 return;
             }
             room.await;
@@ -134,6 +168,7 @@ impl Outbox {
         if !state.lines.is_empty() {
             std::mem::swap(&mut state.lines, empty);
             state.sending = empty.len();
+            state.sending_answers = std::mem::take(&mut state.answers);
             return Taken::Lines;
         }
         // Registered under the lock: a line that is pushed next wakes the sender.
@@ -146,10 +181,15 @@ impl Outbox {
 
     fn wrote(&self, bytes: usize) {
         let mut state = self.state.lock();
-        let was_full = state.unsent() >= self.room_for;
+        let is_full = |bytes: usize| bytes >= self.room_for;
+        let were_full = (is_full(state.unsent()), is_full(state.unsent_answers()));
         state.sending -= bytes;
         state.written += bytes as u64;
-        let made_room = was_full && state.unsent() < self.room_for;
+        if state.sending == 0 {
+            state.sending_answers = 0;
+        }
+        let are_full = (is_full(state.unsent()), is_full(state.unsent_answers()));
+        let made_room = were_full != are_full;
         drop(state);
         if made_room {
             self.room.notify_waiters();
@@ -160,6 +200,18 @@ impl Outbox {
 impl OutboxState {
     fn unsent(&self) -> usize {
         self.lines.len() + self.sending
+    }
+
+    fn unsent_answers(&self) -> usize {
+        self.answers + self.sending_answers
+    }
+
+    /// Appends a line; returns the number of written bytes at which the whole line is written.
+    fn append(&mut self, write: impl FnOnce(&mut BytesMut)) -> u64 {
+        write(&mut self.lines);
+        let end = self.written + self.unsent() as u64;
+        self.lines.put_u8(b'\n');
+        end
     }
 }
 

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use callgate_mcp::transport::http::server::{HttpServerConfig, HttpServerLimits};
+use callgate_mcp::transport::http::server::{
+    Auth, BearerToken, HttpServerConfig, HttpServerLimits,
+};
 use tokio::time::{Instant, sleep};
 
 use super::peer::Peer;
 use super::post::Post;
-use super::subject::Subject;
+use super::subject::{HUGE, Subject};
 
 async fn start(limits: HttpServerLimits) -> Subject {
     let mut config = HttpServerConfig::default();
@@ -27,6 +29,7 @@ async fn a_thousand_slow_heads_are_closed_within_fifteen_seconds() {
     allow_many_files();
     let mut limits = HttpServerLimits::default();
     limits.connections_per_peer = 2000;
+    limits.unauthenticated_connections = 2000;
     let subject = start(limits).await;
     let mut peers = Vec::new();
     for _ in 0..1000 {
@@ -221,6 +224,137 @@ async fn a_message_has_so_many_values() {
     assert_eq!(
         refused.body,
         r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"message has more than 20 values"}}"#
+    );
+}
+
+#[tokio::test]
+async fn silent_connections_give_way_to_new_ones() {
+    let limits: [fn(&mut HttpServerLimits) -> &mut usize; 3] = [
+        |limits| &mut limits.connections,
+        |limits| &mut limits.connections_per_peer,
+        |limits| &mut limits.unauthenticated_connections,
+    ];
+    for (number, limit) in limits.into_iter().enumerate() {
+        let mut limits = HttpServerLimits::default();
+        *limit(&mut limits) = 3;
+        let subject = start(limits).await;
+        let request = Post::tool("echo").bytes(subject.address);
+        let mut used = subject.connect().await;
+        used.send(&request).await;
+        assert_eq!(used.answer().await.status, 200);
+        let mut silent = Vec::new();
+        for _ in 0..10 {
+            silent.push(subject.connect().await);
+        }
+        let answer = subject.ask(&Post::tool("echo")).await;
+        assert_eq!(answer.status, 200, "limit {number}");
+        assert!(silent[0].closed().await, "the oldest gives way first");
+        used.send(&request).await;
+        assert_eq!(used.answer().await.status, 200, "limit {number}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_is_not_authenticated_makes_no_connection_safe() {
+    let mut config = HttpServerConfig::default();
+    config.auth = Auth::Bearer(BearerToken::new("secret", "ann"));
+    config.limits.connections_per_peer = 2;
+    let subject = Subject::start(config).await;
+    let request = Post::tool("echo");
+    let mut stranger = subject.connect().await;
+    stranger.send(request.bytes(subject.address)).await;
+    assert_eq!(stranger.answer().await.status, 401);
+    let known = request.set("authorization", "Bearer secret");
+    for _ in 0..3 {
+        assert_eq!(subject.ask(&known).await.status, 200);
+    }
+    assert!(stranger.closed().await);
+}
+
+#[tokio::test]
+async fn a_client_that_is_refused_reads_why_although_it_sends_on() {
+    let mut limits = HttpServerLimits::default();
+    limits.connections = 1;
+    let subject = start(limits).await;
+    let request = Post::tool("echo").bytes(subject.address);
+    let mut first = subject.connect().await;
+    first.send(&request).await;
+    assert_eq!(first.answer().await.status, 200);
+    let mut refused = subject.connect().await;
+    for byte in request.as_bytes().chunks(50) {
+        refused.send(byte).await;
+        // Lets the server read: a closed connection would be reset here.
+        tokio::task::yield_now().await;
+    }
+    let answer = refused.answer().await;
+    assert_eq!(
+        (answer.status, answer.header("retry-after")),
+        (503, Some("1"))
+    );
+    assert!(refused.closed().await);
+}
+
+/// A server with room for one unread answer.
+async fn start_with_little_room() -> Subject {
+    let mut limits = HttpServerLimits::default();
+    limits.unsent_bytes_per_caller = 1;
+    start(limits).await
+}
+
+#[tokio::test]
+async fn a_caller_with_unread_answers_is_refused_until_it_reads_them() {
+    let subject = start_with_little_room().await;
+    for accept in ["application/json", "text/event-stream"] {
+        let huge = Post::tool("huge").set("accept", accept);
+        let mut lazy = subject.connect().await;
+        lazy.send(huge.bytes(subject.address)).await;
+        assert_eq!(lazy.head().await.status, 200);
+        let refused = subject.ask(&Post::tool("echo")).await;
+        assert_eq!(
+            (
+                refused.status,
+                refused.header("retry-after"),
+                refused.body.as_str()
+            ),
+            (
+                503,
+                Some("1"),
+                r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"too many answers are unread; read them, then try again"}}"#
+            )
+        );
+        // A connection that is closed frees its answer too.
+        drop(lazy);
+        while subject.ask(&Post::tool("echo")).await.status != 200 {}
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_read_makes_room() {
+    let subject = start_with_little_room().await;
+    for _ in 0..3 {
+        let answer = subject.ask(&Post::tool("huge")).await;
+        assert_eq!((answer.status, answer.body.len() > HUGE), (200, true));
+    }
+}
+
+#[tokio::test]
+async fn the_answer_to_a_call_that_ends_without_room_is_dropped() {
+    let subject = start_with_little_room().await;
+    let request = Post::tool("wait, huge").set("accept", "application/json");
+    let mut peers = [subject.connect().await, subject.connect().await];
+    for peer in &mut peers {
+        peer.send(request.bytes(subject.address)).await;
+    }
+    while subject.seen.calls() < 2 {
+        tokio::task::yield_now().await;
+    }
+    subject.seen.release.notify_waiters();
+    let [one, other] = &mut peers;
+    let (first, second) = (one.head().await, other.head().await);
+    let refused = if first.status == 200 { second } else { first };
+    assert_eq!(
+        (refused.status, refused.header("retry-after")),
+        (503, Some("1"))
     );
 }
 

@@ -136,6 +136,11 @@ impl Seen {
                 }
             }
             Some("large") => return complete(&format!("{:?}", "x".repeat(LARGE))),
+            Some("huge") => return huge(),
+            Some("wait, huge") => {
+                self.wait().await;
+                return huge();
+            }
             Some("lines") => return complete("{\n\"a\":\r\n1}"),
             Some("caller") => return complete(&format!("{:?}", shown(&call.cx.caller))),
             Some("input") => return Ok(Reply::InputRequired(raw("{\"input\":1}"))),
@@ -181,6 +186,14 @@ pub(super) const RESULT: &str = r#"{"n":12345678901234567890123,"z":-0,"a":[49E-
 
 /// The length of what the tool `large` answers.
 pub(super) const LARGE: usize = 100_000;
+
+/// The length of what the tool `huge` answers: more than the buffers of a connection hold.
+pub(super) const HUGE: usize = 32 << 20;
+
+fn huge() -> Result<Reply, Error> {
+    let result = serde_json::json!({ "text": "x".repeat(HUGE) });
+    Ok(Reply::Complete(RawJson::encode(&result).unwrap()))
+}
 
 fn complete(result: &str) -> Result<Reply, Error> {
     Ok(Reply::Complete(raw(result)))

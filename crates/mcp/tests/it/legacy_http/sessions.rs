@@ -165,15 +165,20 @@ async fn there_are_so_many_sessions_and_no_more() {
         limits.sessions_per_caller = sessions_per_caller;
         limits
     };
-    let of_caller = r#"{"jsonrpc":"2.0","id":0,"error":{"code":42900,"message":"you have too many sessions open: end some with DELETE, or let them expire","data":{"retryAfterMs":30000}}}"#;
-    let of_all = r#"{"jsonrpc":"2.0","id":0,"error":{"code":42900,"message":"the server has too many sessions open: try again later","data":{"retryAfterMs":30000}}}"#;
+    let of_caller = r#"{"jsonrpc":"2.0","id":0,"error":{"code":42900,"message":"you have too many sessions open, and all are in use: end some with DELETE","data":{"retryAfterMs":5000}}}"#;
+    let of_all = r#"{"jsonrpc":"2.0","id":0,"error":{"code":42900,"message":"the server has too many sessions open, and all are in use: try again later","data":{"retryAfterMs":5000}}}"#;
     for (legacy, status, body) in [(limits(9, 2), 429, of_caller), (limits(2, 9), 503, of_all)] {
         let subject = Subject::with_legacy(legacy).await;
         let first = subject.open(NEWEST).await;
         let second = subject.open(NEWEST).await;
+        // Sessions whose streams are read do not give way.
+        let mut first_stream = subject.send(&first.get()).await;
+        assert_eq!(first_stream.head().await.status, 200);
+        let mut second_stream = subject.send(&second.get()).await;
+        assert_eq!(second_stream.head().await.status, 200);
         let answer = subject.ask(&initialize(NEWEST)).await;
         assert_eq!((answer.status, answer.body.as_str()), (status, body));
-        assert_eq!(answer.header("retry-after"), Some("30"));
+        assert_eq!(answer.header("retry-after"), Some("5"));
         // A stream of HTTP+SSE is a session too.
         let stream = first.get().without("mcp-session-id");
         assert_eq!(subject.ask(&stream).await.status, status);
@@ -182,6 +187,21 @@ async fn there_are_so_many_sessions_and_no_more() {
         assert_eq!(subject.ask(&first.delete()).await.status, 204);
         subject.open(NEWEST).await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_abandoned_session_gives_way_to_a_new_one() {
+    let mut limits = SessionLimits::default();
+    limits.sessions_per_caller = 2;
+    let subject = Subject::with_legacy(limits).await;
+    let used = subject.open(NEWEST).await;
+    assert_eq!(subject.ask(&used.call("echo")).await.status, 200);
+    for _ in 0..10 {
+        // Each is opened and never used.
+        sleep(Duration::from_secs(6)).await;
+        assert_eq!(subject.ask(&initialize(NEWEST)).await.status, 200);
+    }
+    assert_eq!(subject.ask(&used.call("echo")).await.status, 200);
 }
 
 #[tokio::test]

@@ -7,9 +7,10 @@ use http::{Method, Response};
 
 use super::headers::{self, HeaderField};
 use super::session_table::{SessionEntry, SessionId, SessionTable, SessionTransport};
+use super::streams::{Retention, StreamReader, Streams};
 use crate::legacy::server::client_request::RequestOrigin;
 use crate::legacy::server::handshake::is_handshake;
-use crate::server::{ClientMessage, SessionLimits};
+use crate::server::{CallerBudget, ClientMessage, SessionLimits, UnsentBudget};
 use crate::service::{BoxFuture, Caller, Service};
 use crate::transport::http::server::{
     Admission, Draining, HttpServerConfig, HttpSessions, ResponseBody,
@@ -26,6 +27,8 @@ pub(crate) struct SessionEndpoint {
     /// Interval of keep-alive comments on a silent event stream.
     pub(super) keep_alive: Duration,
     pub(super) draining: Draining,
+    /// Memory of unsent answers, shared with the newest revision.
+    pub(super) unsent: Arc<UnsentBudget>,
     pub(super) sessions: Arc<SessionTable>,
 }
 
@@ -51,6 +54,7 @@ impl SessionEndpoint {
         service: Arc<dyn Service>,
         config: &HttpServerConfig,
         draining: Draining,
+        unsent: &Arc<UnsentBudget>,
     ) -> Option<Self> {
         let limits = config.sessions?;
         Some(Self {
@@ -60,8 +64,21 @@ impl SessionEndpoint {
             json: config.limits.json(),
             keep_alive: config.limits.keep_alive,
             draining,
+            unsent: unsent.clone(),
             sessions: SessionTable::new(limits),
         })
+    }
+
+    /// A new session of `caller`.
+    pub(super) fn new_entry(&self, caller: &Caller, transport: SessionTransport) -> SessionEntry {
+        let unsent = CallerBudget::new(&self.unsent, caller);
+        SessionEntry::new(caller.clone(), transport, &self.limits, unsent)
+    }
+
+    /// A stream outside of any session, for one response to `caller`.
+    pub(super) fn single_stream(&self, caller: &Caller) -> StreamReader {
+        let unsent = CallerBudget::new(&self.unsent, caller);
+        Streams::new(0, unsent).open(Retention::Nothing)
     }
 
     /// The session of Streamable HTTP that the head names; invalid if `caller` has no such session.
@@ -145,7 +162,7 @@ impl HttpSessions for SessionEndpoint {
     fn without_message(&self, head: &Parts, admission: Admission) -> Response<ResponseBody> {
         match head.method {
             Method::DELETE => self.delete(head, &admission),
-            _ => self.get(head, admission),
+            _ => self.get(head, &admission),
         }
     }
 }
@@ -191,8 +208,6 @@ mod tests {
         let limits = SessionLimits::default();
         let sessions = SessionTable::new(limits);
         let slot = sessions.reserve(&Caller::Anonymous).ok().unwrap();
-        let entry = SessionEntry::new(Caller::Anonymous, SessionTransport::Streamable, &limits);
-        let id = sessions.insert(slot, Arc::new(entry));
         let endpoint = SessionEndpoint {
             service: Arc::new(Silent),
             limits,
@@ -200,8 +215,11 @@ mod tests {
             json: Limits::default(),
             keep_alive: Duration::ZERO,
             draining: Draining::never(),
+            unsent: UnsentBudget::new(usize::MAX, usize::MAX),
             sessions,
         };
+        let entry = endpoint.new_entry(&Caller::Anonymous, SessionTransport::Streamable);
+        let id = endpoint.sessions.insert(slot, Arc::new(entry));
         (endpoint, id)
     }
 

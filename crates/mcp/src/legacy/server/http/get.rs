@@ -15,7 +15,7 @@ use crate::transport::http::server::{Admission, ResponseBody, response};
 
 impl SessionEndpoint {
     /// Opens the general stream of a session, resumes a stream, or opens a session of HTTP+SSE.
-    pub(super) fn get(&self, head: &Parts, admission: Admission) -> Response<ResponseBody> {
+    pub(super) fn get(&self, head: &Parts, admission: &Admission) -> Response<ResponseBody> {
         let session = self.named_session(head, &admission.caller);
         let accepts_events = match session {
             HeaderField::Absent => headers::asks_for_events(&head.headers),
@@ -86,13 +86,13 @@ impl SessionEndpoint {
 
     /// Opens a session of HTTP+SSE: one stream carries everything to the client, which sends its
     /// messages to a URI of their own. The session ends with the stream.
-    fn open_stream(&self, admission: Admission) -> Response<ResponseBody> {
+    fn open_stream(&self, admission: &Admission) -> Response<ResponseBody> {
         let slot = match self.sessions.reserve(&admission.caller) {
             Ok(slot) => slot,
             Err(full) => return responses::full(full, None),
         };
         let transport = SessionTransport::EventStream;
-        let entry = SessionEntry::new(admission.caller, transport, &self.limits);
+        let entry = self.new_entry(&admission.caller, transport);
         let reader = entry.streams().open_general(Retention::Nothing);
         let id = self.sessions.insert(slot, Arc::new(entry));
         let sessions = Arc::downgrade(&self.sessions);

@@ -13,12 +13,13 @@ use super::responses;
 use super::session_events::{EventIds, OnDrop, SessionEvents};
 use super::session_table::{SessionEntry, SessionTransport};
 use super::stream_table::FirstEvent;
-use super::streams::{Retention, StreamReader, Streams};
+use super::streams::{Retention, StreamReader};
 use crate::error::{Error, Kind};
 use crate::legacy::server::client_request::{Message, RequestOrigin};
 use crate::legacy::server::handshake::is_handshake;
 use crate::legacy::server::session::Session;
 use crate::server::ClientMessage;
+use crate::service::Caller;
 use crate::transport::http::server::{Accepts, Admission, ResponseBody, response};
 
 /// Stream that carries the response to a request.
@@ -70,9 +71,9 @@ impl SessionEndpoint {
             Ok(slot) => slot,
             Err(full) => return responses::full(full, Some(&request.id)),
         };
-        let caller = admission.caller.clone();
-        let entry = SessionEntry::new(caller, SessionTransport::Streamable, &self.limits);
+        let entry = self.new_entry(&admission.caller, SessionTransport::Streamable);
         let accepts = admission.accepts;
+        let caller = admission.caller.clone();
         let origin = origin(admission, Some(&entry));
         let service = self.service.clone();
         let opened = Session::open(service, origin, &request.params, self.limits).await;
@@ -81,7 +82,7 @@ impl SessionEndpoint {
             Err(error) => (None, Err(error)),
         };
         let message = Message::response(Some(&request.id), &outcome);
-        let mut response = self.whole(accepts, message);
+        let mut response = self.whole(accepts, message, &caller);
         if let Some(session) = session {
             entry.set_session(session);
             let id = self.sessions.insert(slot, Arc::new(entry));
@@ -139,6 +140,7 @@ impl SessionEndpoint {
             return responses::refuse(StatusCode::BAD_REQUEST, None, message);
         }
         let accepts = admission.accepts;
+        let reader = self.single_stream(&admission.caller);
         let origin = origin(admission, None);
         let service = self.service.clone();
         let session = Session::without_handshake(service, origin.clone(), version, self.limits);
@@ -146,7 +148,6 @@ impl SessionEndpoint {
             let session = session.clone();
             move || session.close()
         });
-        let reader = Streams::new(0).open(Retention::Nothing);
         let id = message.request_id().cloned();
         match session.receive(message, &self.json, &origin, reader.for_request()) {
             Ok(true) => {}
@@ -241,11 +242,11 @@ impl SessionEndpoint {
     }
 
     /// Responds with one message.
-    fn whole(&self, accepts: Accepts, message: Message) -> Response<ResponseBody> {
+    fn whole(&self, accepts: Accepts, message: Message, caller: &Caller) -> Response<ResponseBody> {
         if accepts.json {
             return responses::json(message.json);
         }
-        let reader = Streams::new(0).open(Retention::Nothing);
+        let reader = self.single_stream(caller);
         reader.for_request().push(message);
         response::event_stream(SessionEvents::new(reader, EventIds::None, self.keep_alive))
     }

@@ -4,12 +4,9 @@ use http::header::{HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
 use serde_json::json;
 
-use super::session_table::TableFull;
+use super::session_table::{SessionLimit, TableFull};
 use crate::error::{Error, Kind};
 use crate::transport::http::server::{ResponseBody, response};
-
-/// Seconds after which a client may ask again for a session.
-const RETRY_SECONDS: u64 = 30;
 
 pub(super) fn empty(status: StatusCode) -> Response<ResponseBody> {
     let mut response = Response::new(ResponseBody::empty());
@@ -55,22 +52,25 @@ pub(super) fn refuse(status: StatusCode, id: Option<&Id>, message: &str) -> Resp
 
 /// The response to a client that may not open another session now.
 pub(super) fn full(full: TableFull, id: Option<&Id>) -> Response<ResponseBody> {
-    let (status, message) = match full {
-        TableFull::Caller => (
+    let (status, message) = match full.limit {
+        SessionLimit::Caller => (
             StatusCode::TOO_MANY_REQUESTS,
-            "you have too many sessions open: end some with DELETE, or let them expire",
+            "you have too many sessions open, and all are in use: end some with DELETE",
         ),
-        TableFull::Server => (
+        SessionLimit::Server => (
             StatusCode::SERVICE_UNAVAILABLE,
-            "the server has too many sessions open: try again later",
+            "the server has too many sessions open, and all are in use: try again later",
         ),
     };
-    let data = RawJson::encode(&json!({ "retryAfterMs": RETRY_SECONDS * 1000 }));
+    // Whole seconds, rounded up: the header has no smaller unit.
+    let seconds = full.retry_after.as_millis().div_ceil(1000).max(1);
+    let seconds = u64::try_from(seconds).unwrap_or(u64::MAX);
+    let data = RawJson::encode(&json!({ "retryAfterMs": seconds.saturating_mul(1000) }));
     let data = data.expect("a number is always JSON");
     let error = Error::new(Kind::Busy, message).with_data(data);
     let mut response = response::reject(id, &error);
     *response.status_mut() = status;
     let headers = response.headers_mut();
-    headers.insert(RETRY_AFTER, HeaderValue::from(RETRY_SECONDS));
+    headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     response
 }

@@ -11,7 +11,7 @@ use super::streams::Streams;
 use crate::legacy::server::session::{Session, conversation_key};
 use crate::mutex::Mutex;
 use crate::seal::random;
-use crate::server::SessionLimits;
+use crate::server::{CallerBudget, SessionLimits};
 use crate::service::Caller;
 
 /// Sessions of all old clients of a server. Dropping it closes them.
@@ -26,6 +26,10 @@ struct Sessions {
     /// Number of slots in use, by sessions and by handshakes under way.
     taken: usize,
     taken_by: HashMap<Caller, usize>,
+    /// Time before which no session of a caller gives way.
+    ///
+    /// A flood of handshakes is refused by it, without a search for a session to close each time.
+    full_until: HashMap<Caller, Instant>,
     /// True while a task closes expired sessions. It runs only while there are sessions.
     is_swept: bool,
 }
@@ -43,12 +47,24 @@ pub(super) struct SessionSlot {
 
 /// Reason why another session cannot be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TableFull {
+pub(super) struct TableFull {
+    pub(super) limit: SessionLimit,
+    /// Time after which a session may give way.
+    pub(super) retry_after: Duration,
+}
+
+/// Limit of the number of sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SessionLimit {
     /// The caller has too many.
     Caller,
     /// The server has too many.
     Server,
 }
+
+/// Time for which a session is left alone after its client has used it, even if the table is full: a
+/// client that has just opened a session must be able to use it.
+const LEFT_ALONE: Duration = Duration::from_secs(5);
 
 impl SessionTable {
     pub(super) fn new(config: SessionLimits) -> Arc<Self> {
@@ -59,17 +75,31 @@ impl SessionTable {
     }
 
     /// Takes a slot for a session of `caller`.
+    ///
+    /// At a limit an idle session is closed for it: one whose client never came back if there is one,
+    /// else the least recently used. At the limit of the server it is a session of the caller that has
+    /// the most, so that one caller cannot take all slots from the others.
     pub(super) fn reserve(self: &Arc<Self>, caller: &Caller) -> Result<SessionSlot, TableFull> {
         let mut sessions = self.sessions.lock();
-        if sessions.taken >= self.config.sessions {
-            return Err(TableFull::Server);
-        }
         let of_caller = sessions.taken_by.get(caller).copied().unwrap_or(0);
-        if of_caller >= self.config.sessions_per_caller {
-            return Err(TableFull::Caller);
-        }
-        sessions.taken_by.insert(caller.clone(), of_caller + 1);
+        let limit = if of_caller >= self.config.sessions_per_caller {
+            Some(SessionLimit::Caller)
+        } else if sessions.taken >= self.config.sessions {
+            Some(SessionLimit::Server)
+        } else {
+            None
+        };
+        let closed = match limit {
+            Some(limit) => Some(sessions.give_way(limit, caller, Instant::now())?),
+            None => None,
+        };
+        *sessions.taken_by.entry(caller.clone()).or_default() += 1;
         sessions.taken += 1;
+        drop(sessions);
+        // Dropping its slot locks the table.
+        if let Some(row) = closed {
+            row.entry.close();
+        }
         Ok(SessionSlot {
             table: Arc::downgrade(self),
             caller: caller.clone(),
@@ -142,6 +172,55 @@ impl SessionTable {
             .filter(|entry| entry.streams().unread_since().is_some())
             .cloned()
             .collect()
+    }
+}
+
+impl Sessions {
+    /// Removes the session that gives way to one of `caller` at this limit.
+    fn give_way(
+        &mut self,
+        limit: SessionLimit,
+        caller: &Caller,
+        now: Instant,
+    ) -> Result<TableRow, TableFull> {
+        let loser = match limit {
+            SessionLimit::Caller => caller,
+            SessionLimit::Server => self.largest_holder(caller),
+        };
+        let loser = loser.clone();
+        let full = |until: Instant| TableFull {
+            limit,
+            retry_after: until.saturating_duration_since(now),
+        };
+        if let Some(until) = self.full_until.get(&loser)
+            && now < *until
+        {
+            return Err(full(*until));
+        }
+        let rows = self.by_id.iter();
+        let of_loser = rows.filter(|(_, row)| row.entry.caller == loser);
+        let idle = of_loser.filter_map(|(id, row)| Some((row.entry.idle_since()?, *id)));
+        // Unused ones first, and the oldest of them; `false` is less than `true`.
+        let oldest = idle.min_by_key(|(idle, _)| (idle.is_used, idle.since));
+        let until = match &oldest {
+            Some((idle, _)) => idle.since + LEFT_ALONE,
+            None => now + LEFT_ALONE,
+        };
+        let row = oldest.filter(|_| until <= now);
+        let row = row.and_then(|(_, id)| self.by_id.remove(&id));
+        if row.is_none() {
+            self.full_until.retain(|_, until| now < *until);
+            self.full_until.insert(loser, until);
+        }
+        row.ok_or_else(|| full(until))
+    }
+
+    /// The caller with the most slots; `caller` itself if none has more.
+    fn largest_holder<'a>(&'a self, caller: &'a Caller) -> &'a Caller {
+        let own = self.taken_by.get(caller).copied().unwrap_or(0);
+        let largest = self.taken_by.iter().max_by_key(|(_, taken)| **taken);
+        let larger = largest.filter(|(_, taken)| **taken > own);
+        larger.map_or(caller, |(larger, _)| larger)
     }
 }
 
@@ -221,14 +300,25 @@ struct SessionActivity {
     listens: bool,
 }
 
+/// Activity of an idle session.
+struct IdleSince {
+    is_used: bool,
+    since: Instant,
+}
+
 impl SessionEntry {
-    pub(super) fn new(caller: Caller, transport: SessionTransport, config: &SessionLimits) -> Self {
+    pub(super) fn new(
+        caller: Caller,
+        transport: SessionTransport,
+        config: &SessionLimits,
+        unsent: CallerBudget,
+    ) -> Self {
         Self {
             caller,
             transport,
             conversation: conversation_key(),
             session: OnceLock::new(),
-            streams: Streams::new(config.replay_bytes),
+            streams: Streams::new(config.replay_bytes, unsent),
             activity: Mutex::new(SessionActivity {
                 since: Instant::now(),
                 is_used: false,
@@ -273,6 +363,18 @@ impl SessionEntry {
         if !listened {
             session.listen(Some(self.streams.general()));
         }
+    }
+
+    /// Activity of an idle session; `None` while it has a request or a reader.
+    fn idle_since(&self) -> Option<IdleSince> {
+        let is_busy = self
+            .session()
+            .is_none_or(|session| session.in_flight() > 0 || self.streams.are_read());
+        let activity = self.activity.lock();
+        (!is_busy).then_some(IdleSince {
+            is_used: activity.is_used,
+            since: activity.since,
+        })
     }
 
     /// True if the session has been idle for too long.
@@ -364,6 +466,7 @@ mod tests {
     use crate::error::Error;
     use crate::legacy::server::client_request::RequestOrigin;
     use crate::legacy::server::http::streams::Retention;
+    use crate::server::UnsentBudget;
     use crate::service::{BoxFuture, Call, Reply, Service, Source};
 
     struct Silent;
@@ -397,7 +500,9 @@ mod tests {
             trace: None,
         };
         let session = Session::without_handshake(service, origin, version, config());
-        let entry = SessionEntry::new(caller.clone(), transport, &config());
+        let budget = UnsentBudget::new(usize::MAX, usize::MAX);
+        let unsent = CallerBudget::new(&budget, caller);
+        let entry = SessionEntry::new(caller.clone(), transport, &config(), unsent);
         entry.set_session(session);
         Arc::new(entry)
     }
@@ -431,15 +536,75 @@ mod tests {
         assert!(!is_open(&table, &id, &ann));
     }
 
-    #[tokio::test]
+    /// The limit that `caller` meets now, and the seconds after which it may try again.
+    fn refusal(table: &Arc<SessionTable>, caller: &Caller) -> Option<(SessionLimit, u64)> {
+        let full = table.reserve(caller).err()?;
+        Some((full.limit, full.retry_after.as_secs()))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_abandoned_session_gives_way_and_else_the_least_recently_used() {
+        let table = SessionTable::new(config());
+        let ann = caller("ann");
+        let (used, abandoned) = (open(&table, &ann), open(&table, &ann));
+        let touch = |id| {
+            let entry = table.find(id, &ann, SessionTransport::Streamable);
+            entry.unwrap().touch();
+        };
+        advance(Duration::from_secs(1)).await;
+        touch(&used);
+        // The refusal says when the abandoned one gives way, four seconds later.
+        assert_eq!(refusal(&table, &ann), Some((SessionLimit::Caller, 4)));
+        advance(Duration::from_secs(4)).await;
+        let second = open(&table, &ann);
+        assert!(is_open(&table, &used, &ann) && !is_open(&table, &abandoned, &ann));
+        touch(&second);
+        advance(Duration::from_secs(5)).await;
+        let third = open(&table, &ann);
+        assert!(!is_open(&table, &used, &ann) && is_open(&table, &second, &ann));
+        assert!(is_open(&table, &third, &ann));
+        assert_eq!(table.sessions.lock().taken, 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_caller_with_the_most_sessions_gives_way_to_others() {
+        let table = SessionTable::new(config());
+        let (ann, bob, eve) = (caller("ann"), caller("bob"), caller("eve"));
+        let of_bob = open(&table, &bob);
+        advance(Duration::from_secs(1)).await;
+        let of_ann = [open(&table, &ann), open(&table, &ann)];
+        advance(Duration::from_secs(5)).await;
+        let of_eve = open(&table, &eve);
+        assert!(is_open(&table, &of_bob, &bob) && is_open(&table, &of_eve, &eve));
+        let left = of_ann.iter().filter(|id| is_open(&table, id, &ann));
+        assert_eq!(left.count(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_with_a_reader_does_not_give_way() {
+        let table = SessionTable::new(config());
+        let ann = caller("ann");
+        let ids = [open(&table, &ann), open(&table, &ann)];
+        let readers = ids.map(|id| {
+            let entry = table.find(&id, &ann, SessionTransport::Streamable).unwrap();
+            entry.streams().open_general(Retention::Events)
+        });
+        advance(Duration::from_secs(60)).await;
+        assert_eq!(refusal(&table, &ann), Some((SessionLimit::Caller, 5)));
+        drop(readers);
+        advance(Duration::from_secs(5)).await;
+        assert_eq!(refusal(&table, &ann), None);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn places_are_counted_for_all_and_for_each() {
         let table = SessionTable::new(config());
         let (ann, bob) = (caller("ann"), caller("bob"));
         let id = open(&table, &ann);
         let unfinished = table.reserve(&ann).ok().unwrap();
-        assert_eq!(table.reserve(&ann).err(), Some(TableFull::Caller));
+        assert_eq!(refusal(&table, &ann), Some((SessionLimit::Caller, 5)));
         open(&table, &bob);
-        assert_eq!(table.reserve(&bob).err(), Some(TableFull::Server));
+        assert_eq!(refusal(&table, &bob), Some((SessionLimit::Server, 5)));
         drop(unfinished);
         let slot = table.reserve(&bob).ok().unwrap();
         table.remove(&id);

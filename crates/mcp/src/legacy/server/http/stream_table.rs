@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::replay_buffer::{ReplayBuffer, ReplayEvent};
 use super::streams::Retention;
 use crate::legacy::server::client_request::{Message, MessageKind};
+use crate::server::CallerBudget;
 
 /// Streams of one session, and the events that are kept for reconnecting clients.
 #[derive(Debug)]
@@ -18,6 +19,7 @@ pub(super) struct StreamTable {
     general: Vec<u64>,
     unread_since: Option<Instant>,
     replay: ReplayBuffer,
+    unsent: CallerBudget,
     closed: bool,
 }
 
@@ -69,13 +71,14 @@ const CHUNK: usize = 16 * 1024;
 const MAX_GENERAL: usize = 4;
 
 impl StreamTable {
-    pub(super) fn new(replay_bytes: usize) -> Self {
+    pub(super) fn new(replay_bytes: usize, unsent: CallerBudget) -> Self {
         Self {
             next: 0,
             streams: HashMap::new(),
             general: Vec::new(),
             unread_since: None,
             replay: ReplayBuffer::new(replay_bytes),
+            unsent,
             closed: false,
         }
     }
@@ -132,10 +135,14 @@ impl StreamTable {
         Some(stream.turn)
     }
 
-    pub(super) fn push(&mut self, stream: u64, message: Message) {
+    pub(super) fn push(&mut self, stream: u64, mut message: Message) {
         let Some(entry) = self.streams.get_mut(&stream).filter(|it| !it.is_finished) else {
             return;
         };
+        // A response counts since it was made.
+        if message.kind != MessageKind::Response {
+            message.json = self.unsent.count(message.json);
+        }
         let number = entry.next;
         entry.next += 1;
         let event = Event {
@@ -298,16 +305,18 @@ impl StreamTable {
             return;
         }
         let can_return = entry.keep == Retention::Events && entry.is_named;
-        if !can_return || !self.replay.takes(event.length()) {
+        let is_kept = can_return && self.replay.takes(event.length());
+        let json = is_kept.then(|| self.unsent.keep(event.message.json));
+        let Some(json) = json.flatten() else {
             entry.kept_from = event.number + 1;
             return;
-        }
+        };
         self.replay.keep(ReplayEvent {
             id: EventId {
                 stream,
                 number: event.number,
             },
-            json: event.message.json,
+            json,
         });
         while let Some(forgotten) = self.replay.forget() {
             if let Some(entry) = self.streams.get_mut(&forgotten.stream) {

@@ -8,12 +8,14 @@ use tokio::time::Instant;
 use super::stream_table::{Event, EventId, FirstEvent, StreamTable};
 use crate::legacy::server::client_request::{Message, MessageKind, MessageSink};
 use crate::mutex::Mutex;
+use crate::server::CallerBudget;
 use crate::service::BoxFuture;
 
 /// Streams of one session: calls append to them, and connections come and go reading them.
 #[derive(Debug)]
 pub(super) struct Streams {
     table: Mutex<StreamTable>,
+    unsent: CallerBudget,
     /// Notified whenever events have been read.
     room: Notify,
 }
@@ -29,9 +31,10 @@ pub(super) enum Retention {
 
 impl Streams {
     /// Streams that keep up to `replay_bytes` of events.
-    pub(super) fn new(replay_bytes: usize) -> Arc<Self> {
+    pub(super) fn new(replay_bytes: usize, unsent: CallerBudget) -> Arc<Self> {
         Arc::new(Self {
-            table: Mutex::new(StreamTable::new(replay_bytes)),
+            table: Mutex::new(StreamTable::new(replay_bytes, unsent.clone())),
+            unsent,
             room: Notify::new(),
         })
     }
@@ -113,6 +116,10 @@ impl MessageSink for GeneralSink {
 
     fn room(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.0.wait_for_room(StreamTable::has_general_room))
+    }
+
+    fn unsent(&self) -> Option<&CallerBudget> {
+        Some(&self.0.unsent)
     }
 }
 
@@ -213,6 +220,10 @@ impl MessageSink for RequestSink {
         )
     }
 
+    fn unsent(&self) -> Option<&CallerBudget> {
+        Some(&self.streams.unsent)
+    }
+
     fn carries_questions(&self) -> bool {
         self.carries_questions
     }
@@ -229,10 +240,18 @@ mod tests {
     use std::task::Waker;
 
     use bytes::Bytes;
+    use callgate_wire::{Id, RawJson};
     use futures_util::FutureExt;
 
     use super::*;
     use crate::legacy::server::client_request::MessageKind;
+    use crate::server::UnsentBudget;
+    use crate::service::Caller;
+
+    fn streams(replay_bytes: usize) -> Arc<Streams> {
+        let budget = UnsentBudget::new(usize::MAX, usize::MAX);
+        Streams::new(replay_bytes, CallerBudget::new(&budget, &Caller::Anonymous))
+    }
 
     fn message(kind: MessageKind, json: &str) -> Message {
         Message {
@@ -276,7 +295,7 @@ mod tests {
 
     #[test]
     fn a_stream_ends_with_its_response_or_with_its_outlet() {
-        let streams = Streams::new(1000);
+        let streams = streams(1000);
         let source = streams.open(Retention::Events);
         let sink = source.for_request();
         sink.push(note("a"));
@@ -292,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_response_that_comes_first_is_the_whole_stream() {
-        let streams = Streams::new(1000);
+        let streams = streams(1000);
         let source = streams.open(Retention::Events);
         let front =
             |source: &StreamReader| source.poll_first(&mut Context::from_waker(Waker::noop()));
@@ -310,7 +329,7 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_for_a_client_that_cannot_come_back() {
-        let streams = Streams::new(1000);
+        let streams = streams(1000);
         for keep in [Retention::Events, Retention::Nothing] {
             let source = streams.open(keep);
             let sink = source.for_request();
@@ -325,7 +344,7 @@ mod tests {
 
     #[test]
     fn a_stream_that_is_finished_is_forgotten_with_its_last_event() {
-        let streams = Streams::new(2);
+        let streams = streams(2);
         let sinks: Vec<_> = (0..3)
             .map(|_| {
                 let source = streams.open(Retention::Events);
@@ -345,7 +364,7 @@ mod tests {
 
     #[test]
     fn an_event_that_is_too_large_to_keep_leaves_a_gap() {
-        let streams = Streams::new(5);
+        let streams = streams(5);
         let source = streams.open(Retention::Events);
         let sink = source.for_request();
         for json in ["a", "123456", "b"] {
@@ -361,7 +380,7 @@ mod tests {
 
     #[test]
     fn a_general_message_goes_to_the_newest_reader_alone() {
-        let streams = Streams::new(1000);
+        let streams = streams(1000);
         let general = streams.general();
         general.push(note("nobody"));
         let first = streams.open_general(Retention::Events);
@@ -386,7 +405,7 @@ mod tests {
 
     #[test]
     fn there_are_so_many_general_streams_and_no_more() {
-        let streams = Streams::new(1000);
+        let streams = streams(1000);
         let sources: Vec<_> = (0..5)
             .map(|_| streams.open_general(Retention::Events))
             .collect();
@@ -396,7 +415,7 @@ mod tests {
 
     #[test]
     fn there_is_room_until_much_is_unread_and_always_without_a_reader() {
-        let streams = Streams::new(1000);
+        let streams = streams(1000);
         let source = streams.open(Retention::Events);
         let sink = source.for_request();
         let large = "x".repeat(40_000);
@@ -413,8 +432,28 @@ mod tests {
     }
 
     #[test]
+    fn a_response_without_room_becomes_an_error() {
+        let budget = UnsentBudget::new(usize::MAX, 1);
+        let share = CallerBudget::new(&budget, &Caller::Anonymous);
+        let source = Streams::new(0, share).open(Retention::Nothing);
+        let sink = source.for_request();
+        let large = Ok(RawJson::string(&"x".repeat(10_000)));
+        let admit = || Message::admitted_response(&Id::number(1), &large, &*sink);
+        let admitted = admit();
+        assert_eq!(admitted, Message::response(Some(&Id::number(1)), &large));
+        let refused = String::from_utf8(admit().json.to_vec()).unwrap();
+        assert_eq!(
+            refused,
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":42900,"message":"the answer is dropped, because too many answers are unread; read them, then try again"}}"#
+        );
+        sink.push(admitted);
+        drop((source, sink));
+        assert!(budget.has_room(&Caller::Anonymous));
+    }
+
+    #[test]
     fn closing_ends_every_stream() {
-        let streams = Streams::new(1000);
+        let streams = streams(1000);
         let (one, general) = (
             streams.open(Retention::Events),
             streams.open_general(Retention::Events),

@@ -47,6 +47,13 @@ pub struct HttpServerLimits {
     /// Maximum bytes of all bodies together that are being read or worked on. A body that came
     /// with its head, in one piece, does not count.
     pub bodies_bytes: usize,
+    /// Bytes of all answers together that are not sent yet, from which on there are no more: requests
+    /// are refused with 503, and so is the answer to a call that ends then. Answers of less than
+    /// 8 KiB do not count.
+    pub unsent_bytes: usize,
+    /// The same for the answers to one caller, and for the events that old sessions keep for clients
+    /// that reconnect, which may use up half of it.
+    pub unsent_bytes_per_caller: usize,
     /// Maximum nesting of arrays and objects in a body.
     pub json_depth: usize,
     /// Maximum number of values in a body.
@@ -57,6 +64,10 @@ pub struct HttpServerLimits {
     pub connections: usize,
     /// Maximum number of connections from one IP address.
     pub connections_per_peer: usize,
+    /// Maximum number of connections on which no request has been authenticated yet. At each of these
+    /// limits the oldest such connection without a request gives way to a new one; only if there is
+    /// none, the new one is refused.
+    pub unauthenticated_connections: usize,
     /// Maximum number of concurrent requests on one HTTP/2 connection.
     pub streams: u32,
     /// Interval of keep-alive comments on a silent event stream.
@@ -114,11 +125,14 @@ impl Default for HttpServerLimits {
             body_timeout: Duration::from_secs(30),
             body_bytes: 4 * 1024 * 1024,
             bodies_bytes: 256 * 1024 * 1024,
+            unsent_bytes: 256 * 1024 * 1024,
+            unsent_bytes_per_caller: 128 * 1024 * 1024,
             json_depth: json.depth,
             json_values: json.values,
             idle_timeout: Duration::from_secs(60),
             connections: 12_000,
             connections_per_peer: 512,
+            unauthenticated_connections: 1024,
             streams: 128,
             keep_alive: Duration::from_secs(15),
             notifications: 64,

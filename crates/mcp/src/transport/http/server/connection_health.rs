@@ -18,6 +18,8 @@ pub(super) struct ConnectionHealth {
     exchanges: AtomicU32,
     /// True if a head was ambiguous: the connection is lost.
     ambiguous: AtomicBool,
+    /// True once a request has been authenticated.
+    authenticated: AtomicBool,
     /// Time at which an unfinished head began.
     head_since: AtomicU64,
     /// Time at which the peer stopped reading.
@@ -43,6 +45,7 @@ impl ConnectionHealth {
             active: AtomicU32::new(0),
             exchanges: AtomicU32::new(0),
             ambiguous: AtomicBool::new(false),
+            authenticated: AtomicBool::new(false),
             head_since: AtomicU64::new(0),
             stalled_since: AtomicU64::new(NEVER),
         }
@@ -65,6 +68,17 @@ impl ConnectionHealth {
         self.ambiguous.load(Ordering::Relaxed)
     }
 
+    /// A request has been authenticated.
+    pub(super) fn authenticate(&self) {
+        if !self.is_authenticated() {
+            self.authenticated.store(true, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn is_authenticated(&self) -> bool {
+        self.authenticated.load(Ordering::Relaxed)
+    }
+
     /// Part of a head has arrived.
     pub(super) fn head_begins(&self) {
         self.begin(&self.head_since);
@@ -85,7 +99,8 @@ impl ConnectionHealth {
         end(&self.stalled_since);
     }
 
-    fn is_active(&self) -> bool {
+    /// True while a request is being answered.
+    pub(super) fn is_active(&self) -> bool {
         self.active.load(Ordering::Relaxed) > 0
     }
 

@@ -1,10 +1,9 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -12,7 +11,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
-use tokio::time::{Instant, interval, sleep};
+use tokio::time::{Instant, interval, sleep, timeout};
 
 use super::body::ResponseBody;
 use super::config::HttpServerLimits;
@@ -31,6 +30,9 @@ pub(super) struct Connections {
     tasks: JoinSet<()>,
     open: HashMap<Id, OpenConnection>,
     per_peer: HashMap<IpAddr, usize>,
+    unauthenticated: Unauthenticated,
+    /// Connections that are refused, while their peers read the reason.
+    refused: JoinSet<()>,
 }
 
 struct OpenConnection {
@@ -39,6 +41,16 @@ struct OpenConnection {
     watch: HealthWatch,
     task: AbortHandle,
 }
+
+/// Connections on which no request has been authenticated when they were added, the oldest first.
+/// Those that have ended or were authenticated since stay until the queue is full.
+type Unauthenticated = VecDeque<Id>;
+
+/// Maximum number of refused connections whose peers read the reason; more are closed at once.
+const MAX_REFUSED: usize = 256;
+
+/// Time that the peer of a refused connection has to read the reason.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Interval of the checks of all connections while the server drains.
 const DRAIN_CHECK: Duration = Duration::from_millis(10);
@@ -51,18 +63,16 @@ impl Connections {
             tasks: JoinSet::new(),
             open: HashMap::new(),
             per_peer: HashMap::new(),
+            unauthenticated: Unauthenticated::default(),
+            refused: JoinSet::new(),
         }
     }
 
-    /// Serves a connection in a task of its own, unless there are too many.
+    /// Serves a connection in a task of its own, unless there are too many and none gives way.
     pub(super) fn add(&mut self, stream: Stream, address: Option<SocketAddr>) {
         let peer = address.map(|address| address.ip().to_canonical());
-        let limits = &self.endpoint.config().limits;
-        let of_peer = peer.and_then(|peer| self.per_peer.get(&peer)).copied();
-        let of_peer = of_peer.unwrap_or(0);
-        if self.open.len() >= limits.connections || of_peer >= limits.connections_per_peer {
-            refuse(stream);
-            return;
+        if !self.make_room(peer) {
+            return self.refuse(stream);
         }
         let health = Arc::new(ConnectionHealth::new());
         let requests = Requests {
@@ -73,7 +83,7 @@ impl Connections {
         let connection = serve(stream, self.protocols.clone(), requests);
         let task = self.tasks.spawn(connection);
         if let Some(peer) = peer {
-            self.per_peer.insert(peer, of_peer + 1);
+            *self.per_peer.entry(peer).or_default() += 1;
         }
         let open = OpenConnection {
             peer,
@@ -81,7 +91,62 @@ impl Connections {
             health,
             task,
         };
+        self.unauthenticated.push_back(open.task.id());
         self.open.insert(open.task.id(), open);
+    }
+
+    /// True if there is room for a connection of `peer`. To make room, the oldest connection gives way
+    /// on which no request has been authenticated and none is being answered.
+    ///
+    /// So a peer that opens connections and is silent locks out only itself: a client that sends its
+    /// request at once finds room, and keeps it.
+    fn make_room(&mut self, peer: Option<IpAddr>) -> bool {
+        let limits = &self.endpoint.config().limits;
+        let of_peer = peer.and_then(|peer| self.per_peer.get(&peer)).copied();
+        if of_peer.unwrap_or(0) >= limits.connections_per_peer {
+            return self.close_oldest(|open| open.peer == peer);
+        }
+        if self.open.len() >= limits.connections {
+            return self.close_oldest(|_| true);
+        }
+        let max = limits.unauthenticated_connections;
+        if self.unauthenticated.len() >= max {
+            // Only now: those that were authenticated since are still in the queue.
+            let open = &self.open;
+            let is_waiting = |id: &Id| open.get(id).is_some_and(OpenConnection::is_waiting);
+            self.unauthenticated.retain(is_waiting);
+        }
+        self.unauthenticated.len() < max || self.close_oldest(|_| true)
+    }
+
+    /// Closes the oldest connection that `may_close` selects and that can give way; `false` if there is
+    /// none.
+    fn close_oldest(&mut self, may_close: impl Fn(&OpenConnection) -> bool) -> bool {
+        let gives_way = |id: &Id| {
+            let open = self.open.get(id);
+            open.is_some_and(|open| {
+                may_close(open) && open.is_waiting() && !open.health.is_active()
+            })
+        };
+        let Some(at) = self.unauthenticated.iter().position(gives_way) else {
+            return false;
+        };
+        let Some(id) = self.unauthenticated.remove(at) else {
+            return false;
+        };
+        if let Some(open) = self.open.get(&id) {
+            open.task.abort();
+        }
+        self.forget(id);
+        true
+    }
+
+    /// Refuses a connection, and gives its peer a moment to read why.
+    fn refuse(&mut self, stream: Stream) {
+        while self.refused.try_join_next().is_some() {}
+        if self.refused.len() < MAX_REFUSED {
+            self.refused.spawn(refuse(stream));
+        }
     }
 
     /// Waits until a connection has ended; forever if there is none.
@@ -97,6 +162,10 @@ impl Connections {
             Ok((id, ())) => *id,
             Err(error) => error.id(),
         };
+        self.forget(id);
+    }
+
+    fn forget(&mut self, id: Id) {
         let Some(OpenConnection {
             peer: Some(peer), ..
         }) = self.open.remove(&id)
@@ -147,12 +216,26 @@ impl Connections {
     }
 }
 
+impl OpenConnection {
+    /// True if no request has been authenticated yet.
+    fn is_waiting(&self) -> bool {
+        !self.health.is_authenticated()
+    }
+}
+
 /// Answers that there are too many connections, as far as a peer without TLS can read it.
-fn refuse(mut stream: Stream) {
+async fn refuse(stream: Stream) {
     const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
         connection: close\r\nretry-after: 1\r\ncontent-length: 0\r\n\r\n";
-    // Best effort: a new connection has room for this much, and nothing waits for the peer.
-    let _ = stream.write(BUSY).now_or_never();
+    // The guarded stream reads on for a moment after it is shut down: a connection that is closed with
+    // unread input is reset, and the peer would lose the answer.
+    let mut stream = GuardedStream::new(stream, None, Arc::new(ConnectionHealth::new()));
+    // Nothing can be done for a peer that has left.
+    let _ = timeout(REFUSAL_TIMEOUT, async {
+        stream.write_all(BUSY).await?;
+        stream.shutdown().await
+    })
+    .await;
 }
 
 /// Protocols that the connections of a listener speak.
@@ -183,7 +266,8 @@ impl Requests {
         let mut response = if self.health.is_ambiguous() {
             response::refuse(Refusal::Ambiguous)
         } else {
-            self.endpoint.answer(self.address, request).await
+            let health = Some(&*self.health);
+            self.endpoint.answer(self.address, health, request).await
         };
         response.body_mut().reports_to(self.health);
         Ok(response)
@@ -222,17 +306,27 @@ impl Protocols {
 
 /// Serves a connection until it ends. Dropping the future closes it and cancels its calls.
 async fn serve(stream: Stream, protocols: Protocols, requests: Requests) {
+    let Protocols { http1, .. } = protocols;
     #[cfg(feature = "server-tls")]
-    if let Some(acceptor) = &protocols.tls {
-        return match acceptor.accept(stream).await {
-            Ok(stream) if tls::speaks_http2(&stream) => {
-                acceptor.serve_http2(stream, requests).await;
-            }
-            Ok(stream) => serve_http1(stream, protocols.http1, requests).await,
-            Err(error) => tracing::debug!(%error, "TLS handshake failed"),
-        };
+    if let Some(acceptor) = protocols.tls {
+        // Boxed: a connection without TLS need not have the memory for it.
+        return Box::pin(serve_tls(stream, acceptor, http1, requests)).await;
     }
-    serve_http1(stream, protocols.http1, requests).await;
+    serve_http1(stream, http1, requests).await;
+}
+
+#[cfg(feature = "server-tls")]
+async fn serve_tls(
+    stream: Stream,
+    acceptor: tls::Acceptor,
+    http1: http1::Builder,
+    requests: Requests,
+) {
+    match acceptor.accept(stream).await {
+        Ok(stream) if tls::speaks_http2(&stream) => acceptor.serve_http2(stream, requests).await,
+        Ok(stream) => serve_http1(stream, http1, requests).await,
+        Err(error) => tracing::debug!(%error, "TLS handshake failed"),
+    }
 }
 
 async fn serve_http1<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(

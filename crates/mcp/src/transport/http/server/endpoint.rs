@@ -13,7 +13,8 @@ use tokio::sync::watch;
 
 use super::body::ResponseBody;
 use super::body_reader::{self, BodyBudget};
-use super::config::HttpServerConfig;
+use super::config::{HttpServerConfig, HttpServerLimits};
+use super::connection_health::ConnectionHealth;
 use super::event_stream::EventStream;
 use super::head::{self, Admission};
 use super::host_policy::{HostPolicy, OwnAddress};
@@ -21,7 +22,9 @@ use super::response::{self, Refusal};
 use super::{documents, mirror};
 use crate::error::{Error, Kind};
 use crate::notifier::Notifier;
-use crate::server::{CallEvent, ClientMessage, RunningCall, accept, revisions};
+use crate::server::{
+    CallEvent, CallerBudget, ClientMessage, RunningCall, UnsentBudget, accept, revisions,
+};
 use crate::service::{BoxFuture, PeerInfo, Service, Source, TransportKind};
 
 /// MCP over Streamable HTTP as a `hyper` and `tower` service, to be mounted in another HTTP server.
@@ -83,6 +86,7 @@ struct Shared {
     policy: HostPolicy,
     draining: Draining,
     bodies: BodyBudget,
+    unsent: Arc<UnsentBudget>,
     sessions: Option<Arc<dyn HttpSessions>>,
 }
 
@@ -97,13 +101,20 @@ impl Endpoint {
     pub(super) fn at(own: OwnAddress, service: Arc<dyn Service>, config: HttpServerConfig) -> Self {
         let (begin, draining) = watch::channel(false);
         let draining = Draining(draining);
+        let HttpServerLimits {
+            unsent_bytes,
+            unsent_bytes_per_caller,
+            ..
+        } = config.limits;
+        let unsent = UnsentBudget::new(unsent_bytes, unsent_bytes_per_caller);
         let shared = Shared {
-            sessions: revisions::http_sessions(&service, &config, &draining),
+            sessions: revisions::http_sessions(&service, &config, &draining, &unsent),
             service,
             policy: HostPolicy::new(&config.guard, own),
             config,
             draining,
             bodies: BodyBudget::default(),
+            unsent,
         };
         Self {
             shared: Arc::new(shared),
@@ -126,10 +137,11 @@ impl Endpoint {
         self.shared.draining.clone()
     }
 
-    /// Answers one request. Dropping the future cancels it.
+    /// Answers one request of the connection that `health` is about. Dropping the future cancels it.
     pub(super) async fn answer<B: http_body::Body>(
         &self,
         address: Option<SocketAddr>,
+        health: Option<&ConnectionHealth>,
         request: Request<B>,
     ) -> Response<ResponseBody> {
         let (head, body) = request.into_parts();
@@ -137,7 +149,7 @@ impl Endpoint {
             address,
             ..Source::new(TransportKind::Http)
         };
-        let answer = self.shared.respond(&head, source, body).await;
+        let answer = self.shared.respond(&head, source, health, body).await;
         let mut response = answer.unwrap_or_else(response::refuse);
         // The guard against smuggling does not follow the end of a chunked body, so nothing may
         // come after it. In HTTP/2 there are no such bodies, and no header closes a connection.
@@ -154,6 +166,7 @@ impl Shared {
         &self,
         head: &Parts,
         source: Source,
+        health: Option<&ConnectionHealth>,
         body: B,
     ) -> Result<Response<ResponseBody>, Refusal> {
         let Self { policy, config, .. } = self;
@@ -164,9 +177,16 @@ impl Shared {
         }
         let serves_sessions = self.sessions.is_some();
         let admission = head::admit(head, source, policy, config, serves_sessions).await?;
+        if let Some(health) = health {
+            health.authenticate();
+        }
         if head.method != Verb::POST {
             let sessions = self.sessions.as_ref().ok_or(Refusal::NotFound)?;
             return Ok(sessions.without_message(head, admission));
+        }
+        // Before the body is read: a request that is refused now has had no effect.
+        if !self.unsent.has_room(&admission.caller) {
+            return Err(Refusal::AnswersUnread);
         }
         // The reservation lasts until there is an answer, or the first part of one.
         let (body, _reservation) = body_reader::read(body, &config.limits, &self.bodies).await?;
@@ -182,7 +202,15 @@ impl Shared {
         body: &Bytes,
     ) -> Response<ResponseBody> {
         let config = &self.config;
-        let (message, error) = match Frame::parse(body, &config.limits.json()) {
+        let parse = |body: &Bytes| Frame::parse(body, &config.limits.json());
+        let frame = match parse(body) {
+            // A subscription stays for long, and must not keep the read buffer of its connection.
+            Ok(Frame::Request(request)) if request.method.is_subscription() => {
+                parse(&Bytes::copy_from_slice(body))
+            }
+            frame => frame,
+        };
+        let (message, error) = match frame {
             Ok(Frame::Request(request)) => {
                 match mirror::check(&head.headers, &request, config.header_params.as_ref()) {
                     Ok(peer) => return self.call(admission, request, peer).await,
@@ -238,6 +266,7 @@ impl Shared {
             let error = Error::new(Kind::InvalidRequest, "Accept must allow text/event-stream");
             return response::reject(Some(&message.id), &error);
         }
+        let reader = caller.clone();
         let limits = &self.config.limits;
         let (notify, notifications) = if accepts.events {
             let (notify, notifications) = Notifier::channel(limits.notifications);
@@ -264,13 +293,14 @@ impl Shared {
         // JSON only if the call ended before it notified anything, and before a keep-alive is due.
         let (notification, outcome) = match first {
             Some(CallEvent::Outcome(outcome)) => match running.waiting_notification() {
-                None => return response::outcome(&running.id, outcome),
+                None => return response::outcome(&running.id, outcome, &self.unsent, &reader),
                 notification => (notification, Some(outcome)),
             },
             Some(CallEvent::Notification(notification)) => (Some(notification), None),
             None => (None, None),
         };
-        let mut stream = EventStream::new(running, limits.keep_alive, end);
+        let unsent = CallerBudget::new(&self.unsent, &reader);
+        let mut stream = EventStream::new(running, limits.keep_alive, end, unsent);
         if let Some(notification) = notification {
             stream.push(&notification);
         }
@@ -322,7 +352,7 @@ where
         let endpoint = self.clone();
         let address = request.extensions().get::<RemoteAddress>();
         let address = address.map(|address| address.0);
-        Box::pin(async move { Ok(endpoint.answer(address, request).await) })
+        Box::pin(async move { Ok(endpoint.answer(address, None, request).await) })
     }
 }
 

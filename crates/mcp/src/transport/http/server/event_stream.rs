@@ -9,7 +9,7 @@ use tokio::time::{Sleep, sleep};
 
 use super::body::{EventChunks, LARGE};
 use crate::error::Error;
-use crate::server::{RunningCall, reply};
+use crate::server::{CallerBudget, RunningCall, reply};
 use crate::service::{BoxFuture, Reply};
 
 /// Event stream of one call: its notifications in order, then its response.
@@ -24,6 +24,7 @@ pub(super) struct EventStream {
     interval: Duration,
     /// Resolves when a subscription has to end because the server shuts down.
     end: Option<BoxFuture<'static, ()>>,
+    unsent: CallerBudget,
 }
 
 /// Size from which on a chunk is sent.
@@ -35,6 +36,7 @@ impl EventStream {
         running: RunningCall,
         interval: Duration,
         end: Option<BoxFuture<'static, ()>>,
+        unsent: CallerBudget,
     ) -> Self {
         Self {
             running: Some(running),
@@ -43,6 +45,7 @@ impl EventStream {
             keep_alive: Box::pin(sleep(interval)),
             interval,
             end,
+            unsent,
         }
     }
 
@@ -63,11 +66,15 @@ impl EventStream {
         }
         match outcome {
             Ok(reply) => self.push_result(&running.id, &reply.into_result()),
-            Err(error) => sse::message(&mut self.buffer, |out| {
-                reply::error_response(out, Some(&running.id), &error);
-            }),
+            Err(error) => self.push_error(&running.id, &error),
         }
         self.flush();
+    }
+
+    fn push_error(&mut self, id: &Id, error: &Error) {
+        sse::message(&mut self.buffer, |out| {
+            reply::error_response(out, Some(id), error);
+        });
     }
 
     fn push_result(&mut self, id: &Id, result: &RawJson) {
@@ -75,10 +82,14 @@ impl EventStream {
             sse::message(&mut self.buffer, |out| encode::result(out, id, result));
             return;
         }
+        let result = match self.unsent.admit(result.to_line().into_bytes()) {
+            Ok(result) => result,
+            Err(error) => return self.push_error(id, &error),
+        };
         self.buffer.extend_from_slice(sse::MESSAGE_PREFIX);
         encode::result_prefix(&mut self.buffer, id);
         self.flush();
-        self.ready.push_back(result.to_line().into_bytes());
+        self.ready.push_back(result);
         self.buffer.extend_from_slice(encode::RESULT_SUFFIX);
         self.buffer.extend_from_slice(sse::MESSAGE_SUFFIX);
     }
@@ -109,7 +120,8 @@ impl EventStream {
 
     fn flush(&mut self) {
         if !self.buffer.is_empty() {
-            self.ready.push_back(self.buffer.split().freeze());
+            let chunk = self.unsent.count(self.buffer.split().freeze());
+            self.ready.push_back(chunk);
         }
     }
 }

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use bytes::{Bytes, BytesMut};
 use callgate_wire::{FrameError, Id, encode};
 use http::header::{
@@ -9,8 +11,8 @@ use http::{Response, StatusCode};
 use super::auth::CredentialError;
 use super::body::{EventChunks, LARGE, ResponseBody};
 use crate::error::Error;
-use crate::server::reply;
-use crate::service::Reply;
+use crate::server::{self, CallerBudget, UnsentBudget, reply};
+use crate::service::{Caller, Reply};
 
 /// Reason to refuse a request before its message is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +37,12 @@ pub(super) enum Refusal {
     BodyBroken,
     /// The bodies of all connections together are too large.
     BodyBudgetExceeded,
+    /// Too many answers wait to be sent, to this caller or to all.
+    AnswersUnread,
 }
+
+/// Value of `Retry-After` while too many answers are unread.
+const BUSY_SECONDS: u64 = server::RETRY_AFTER.as_secs();
 
 static X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
@@ -77,6 +84,10 @@ pub(super) fn refuse(refusal: Refusal) -> Response<ResponseBody> {
         Refusal::BodyBudgetExceeded => {
             (503, message!("too many large requests at once; try again"))
         }
+        Refusal::AnswersUnread => (
+            503,
+            message!("too many answers are unread; read them, then try again"),
+        ),
     };
     let mut response = if body.is_empty() {
         Response::new(ResponseBody::empty())
@@ -98,6 +109,9 @@ pub(super) fn refuse(refusal: Refusal) -> Response<ResponseBody> {
             }
             CredentialError::Unavailable => {}
         },
+        Refusal::AnswersUnread => {
+            headers.insert(RETRY_AFTER, HeaderValue::from(BUSY_SECONDS));
+        }
         Refusal::Ambiguous | Refusal::BodyTooSlow => close_after(&mut response),
         _ => {}
     }
@@ -124,9 +138,21 @@ pub(crate) fn accepted() -> Response<ResponseBody> {
 }
 
 /// The response with the outcome of a call as one JSON message.
-pub(super) fn outcome(id: &Id, outcome: Result<Reply, Error>) -> Response<ResponseBody> {
+pub(super) fn outcome(
+    id: &Id,
+    outcome: Result<Reply, Error>,
+    unsent: &Arc<UnsentBudget>,
+    caller: &Caller,
+) -> Response<ResponseBody> {
     match outcome {
-        Ok(reply) => json(whole_result(id, reply)),
+        Ok(reply) => match whole_result(id, reply, unsent, caller) {
+            Ok(body) => json(body),
+            Err(error) => {
+                let mut response = failure(id, &error);
+                *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+                response
+            }
+        },
         Err(error) => failure(id, &error),
     }
 }
@@ -151,19 +177,25 @@ pub(super) fn close_after(response: &mut Response<ResponseBody>) {
         .insert(CONNECTION, HeaderValue::from_static("close"));
 }
 
-fn whole_result(id: &Id, reply: Reply) -> ResponseBody {
+/// The body with a result, if there is room for another unsent answer.
+fn whole_result(
+    id: &Id,
+    reply: Reply,
+    unsent: &Arc<UnsentBudget>,
+    caller: &Caller,
+) -> Result<ResponseBody, Error> {
     let result = reply.into_result();
     let mut out = BytesMut::new();
     if result.as_bytes().len() < LARGE {
         encode::result(&mut out, id, &result);
-        return ResponseBody::whole(out.freeze());
+        return Ok(ResponseBody::whole(out.freeze()));
     }
     encode::result_prefix(&mut out, id);
-    ResponseBody::parts([
+    Ok(ResponseBody::parts([
         out.freeze(),
-        result.into_bytes(),
+        CallerBudget::new(unsent, caller).admit(result.into_bytes())?,
         Bytes::from_static(encode::RESULT_SUFFIX),
-    ])
+    ]))
 }
 
 fn failure(id: &Id, error: &Error) -> Response<ResponseBody> {
