@@ -87,6 +87,7 @@ pub mod tag;
 pub mod task;
 mod text;
 pub mod tool;
+mod tool_result_writer;
 mod version;
 mod writer;
 

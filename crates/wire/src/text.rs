@@ -15,6 +15,18 @@ pub struct RawText<'a> {
 }
 
 impl<'a> RawText<'a> {
+    /// The bytes between the quotes, escapes included.
+    #[must_use]
+    pub fn as_bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// True if there are escapes, so that the bytes are not the text.
+    #[must_use]
+    pub fn escaped(self) -> bool {
+        self.escaped
+    }
+
     /// The text, copied only where it must be decoded.
     ///
     /// # Errors
