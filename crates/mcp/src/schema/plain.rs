@@ -49,7 +49,10 @@ pub(super) struct KnownMember {
 pub(super) enum Additional {
     #[default]
     Any,
+    /// Only the members with a schema are allowed.
     Forbidden,
+    /// No member is allowed, since none has a schema.
+    NoMembers,
     Schema(usize),
 }
 
@@ -133,6 +136,9 @@ impl Reader {
             }
         }
         let is_plain = node.members.len() <= MAX_MEMBERS && !node.is_contradictory();
+        if matches!(node.additional, Additional::Forbidden) && schema.get("properties").is_none() {
+            node.additional = Additional::NoMembers;
+        }
         *self.nodes.get_mut(index)? = node;
         is_plain.then_some(index)
     }

@@ -157,7 +157,7 @@ impl<'s, 'c> Check<'s> {
             check_text(key)?;
             let at = node.members.iter().position(|known| key.is(&known.name));
             if let Some(at) = at
-                && !note(&mut seen, at)
+                && !mark(&mut seen, at)
             {
                 // The general validator sees only the last of them.
                 return Err(Stop::Uncertain);
@@ -169,6 +169,14 @@ impl<'s, 'c> Check<'s> {
                     self.value(self.schema.node(schema), cursor, &inside)?;
                 }
                 (None, Additional::Any) => pass(cursor, inside.depth)?,
+                (None, Additional::NoMembers) => {
+                    let name = match place.part {
+                        None => key.decode().unwrap_or_default().into_owned(),
+                        Some(_) => inside.pointer(),
+                    };
+                    self.note(format!("`{name}` is not allowed"))?;
+                    pass(cursor, inside.depth)?;
+                }
                 (None, Additional::Forbidden) => {
                     unexpected.push(key.decode().map_err(|_| Stop::Uncertain)?);
                     pass(cursor, inside.depth)?;
@@ -180,7 +188,7 @@ impl<'s, 'c> Check<'s> {
             self.problem(place, || unexpected_members(&unexpected))?;
         }
         for (at, KnownMember { name, required, .. }) in node.members.iter().enumerate() {
-            if *required && note(&mut seen, at) {
+            if *required && mark(&mut seen, at) {
                 let name = Value::from(name.as_str());
                 self.problem(place, || format!("{name} is a required property"))?;
             }
@@ -315,10 +323,14 @@ impl<'s, 'c> Check<'s> {
 
     fn problem(&mut self, place: &Place<'_>, text: impl FnOnce() -> String) -> Walk {
         let pointer = place.pointer();
-        self.problems.push(match pointer.as_str() {
+        self.note(match pointer.as_str() {
             "" => text(),
             _ => format!("`{pointer}`: {}", text()),
-        });
+        })
+    }
+
+    fn note(&mut self, problem: String) -> Walk {
+        self.problems.push(problem);
         match self.problems.len() < self.max_problems {
             true => Ok(()),
             false => Err(Stop::Enough),
@@ -369,7 +381,7 @@ fn check_text(text: RawText<'_>) -> Walk {
 }
 
 /// Sets the bit at `index` and returns true if it was not set.
-fn note(seen: &mut [u64; MAX_MEMBERS / 64], index: usize) -> bool {
+fn mark(seen: &mut [u64; MAX_MEMBERS / 64], index: usize) -> bool {
     let bit = 1 << (index % 64);
     seen.get_mut(index / 64).is_some_and(|word| {
         let is_new = *word & bit == 0;
@@ -634,6 +646,20 @@ mod tests {
         ] {
             check(&tool(), text, &wrong(problems));
         }
+    }
+
+    #[test]
+    fn a_member_of_an_object_without_members_is_named() {
+        let none = json!({"type": "object", "additionalProperties": false});
+        check(&none, "{}", &Verdict::Fits);
+        check(&none, r#"{"x":1}"#, &wrong(&["`x` is not allowed"]));
+        // The general validator names only the first member, or the object that has them.
+        let plain = PlainSchema::read(&json!({"properties": {"a": none}})).unwrap();
+        let verdict = plain.check(&raw(r#"{"a":{"x":1,"y":{}}}"#), MAX_PROBLEMS);
+        assert_eq!(
+            verdict,
+            wrong(&["`/a/x` is not allowed", "`/a/y` is not allowed"])
+        );
     }
 
     #[test]
