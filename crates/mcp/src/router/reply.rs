@@ -1,5 +1,8 @@
+use std::borrow::Cow;
+
 use callgate_wire::implementation::Implementation;
-use callgate_wire::{Map, Meta, RawJson, meta};
+use callgate_wire::tool::CallToolResult;
+use callgate_wire::{DecodeError, Map, Meta, RawJson, meta};
 use serde::Serialize;
 
 use crate::error::Error;
@@ -26,16 +29,20 @@ impl ResultWriter {
         result: &impl Serialize,
         own: Option<Meta>,
     ) -> Result<RawJson, Error> {
-        let written = match own {
-            None => RawJson::encode_with(result, &self.tail),
-            Some(own) => {
-                let merged = own.with(meta::SERVER_INFO, &self.server_info);
-                RawJson::encode_with(result, &tail(&merged))
-            }
-        };
-        written.map_err(|error| {
-            Error::internal("the result cannot be encoded as JSON").with_source(error)
-        })
+        encoded(RawJson::encode_with(result, &self.tail_with(own)))
+    }
+
+    /// Writes the result of a tool, which may be large.
+    pub(crate) fn write_tool_result(&self, mut result: CallToolResult) -> Result<RawJson, Error> {
+        let own = result.meta.take();
+        encoded(result.encode_with(&self.tail_with(own)))
+    }
+
+    fn tail_with(&self, own: Option<Meta>) -> Cow<'_, RawJson> {
+        match own {
+            None => Cow::Borrowed(&self.tail),
+            Some(own) => Cow::Owned(tail(&own.with(meta::SERVER_INFO, &self.server_info))),
+        }
     }
 
     /// Replies with the final result of a request.
@@ -46,6 +53,11 @@ impl ResultWriter {
     ) -> Result<Reply, Error> {
         self.write(result, own).map(Reply::Complete)
     }
+}
+
+fn encoded(written: Result<RawJson, DecodeError>) -> Result<RawJson, Error> {
+    written
+        .map_err(|error| Error::internal("the result cannot be encoded as JSON").with_source(error))
 }
 
 fn tail(meta: &Meta) -> RawJson {

@@ -259,7 +259,7 @@ pub(crate) fn result(
     entry: &ToolEntry,
     outcome: ToolOutcome,
 ) -> Result<RawJson, Error> {
-    let mut result = match outcome {
+    let result = match outcome {
         Ok(Outcome::Complete(result)) => match entry.check_result(&result) {
             Ok(()) => result,
             Err(problem) => {
@@ -280,8 +280,7 @@ pub(crate) fn result(
         Err(ToolError::Failed(message)) => CallToolResult::error(message),
         Err(ToolError::Protocol(error)) => return Err(error),
     };
-    let meta = result.meta.take();
-    router.results.write(&result, meta)
+    router.results.write_tool_result(result)
 }
 
 /// Failure of arguments that fit the schema but not the type of the handler.

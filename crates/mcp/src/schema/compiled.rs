@@ -1,24 +1,25 @@
-use std::fmt::Write as _;
 use std::sync::OnceLock;
 
-use callgate_wire::RawJson;
+use callgate_wire::{Limits, RawJson};
 use jsonschema::{PatternOptions, ValidationError, Validator, error::ValidationErrorKind};
 use serde_json::Value;
 
 use super::cost::bound_cost;
 use super::error::{SchemaError, check_root};
 use super::plain::PlainSchema;
+use super::plain_check::Verdict;
 
 /// Maximum number of problems that one message names.
 const MAX_PROBLEMS: usize = 8;
+/// Text between two problems of a message.
+const SEPARATOR: &str = "; ";
 /// Maximum size of a compiled regular expression, in bytes.
 const MAX_REGEX: usize = 1024 * 1024;
 
 /// Compiled JSON Schema, whose check has a bounded cost for any value.
 ///
 /// The validator takes megabytes of memory, code included. For a plain schema it is therefore built
-/// when the fast check first does not accept a value; then the validator decides, and its errors are
-/// reported.
+/// when the fast check first leaves a value to it, which none that usual clients send does.
 #[derive(Debug)]
 pub struct CompiledSchema {
     schema: Value,
@@ -64,8 +65,14 @@ impl CompiledSchema {
     /// # Errors
     /// The problems by field, for people and models to read. They do not quote the value.
     pub fn check(&self, json: &RawJson) -> Result<(), String> {
-        if self.plain.as_ref().is_some_and(|plain| plain.fits(json)) {
-            return Ok(());
+        let verdict = self.plain.as_ref();
+        match verdict.map(|plain| plain.check(json, MAX_PROBLEMS)) {
+            Some(Verdict::Fits) => return Ok(()),
+            // Of a key that occurs twice, the validator sees only the last value.
+            Some(Verdict::Wrong(problems)) if has_distinct_keys(json) => {
+                return Err(problems.join(SEPARATOR));
+            }
+            Some(Verdict::Wrong(_) | Verdict::Uncertain) | None => {}
         }
         let value: Value = json.decode().map_err(|error| error.to_string())?;
         self.check_value(&value)
@@ -81,14 +88,8 @@ impl CompiledSchema {
         if validator.is_valid(value) {
             return Ok(());
         }
-        let mut problems = String::new();
-        for error in validator.iter_errors(value).take(MAX_PROBLEMS) {
-            if !problems.is_empty() {
-                problems.push_str("; ");
-            }
-            describe(&mut problems, &error, value);
-        }
-        Err(problems)
+        let problems = problems(validator, value).take(MAX_PROBLEMS);
+        Err(problems.collect::<Vec<_>>().join(SEPARATOR))
     }
 
     fn validator(&self) -> Result<&Validator, String> {
@@ -102,6 +103,10 @@ impl CompiledSchema {
     }
 }
 
+fn has_distinct_keys(json: &RawJson) -> bool {
+    RawJson::parse_strict(json.clone().into_bytes(), &Limits::default()).is_ok()
+}
+
 /// True if `value` is nested deeper than `levels`.
 fn is_deeper(value: &Value, levels: usize) -> bool {
     let deeper = |part: &Value| levels == 0 || is_deeper(part, levels - 1);
@@ -112,28 +117,42 @@ fn is_deeper(value: &Value, levels: usize) -> bool {
     }
 }
 
+/// Problems of a value that is not valid.
+fn problems<'v>(validator: &'v Validator, value: &'v Value) -> impl Iterator<Item = String> {
+    let errors = validator.iter_errors(value);
+    errors.map(|error| describe(&error, value))
+}
+
 /// Describes one problem: the field and the expectation. The value is left out: it may be large or
 /// secret.
-fn describe(out: &mut String, error: &ValidationError<'_>, checked: &Value) {
+fn describe(error: &ValidationError<'_>, checked: &Value) -> String {
     let path = error.instance_path().as_str();
-    let _ = match (error.kind(), path) {
+    match (error.kind(), path) {
         // The validator reports the forbidden value, but not the name of its member.
         (ValidationErrorKind::FalseSchema, "") => {
             let mut members = checked.as_object().into_iter().flatten();
             let found = members.find(|(_, value)| *value == error.instance().as_ref());
             let name = found.map_or("", |(name, _)| name);
-            write!(out, "`{name}` is not allowed")
+            format!("`{name}` is not allowed")
         }
-        (ValidationErrorKind::FalseSchema, _) => write!(out, "`{path}` is not allowed"),
-        (_, "") => write!(out, "{}", error.masked()),
-        _ => write!(out, "`{path}`: {}", error.masked()),
-    };
+        (ValidationErrorKind::FalseSchema, _) => format!("`{path}` is not allowed"),
+        (_, "") => error.masked().to_string(),
+        _ => format!("`{path}`: {}", error.masked()),
+    }
+}
+
+#[cfg(test)]
+impl CompiledSchema {
+    /// All problems that the general validator names.
+    pub(super) fn general_problems(schema: &Value, value: &Value) -> Vec<String> {
+        let validator = jsonschema::validator_for(schema).unwrap();
+        problems(&validator, value).collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use callgate_wire::Limits;
     use serde_json::json;
 
     fn compile(schema: &Value) -> Result<CompiledSchema, SchemaError> {
@@ -212,6 +231,42 @@ mod tests {
             schema.check_value(&nested(100)),
             Err("nothing may be nested deeper than 11 levels".to_owned())
         );
+    }
+
+    #[test]
+    fn usual_values_and_mistakes_do_not_build_the_validator() {
+        let schema = json!({
+            "type": "object",
+            "properties": {"a": {"$ref": "#/$defs/A"}, "b": {"type": ["string", "null"]}},
+            "required": ["a"],
+            "$defs": {"A": {"type": "string", "enum": ["x", "y"]}}
+        });
+        let schema = compile(&schema).unwrap();
+        for (arguments, expect) in [
+            (r#"{"a":"x","b":"two\nlines"}"#, Ok(())),
+            (r#"{"a":"x","b":null,"c":{"d":[1]}}"#, Ok(())),
+            (
+                r#"{"b":1}"#,
+                Err(
+                    "`/b`: value is not of types \"null\", \"string\"; \"a\" is a required property",
+                ),
+            ),
+        ] {
+            let arguments = RawJson::parse(arguments.into(), &Limits::default()).unwrap();
+            assert_eq!(schema.check(&arguments), expect.map_err(str::to_owned));
+        }
+        assert!(schema.validator.get().is_none());
+    }
+
+    #[test]
+    fn of_a_key_that_occurs_twice_the_last_value_counts() {
+        let schema = json!({"type": "object", "additionalProperties": {"type": "string"}});
+        let schema = compile(&schema).unwrap();
+        let check = |text: &'static str| {
+            schema.check(&RawJson::parse(text.into(), &Limits::default()).unwrap())
+        };
+        assert_eq!(check(r#"{"a":1,"a":"x"}"#), Ok(()));
+        assert!(check(r#"{"a":"x","a":1}"#).is_err());
     }
 
     /// Schemas that were made to hurt: each is refused or checked at once, whatever is checked.

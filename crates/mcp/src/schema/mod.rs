@@ -5,7 +5,7 @@
 //!   nothing is checked, and the general validator is not linked.
 //! - [`SchemaError`]: refusal of a schema.
 //! - `derive`: schemas of Rust types.
-//! - `plain`: a fast check of common schemas on undecoded JSON.
+//! - `plain`, `plain_check`: common schemas, and a fast check against them on undecoded JSON.
 //! - `cost`, `graph`: bounds on the cost of a check, computed before any value comes.
 
 #[cfg(feature = "schema")]
@@ -18,6 +18,8 @@ mod error;
 mod graph;
 #[cfg(feature = "schema")]
 mod plain;
+#[cfg(feature = "schema")]
+mod plain_check;
 #[cfg(not(feature = "schema"))]
 mod unchecked;
 

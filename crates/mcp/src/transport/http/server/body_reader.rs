@@ -30,7 +30,8 @@ pub(super) async fn read<'r>(
     budget: &'r BodyBudget,
 ) -> Result<(Bytes, BodyReservation<'r>), Refusal> {
     let limit = limits.body_bytes;
-    if body.size_hint().lower() > limit as u64 {
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    if announced > limit {
         return Err(Refusal::BodyTooLarge);
     }
     let mut body = pin!(body);
@@ -48,7 +49,7 @@ pub(super) async fn read<'r>(
                     if gathered.len() + data.len() > limit {
                         return Poll::Ready(Err(Refusal::BodyTooLarge));
                     }
-                    let joined = gathered.push(data);
+                    let joined = gathered.push(data, announced);
                     if !reservation.grow(joined, limits.bodies_bytes) {
                         return Poll::Ready(Err(Refusal::BodyBudgetExceeded));
                     }
@@ -92,6 +93,9 @@ impl Drop for BodyReservation<'_> {
     }
 }
 
+/// Largest size of the buffer for a body, as a multiple of the bytes that have come.
+const ROOM_FACTOR: usize = 8;
+
 /// Data so far: one piece as it came, or several pieces copied together.
 #[derive(Default)]
 struct Gathered {
@@ -104,13 +108,20 @@ impl Gathered {
         self.only.len() + self.joined.len()
     }
 
-    /// Adds a piece; returns the number of bytes that were copied so far.
-    fn push(&mut self, data: Bytes) -> usize {
+    /// Adds a piece of a body that has `announced` bytes, if it says so; returns the number of
+    /// bytes that were copied so far.
+    fn push(&mut self, data: Bytes, announced: usize) -> usize {
         if self.len() == 0 {
             self.only = data;
             return 0;
         }
-        self.joined.reserve(self.only.len() + data.len());
+        // Room for the whole body spares copies of a buffer that grows. A peer that announces a
+        // body must still send a part of it for each allocation.
+        let needed = self.len() + data.len();
+        let room = announced.clamp(needed, needed.saturating_mul(ROOM_FACTOR));
+        if self.joined.capacity() < needed {
+            self.joined.reserve(room - self.joined.len());
+        }
         self.joined
             .extend_from_slice(&std::mem::take(&mut self.only));
         self.joined.extend_from_slice(&data);
@@ -129,6 +140,29 @@ impl Gathered {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_announced_body_is_gathered_in_one_buffer() {
+        let piece = || Bytes::from(vec![b'x'; 1000]);
+        let mut gathered = Gathered::default();
+        assert_eq!(gathered.push(piece(), 10_000), 0);
+        assert_eq!(gathered.push(piece(), 10_000), 2000);
+        let buffer = gathered.joined.as_ptr();
+        for pieces in 3..=10 {
+            assert_eq!(gathered.push(piece(), 10_000), pieces * 1000);
+        }
+        assert_eq!(gathered.joined.as_ptr(), buffer);
+        assert_eq!(gathered.take(), vec![b'x'; 10_000]);
+    }
+
+    #[test]
+    fn an_announced_body_takes_no_room_before_a_part_of_it_came() {
+        let piece = || Bytes::from_static(b"x");
+        let mut gathered = Gathered::default();
+        gathered.push(piece(), 1_000_000);
+        gathered.push(piece(), 1_000_000);
+        assert!(gathered.joined.capacity() < 100);
+    }
 
     #[test]
     fn bodies_share_their_room_until_they_are_gone() {
