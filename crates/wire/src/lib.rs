@@ -21,7 +21,7 @@
 //! ```
 //!
 //! # Layout
-//! - [`RawJson`]: one valid JSON value as the bytes it arrived in.
+//! - [`RawJson`]: one valid JSON value as the bytes it arrived in; [`Cursor`] reads it in one pass.
 //! - [`Frame`]: one JSON-RPC message, found in a single strict scan; [`encode`] writes one.
 //! - [`Splice`]: edits members of a [`RawJson`] and keeps every other byte.
 //! - [`ArrayWriter`], [`ObjectWriter`]: build a [`RawJson`] of others without reading them again.
@@ -49,6 +49,7 @@ pub mod cancel;
 pub mod capabilities;
 pub mod completion;
 pub mod content;
+mod cursor;
 pub mod discover;
 pub mod elicitation;
 pub mod encode;
@@ -89,6 +90,7 @@ pub mod tool;
 mod version;
 mod writer;
 
+pub use cursor::Cursor;
 pub use frame::{Frame, FrameError, Notification, Request, Response};
 pub use id::{Id, IdError};
 pub use map::Map;
@@ -100,6 +102,6 @@ pub use raw::{DecodeError, Kind, RawJson};
 pub use rpc_error::{RpcError, code};
 pub use scan::{Limits, ScanError};
 pub use splice::{Splice, SpliceError};
-pub use text::LoneSurrogate;
+pub use text::{LoneSurrogate, RawText};
 pub use version::Version;
 pub use writer::{ArrayWriter, ObjectWriter};

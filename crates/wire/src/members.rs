@@ -1,9 +1,9 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use memchr::memchr3;
-
-use crate::text::{self, LoneSurrogate, RawText};
+use crate::cursor::Cursor;
+use crate::raw::Kind;
+use crate::text::{LoneSurrogate, RawText};
 
 /// One member of a JSON object, by where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,9 +36,8 @@ impl<'a> Member<'a> {
 /// Values are skipped, not read, so that a message can be inspected without decoding it.
 #[derive(Debug, Clone)]
 pub struct Members<'a> {
-    bytes: &'a [u8],
-    at: usize,
-    /// A container inside `bytes` whose end need not be searched.
+    cursor: Cursor<'a>,
+    /// A container inside the text whose end need not be searched.
     known: &'a [u8],
 }
 
@@ -50,8 +49,8 @@ impl<'a> Members<'a> {
         } else {
             bytes.len()
         };
-        let known = &[];
-        Self { bytes, at, known }
+        let cursor = Cursor::new(bytes, at);
+        Self { cursor, known: &[] }
     }
 
     /// The same walk, which passes `known`, a value inside the same text, in one step.
@@ -61,105 +60,26 @@ impl<'a> Members<'a> {
 
     /// Passes a key. Its value is next, and must be passed before the next key.
     pub(crate) fn next_key(&mut self) -> Option<(RawText<'a>, Range<usize>)> {
-        self.skip_separators();
-        if self.peek() != Some(b'"') {
-            return None;
-        }
-        let start = self.at;
-        let escaped = self.skip_string();
-        let span = start..self.at;
-        self.skip_separators();
-        let bytes = self.bytes.get(span.start + 1..span.end - 1)?;
-        Some((RawText { bytes, escaped }, span))
+        self.cursor.key()
     }
 
     /// Skips a value and returns its position.
     pub(crate) fn skip_value(&mut self) -> Range<usize> {
-        let start = self.at;
-        match self.peek() {
-            Some(b'"') => {
-                self.skip_string();
-            }
-            Some(b'{' | b'[') => self.skip_container(),
-            _ => self.skip_scalar(),
-        }
-        start..self.at
+        let known = self.cursor.skip_known(self.known);
+        known.unwrap_or_else(|| self.cursor.skip())
     }
 
     /// Passes a value, showing the members of it that there are.
-    pub(crate) fn walk_value(&mut self, mut see: impl FnMut(Member<'a>)) -> Range<usize> {
-        if self.peek() != Some(b'{') {
-            return self.skip_value();
+    pub(crate) fn walk_value(&mut self, see: impl FnMut(Member<'a>)) -> Range<usize> {
+        if self.cursor.kind() != Kind::Object {
+            return self.cursor.skip();
         }
-        let start = self.at;
-        let mut inner = Self::new(self.bytes, start);
-        inner.by_ref().for_each(&mut see);
-        self.at = inner.at + 1;
-        start..self.at
-    }
-
-    fn peek(&self) -> Option<u8> {
-        self.bytes.get(self.at).copied()
-    }
-
-    fn skip_separators(&mut self) {
-        while matches!(
-            self.peek(),
-            Some(b' ' | b'\t' | b'\n' | b'\r' | b',' | b':')
-        ) {
-            self.at += 1;
-        }
-    }
-
-    /// Skips a string and returns true if it has escapes.
-    fn skip_string(&mut self) -> bool {
-        self.at += 1;
-        let mut escaped = false;
-        while let Some(rest) = self.bytes.get(self.at..) {
-            self.at += text::plain_length(rest);
-            match self.peek() {
-                Some(b'\\') => {
-                    self.at += 2;
-                    escaped = true;
-                }
-                _ => {
-                    self.at += 1;
-                    break;
-                }
-            }
-        }
-        escaped
-    }
-
-    fn skip_container(&mut self) {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        if std::ptr::eq(rest.as_ptr(), self.known.as_ptr()) {
-            self.at += self.known.len();
-            return;
-        }
-        let mut depth = 0_usize;
-        while let Some(byte) = self.peek() {
-            match byte {
-                b'"' => {
-                    self.skip_string();
-                    continue;
-                }
-                b'{' | b'[' => depth += 1,
-                b'}' | b']' => depth -= 1,
-                _ => {}
-            }
-            self.at += 1;
-            if depth == 0 {
-                return;
-            }
-        }
-    }
-
-    fn skip_scalar(&mut self) {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        let end = memchr3(b',', b'}', b']', rest).unwrap_or(rest.len());
-        let scalar = rest.get(..end).unwrap_or_default();
-        self.at += scalar.trim_ascii_end().len();
+        let start = self.cursor.position();
+        let mut inner = Self::new(self.cursor.bytes(), start);
+        inner.by_ref().for_each(see);
+        self.cursor = inner.cursor;
+        self.cursor.enter();
+        start..self.cursor.position()
     }
 }
 

@@ -9,10 +9,11 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use crate::cursor::Cursor;
 use crate::members::{Member, Members};
 use crate::scan::{Duplicates, Limits, ScanError, Uniform, scan};
 use crate::splice::Splice;
-use crate::text::RawText;
+use crate::text::{self, RawText};
 
 /// One valid JSON value as the bytes it arrived in.
 ///
@@ -95,6 +96,14 @@ impl RawJson {
     ) -> Result<Self, DecodeError> {
         let mut bytes = Vec::with_capacity(256 + more.0.len());
         serde_json::to_writer(&mut bytes, value)?;
+        Self::with_more(bytes, more)
+    }
+
+    /// The object in `bytes`, with the members of the object `more` after its own.
+    ///
+    /// # Errors
+    /// One of the two is not an object.
+    pub(crate) fn with_more(mut bytes: Vec<u8>, more: &RawJson) -> Result<Self, DecodeError> {
         let Some(members) = more
             .0
             .strip_prefix(b"{")
@@ -113,7 +122,9 @@ impl RawJson {
     /// Writes `text` as a JSON string.
     #[must_use]
     pub fn string(text: &str) -> Self {
-        Self::encode(text).expect("a string is always JSON")
+        let mut bytes = Vec::with_capacity(text.len() + 2);
+        text::write_string(&mut bytes, text);
+        Self(Bytes::from(bytes))
     }
 
     /// The object without members.
@@ -166,14 +177,13 @@ impl RawJson {
     /// Kind of the value.
     #[must_use]
     pub fn kind(&self) -> Kind {
-        match self.0.first() {
-            Some(b'{') => Kind::Object,
-            Some(b'[') => Kind::Array,
-            Some(b'"') => Kind::String,
-            Some(b't' | b'f') => Kind::Bool,
-            Some(b'n') => Kind::Null,
-            _ => Kind::Number,
-        }
+        Kind::of(self.0.first().copied())
+    }
+
+    /// The position of the value itself, for reading it in one pass.
+    #[must_use]
+    pub fn cursor(&self) -> Cursor<'_> {
+        Cursor::new(&self.0, 0)
     }
 
     /// The members of an object, in order; none for any other value.
@@ -210,6 +220,10 @@ impl RawJson {
     }
 
     /// The members `keys` of an object, found in one pass that ends with the last of them.
+    ///
+    /// A reader of several members should take them with this, [`Self::pick_beside`] or
+    /// [`Self::pick_within`] rather than with one [`Self::get`] each: every call passes over the
+    /// values before the member, which may be large. For any other order, see [`Self::cursor`].
     #[must_use]
     pub fn pick<const N: usize>(&self, keys: [&str; N]) -> [Option<RawJson>; N] {
         self.pick_from(self.members(), keys)
@@ -339,6 +353,20 @@ impl RawJson {
 
     pub(crate) fn slice(&self, span: Range<usize>) -> RawJson {
         Self(self.0.slice(span))
+    }
+}
+
+impl Kind {
+    /// Kind of the valid value that starts with `first`.
+    pub(crate) fn of(first: Option<u8>) -> Self {
+        match first {
+            Some(b'{') => Self::Object,
+            Some(b'[') => Self::Array,
+            Some(b'"') => Self::String,
+            Some(b't' | b'f') => Self::Bool,
+            Some(b'n') => Self::Null,
+            _ => Self::Number,
+        }
     }
 }
 

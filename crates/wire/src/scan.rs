@@ -104,7 +104,10 @@ pub(crate) fn scan(
         });
     }
     // Once for the whole message: strings are then compared and sliced as bytes without checks.
-    if let Err(error) = std::str::from_utf8(bytes) {
+    // Most messages are ASCII, which takes less to see.
+    if !bytes.is_ascii()
+        && let Err(error) = std::str::from_utf8(bytes)
+    {
         return Err(ScanError::Utf8 {
             at: error.valid_up_to(),
         });

@@ -1,13 +1,14 @@
 use std::borrow::Cow;
+use std::io::Write as _;
 
 /// A string holds half of a surrogate pair and so has no text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("string has a lone surrogate")]
 pub struct LoneSurrogate;
 
-/// Bytes between the quotes of a valid JSON string.
+/// Bytes between the quotes of a valid JSON string, not decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct RawText<'a> {
+pub struct RawText<'a> {
     pub(crate) bytes: &'a [u8],
     /// True if there are escapes, so that it must be decoded to be read.
     pub(crate) escaped: bool,
@@ -15,7 +16,10 @@ pub(crate) struct RawText<'a> {
 
 impl<'a> RawText<'a> {
     /// The text, copied only where it must be decoded.
-    pub(crate) fn decode(self) -> Result<Cow<'a, str>, LoneSurrogate> {
+    ///
+    /// # Errors
+    /// A string with half of a surrogate pair has no text.
+    pub fn decode(self) -> Result<Cow<'a, str>, LoneSurrogate> {
         let raw = std::str::from_utf8(self.bytes).expect("a scanned string is UTF-8");
         if self.escaped {
             unescape(raw).map(Cow::Owned)
@@ -25,7 +29,8 @@ impl<'a> RawText<'a> {
     }
 
     /// Compares the text with `name`.
-    pub(crate) fn is(self, name: &str) -> bool {
+    #[must_use]
+    pub fn is(self, name: &str) -> bool {
         if self.escaped {
             return self.decode().is_ok_and(|text| text == name);
         }
@@ -35,9 +40,57 @@ impl<'a> RawText<'a> {
 
 /// Number of bytes before the first quote, backslash or control character.
 ///
-/// Looks at eight bytes at a time: most strings of a message are short, and this is where a scan
-/// spends its time.
+/// Most strings of a message are short, so eight bytes at a time are looked at first; the bytes of
+/// a long text are then compared in blocks, which the compiler turns into vector instructions.
 pub(crate) fn plain_length(bytes: &[u8]) -> usize {
+    let (start, rest) = bytes.split_at(bytes.len().min(SHORT));
+    let length = plain_words(start);
+    if length < start.len() || rest.is_empty() {
+        return length;
+    }
+    let (blocks, _) = rest.as_chunks::<BLOCK>();
+    let plain = blocks.iter().take_while(|block| is_plain(block)).count() * BLOCK;
+    length + plain + plain_words(rest.get(plain..).unwrap_or_default())
+}
+
+/// Length of the valid JSON string at the start of `bytes`, quotes included.
+///
+/// Escapes in a long text are not stopped at: only a quote can end it.
+pub(crate) fn string_length(bytes: &[u8]) -> usize {
+    let text = bytes.get(1..).unwrap_or_default();
+    let mut at = plain_words(text.get(..SHORT).unwrap_or(text));
+    if text.get(at) == Some(&b'"') {
+        return at + 2;
+    }
+    while let Some(length) = memchr::memchr(b'"', text.get(at..).unwrap_or_default()) {
+        at += length;
+        let before = text.get(..at).unwrap_or_default();
+        let backslashes = before.iter().rev().take_while(|byte| **byte == b'\\');
+        at += 1;
+        if backslashes.count() % 2 == 0 {
+            return at + 1;
+        }
+    }
+    bytes.len()
+}
+
+/// Length up to which a text is searched eight bytes at a time.
+const SHORT: usize = 32;
+/// Length of the blocks in which a longer text is searched.
+const BLOCK: usize = 64;
+
+fn is_plain(block: &[u8; BLOCK]) -> bool {
+    let special = |found, byte: &u8| found | is_special(*byte);
+    // Without an early end, so that all bytes are compared at once.
+    !block.iter().fold(false, special)
+}
+
+fn is_special(byte: u8) -> bool {
+    matches!(byte, b'"' | b'\\' | ..0x20)
+}
+
+/// The same as [`plain_length`], by words of eight bytes.
+fn plain_words(bytes: &[u8]) -> usize {
     let (words, tail) = bytes.as_chunks();
     for (index, word) in words.iter().enumerate() {
         let special = special_bytes(u64::from_le_bytes(*word));
@@ -45,8 +98,8 @@ pub(crate) fn plain_length(bytes: &[u8]) -> usize {
             return index * 8 + special.trailing_zeros() as usize / 8;
         }
     }
-    let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | ..0x20);
-    words.len() * 8 + tail.iter().position(is_special).unwrap_or(tail.len())
+    let end = tail.iter().position(|byte| is_special(*byte));
+    words.len() * 8 + end.unwrap_or(tail.len())
 }
 
 /// Sets the high bit of the lowest byte that does not stand for itself; higher bits may lie.
@@ -58,6 +111,33 @@ fn special_bytes(word: u64) -> u64 {
     let backslashes = zero_bytes(word ^ (ONES * b'\\' as u64));
     let controls = word.wrapping_sub(ONES * 0x20) & !word;
     (quotes | backslashes | controls) & HIGHS
+}
+
+/// Appends `text` as a JSON string, as `serde_json` writes it.
+pub(crate) fn write_string(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    let mut rest = text.as_bytes();
+    loop {
+        let (plain, special) = rest.split_at(plain_length(rest));
+        out.extend_from_slice(plain);
+        let Some((byte, after)) = special.split_first() else {
+            break;
+        };
+        match byte {
+            b'"' => out.extend_from_slice(b"\\\""),
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            0x08 => out.extend_from_slice(b"\\b"),
+            0x0c => out.extend_from_slice(b"\\f"),
+            _ => {
+                let _ = write!(out, "\\u{byte:04x}");
+            }
+        }
+        rest = after;
+    }
+    out.push(b'"');
 }
 
 fn unescape(raw: &str) -> Result<String, LoneSurrogate> {
@@ -168,10 +248,33 @@ mod tests {
 
     proptest! {
         #[test]
-        fn plain_bytes_end_at_the_first_special_one(bytes: Vec<u8>, text in "[ -~\u{80}-\u{ffff}]{0,40}") {
+        fn plain_bytes_end_at_the_first_special_one(
+            bytes: Vec<u8>,
+            text in "[ -~\u{80}-\u{ffff}]{0,40}",
+            prefix in 0_usize..300,
+        ) {
             for bytes in [bytes.as_slice(), text.as_bytes()] {
+                let bytes = [&vec![b'x'; prefix], bytes].concat();
                 let expect = bytes.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
-                prop_assert_eq!(plain_length(bytes), expect.unwrap_or(bytes.len()));
+                prop_assert_eq!(plain_length(&bytes), expect.unwrap_or(bytes.len()));
+            }
+        }
+
+        #[test]
+        fn a_string_is_written_as_serde_writes_it(text: String, controls in "[\0-\u{7f}]{0,80}") {
+            for text in [text, controls] {
+                let mut written = Vec::new();
+                write_string(&mut written, &text);
+                prop_assert_eq!(String::from_utf8(written).unwrap(), serde_json::to_string(&text).unwrap());
+            }
+        }
+
+        #[test]
+        fn a_string_ends_at_its_last_quote(text in r#"[ab"\\\n]{0,80}"#, prefix in 0_usize..50) {
+            let string = serde_json::to_string(&format!("{}{text}", "x".repeat(prefix))).unwrap();
+            for after in ["", "\"", ",\"b\":1}"] {
+                let bytes = format!("{string}{after}");
+                prop_assert_eq!(string_length(bytes.as_bytes()), string.len());
             }
         }
     }
