@@ -2,12 +2,13 @@
 //!
 //! # Layout
 //!
-//! - [`variant`]: the compared servers
-//! - [`payload`]: the request that all of them answer
-//! - [`echo`], [`listen`]: the servers under `src/bin`
+//! - [`variant`], [`workload`]: the compared implementations, and the requests
+//! - [`payload`]: the bytes of the requests
+//! - [`echo`], [`listen`], [`upstream`]: parts of the programs under `src/bin`
 //! - [`load`], [`process`]: load generators and server processes
 //! - [`throughput`], [`valgrind`]: the two kinds of measurement
-//! - [`relay`]: memory of the relay, which needs an upstream
+//! - [`suite`]: everything that one run measures
+//! - [`command_line`]: commands of the binary beside other command-line clients
 //! - [`statistics`]: the arithmetic
 //! - [`awake`]: keeps the processors from sleeping under load
 //! - [`machine`], [`report`]: the page `docs/benchmarks.md`
@@ -18,15 +19,18 @@
 //! - Everything stays on loopback and every wait has a limit.
 
 pub mod awake;
+pub mod command_line;
 pub mod echo;
 pub mod listen;
 pub mod load;
 pub mod machine;
 pub mod payload;
 pub mod process;
-pub mod relay;
 pub mod report;
 pub mod statistics;
+pub mod suite;
 pub mod throughput;
+pub mod upstream;
 pub mod valgrind;
 pub mod variant;
+pub mod workload;

@@ -1,17 +1,19 @@
-//! The one request that every variant answers, and the check that it was answered.
+//! The requests that every variant answers, and the check that they were answered.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-/// The protocol revision that requests are sent in.
-pub const VERSION: &str = "2026-07-28";
-
-/// The text that the echo tool is called with.
-pub const TEXT: &str = "abcdefghijklmnopqrstuvwxyz012345";
+use crate::workload::{Era, Shape};
 
 /// The smallest request id; every id from here on has the same number of digits, so that requests
 /// can be patched in place and all have the same length.
 pub const FIRST_ID: u64 = 1_000_000_000;
+
+/// First message of a session.
+pub const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1.0.0"}}}"#;
+
+/// Second message of a session, which has no answer.
+pub const INITIALIZED: &str = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
 
 const ID_DIGITS: usize = 10;
 
@@ -20,31 +22,30 @@ const ID_DIGITS: usize = 10;
 pub struct Request {
     bytes: Vec<u8>,
     id_at: usize,
+    era: Era,
+    shape: Shape,
 }
 
 impl Request {
-    /// Builds the request as an HTTP POST to `authority`.
+    /// Builds the request as an HTTP POST to `authority`, in `session` if there is one.
     #[must_use]
-    pub fn http(authority: &str) -> Self {
-        let body = message();
-        let head = format!(
-            "POST /mcp HTTP/1.1\r\n\
-             Host: {authority}\r\n\
-             Content-Type: application/json\r\n\
-             Accept: application/json, text/event-stream\r\n\
-             MCP-Protocol-Version: {VERSION}\r\n\
-             Mcp-Method: tools/call\r\n\
-             Mcp-Name: echo\r\n\
-             Content-Length: {}\r\n\r\n",
-            body.len()
-        );
-        Self::new(head + &body)
+    pub fn http(authority: &str, shape: Shape, session: Option<&str>) -> Self {
+        let era = match session {
+            None => Era::Stateless,
+            Some(_) => Era::Session,
+        };
+        let headers = match session {
+            None => format!("Mcp-Method: tools/call\r\nMcp-Name: {}\r\n", shape.tool()),
+            Some(session) => format!("Mcp-Session-Id: {session}\r\n"),
+        };
+        let post = post(authority, era, &headers, &message(era, shape));
+        Self::new(post, era, shape)
     }
 
     /// Builds the request as one line for a stdio server.
     #[must_use]
-    pub fn line() -> Self {
-        Self::new(message() + "\n")
+    pub fn line(era: Era, shape: Shape) -> Self {
+        Self::new(message(era, shape) + "\n", era, shape)
     }
 
     /// Returns the bytes to send, with `id` as the request id.
@@ -61,49 +62,93 @@ impl Request {
         &self.bytes
     }
 
-    fn new(text: String) -> Self {
+    /// Checks that `reply` is the complete result of this request with the given id.
+    pub fn check_reply(&self, reply: &[u8], id: u64) -> Result<()> {
+        let reply: Value = serde_json::from_slice(reply).context("the reply is not JSON")?;
+        let string = |path| reply.pointer(path).and_then(Value::as_str);
+        let kind = match self.era {
+            Era::Stateless => Some("complete"),
+            Era::Session => None,
+        };
+        ensure!(
+            reply.pointer("/id").and_then(Value::as_u64) == Some(id)
+                && string("/result/resultType") == kind
+                && string("/result/content/0/text") == Some(&self.shape.answer()),
+            "not the result of request {id}: {reply}"
+        );
+        Ok(())
+    }
+
+    fn new(text: String, era: Era, shape: Shape) -> Self {
         let id_at = text
             .find(&FIRST_ID.to_string())
             .expect("the message carries the first id");
         Self {
             bytes: text.into_bytes(),
             id_at,
+            era,
+            shape,
         }
     }
 }
 
-/// Checks that `reply` is the echo tool's complete result for request `id`.
-pub fn check_reply(reply: &[u8], id: u64) -> Result<()> {
-    let reply: Value = serde_json::from_slice(reply).context("the reply is not JSON")?;
-    let echoed = reply
-        .pointer("/result/content/0/text")
-        .and_then(Value::as_str);
-    ensure!(
-        reply.pointer("/id").and_then(Value::as_u64) == Some(id)
-            && reply.pointer("/result/resultType").and_then(Value::as_str) == Some("complete")
-            && echoed == Some(TEXT),
-        "not the echo tool's result for request {id}: {reply}"
-    );
-    Ok(())
+/// Builds an HTTP POST with additional `headers`.
+#[must_use]
+pub fn post(authority: &str, era: Era, headers: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "POST /mcp HTTP/1.1\r\n\
+         Host: {authority}\r\n\
+         Content-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\n\
+         MCP-Protocol-Version: {era}\r\n\
+         {headers}Content-Length: {length}\r\n\r\n{body}"
+    )
 }
 
-fn message() -> String {
+/// Builds the request that opens a stream of change notifications.
+#[must_use]
+pub fn listen(authority: &str) -> String {
+    let body = format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"subscriptions/listen\",\"params\":{{\
+         \"notifications\":{{\"toolsListChanged\":true}}{}}}}}",
+        meta(Era::Stateless)
+    );
+    let headers = "Mcp-Method: subscriptions/listen\r\n";
+    post(authority, Era::Stateless, headers, &body)
+}
+
+fn message(era: Era, shape: Shape) -> String {
     format!(
         "{{\"jsonrpc\":\"2.0\",\"id\":{FIRST_ID},\"method\":\"tools/call\",\"params\":{{\
-         \"name\":\"echo\",\"arguments\":{{\"text\":\"{TEXT}\"}},\"_meta\":{{\
-         \"io.modelcontextprotocol/protocolVersion\":\"{VERSION}\",\
-         \"io.modelcontextprotocol/clientInfo\":{{\"name\":\"bench\",\"version\":\"1.0.0\"}},\
-         \"io.modelcontextprotocol/clientCapabilities\":{{}}}}}}}}"
+         \"name\":\"{}\",\"arguments\":{}{}}}}}",
+        shape.tool(),
+        shape.arguments(),
+        meta(era)
     )
+}
+
+/// Metadata of a request, which only the newest revision requires.
+fn meta(era: Era) -> &'static str {
+    match era {
+        Era::Session => "",
+        Era::Stateless => {
+            r#","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1.0.0"},"io.modelcontextprotocol/clientCapabilities":{}}"#
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn line() -> Request {
+        Request::line(Era::Stateless, Shape::Echo)
+    }
+
     #[test]
     fn a_request_changes_only_its_id() {
-        let mut request = Request::line();
+        let mut request = line();
         let before = String::from_utf8(request.with_id(FIRST_ID).to_vec()).unwrap();
         let after = String::from_utf8(request.with_id(1_234_567_890).to_vec()).unwrap();
         assert_eq!(after, before.replace("1000000000", "1234567890"));
@@ -111,11 +156,13 @@ mod tests {
 
     #[test]
     fn the_content_length_is_the_length_of_the_body() {
-        let mut request = Request::http("127.0.0.1:1");
-        let text = String::from_utf8(request.with_id(FIRST_ID).to_vec()).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        assert!(head.ends_with(&format!("Content-Length: {}", body.len())));
-        assert!(serde_json::from_str::<Value>(body).is_ok());
+        for session in [None, Some("s")] {
+            let mut request = Request::http("127.0.0.1:1", Shape::Argument(100), session);
+            let text = String::from_utf8(request.with_id(FIRST_ID).to_vec()).unwrap();
+            let (head, body) = text.split_once("\r\n\r\n").unwrap();
+            assert!(head.ends_with(&format!("Content-Length: {}", body.len())));
+            assert!(serde_json::from_str::<Value>(body).is_ok());
+        }
     }
 
     #[test]
@@ -124,12 +171,12 @@ mod tests {
             let reply = format!(
                 r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"complete","content":[{{"type":"text","text":"{text}"}}]}}}}"#
             );
-            check_reply(reply.as_bytes(), FIRST_ID).is_ok()
+            line().check_reply(reply.as_bytes(), FIRST_ID).is_ok()
         };
         assert_eq!(
             [
-                reply(FIRST_ID, TEXT),
-                reply(FIRST_ID + 1, TEXT),
+                reply(FIRST_ID, Shape::TEXT),
+                reply(FIRST_ID + 1, Shape::TEXT),
                 reply(FIRST_ID, "other")
             ],
             [true, false, false]

@@ -6,12 +6,12 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use crate::load::{HttpLoad, Length, Outcome, StdioLoad};
-use crate::variant::Transport;
+use crate::workload::{Transport, Workload};
 
 /// Timeout of a run, long enough under valgrind too; a server that hangs must not hang the benchmark.
 const RUN_LIMIT: Duration = Duration::from_secs(120);
@@ -42,34 +42,24 @@ enum Load {
 }
 
 impl Server {
-    /// Starts `command` and connects to it with the given number of requests in flight.
-    pub async fn start(
-        command: &[OsString],
-        transport: Transport,
-        concurrency: usize,
-    ) -> Result<Self> {
-        let (program, arguments) = command.split_first().context("no command to start")?;
-        let mut child = Command::new(program)
-            .args(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .with_context(|| format!("cannot start {}", program.display()))?;
-        let stdout = child.stdout.take().context("standard output is piped")?;
+    /// Starts `command` and connects to it as `workload` says.
+    pub async fn start(command: &[OsString], workload: &Workload) -> Result<Self> {
+        let Workload {
+            transport,
+            era,
+            shape,
+            concurrency,
+        } = *workload;
+        let mut child = spawn(command)?;
         let load = match transport {
             Transport::Http => {
-                let mut address = String::new();
-                BufReader::new(stdout).read_line(&mut address).await?;
-                let address: SocketAddr = address
-                    .trim()
-                    .parse()
-                    .context("the server did not say where it listens")?;
-                Load::Http(HttpLoad::connect(address, concurrency).await?)
+                let address = address(&mut child).await?;
+                Load::Http(HttpLoad::connect(address, concurrency, era, shape).await?)
             }
             Transport::Stdio => {
                 let stdin = child.stdin.take().context("standard input is piped")?;
-                Load::Stdio(StdioLoad::connect(stdin, stdout, concurrency).await?)
+                let stdout = child.stdout.take().context("standard output is piped")?;
+                Load::Stdio(StdioLoad::connect(stdin, stdout, concurrency, era, shape).await?)
             }
         };
         Ok(Self { child, load })
@@ -90,15 +80,14 @@ impl Server {
 
     /// Returns the processor time that the server has used, in user and kernel mode.
     pub fn cpu_time(&self) -> Result<Duration> {
-        let stat = std::fs::read_to_string(self.proc_file("stat")?)?;
-        cpu_time(&stat, rustix::param::clock_ticks_per_second())
+        let stat = proc_file(&self.child, "stat")?;
+        cpu_time(&stat, OWN, rustix::param::clock_ticks_per_second())
             .with_context(|| format!("unexpected process status: {stat}"))
     }
 
     /// Returns the current and peak memory of the server.
     pub fn memory(&self) -> Result<Memory> {
-        let status = std::fs::read_to_string(self.proc_file("status")?)?;
-        Memory::read(&status).with_context(|| format!("unexpected process status: {status}"))
+        Memory::of(&self.child)
     }
 
     /// Closes the server's input and waits until it has ended.
@@ -106,23 +95,100 @@ impl Server {
         let Self { mut child, load } = self;
         drop(load);
         drop(child.stdin.take());
-        let status = timeout(EXIT_LIMIT, child.wait())
-            .await
-            .context("the server does not end")??;
-        ensure!(status.success(), "the server ended with {status}");
-        Ok(())
-    }
-
-    fn proc_file(&self, name: &str) -> Result<String> {
-        let pid = self.child.id().context("the server has ended")?;
-        Ok(format!("/proc/{pid}/{name}"))
+        wait(child).await
     }
 }
 
-fn cpu_time(stat: &str, ticks_per_second: u64) -> Option<Duration> {
+/// An HTTP server without a load generator, which ends when this is dropped.
+pub struct HttpServer {
+    child: Child,
+    /// Address on which it listens.
+    pub address: SocketAddr,
+}
+
+impl HttpServer {
+    /// Starts `command`.
+    pub async fn start(command: &[OsString]) -> Result<Self> {
+        let mut child = spawn(command)?;
+        let address = address(&mut child).await?;
+        Ok(Self { child, address })
+    }
+
+    /// Returns the URL of the endpoint.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}/mcp", self.address)
+    }
+
+    /// Returns the current and peak memory of the server.
+    pub fn memory(&self) -> Result<Memory> {
+        Memory::of(&self.child)
+    }
+}
+
+/// Runs a command that ends by itself, and returns its standard output.
+pub async fn finish(command: &[OsString]) -> Result<String> {
+    let mut child = spawn(command)?;
+    drop(child.stdin.take());
+    let mut stdout = child.stdout.take().context("standard output is piped")?;
+    let mut output = String::new();
+    timeout(RUN_LIMIT, stdout.read_to_string(&mut output))
+        .await
+        .context("the program does not end")??;
+    wait(child).await?;
+    Ok(output)
+}
+
+fn spawn(command: &[OsString]) -> Result<Child> {
+    let (program, arguments) = command.split_first().context("no command to start")?;
+    Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .with_context(|| format!("cannot start {}", program.display()))
+}
+
+async fn address(child: &mut Child) -> Result<SocketAddr> {
+    let stdout = child.stdout.take().context("standard output is piped")?;
+    let mut address = String::new();
+    BufReader::new(stdout).read_line(&mut address).await?;
+    let address = address.trim().parse();
+    address.context("the server did not say where it listens")
+}
+
+async fn wait(mut child: Child) -> Result<()> {
+    let status = timeout(EXIT_LIMIT, child.wait())
+        .await
+        .context("the program does not end")??;
+    ensure!(status.success(), "the program ended with {status}");
+    Ok(())
+}
+
+fn proc_file(child: &Child, name: &str) -> Result<String> {
+    let pid = child.id().context("the server has ended")?;
+    Ok(std::fs::read_to_string(format!("/proc/{pid}/{name}"))?)
+}
+
+/// Returns the processor time of all processes that this one has started and waited for.
+pub fn cpu_time_of_children() -> Result<Duration> {
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    cpu_time(&stat, CHILDREN, rustix::param::clock_ticks_per_second())
+        .with_context(|| format!("unexpected process status: {stat}"))
+}
+
+/// Position of the processor time of a process behind its name.
+const OWN: usize = 11;
+
+/// Position of the processor time of the children of a process behind its name.
+const CHILDREN: usize = 13;
+
+fn cpu_time(stat: &str, position: usize, ticks_per_second: u64) -> Option<Duration> {
     // The second field is the program's name in parentheses and may hold anything.
     let (_, fields) = stat.rsplit_once(')')?;
-    let mut times = fields.split_whitespace().skip(11).map(str::parse::<u64>);
+    let times = fields.split_whitespace().skip(position);
+    let mut times = times.map(str::parse::<u64>);
     let ticks = times.next()?.ok()? + times.next()?.ok()?;
     Some(Duration::from_secs_f64(
         ticks as f64 / ticks_per_second as f64,
@@ -130,6 +196,11 @@ fn cpu_time(stat: &str, ticks_per_second: u64) -> Option<Duration> {
 }
 
 impl Memory {
+    fn of(child: &Child) -> Result<Self> {
+        let status = proc_file(child, "status")?;
+        Self::read(&status).with_context(|| format!("unexpected process status: {status}"))
+    }
+
     fn read(status: &str) -> Option<Self> {
         let field = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name))?;
@@ -148,9 +219,10 @@ mod tests {
 
     #[test]
     fn processor_time_is_user_plus_kernel() {
-        let stat = "4242 (a) b) S 1 2 3 4 5 6 7 8 9 10 150 50 0 0 20 0 3 0 99";
-        assert_eq!(cpu_time(stat, 100), Some(Duration::from_secs(2)));
-        assert_eq!(cpu_time("4242 (a) S 1", 100), None);
+        let stat = "4242 (a) b) S 1 2 3 4 5 6 7 8 9 10 150 50 300 100 20 0 3 0 99";
+        assert_eq!(cpu_time(stat, OWN, 100), Some(Duration::from_secs(2)));
+        assert_eq!(cpu_time(stat, CHILDREN, 100), Some(Duration::from_secs(4)));
+        assert_eq!(cpu_time("4242 (a) S 1", OWN, 100), None);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use anyhow::Result;
 use crate::load::Length;
 use crate::process::Server;
 use crate::statistics::median;
-use crate::variant::Transport;
+use crate::workload::Workload;
 
 /// Measurements of one server under one load.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -56,13 +56,8 @@ pub struct Schedule {
 
 impl Schedule {
     /// Loads a fresh process of the server that `command` starts.
-    pub async fn sample(
-        &self,
-        command: &[OsString],
-        transport: Transport,
-        concurrency: usize,
-    ) -> Result<Sample> {
-        let mut server = Server::start(command, transport, concurrency).await?;
+    pub async fn sample(&self, command: &[OsString], workload: &Workload) -> Result<Sample> {
+        let mut server = Server::start(command, workload).await?;
         server.run(Length::Time(self.warm_up)).await?;
         let cpu_before = server.cpu_time()?;
         let outcome = server.run(Length::Time(self.duration)).await?;

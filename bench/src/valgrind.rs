@@ -9,26 +9,40 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 
 use crate::load::Length;
-use crate::process::Server;
+use crate::process::{Server, finish};
 use crate::statistics::RunLengths;
-use crate::variant::Transport;
+use crate::workload::{Shape, Workload};
 
 /// Cost of one request at a server.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
     /// Instructions in user mode.
     pub instructions: f64,
+    /// Allocations, if they were counted.
+    pub heap: Option<Heap>,
+}
+
+/// Allocations of one request at a server.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Heap {
     /// Blocks allocated on the heap; a block that grows counts again.
-    pub allocations: f64,
+    pub blocks: f64,
     /// Bytes allocated on the heap; a block that grows counts again in full.
     pub bytes: f64,
 }
 
-/// Lengths of the two runs whose difference is reported.
-pub const LENGTHS: RunLengths = RunLengths {
-    short: 200,
-    long: 1200,
-};
+/// Returns the lengths of the two runs whose difference is reported: shorter for large messages,
+/// whose cost varies less.
+#[must_use]
+pub fn lengths(shape: Shape) -> RunLengths {
+    let (short, long) = match shape.size() {
+        0..=2_000 => (100, 600),
+        2_001..=20_000 => (40, 200),
+        20_001..=200_000 => (10, 40),
+        _ => (2, 6),
+    };
+    RunLengths { short, long }
+}
 
 /// Counter of the instructions and allocations of programs.
 #[derive(Debug)]
@@ -56,76 +70,70 @@ impl Valgrind {
         &self.version
     }
 
-    /// Counts the cost of one request to the server that `command` starts, with `concurrency`
-    /// requests in flight.
-    pub async fn cost(
-        &self,
-        command: &[OsString],
-        transport: Transport,
-        concurrency: usize,
-    ) -> Result<Cost> {
-        let subject = Subject {
-            profiles: &self.profiles,
-            command,
-            transport,
-            concurrency,
+    /// Counts the cost of one request to the server that `command` starts.
+    pub async fn server_cost(&self, command: &[OsString], workload: &Workload) -> Result<Cost> {
+        let lengths = lengths(workload.shape);
+        let instructions = async |requests| {
+            let profile = self.serve("callgrind", command, workload, requests).await?;
+            instructions_of(&profile)
         };
-        let RunLengths { short, long } = LENGTHS;
-        let instructions = (
-            subject.instructions(short).await?,
-            subject.instructions(long).await?,
-        );
-        let heap = (subject.heap(short).await?, subject.heap(long).await?);
+        let short = instructions(lengths.short).await?;
+        let long = instructions(lengths.long).await?;
         Ok(Cost {
-            instructions: LENGTHS.per_request(instructions.0, instructions.1),
-            allocations: LENGTHS.per_request(heap.0.blocks, heap.1.blocks),
-            bytes: LENGTHS.per_request(heap.0.bytes, heap.1.bytes),
+            instructions: lengths.per_request(short, long),
+            heap: None,
         })
     }
-}
 
-struct Subject<'a> {
-    profiles: &'a Path,
-    command: &'a [OsString],
-    transport: Transport,
-    concurrency: usize,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-struct Heap {
-    bytes: u64,
-    blocks: u64,
-}
-
-impl Subject<'_> {
-    async fn instructions(&self, requests: u64) -> Result<u64> {
-        let profile = self.file("callgrind", requests)?;
-        self.run("callgrind", &profile, requests).await?;
-        let text = std::fs::read_to_string(&profile)?;
-        instructions(&text).with_context(|| format!("no totals in {}", profile.display()))
-    }
-
-    async fn heap(&self, requests: u64) -> Result<Heap> {
-        let profile = self.file("dhat", requests)?;
-        let log = self.run("dhat", &profile, requests).await?;
-        heap(&log).with_context(|| format!("no totals in dhat's log: {log}"))
-    }
-
-    async fn run(&self, tool: &str, profile: &Path, requests: u64) -> Result<String> {
-        let log = profile.with_extension("log");
-        let option = |name: &str, path: &Path| {
-            let mut option = OsString::from(format!("--{name}="));
-            option.push(path);
-            option
+    /// Counts the allocations of one request to the server that `command` starts.
+    pub async fn server_heap(&self, command: &[OsString], workload: &Workload) -> Result<Heap> {
+        let lengths = lengths(workload.shape);
+        let totals = async |requests| {
+            let profile = self.serve("dhat", command, workload, requests).await?;
+            let log = std::fs::read_to_string(profile.with_extension("log"))?;
+            heap(&log).with_context(|| format!("no totals in dhat's log: {log}"))
         };
-        let mut command = vec![
-            OsString::from("valgrind"),
-            OsString::from(format!("--tool={tool}")),
-            option(&format!("{tool}-out-file"), profile),
-            option("log-file", &log),
-        ];
-        command.extend_from_slice(self.command);
-        let mut server = Server::start(&command, self.transport, self.concurrency).await?;
+        let short = totals(lengths.short).await?;
+        let long = totals(lengths.long).await?;
+        Ok(Heap {
+            blocks: lengths.per_request(short.blocks, long.blocks),
+            bytes: lengths.per_request(short.bytes, long.bytes),
+        })
+    }
+
+    /// Counts the instructions of one call of a client. `command` takes the number of calls as its
+    /// last argument, makes them and ends.
+    pub async fn client_cost(&self, command: &[OsString], shape: Shape) -> Result<f64> {
+        let lengths = lengths(shape);
+        let instructions = async |calls: u64| {
+            let mut command = command.to_vec();
+            command.push(calls.to_string().into());
+            let (command, profile) = self.command("callgrind", &command, &calls.to_string());
+            finish(&command).await?;
+            instructions_of(&profile)
+        };
+        let short = instructions(lengths.short).await?;
+        let long = instructions(lengths.long).await?;
+        Ok(lengths.per_request(short, long))
+    }
+
+    /// Runs a server under a tool of valgrind, and returns the profile.
+    async fn serve(
+        &self,
+        tool: &str,
+        command: &[OsString],
+        workload: &Workload,
+        requests: u64,
+    ) -> Result<PathBuf> {
+        let Workload {
+            era,
+            shape,
+            concurrency,
+            ..
+        } = workload;
+        let suffix = format!("{era}.{}.{concurrency}.{requests}", shape.argument());
+        let (command, profile) = self.command(tool, command, &suffix);
+        let mut server = Server::start(&command, workload).await?;
         let outcome = server.run(Length::Requests(requests)).await?;
         server.stop().await?;
         let answered = outcome.requests();
@@ -133,21 +141,39 @@ impl Subject<'_> {
             answered >= requests,
             "{answered} of {requests} requests were answered"
         );
-        Ok(std::fs::read_to_string(&log)?)
+        Ok(profile)
     }
 
-    fn file(&self, tool: &str, requests: u64) -> Result<PathBuf> {
-        let program = self
-            .command
-            .first()
-            .map(Path::new)
-            .and_then(Path::file_name);
-        let program = program.context("no program to count")?.display();
-        let concurrency = self.concurrency;
-        Ok(self
-            .profiles
-            .join(format!("{tool}.{program}.{concurrency}.{requests}.out")))
+    /// Returns the command under a tool of valgrind, and its profile.
+    fn command(&self, tool: &str, command: &[OsString], suffix: &str) -> (Vec<OsString>, PathBuf) {
+        let program = command.first().map(Path::new).and_then(Path::file_name);
+        let program = program.unwrap_or_default().display();
+        let profile = self.profiles.join(format!("{tool}.{program}.{suffix}.out"));
+        let option = |name: &str, path: &Path| {
+            let mut option = OsString::from(format!("--{name}="));
+            option.push(path);
+            option
+        };
+        let mut whole = vec![
+            OsString::from("valgrind"),
+            OsString::from(format!("--tool={tool}")),
+            option(&format!("{tool}-out-file"), &profile),
+            option("log-file", &profile.with_extension("log")),
+        ];
+        whole.extend_from_slice(command);
+        (whole, profile)
     }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct HeapTotals {
+    bytes: u64,
+    blocks: u64,
+}
+
+fn instructions_of(profile: &Path) -> Result<u64> {
+    let text = std::fs::read_to_string(profile)?;
+    instructions(&text).with_context(|| format!("no totals in {}", profile.display()))
 }
 
 fn instructions(profile: &str) -> Option<u64> {
@@ -157,12 +183,12 @@ fn instructions(profile: &str) -> Option<u64> {
     totals.trim().parse().ok()
 }
 
-fn heap(log: &str) -> Option<Heap> {
+fn heap(log: &str) -> Option<HeapTotals> {
     let (_, total) = log.split_once("Total:")?;
     let mut words = total.split_whitespace();
     let bytes = number(words.next()?)?;
     let blocks = number(words.nth(2)?)?;
-    Some(Heap { bytes, blocks })
+    Some(HeapTotals { bytes, blocks })
 }
 
 fn number(text: &str) -> Option<u64> {
@@ -186,7 +212,7 @@ mod tests {
             "==7== \n==7== Total:     55,000 bytes in 1,010 blocks\n==7== At t-gmax: 1 bytes\n";
         assert_eq!(
             heap(log),
-            Some(Heap {
+            Some(HeapTotals {
                 bytes: 55_000,
                 blocks: 1_010
             })

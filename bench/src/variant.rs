@@ -1,8 +1,10 @@
-//! The compared servers: three implementations on two transports.
+//! The compared implementations, and their programs.
 
 use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
+
+use crate::workload::{Era, Transport};
 
 /// One implementation of the echo tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,19 +21,35 @@ impl Variant {
     /// Every variant, in the order in which they take turns.
     pub const ALL: [Self; 3] = [Self::Bare, Self::Ours, Self::Rmcp];
 
-    /// Returns the command that serves this variant on `transport`, given the directory of the
-    /// programs.
+    /// Returns the command that serves this variant, given the directory of the programs.
     #[must_use]
-    pub fn command(self, transport: Transport, programs: &Path) -> [OsString; 1] {
-        let program = match (self, transport) {
-            (Self::Bare, Transport::Http) => "bare_http",
-            (Self::Bare, Transport::Stdio) => "bare_stdio",
-            (Self::Ours, Transport::Http) => "ours_http",
-            (Self::Ours, Transport::Stdio) => "ours_stdio",
-            (Self::Rmcp, Transport::Http) => "rmcp_http",
-            (Self::Rmcp, Transport::Stdio) => "rmcp_stdio",
+    pub fn server(self, transport: Transport, era: Era, programs: &Path) -> Vec<OsString> {
+        let transport = match transport {
+            Transport::Http => "http",
+            Transport::Stdio => "stdio",
         };
-        [programs.join(program).into_os_string()]
+        let mut command = vec![self.program(transport, programs)];
+        // The official SDK serves each revision fastest with a configuration of its own; the floor
+        // has to know which one to refuse.
+        if era == Era::Session && self != Self::Ours {
+            command.push("session".into());
+        }
+        command
+    }
+
+    /// Returns the program of this variant that acts as `role`.
+    #[must_use]
+    pub fn program(self, role: &str, programs: &Path) -> OsString {
+        let program = format!("{}_{role}", self.prefix());
+        programs.join(program).into_os_string()
+    }
+
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Bare => "bare",
+            Self::Ours => "ours",
+            Self::Rmcp => "rmcp",
+        }
     }
 }
 
@@ -41,24 +59,6 @@ impl fmt::Display for Variant {
             Self::Bare => "bare",
             Self::Ours => "callgate",
             Self::Rmcp => "rmcp",
-        })
-    }
-}
-
-/// Transport between load generator and server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Transport {
-    /// Streamable HTTP on loopback, one outstanding request per connection.
-    Http,
-    /// Lines on standard input and output, several requests in flight.
-    Stdio,
-}
-
-impl fmt::Display for Transport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Http => "HTTP",
-            Self::Stdio => "stdio",
         })
     }
 }

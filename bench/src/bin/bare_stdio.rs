@@ -2,16 +2,17 @@
 
 use anyhow::Result;
 use bytes::{Buf, BytesMut};
-use callgate_bench::echo::bare::Call;
+use callgate_bench::echo::bare::{Message, answer_other};
+use callgate_bench::workload::{Era, era_argument};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    tokio::spawn(serve()).await?
+    tokio::spawn(serve(era_argument()?)).await?
 }
 
-async fn serve() -> Result<()> {
+async fn serve(era: Era) -> Result<()> {
     // Reopening the pipes gives them descriptions of their own, which may be non-blocking.
     let mut input = pipe::OpenOptions::new().open_receiver("/proc/self/fd/0")?;
     let mut output = pipe::OpenOptions::new().open_sender("/proc/self/fd/1")?;
@@ -22,7 +23,15 @@ async fn serve() -> Result<()> {
             let line = lines
                 .get(..end)
                 .expect("memchr found the end within the buffer");
-            Call::parse(line)?.answer(&mut replies)?;
+            match Message::parse(line, era)? {
+                Message::Call(call) => call.answer(&mut replies)?,
+                Message::Other { id: None, .. } => {}
+                Message::Other {
+                    id: Some(id),
+                    method,
+                } => answer_other(&method, id, era, &mut replies),
+            }
+            // An empty line after a notification is no message.
             replies.push(b'\n');
             lines.advance(end + 1);
         }

@@ -11,7 +11,10 @@ use callgate_mcp::transport::http::server::{HttpServerConfig, Listener};
 #[tokio::main]
 async fn main() -> Result<()> {
     let address = (Ipv4Addr::LOCALHOST, 0).into();
-    let server = Listener::bind(address, Arc::new(router()), HttpServerConfig::default()).await?;
+    let mut config = HttpServerConfig::default();
+    // All load comes from one address.
+    config.limits.connections_per_peer = config.limits.connections;
+    let server = Listener::bind(address, Arc::new(router()), config).await?;
     listen::announce(server.local_addr()?)?;
     server.run().await;
     Ok(())

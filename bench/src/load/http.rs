@@ -3,15 +3,16 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use bytes::{Buf, BytesMut};
-use memchr::memmem;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
+use super::http_response::Response;
 use super::{Length, Outcome};
-use crate::payload::{FIRST_ID, Request, check_reply};
+use crate::payload::{FIRST_ID, INITIALIZE, INITIALIZED, Request, listen, post};
+use crate::workload::{Era, Shape};
 
 /// A set of connections to one server.
 #[derive(Debug)]
@@ -20,11 +21,27 @@ pub struct HttpLoad {
 }
 
 impl HttpLoad {
-    /// Opens the connections and checks that the server answers the echo tool on each of them.
-    pub async fn connect(address: SocketAddr, connections: usize) -> Result<Self> {
+    /// Opens the connections, each with a session if the era has them, and checks that the server
+    /// answers on each of them.
+    pub async fn connect(
+        address: SocketAddr,
+        connections: usize,
+        era: Era,
+        shape: Shape,
+    ) -> Result<Self> {
         let mut opened = Vec::with_capacity(connections);
         for _ in 0..connections {
-            let mut connection = Connection::open(address).await?;
+            let mut socket = Socket::open(address).await?;
+            let session = match era {
+                Era::Stateless => None,
+                Era::Session => Some(socket.handshake().await?),
+            };
+            let request = Request::http(&address.to_string(), shape, session.as_deref());
+            let mut connection = Connection {
+                socket,
+                request,
+                next_id: FIRST_ID,
+            };
             connection.probe().await?;
             opened.push(connection);
         }
@@ -53,32 +70,51 @@ impl HttpLoad {
     }
 }
 
+/// Opens this many sessions on one connection and calls a tool in each.
+pub async fn hold_sessions(address: SocketAddr, count: usize) -> Result<TcpStream> {
+    let mut socket = Socket::open(address).await?;
+    for _ in 0..count {
+        let session = socket.handshake().await?;
+        let mut connection = Connection {
+            socket,
+            request: Request::http(&address.to_string(), Shape::Echo, Some(&session)),
+            next_id: FIRST_ID,
+        };
+        connection.probe().await?;
+        socket = connection.socket;
+    }
+    Ok(socket.stream)
+}
+
+/// Opens this many streams of change notifications and waits for the first event on each.
+pub async fn hold_streams(address: SocketAddr, count: usize) -> Result<Vec<TcpStream>> {
+    let request = listen(&address.to_string());
+    let mut streams = Vec::with_capacity(count);
+    for _ in 0..count {
+        let mut socket = Socket::open(address).await?;
+        socket.stream.write_all(request.as_bytes()).await?;
+        while memchr::memmem::find(&socket.received, b"subscriptions/acknowledged").is_none() {
+            socket.fill().await?;
+        }
+        streams.push(socket.stream);
+    }
+    Ok(streams)
+}
+
 #[derive(Debug)]
 struct Connection {
-    stream: TcpStream,
+    socket: Socket,
     request: Request,
-    received: BytesMut,
     next_id: u64,
 }
 
 impl Connection {
-    async fn open(address: SocketAddr) -> Result<Self> {
-        let stream = TcpStream::connect(address).await?;
-        stream.set_nodelay(true)?;
-        Ok(Self {
-            stream,
-            request: Request::http(&address.to_string()),
-            received: BytesMut::with_capacity(4096),
-            next_id: FIRST_ID,
-        })
-    }
-
     async fn probe(&mut self) -> Result<()> {
         let id = self.next_id;
         let response = self.round_trip().await?;
-        let body = self.received.get(response.body_at..response.end);
-        check_reply(body.context("the response ends before its body")?, id)?;
-        self.received.clear();
+        let message = response.message(&self.socket.received)?;
+        self.request.check_reply(&message, id)?;
+        self.socket.received.advance(response.end());
         Ok(())
     }
 
@@ -88,7 +124,8 @@ impl Connection {
         let mut sent = start;
         while !length.is_reached(latencies.len() as u64, start, sent) {
             let response = self.round_trip().await?;
-            self.received.advance(response.end);
+            response.check_status()?;
+            self.socket.received.advance(response.end());
             let answered = Instant::now();
             latencies.push(answered - sent);
             sent = answered;
@@ -97,85 +134,60 @@ impl Connection {
     }
 
     async fn round_trip(&mut self) -> Result<Response> {
-        self.stream
-            .write_all(self.request.with_id(self.next_id))
-            .await?;
+        let request = self.request.with_id(self.next_id);
         self.next_id += 1;
+        self.socket.round_trip(request).await
+    }
+}
+
+#[derive(Debug)]
+struct Socket {
+    stream: TcpStream,
+    received: BytesMut,
+    address: SocketAddr,
+}
+
+impl Socket {
+    async fn open(address: SocketAddr) -> Result<Self> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        Ok(Self {
+            stream,
+            received: BytesMut::with_capacity(4096),
+            address,
+        })
+    }
+
+    /// Opens a session and returns its id.
+    async fn handshake(&mut self) -> Result<String> {
+        let authority = self.address.to_string();
+        let opened = self
+            .round_trip(post(&authority, Era::Session, "", INITIALIZE).as_bytes())
+            .await?;
+        let session = opened.header(&self.received, "mcp-session-id");
+        let session = session.context("the server opened no session")?.to_owned();
+        self.received.advance(opened.end());
+        let header = format!("Mcp-Session-Id: {session}\r\n");
+        let initialized = post(&authority, Era::Session, &header, INITIALIZED);
+        let accepted = self.round_trip(initialized.as_bytes()).await?;
+        self.received.advance(accepted.end());
+        Ok(session)
+    }
+
+    async fn round_trip(&mut self, request: &[u8]) -> Result<Response> {
+        self.stream.write_all(request).await?;
         loop {
             if let Some(response) = Response::find(&self.received)? {
                 return Ok(response);
             }
-            self.received.reserve(2048);
-            let read = self.stream.read_buf(&mut self.received).await?;
-            ensure!(read > 0, "the server closed the connection");
+            self.fill().await?;
         }
     }
-}
 
-/// Position of a complete response in the received bytes.
-#[derive(Debug, PartialEq, Eq)]
-struct Response {
-    body_at: usize,
-    end: usize,
-}
-
-impl Response {
-    /// Finds the first response; `None` while it is incomplete.
-    fn find(received: &[u8]) -> Result<Option<Self>> {
-        let Some(head_end) = memmem::find(received, b"\r\n\r\n") else {
-            return Ok(None);
-        };
-        let (head, rest) = received.split_at(head_end);
-        let Some(length) = content_length(head) else {
-            bail!(
-                "expected status 200 and a content length: {}",
-                String::from_utf8_lossy(received)
-            );
-        };
-        let body_at = head_end + 4;
-        let complete = rest.len() >= 4 + length;
-        Ok(complete.then_some(Self {
-            body_at,
-            end: body_at + length,
-        }))
-    }
-}
-
-fn content_length(head: &[u8]) -> Option<usize> {
-    let head = head.strip_prefix(b"HTTP/1.1 200 OK\r\n")?;
-    let head = std::str::from_utf8(head).ok()?;
-    head.split("\r\n").find_map(|line| {
-        let (name, value) = line.split_once(": ")?;
-        name.eq_ignore_ascii_case("content-length")
-            .then(|| value.parse().ok())?
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_response_is_found_once_it_is_complete() {
-        let response = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\ndate: now\r\n\r\nhello";
-        for incomplete in 0..response.len() {
-            assert_eq!(Response::find(&response[..incomplete]).unwrap(), None);
-        }
-        let found = Response {
-            body_at: response.len() - 5,
-            end: response.len(),
-        };
-        assert_eq!(Response::find(response).unwrap(), Some(found));
-    }
-
-    #[test]
-    fn only_a_measured_success_counts() {
-        let refused = |response: &[u8]| Response::find(response).is_err();
-        assert!(refused(
-            b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n"
-        ));
-        assert!(refused(
-            b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
-        ));
+    async fn fill(&mut self) -> Result<()> {
+        self.received.reserve(64 * 1024);
+        let read = self.stream.read_buf(&mut self.received).await?;
+        ensure!(read > 0, "the server closed the connection");
+        Ok(())
     }
 }

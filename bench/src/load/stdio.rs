@@ -9,7 +9,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, ChildStdout};
 
 use super::{Length, Outcome};
-use crate::payload::{FIRST_ID, Request, check_reply};
+use crate::payload::{FIRST_ID, INITIALIZE, INITIALIZED, Request};
+use crate::workload::{Era, Shape};
 
 /// A client of one stdio server.
 ///
@@ -28,17 +29,27 @@ pub struct StdioLoad {
 }
 
 impl StdioLoad {
-    /// Takes over the pipes and checks that the server answers the echo tool.
-    pub async fn connect(stdin: ChildStdin, stdout: ChildStdout, in_flight: usize) -> Result<Self> {
+    /// Takes over the pipes, opens a session if the era has them, and checks that the server
+    /// answers.
+    pub async fn connect(
+        stdin: ChildStdin,
+        stdout: ChildStdout,
+        in_flight: usize,
+        era: Era,
+        shape: Shape,
+    ) -> Result<Self> {
         let mut load = Self {
             stdin,
             stdout,
             received: BytesMut::with_capacity(64 * 1024),
             outgoing: Vec::with_capacity(64 * 1024),
-            request: Request::line(),
+            request: Request::line(era, shape),
             in_flight: in_flight as u64,
             next_id: FIRST_ID,
         };
+        if era == Era::Session {
+            load.handshake().await?;
+        }
         load.probe().await?;
         Ok(load)
     }
@@ -50,6 +61,8 @@ impl StdioLoad {
         let mut sent = vec![start; self.in_flight as usize];
         let mut latencies: Vec<Duration> = Vec::new();
         let mut waiting = 0;
+        // Received bytes without the end of a line.
+        let mut searched = 0;
         for _ in 0..self.in_flight {
             self.enqueue();
             waiting += 1;
@@ -59,9 +72,15 @@ impl StdioLoad {
             self.outgoing.clear();
             self.fill().await?;
             let now = Instant::now();
-            while let Some(end) = memchr(b'\n', &self.received) {
-                let id = reply_id(self.received.get(..end).unwrap_or_default())?;
+            while let Some(end) = memchr(b'\n', self.received.get(searched..).unwrap_or_default()) {
+                let end = searched + end;
+                let id = reply_id(self.received.get(..end).unwrap_or_default());
                 self.received.advance(end + 1);
+                searched = 0;
+                if end == 0 {
+                    continue;
+                }
+                let id = id?;
                 let slot = (id.checked_sub(first_id))
                     .and_then(|sequence| usize::try_from(sequence % self.in_flight).ok())
                     .and_then(|slot| sent.get_mut(slot))
@@ -77,8 +96,18 @@ impl StdioLoad {
                     self.next_id = self.next_id.max(id + self.in_flight + 1);
                 }
             }
+            searched = self.received.len();
         }
         Ok(Outcome::new(latencies, start.elapsed()))
+    }
+
+    async fn handshake(&mut self) -> Result<()> {
+        let line = format!("{INITIALIZE}\n");
+        self.stdin.write_all(line.as_bytes()).await?;
+        self.first_line().await?;
+        let line = format!("{INITIALIZED}\n");
+        self.stdin.write_all(line.as_bytes()).await?;
+        Ok(())
     }
 
     async fn probe(&mut self) -> Result<()> {
@@ -86,12 +115,19 @@ impl StdioLoad {
         self.enqueue();
         self.stdin.write_all(&self.outgoing).await?;
         self.outgoing.clear();
-        while memchr(b'\n', &self.received).is_none() {
-            self.fill().await?;
+        let reply = self.first_line().await?;
+        self.request.check_reply(&reply, id)
+    }
+
+    /// Reads the next line that is not empty.
+    async fn first_line(&mut self) -> Result<BytesMut> {
+        loop {
+            match memchr(b'\n', &self.received) {
+                Some(0) => self.received.advance(1),
+                Some(end) => return Ok(self.received.split_to(end + 1)),
+                None => self.fill().await?,
+            }
         }
-        check_reply(&self.received, id)?;
-        self.received.clear();
-        Ok(())
     }
 
     fn enqueue(&mut self) {
@@ -101,7 +137,7 @@ impl StdioLoad {
     }
 
     async fn fill(&mut self) -> Result<()> {
-        self.received.reserve(16 * 1024);
+        self.received.reserve(64 * 1024);
         let read = self.stdout.read_buf(&mut self.received).await?;
         ensure!(read > 0, "the server closed its output");
         Ok(())
@@ -110,6 +146,7 @@ impl StdioLoad {
 
 fn reply_id(line: &[u8]) -> Result<u64> {
     const KEY: &[u8] = b"\"id\":";
+    // Behind a large result in the replies of some servers.
     let digits = memmem::find(line, KEY).and_then(|at| line.get(at + KEY.len()..));
     let digits = digits
         .unwrap_or_default()

@@ -1,10 +1,13 @@
 //! Report of the measurements, as a page to read.
 
+#[cfg(test)]
+mod example;
 mod figures;
 mod markdown;
 mod page;
+mod tables;
 mod target;
 
-pub use figures::{CostLevel, Figures, LoadLevel, RelayCost};
+pub use figures::{ClientLevel, CommandTime, CostLevel, Figures, HeldMemory, LoadLevel};
 pub use page::render;
 pub use target::{Bound, Target};

@@ -1,13 +1,14 @@
 //! Targets of the benchmark.
 
 use super::Figures;
-use crate::variant::{Series, Transport};
+use crate::variant::Series;
+use crate::workload::{Era, Shape, Transport};
 
 /// One figure that has to stay within a bound.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Target {
     /// Description of the figure.
-    pub what: &'static str,
+    pub what: String,
     /// Bound that it has to meet.
     pub bound: Bound,
     /// Measured figure; `None` if this run did not measure it.
@@ -29,58 +30,10 @@ impl Target {
     /// Returns every target with its measured figure.
     #[must_use]
     pub fn all(figures: &Figures) -> Vec<Self> {
-        let instructions = |transport| figures.instructions(transport, 1);
-        let throughput = |transport, concurrency| {
-            figures.load(transport, concurrency, |sample| sample.requests_per_second)
-        };
-        let target = |what, bound, measured| Self {
-            what,
-            bound,
-            measured,
-        };
-        vec![
-            target(
-                "HTTP: instructions per request, relative to bare",
-                Bound::AtMost(1.6),
-                instructions(Transport::Http).as_ref().map(Series::to_bare),
-            ),
-            target(
-                "stdio: instructions per request, relative to bare",
-                Bound::AtMost(3.0),
-                instructions(Transport::Stdio).as_ref().map(Series::to_bare),
-            ),
-            target(
-                "HTTP: throughput at 64 connections, relative to bare",
-                Bound::AtLeast(0.8),
-                throughput(Transport::Http, 64)
-                    .as_ref()
-                    .map(Series::to_bare),
-            ),
-            target(
-                "HTTP: throughput at 64 connections, relative to rmcp",
-                Bound::AtLeast(1.8),
-                throughput(Transport::Http, 64)
-                    .as_ref()
-                    .map(Series::to_rmcp),
-            ),
-            target(
-                "stdio: throughput with 16 in flight, relative to rmcp",
-                Bound::AtLeast(4.0),
-                throughput(Transport::Stdio, 16)
-                    .as_ref()
-                    .map(Series::to_rmcp),
-            ),
-            target(
-                "peak memory, relative to rmcp, at the load where it is highest",
-                Bound::Below(1.0),
-                highest_memory(figures),
-            ),
-            target(
-                "bytes allocated for relaying a 64 KiB result, relative to its size",
-                Bound::AtMost(2.0),
-                Some(figures.relay.cost.bytes / figures.relay.payload as f64),
-            ),
-        ]
+        let mut targets = servers(figures);
+        targets.extend(under_load(figures));
+        targets.extend(clients(figures));
+        targets
     }
 
     /// Returns whether the figure meets its bound.
@@ -92,12 +45,141 @@ impl Target {
             Bound::Below(limit) => measured < limit,
         })
     }
+
+    fn new(what: impl Into<String>, bound: Bound, measured: Option<f64>) -> Self {
+        let what = what.into();
+        Self {
+            what,
+            bound,
+            measured,
+        }
+    }
 }
 
-fn highest_memory(figures: &Figures) -> Option<f64> {
-    let ratios = figures
-        .loads
-        .iter()
-        .map(|level| level.samples.map(|s| s.memory).to_rmcp());
+/// Instructions of servers and relays.
+fn servers(figures: &Figures) -> Vec<Target> {
+    let mut targets = Vec::new();
+    let small = |size| size == Shape::Echo.size();
+    for (transport, era, limit) in [
+        (Transport::Http, Era::Stateless, 1.3),
+        (Transport::Http, Era::Session, 1.6),
+        (Transport::Stdio, Era::Stateless, 3.0),
+        (Transport::Stdio, Era::Session, 3.0),
+    ] {
+        let to_bare = |sizes: &dyn Fn(usize) -> bool| {
+            figures.highest_cost(transport, era, sizes, Series::to_bare)
+        };
+        targets.push(Target::new(
+            format!("{transport}, {era}, 32 B: instructions ÷ bare"),
+            Bound::AtMost(limit),
+            to_bare(&small),
+        ));
+        targets.push(Target::new(
+            format!("{transport}, {era}, 100 KB and more: highest instructions ÷ bare"),
+            Bound::AtMost(1.25),
+            to_bare(&|size| size >= 100 << 10),
+        ));
+        targets.push(Target::new(
+            format!("{transport}, {era}, every size: highest instructions ÷ rmcp"),
+            Bound::Below(1.0),
+            figures.highest_cost(transport, era, |_| true, Series::to_rmcp),
+        ));
+    }
+    let relays = figures.relays.iter();
+    targets.push(Target::new(
+        "relay, every size: highest instructions ÷ bare",
+        Bound::AtMost(1.15),
+        highest(relays.map(|level| level.instructions().to_bare())),
+    ));
+    let allocated = figures.relays.iter().filter_map(|level| {
+        let bytes = level.costs.ours.heap?.bytes;
+        Some(bytes / level.workload.shape.size() as f64)
+    });
+    targets.push(Target::new(
+        "relay, 100 KB result: bytes allocated ÷ size of the result",
+        Bound::AtMost(2.0),
+        highest(allocated),
+    ));
+    targets
+}
+
+/// Throughput and memory.
+fn under_load(figures: &Figures) -> Vec<Target> {
+    let throughput = |transport, concurrency| {
+        figures.load(transport, concurrency, |sample| sample.requests_per_second)
+    };
+    let http = throughput(Transport::Http, 64);
+    let stdio = throughput(Transport::Stdio, 16);
+    let loads = figures.loads.iter();
+    let peaks = loads.map(|level| level.samples.map(|sample| sample.memory).to_rmcp());
+    let mut targets = vec![
+        Target::new(
+            "HTTP, 64 connections: throughput ÷ bare",
+            Bound::AtLeast(0.8),
+            http.as_ref().map(Series::to_bare),
+        ),
+        Target::new(
+            "HTTP, 64 connections: throughput ÷ rmcp",
+            Bound::AtLeast(1.8),
+            http.as_ref().map(Series::to_rmcp),
+        ),
+        Target::new(
+            "stdio, 16 in flight: throughput ÷ rmcp",
+            Bound::AtLeast(4.0),
+            stdio.as_ref().map(Series::to_rmcp),
+        ),
+        Target::new(
+            "every load: highest peak memory ÷ rmcp",
+            Bound::Below(1.0),
+            highest(peaks),
+        ),
+    ];
+    for held in &figures.held {
+        targets.push(Target::new(
+            format!("{}: memory of each ÷ rmcp", held.what),
+            Bound::Below(1.0),
+            Some(held.each.to_rmcp()),
+        ));
+    }
+    targets
+}
+
+/// Instructions of clients, and times of commands.
+fn clients(figures: &Figures) -> Vec<Target> {
+    let levels = || figures.clients.iter();
+    let mut targets = vec![
+        Target::new(
+            "client, `Remote` or `Process`: highest instructions ÷ transport of the newest revision",
+            Bound::AtMost(1.05),
+            highest(levels().filter_map(|level| Some(level.instructions.ours / level.modern?))),
+        ),
+        Target::new(
+            "client, `Remote` or `Process`: highest instructions ÷ rmcp",
+            Bound::Below(1.0),
+            highest(levels().map(|level| level.instructions.to_rmcp())),
+        ),
+    ];
+    for command in ["call", "list"] {
+        let times = || {
+            figures
+                .commands
+                .iter()
+                .filter(|time| time.command == command)
+        };
+        let ours = times().find(|time| time.program == "callgate");
+        let others = times().filter(|time| time.program != "callgate");
+        let fastest = others.map(|time| time.wall).min();
+        if let (Some(ours), Some(fastest)) = (ours, fastest) {
+            targets.push(Target::new(
+                format!("`callgate {command}`: time ÷ fastest other client"),
+                Bound::Below(1.0),
+                Some(ours.wall.as_secs_f64() / fastest.as_secs_f64()),
+            ));
+        }
+    }
+    targets
+}
+
+fn highest(ratios: impl Iterator<Item = f64>) -> Option<f64> {
     ratios.max_by(f64::total_cmp)
 }

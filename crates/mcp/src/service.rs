@@ -158,6 +158,13 @@ impl Cx {
         }
     }
 
+    /// Sets the claims that were read from the `_meta` of the request.
+    #[cfg(feature = "legacy")]
+    pub(crate) fn with_peer(mut self, peer: PeerInfo) -> Self {
+        self.peer = Arc::new(peer);
+        self
+    }
+
     /// Sets the authority that the request acts with.
     #[must_use]
     pub fn with_caller(mut self, caller: Caller) -> Self {

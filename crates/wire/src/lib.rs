@@ -23,7 +23,7 @@
 //! # Layout
 //! - [`RawJson`]: one valid JSON value as the bytes it arrived in; [`Cursor`] reads it in one pass.
 //! - [`Frame`]: one JSON-RPC message, found in a single strict scan; [`encode`] writes one.
-//! - [`Splice`]: edits members of a [`RawJson`] and keeps every other byte.
+//! - [`Splice`], [`ObjectEdit`]: edit members of a [`RawJson`] and keep all others.
 //! - [`ArrayWriter`], [`ObjectWriter`]: build a [`RawJson`] of others without reading them again.
 //! - [`Id`], [`Method`], [`Version`], [`RpcError`], [`meta`]: the parts of a message.
 //! - [`tool`], [`content`], [`resource`], [`prompt`], [`completion`], [`discover`],
@@ -67,6 +67,7 @@ pub mod meta;
 mod meta_object;
 pub mod method;
 mod number;
+mod object_edit;
 pub mod pagination;
 pub mod params;
 mod peek;
@@ -99,6 +100,7 @@ pub use members::{Member, Members};
 pub use meta_object::{Meta, MetaError};
 pub use method::Method;
 pub use number::{Number, NumberError};
+pub use object_edit::ObjectEdit;
 pub use raw::{DecodeError, Kind, RawJson};
 pub use rpc_error::{RpcError, code};
 pub use scan::{Limits, ScanError};

@@ -91,7 +91,8 @@ impl PeerInfo {
 }
 
 impl PeerMeta {
-    const MEMBERS: [&str; 5] = [
+    /// Members of `_meta` that the protocol reserves for requests.
+    pub(crate) const MEMBERS: [&str; 5] = [
         meta::PROTOCOL_VERSION,
         meta::CLIENT_CAPABILITIES,
         meta::CLIENT_INFO,
@@ -110,7 +111,8 @@ impl PeerMeta {
         (whole.map(|whole| Self::new(whole, members)), beside)
     }
 
-    fn new(whole: RawJson, members: [Option<RawJson>; 5]) -> Self {
+    /// The `_meta` that has these [`Self::MEMBERS`].
+    pub(crate) fn new(whole: RawJson, members: [Option<RawJson>; 5]) -> Self {
         let [
             version,
             capabilities,

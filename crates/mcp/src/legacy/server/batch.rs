@@ -144,6 +144,10 @@ impl MessageSink for BatchItem {
         }
     }
 
+    fn has_room(&self) -> bool {
+        self.joined.sink.has_room()
+    }
+
     fn room(&self) -> BoxFuture<'_, ()> {
         self.joined.sink.room()
     }

@@ -65,6 +65,9 @@ pub(crate) trait MessageSink: Send + Sync + 'static {
     /// Appends a message. Never waits; messages after the end of the stream are dropped.
     fn push(&self, message: Message);
 
+    /// True if another message should be appended.
+    fn has_room(&self) -> bool;
+
     /// Waits until another message should be appended.
     fn room(&self) -> BoxFuture<'_, ()>;
 
@@ -77,6 +80,14 @@ pub(crate) trait MessageSink: Send + Sync + 'static {
     /// True if the client reads requests here, and not only the response.
     fn carries_questions(&self) -> bool {
         true
+    }
+}
+
+/// Waits until another message should be appended to `sink`.
+pub(super) async fn wait_for_room(sink: &Arc<dyn MessageSink>) {
+    // Almost always there is room, and nothing to wait for.
+    if !sink.has_room() {
+        sink.room().await;
     }
 }
 

@@ -8,11 +8,10 @@ use callgate_wire::legacy::elicitation::ElicitationCompleteParams;
 use callgate_wire::legacy::method as old;
 use callgate_wire::logging::LogLevel;
 use callgate_wire::task::EXTENSION;
-use callgate_wire::{Method, Notification, RawJson, Splice, Version, code, meta, method};
-use futures_util::FutureExt;
+use callgate_wire::{Method, Notification, ObjectEdit, RawJson, Version, code, meta, method};
 use serde::Serialize;
 
-use super::client_request::{ClientRequest, Message, MessageSink, RequestOrigin};
+use super::client_request::{ClientRequest, Message, MessageSink, RequestOrigin, wait_for_room};
 use super::convert;
 use super::pending_questions::questions_not_accepted;
 use super::session::Session;
@@ -20,7 +19,7 @@ use super::tasks::must_be_a_task;
 use crate::error::{Error, Kind};
 use crate::layer::{Round, Rounds};
 use crate::notifier::Notifier;
-use crate::service::{BoxFuture, Call, Cx, Reply, Service};
+use crate::service::{BoxFuture, Call, Cx, PeerInfo, PeerMeta, Reply, Service};
 
 /// Maximum number of notifications of one request that wait to be sent.
 const NOTIFICATIONS: usize = 64;
@@ -147,10 +146,10 @@ async fn with_room<T>(
     mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
 ) -> T {
     loop {
-        sink.room().await;
-        let looked = poll_fn(|cx| match sink.room().now_or_never() {
-            Some(()) => poll(cx).map(Some),
-            None => Poll::Ready(None),
+        wait_for_room(sink).await;
+        let looked = poll_fn(|cx| match sink.has_room() {
+            true => poll(cx).map(Some),
+            false => Poll::Ready(None),
         });
         if let Some(found) = looked.await {
             return found;
@@ -169,12 +168,15 @@ fn wants_to_ask(error: &Error) -> bool {
 
 /// The params without members that only later rounds or 2025-11-25 have.
 fn original(params: &RawJson) -> Result<RawJson, Error> {
-    Splice::new(&convert::decode_cursor(params))
-        .remove(&["inputResponses"])
-        .remove(&["requestState"])
-        .remove(&["task"])
-        .finish()
-        .map_err(|error| Error::invalid_params("params must be an object").with_source(error))
+    if !params.is_object() {
+        return Err(Error::invalid_params("params must be an object"));
+    }
+    let mut edit = ObjectEdit::new(params);
+    convert::decode_cursor(&mut edit);
+    for key in ["inputResponses", "requestState", "task"] {
+        edit.remove(key);
+    }
+    Ok(edit.finish())
 }
 
 /// Notifies the client that the URLs of this request are done.
@@ -192,7 +194,7 @@ pub(super) async fn notify_urls_done(opened: &[String], sink: &Arc<dyn MessageSi
 }
 
 async fn send(notification: &Notification, sink: &Arc<dyn MessageSink>) {
-    sink.room().await;
+    wait_for_room(sink).await;
     let Notification { method, params } = notification;
     sink.push(Message::notification(method, params));
 }
@@ -305,7 +307,8 @@ impl SessionService {
         level: Option<LogLevel>,
     ) -> Result<BoxFuture<'static, Result<Reply, Error>>, Error> {
         cx.source.translated_from = Some(self.version);
-        let call = Call::new(method.clone(), self.stamp(params, level)?, cx);
+        let (params, peer) = self.stamp(params, level)?;
+        let call = Call::of_read_meta(method.clone(), params, cx.with_peer(peer));
         let service = self.service.clone();
         Ok(Box::pin(async move { service.call(call).await }))
     }
@@ -322,25 +325,33 @@ impl SessionService {
         Ok(reply.into_result())
     }
 
-    /// The params with the metadata of the session; other metadata stays.
-    fn stamp(&self, params: &RawJson, level: Option<LogLevel>) -> Result<RawJson, Error> {
+    /// The params with the metadata of the session, and the claims in it; other metadata stays.
+    fn stamp(
+        &self,
+        params: &RawJson,
+        level: Option<LogLevel>,
+    ) -> Result<(RawJson, PeerInfo), Error> {
         let identity = &self.identity;
-        let mut splice = Splice::new(params)
-            .set(&["_meta", meta::PROTOCOL_VERSION], &identity.version)
-            .set(&["_meta", meta::CLIENT_CAPABILITIES], &identity.encoded);
-        splice = match &identity.client_info {
-            Some(info) => splice.set(&["_meta", meta::CLIENT_INFO], info),
-            None => splice.remove(&["_meta", meta::CLIENT_INFO]),
-        };
-        splice = match level {
-            Some(level) => {
-                let level = RawJson::encode(&level).expect("a level is always JSON");
-                splice.set(&["_meta", meta::LOG_LEVEL], &level)
-            }
-            None => splice.remove(&["_meta", meta::LOG_LEVEL]),
-        };
-        splice
-            .finish()
-            .map_err(|error| Error::invalid_params("`_meta` must be an object").with_source(error))
+        let mut params = ObjectEdit::new(params);
+        let given = params.get("_meta").unwrap_or_else(RawJson::empty_object);
+        if !given.is_object() {
+            return Err(Error::invalid_params("`_meta` must be an object"));
+        }
+        let mut edit = ObjectEdit::new(&given);
+        let level = level.map(|level| RawJson::encode(&level).expect("a level is always JSON"));
+        let members = [
+            Some(identity.version.clone()),
+            Some(identity.encoded.clone()),
+            identity.client_info.clone(),
+            level,
+            edit.get(meta::PROGRESS_TOKEN),
+        ];
+        for (key, value) in PeerMeta::MEMBERS.into_iter().zip(&members) {
+            edit.set_or_remove(key, value.clone());
+        }
+        let meta = edit.finish();
+        params.set("_meta", meta.clone());
+        let peer = PeerMeta::new(meta, members).of(Version::LATEST);
+        Ok((params.finish(), peer))
     }
 }

@@ -182,6 +182,10 @@ impl MessageSink for LineServer {
         self.push(|out| out.extend_from_slice(&message.json));
     }
 
+    fn has_room(&self) -> bool {
+        self.has_room()
+    }
+
     fn room(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.room())
     }

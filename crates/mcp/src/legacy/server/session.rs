@@ -1,5 +1,6 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::task::{Context, Poll, Waker};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -12,7 +13,7 @@ use callgate_wire::logging::LogLevel;
 use callgate_wire::{Frame, Limits, Method, Notification, RawJson, Version, method};
 
 use super::batch;
-use super::client_request::{ClientRequest, Message, MessageSink, RequestOrigin};
+use super::client_request::{ClientRequest, Message, MessageSink, RequestOrigin, wait_for_room};
 use super::convert;
 use super::forward::SessionService;
 use super::handshake::{self, ServerFeatures};
@@ -101,7 +102,7 @@ impl Session {
         })
     }
 
-    /// Runs a request in a task of its own.
+    /// Runs a request, in a task of its own unless it ends at once.
     ///
     /// Its notifications, its questions and at last its response go to its sink. A canceled request
     /// ends without a response: the sink is dropped.
@@ -115,17 +116,31 @@ impl Session {
             let response = Message::response(Some(&request.id), &outcome);
             return request.sink.push(response);
         }
-        let id = request.id.clone();
+        let (id, sink) = (request.id.clone(), request.sink.clone());
         let bytes = request.params.as_bytes().len();
         if !self.in_flight.has_room(bytes) {
             let busy = Error::new(Kind::Busy, "too many requests in flight");
             return request.sink.push(Message::response(Some(&id), &Err(busy)));
         }
-        self.in_flight.add(|number| RunningRequest {
-            id,
-            bytes,
-            endless: false,
-            abort: tokio::spawn(self.clone().work(number, request)).abort_handle(),
+        let mut response = Box::pin(self.clone().respond(request));
+        // A quick call is answered here: a task for each would cost more than most tools do. The
+        // task polls again with a waker of its own, so none is needed here.
+        let mut cx = Context::from_waker(Waker::noop());
+        if let Poll::Ready(message) = response.as_mut().poll(&mut cx) {
+            return sink.push(message);
+        }
+        let session = self.clone();
+        self.in_flight.add(|number| {
+            let task = tokio::spawn(async move {
+                let message = response.await;
+                session.in_flight.finish(number, || sink.push(message));
+            });
+            RunningRequest {
+                id,
+                bytes,
+                endless: false,
+                abort: task.abort_handle(),
+            }
         });
     }
 
@@ -233,15 +248,15 @@ impl Session {
         }
     }
 
-    /// Runs a request until there is a response. Dropping the future cancels it.
-    async fn work(self: Arc<Self>, number: u64, request: ClientRequest) {
+    /// Runs a request until there is a response, and room for it. Dropping the future cancels it.
+    async fn respond(self: Arc<Self>, request: ClientRequest) -> Message {
         let outcome = self.answer(&request).await;
         let outcome = outcome.map_err(|error| self.translate(&request.method, error));
         // Before the wait for room, in which it would take memory that is not counted.
         let message = Message::admitted_response(&request.id, &outcome, &*request.sink);
         drop(outcome);
-        request.sink.room().await;
-        self.in_flight.finish(number, || request.sink.push(message));
+        wait_for_room(&request.sink).await;
+        message
     }
 
     async fn answer(&self, request: &ClientRequest) -> Result<RawJson, Error> {
@@ -327,6 +342,10 @@ mod tests {
     impl MessageSink for Reader {
         fn push(&self, message: Message) {
             drop(self.0.send(message));
+        }
+
+        fn has_room(&self) -> bool {
+            true
         }
 
         fn room(&self) -> BoxFuture<'_, ()> {

@@ -238,6 +238,11 @@ impl LineServer {
             .expect("the outbox of a server is not closed while it runs");
     }
 
+    /// True if another line should be appended.
+    pub(crate) fn has_room(&self) -> bool {
+        self.outbox.has_room()
+    }
+
     /// Waits until another line should be appended.
     pub(crate) async fn room(&self) {
         self.outbox.room().await;

@@ -3,6 +3,10 @@ use serde::Serialize;
 
 /// Content blocks for a client of `version`, if any has to change.
 pub(super) fn blocks(version: Version, content: &RawJson) -> Option<RawJson> {
+    // Later clients know every kind: large content is not read for them.
+    if version >= Version::V2025_06_18 {
+        return None;
+    }
     edit_each(content, |content| block(version, content))
 }
 

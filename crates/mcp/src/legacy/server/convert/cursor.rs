@@ -3,7 +3,7 @@
 //! A cursor that is empty or begins with the mark gets the mark before it; all others pass as they
 //! are, so that nothing is lost and nothing grows.
 
-use callgate_wire::{RawJson, Splice};
+use callgate_wire::{ObjectEdit, RawJson};
 
 const MARK: &str = "~";
 
@@ -14,17 +14,13 @@ pub(super) fn encode(cursor: &RawJson) -> Option<RawJson> {
     ambiguous.then(|| RawJson::string(&format!("{MARK}{text}")))
 }
 
-/// Params of an old client with the cursor of the server.
-pub(crate) fn decode_in(params: &RawJson) -> RawJson {
+/// Puts the cursor of the server into the params of an old client.
+pub(crate) fn decode_in(params: &mut ObjectEdit<'_>) {
     let cursor = params.get("cursor");
     let text = cursor.as_ref().and_then(RawJson::text);
-    let Some(original) = text.as_deref().and_then(|text| text.strip_prefix(MARK)) else {
-        return params.clone();
-    };
-    Splice::new(params)
-        .set(&["cursor"], &RawJson::string(original))
-        .finish()
-        .expect("params that have a member are an object")
+    if let Some(original) = text.as_deref().and_then(|text| text.strip_prefix(MARK)) {
+        params.set("cursor", RawJson::string(original));
+    }
 }
 
 #[cfg(test)]
@@ -43,11 +39,13 @@ mod tests {
             let given = RawJson::string(given);
             let shown = encode(&given).unwrap_or_else(|| given.clone());
             assert_eq!(shown, RawJson::string(sent));
-            let params = Splice::new(&RawJson::empty_object())
-                .set(&["cursor"], &shown)
-                .finish()
-                .unwrap();
-            assert_eq!(decode_in(&params).get("cursor"), Some(given));
+            let empty = RawJson::empty_object();
+            let mut params = ObjectEdit::new(&empty);
+            params.set("cursor", shown);
+            let params = params.finish();
+            let mut params = ObjectEdit::new(&params);
+            decode_in(&mut params);
+            assert_eq!(params.finish().get("cursor"), Some(given));
         }
     }
 }

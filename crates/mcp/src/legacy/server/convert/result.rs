@@ -1,40 +1,31 @@
-use callgate_wire::{Method, RawJson, Splice, Version, meta, method};
+use callgate_wire::{Method, ObjectEdit, RawJson, Version, meta, method};
 
 use super::{content, cursor, tool};
 
 /// Complete result for a client of `version`. Members that it ignores stay.
 pub(crate) fn result(version: Version, method: &Method, result: &RawJson) -> RawJson {
-    let mut splice = Splice::new(result).remove(&["resultType"]);
-    splice = remove_meta(splice, result, &["_meta", meta::SERVER_INFO]);
+    let mut edit = ObjectEdit::new(result);
+    edit.remove("resultType");
+    remove_meta(&mut edit, meta::SERVER_INFO);
     if method.is_cacheable() {
-        splice = splice.remove(&["ttlMs"]).remove(&["cacheScope"]);
+        edit.remove("ttlMs");
+        edit.remove("cacheScope");
     }
-    if let Some(cursor) = result
-        .get("nextCursor")
-        .and_then(|next| cursor::encode(&next))
-    {
-        splice = splice.set(&["nextCursor"], &cursor);
+    change(&mut edit, "nextCursor", cursor::encode);
+    match method.as_str() {
+        method::TOOLS_LIST => change(&mut edit, "tools", tool::tools),
+        method::TOOLS_CALL => called(version, &mut edit),
+        method::PROMPTS_GET => change(&mut edit, "messages", |messages| {
+            content::messages(version, messages)
+        }),
+        _ => {}
     }
-    splice = match method.as_str() {
-        method::TOOLS_LIST => {
-            let tools = result.get("tools").and_then(|tools| tool::tools(&tools));
-            set(splice, &["tools"], tools)
-        }
-        method::TOOLS_CALL => called(version, result, splice),
-        method::PROMPTS_GET => {
-            let messages = result.get("messages");
-            let messages = messages.and_then(|messages| content::messages(version, &messages));
-            set(splice, &["messages"], messages)
-        }
-        _ => splice,
-    };
-    splice
-        .finish()
-        .expect("each member of a result is edited once")
+    edit.finish()
 }
 
-fn called<'a>(version: Version, result: &RawJson, splice: Splice<'a>) -> Splice<'a> {
-    let [content, structured] = result.pick(["content", "structuredContent"]);
+fn called(version: Version, result: &mut ObjectEdit<'_>) {
+    let content = result.get("content");
+    let structured = result.get("structuredContent");
     let known = content
         .as_ref()
         .and_then(|content| content::blocks(version, content));
@@ -43,31 +34,39 @@ fn called<'a>(version: Version, result: &RawJson, splice: Splice<'a>) -> Splice<
         let content = known.as_ref().or(content.as_ref());
         tool::with_text(content, structured)
     });
-    let splice = set(splice, &["content"], with_text.or(known));
-    set(splice, &["structuredContent"], wrapped)
-}
-
-fn set<'a>(splice: Splice<'a>, path: &'a [&'a str], value: Option<RawJson>) -> Splice<'a> {
-    match value {
-        Some(value) => splice.set(path, &value),
-        None => splice,
+    if let Some(content) = with_text.or(known) {
+        result.set("content", content);
+    }
+    if let Some(wrapped) = wrapped {
+        result.set("structuredContent", wrapped);
     }
 }
 
-/// Removes a member of the `_meta` of `value`; all of `_meta`, if there is nothing else.
-pub(crate) fn remove_meta<'a>(
-    splice: Splice<'a>,
-    value: &RawJson,
-    path: &'a [&'a str; 2],
-) -> Splice<'a> {
-    let is_alone = value.get("_meta").is_some_and(|meta| {
-        let mut members = meta.members();
-        let first = members.next();
-        first.is_some_and(|member| member.is(path[1])) && members.next().is_none()
-    });
-    match is_alone {
-        true => splice.remove(&["_meta"]),
-        false => splice.remove(path),
+/// Replaces a member by what `convert` makes of it, if anything.
+fn change<'a>(
+    edit: &mut ObjectEdit<'a>,
+    key: &'a str,
+    convert: impl FnOnce(&RawJson) -> Option<RawJson>,
+) {
+    if let Some(changed) = edit.get(key).and_then(|value| convert(&value)) {
+        edit.set(key, changed);
+    }
+}
+
+/// Removes a member of the `_meta` of an object; all of `_meta`, if there is nothing else.
+pub(crate) fn remove_meta(object: &mut ObjectEdit<'_>, key: &str) {
+    let Some(meta) = object.get("_meta").filter(RawJson::is_object) else {
+        return;
+    };
+    let mut edit = ObjectEdit::new(&meta);
+    if edit.get(key).is_none() {
+        return;
+    }
+    edit.remove(key);
+    let rest = edit.finish();
+    match rest.as_str() {
+        "{}" => object.remove("_meta"),
+        _ => object.set("_meta", rest),
     }
 }
 

@@ -5,6 +5,7 @@ use http::{HeaderMap, Uri};
 
 /// Header with the id of the session.
 pub(super) static SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
+static PROTOCOL_VERSION: HeaderName = HeaderName::from_static(header::PROTOCOL_VERSION);
 static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// Query parameter with the id of a session of HTTP+SSE.
@@ -54,8 +55,7 @@ pub(super) fn last_event(headers: &HeaderMap) -> HeaderField<&[u8]> {
 
 /// The revision in the header; empty, which no revision is, if it is repeated or unreadable.
 pub(super) fn version(headers: &HeaderMap) -> Option<&str> {
-    let name = HeaderName::from_static(header::PROTOCOL_VERSION);
-    match once(headers, &name) {
+    match once(headers, &PROTOCOL_VERSION) {
         HeaderField::Absent => None,
         HeaderField::Value(value) => Some(std::str::from_utf8(value).unwrap_or_default()),
         HeaderField::Invalid => Some(""),

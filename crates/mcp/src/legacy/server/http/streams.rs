@@ -114,6 +114,10 @@ impl MessageSink for GeneralSink {
         self.0.table.lock().push_general(message);
     }
 
+    fn has_room(&self) -> bool {
+        self.0.table.lock().has_general_room()
+    }
+
     fn room(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.0.wait_for_room(StreamTable::has_general_room))
     }
@@ -210,6 +214,10 @@ impl MessageSink for RequestSink {
         if is_last {
             table.finish(self.stream);
         }
+    }
+
+    fn has_room(&self) -> bool {
+        self.streams.table.lock().has_room(self.stream)
     }
 
     fn room(&self) -> BoxFuture<'_, ()> {

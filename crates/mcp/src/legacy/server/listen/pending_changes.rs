@@ -2,7 +2,7 @@ use std::collections::VecDeque;
 
 use callgate_wire::resource::ResourceUpdatedParams;
 use callgate_wire::subscription::SubscriptionFilter;
-use callgate_wire::{Method, Notification, RawJson, Splice, meta, method};
+use callgate_wire::{Method, Notification, ObjectEdit, RawJson, meta, method};
 
 use crate::legacy::server::convert;
 
@@ -104,9 +104,9 @@ impl PendingChanges {
 }
 
 fn without_subscription(params: &RawJson) -> RawJson {
-    let splice = Splice::new(params);
-    let splice = convert::remove_meta(splice, params, &["_meta", meta::SUBSCRIPTION_ID]);
-    splice.finish().unwrap_or_else(|_| params.clone())
+    let mut edit = ObjectEdit::new(params);
+    convert::remove_meta(&mut edit, meta::SUBSCRIPTION_ID);
+    edit.finish()
 }
 
 #[cfg(test)]

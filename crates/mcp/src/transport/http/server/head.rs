@@ -4,7 +4,7 @@ use http::request::Parts;
 
 use super::auth;
 use super::config::HttpServerConfig;
-use super::host_policy::HostPolicy;
+use super::host_policy::{HostPolicy, SEC_FETCH_SITE};
 use super::response::Refusal;
 use crate::service::{Caller, Source, TraceContext};
 
@@ -36,7 +36,11 @@ pub(super) async fn admit(
     config: &HttpServerConfig,
     serves_sessions: bool,
 ) -> Result<Admission, Refusal> {
-    policy.check_origin(&head.headers)?;
+    let rare = RareFields::of(&head.headers);
+    // Without these fields no web page has sent the request.
+    if rare.origin {
+        policy.check_origin(&head.headers)?;
+    }
     if head.uri.path() != config.path {
         return Err(Refusal::NotFound);
     }
@@ -65,7 +69,7 @@ pub(super) async fn admit(
     Ok(Admission {
         caller,
         source,
-        trace: trace(&head.headers),
+        trace: rare.trace.then(|| trace(&head.headers)).flatten(),
         accepts,
     })
 }
@@ -127,6 +131,28 @@ fn is_refused(range: &[u8]) -> bool {
             !weight.is_empty() && weight.iter().all(|byte| matches!(byte, b'0' | b'.'))
         })
     })
+}
+
+/// Presence of fields that few requests have, found in one pass: one look-up for each would cost
+/// more.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct RareFields {
+    /// `Origin` or `Sec-Fetch-Site`, which web browsers send.
+    origin: bool,
+    /// A field of the trace context.
+    trace: bool,
+}
+
+impl RareFields {
+    fn of(headers: &HeaderMap) -> Self {
+        let mut rare = Self::default();
+        for name in headers.keys() {
+            let name = name.as_str();
+            rare.origin |= name == header::ORIGIN.as_str() || name == SEC_FETCH_SITE.as_str();
+            rare.trace |= TraceContext::KEYS.contains(&name);
+        }
+        rare
+    }
 }
 
 /// Occurrence of one field in a head.
@@ -216,6 +242,26 @@ mod tests {
         check(&["text/html"], false, false);
         check(&[""], false, false);
         check(&["application/jsonx"], false, false);
+    }
+
+    #[test]
+    fn fields_of_browsers_and_traces_are_noticed() {
+        let check = |name: &'static str, origin: bool, trace: bool| {
+            let mut headers = HeaderMap::new();
+            headers.append(ACCEPT, HeaderValue::from_static("*/*"));
+            headers.append(name, HeaderValue::from_static(""));
+            assert_eq!(
+                RareFields::of(&headers),
+                RareFields { origin, trace },
+                "{name}"
+            );
+        };
+        check("origin", true, false);
+        check("sec-fetch-site", true, false);
+        check("traceparent", false, true);
+        check("tracestate", false, true);
+        check("baggage", false, true);
+        check("host", false, false);
     }
 
     #[test]

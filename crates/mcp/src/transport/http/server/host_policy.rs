@@ -7,7 +7,7 @@ use http::request::Parts;
 use super::head::Field;
 use super::response::Refusal;
 
-static SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+pub(super) static SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Hosts and origins that are allowed besides the server's own.
 ///

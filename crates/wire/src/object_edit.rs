@@ -1,0 +1,191 @@
+use bytes::Bytes;
+
+use crate::members::Member;
+use crate::raw::RawJson;
+use crate::text::write_string;
+
+/// Reads and edits the members of one object: found in one pass, written in one copy.
+///
+/// Unlike a [`Splice`](crate::Splice), it can be asked for members between the edits, and edits no
+/// members of members.
+///
+/// ```
+/// # use callgate_wire::{Limits, ObjectEdit, RawJson};
+/// let raw = RawJson::parse(r#"{"a":1e2, "b":[2],"c":3}"#.into(), &Limits::default())?;
+/// let mut edit = ObjectEdit::new(&raw);
+/// let b = edit.get("b");
+/// edit.remove("b");
+/// edit.set("c", RawJson::string("x"));
+/// edit.set("d", b.unwrap_or_else(RawJson::empty_object));
+/// assert_eq!(edit.finish().as_str(), r#"{"a":1e2,"c":"x","d":[2]}"#);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct ObjectEdit<'a> {
+    source: &'a RawJson,
+    members: Vec<(Member<'a>, MemberChange)>,
+    /// Members that the source does not have.
+    more: Vec<(&'a str, RawJson)>,
+}
+
+#[derive(Debug, Clone)]
+enum MemberChange {
+    Keep,
+    Remove,
+    Replace(RawJson),
+}
+
+impl<'a> ObjectEdit<'a> {
+    /// Finds the members of `source`; anything but an object counts as one without members.
+    #[must_use]
+    pub fn new(source: &'a RawJson) -> Self {
+        let members = source.members();
+        Self {
+            source,
+            members: members.map(|member| (member, MemberChange::Keep)).collect(),
+            more: Vec::new(),
+        }
+    }
+
+    /// The value of the member `key` of the source, whatever the edits.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<RawJson> {
+        let (member, _) = self.members.iter().find(|(member, _)| member.is(key))?;
+        Some(self.source.value_of(member))
+    }
+
+    /// Removes the member `key`, if it is there.
+    pub fn remove(&mut self, key: &str) {
+        if let Some(change) = self.change(key) {
+            *change = MemberChange::Remove;
+        }
+    }
+
+    /// Replaces the member `key`, or appends it.
+    pub fn set(&mut self, key: &'a str, value: RawJson) {
+        match self.change(key) {
+            Some(change) => *change = MemberChange::Replace(value),
+            None => self.more.push((key, value)),
+        }
+    }
+
+    /// Replaces the member `key`, or appends it; without a value, removes it.
+    pub fn set_or_remove(&mut self, key: &'a str, value: Option<RawJson>) {
+        match value {
+            Some(value) => self.set(key, value),
+            None => self.remove(key),
+        }
+    }
+
+    /// Writes the object; the source itself, if nothing was changed.
+    #[must_use]
+    pub fn finish(self) -> RawJson {
+        let is_kept = |change: &MemberChange| matches!(change, MemberChange::Keep);
+        if self.more.is_empty() && self.members.iter().all(|(_, change)| is_kept(change)) {
+            return self.source.clone();
+        }
+        let text = self.source.as_bytes();
+        let more = self
+            .more
+            .iter()
+            .map(|(key, value)| key.len() + value.as_bytes().len() + 4);
+        let replaced = self.members.iter().map(|(_, change)| match change {
+            MemberChange::Replace(value) => value.as_bytes().len(),
+            _ => 0,
+        });
+        let room = text.len() + more.sum::<usize>() + replaced.sum::<usize>() + 2;
+        let mut out = Vec::with_capacity(room);
+        out.push(b'{');
+        for (member, change) in &self.members {
+            let (end, value) = match change {
+                MemberChange::Remove => continue,
+                MemberChange::Keep => (member.value_span.end, &[][..]),
+                MemberChange::Replace(value) => (member.value_span.start, value.as_bytes()),
+            };
+            separate(&mut out);
+            let kept = text.get(member.key_span.start..end);
+            out.extend_from_slice(kept.unwrap_or_default());
+            out.extend_from_slice(value);
+        }
+        for (key, value) in &self.more {
+            separate(&mut out);
+            write_string(&mut out, key);
+            out.push(b':');
+            out.extend_from_slice(value.as_bytes());
+        }
+        out.push(b'}');
+        RawJson::trusted(Bytes::from(out))
+    }
+
+    fn change(&mut self, key: &str) -> Option<&mut MemberChange> {
+        let mut members = self.members.iter_mut();
+        let (_, change) = members.find(|(member, _)| member.is(key))?;
+        Some(change)
+    }
+}
+
+/// Writes a comma, unless the object is empty so far.
+fn separate(out: &mut Vec<u8>) {
+    if out.len() > 1 {
+        out.push(b',');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Limits;
+
+    fn raw(text: &str) -> RawJson {
+        RawJson::parse(text.to_owned().into(), &Limits::default()).unwrap()
+    }
+
+    fn check(source: &str, edit: impl FnOnce(&mut ObjectEdit<'_>), expect: &str) {
+        let source = raw(source);
+        let mut edits = ObjectEdit::new(&source);
+        edit(&mut edits);
+        let edited = edits.finish();
+        assert_eq!(edited.as_str(), expect);
+        raw(edited.as_str());
+    }
+
+    #[test]
+    fn unknown_members_keep_their_order_and_bytes() {
+        let source = r#"{ "a" : 1.00 , "\u0062":[ 2 ],"c":{"d":10000000000000000001}}"#;
+        check(source, |_| {}, source);
+        check(
+            source,
+            |edit| edit.remove("a"),
+            r#"{"\u0062":[ 2 ],"c":{"d":10000000000000000001}}"#,
+        );
+        check(
+            source,
+            |edit| edit.set("b", RawJson::string("x")),
+            r#"{"a" : 1.00,"\u0062":"x","c":{"d":10000000000000000001}}"#,
+        );
+    }
+
+    #[test]
+    fn missing_members_are_appended_and_not_removed() {
+        check("{}", |edit| edit.remove("a"), "{}");
+        check(
+            "{}",
+            |edit| {
+                edit.set("a", RawJson::string("1"));
+                edit.set_or_remove("\"", Some(RawJson::empty_object()));
+                edit.set_or_remove("b", None);
+            },
+            r#"{"a":"1","\"":{}}"#,
+        );
+        check(r#"{"a":1}"#, |edit| edit.remove("a"), "{}");
+    }
+
+    #[test]
+    fn a_member_can_be_read_after_it_was_removed() {
+        let source = raw(r#"{"a":1,"b":2}"#);
+        let mut edit = ObjectEdit::new(&source);
+        edit.remove("a");
+        assert_eq!(edit.get("a"), Some(raw("1")));
+        assert_eq!(edit.get("c"), None);
+    }
+}
