@@ -47,7 +47,7 @@ fn a_server_at_a_url_is_served_over_stdio() {
     let relay = format!("{CALLGATE} relay {} --serve-stdio", serving.url);
     assert_eq!(
         home.run(&["call", "--stdio", &relay, "workspace_list"]),
-        Ran::printed("{\"path\":\".\",\"entries\":[],\"truncated\":false}\n")
+        Ran::printed("{\"path\":\".\",\"entries\":[]}\n")
     );
 }
 
@@ -78,6 +78,8 @@ fn a_command_that_died_is_started_again_and_tells_remote_callers_nothing() {
 fn the_headers_of_a_call_must_equal_its_body() {
     let home = Home::new();
     let relay = home.relay(&["--no-auth", "--stdio", &home.shell_server(TOOLS)]);
+    // The relay knows the headers of the tools that it has seen in a list.
+    assert_eq!(home.run(&["list", &relay.url]).exit, Some(0));
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"where","arguments":{"region":"eu"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
     let address = relay.url.strip_prefix("http://").unwrap();
     let address = address.strip_suffix("/mcp").unwrap();

@@ -9,7 +9,7 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::{Instant, interval, sleep, timeout};
 
@@ -232,6 +232,8 @@ async fn refuse(stream: Stream) {
     let mut stream = GuardedStream::new(stream, None, Arc::new(ConnectionHealth::new()));
     // Nothing can be done for a peer that has left.
     let _ = timeout(REFUSAL_TIMEOUT, async {
+        // Clients take an answer that comes before their request for a broken connection.
+        stream.read_u8().await?;
         stream.write_all(BUSY).await?;
         stream.shutdown().await
     })
