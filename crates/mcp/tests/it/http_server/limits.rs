@@ -385,6 +385,7 @@ async fn check_third_connection(subject: &Subject) {
     assert_eq!(second.answer().await.status, 200);
 
     let mut third = subject.connect().await;
+    third.send(&request).await;
     assert_eq!(third.answer().await.status, 503);
     assert!(third.closed().await);
     second.send(&request).await;

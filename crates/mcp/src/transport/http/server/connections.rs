@@ -49,8 +49,8 @@ type Unauthenticated = VecDeque<Id>;
 /// Maximum number of refused connections whose peers read the reason; more are closed at once.
 const MAX_REFUSED: usize = 256;
 
-/// Time that the peer of a refused connection has to read the reason.
-const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
+/// Time that the peer of a refused connection has to send a request and to read the reason.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Interval of the checks of all connections while the server drains.
 const DRAIN_CHECK: Duration = Duration::from_millis(10);
