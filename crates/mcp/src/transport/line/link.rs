@@ -114,10 +114,6 @@ impl Link {
     }
 
     /// Answers a request that was just read. Never waits: nothing is read while answers have no room.
-    #[cfg_attr(
-        not(feature = "legacy"),
-        expect(dead_code, reason = "only servers of older revisions need it")
-    )]
     pub(crate) fn respond_now(
         &self,
         id: &Id,

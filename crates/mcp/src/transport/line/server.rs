@@ -239,6 +239,7 @@ impl LineServer {
     }
 
     /// True if another line should be appended.
+    #[cfg(feature = "legacy")]
     pub(crate) fn has_room(&self) -> bool {
         self.outbox.has_room()
     }

@@ -2,7 +2,7 @@
 //!
 //! - [`Keychain`]: the operations that the store needs.
 //! - [`SecretService`]: the keychain of Linux desktops, over D-Bus: `bus` connects, `message` is the wire format.
-//! - [`NativeKeychain`]: the keychain of macOS and of Windows.
+//! - `NativeKeychain`: the keychain of macOS and of Windows.
 
 mod keychain_trait;
 #[cfg(any(target_os = "macos", windows))]
