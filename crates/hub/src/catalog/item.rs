@@ -29,6 +29,37 @@ pub(crate) enum ListKind {
     Templates,
 }
 
+/// One value for each kind of list.
+#[derive(Default)]
+pub(crate) struct PerKind<T>([T; 4]);
+
+impl<T> PerKind<T> {
+    /// Makes the value of each kind.
+    pub(crate) fn of(value: impl FnMut(ListKind) -> T) -> Self {
+        Self(ListKind::ALL.map(value))
+    }
+
+    pub(crate) fn get(&self, kind: ListKind) -> &T {
+        let [tools, prompts, resources, templates] = &self.0;
+        match kind {
+            ListKind::Tools => tools,
+            ListKind::Prompts => prompts,
+            ListKind::Resources => resources,
+            ListKind::Templates => templates,
+        }
+    }
+
+    pub(crate) fn set(&mut self, kind: ListKind, value: T) {
+        let [tools, prompts, resources, templates] = &mut self.0;
+        *match kind {
+            ListKind::Tools => tools,
+            ListKind::Prompts => prompts,
+            ListKind::Resources => resources,
+            ListKind::Templates => templates,
+        } = value;
+    }
+}
+
 /// Key of `_meta` that says why an item cannot be used at the moment.
 pub(crate) const UNAVAILABLE: &str = "callgate/unavailable";
 

@@ -7,7 +7,7 @@ use callgate_mcp::{Implementation, RawJson};
 use tokio::sync::watch;
 
 use super::discover;
-use super::item::{Item, ListKind};
+use super::item::{Item, ListKind, PerKind};
 use super::snapshot::Snapshot;
 use crate::exposed_names::{ExposedNames, Naming, Origin, Scheme};
 use crate::mutex::Mutex;
@@ -33,7 +33,7 @@ struct CatalogState {
 struct Offer {
     server: Arc<Server>,
     discovered: Option<DiscoverResult>,
-    lists: [Vec<Arc<Item>>; 4],
+    lists: PerKind<Vec<Arc<Item>>>,
     /// Reason why the items cannot be used at the moment.
     unavailable: Option<Arc<str>>,
 }
@@ -81,7 +81,7 @@ impl Catalog {
     pub(crate) fn counts(&self, server: &Server) -> [usize; 4] {
         let state = self.state.lock();
         let offer = state.offers.iter().find(|offer| is(offer, server));
-        offer.map_or([0; 4], |offer| offer.lists.each_ref().map(Vec::len))
+        ListKind::ALL.map(|kind| offer.map_or(0, |offer| offer.list(kind).len()))
     }
 
     /// Records what a server says about itself.
@@ -147,7 +147,7 @@ impl Catalog {
             .map(|(own, sent)| Arc::new(Item::new(server, kind, own.clone(), key(&own), sent)))
             .collect();
         report_changed_definitions(before, &items);
-        *offer.list_mut(kind) = items;
+        offer.lists.set(kind, items);
         self.publish(&state, &[kind]);
     }
 
@@ -182,17 +182,17 @@ impl Catalog {
 
     /// Merges the lists, and tells the subscribers that these kinds changed.
     fn publish(&self, state: &CatalogState, changed: &[ListKind]) {
-        let lists = ListKind::ALL.map(|kind| {
+        let items = |kind| {
             let offers = state.offers.iter();
             offers.flat_map(|offer| offer.visible(kind)).collect()
-        });
+        };
         let discovered = state.offers.iter().filter_map(|offer| {
             let discovered = offer.discovered.as_ref()?;
             Some((offer.server.name(), discovered))
         });
         let discovered = discover::merge(&self.info, discovered);
         self.snapshot
-            .send_replace(Arc::new(Snapshot::new(lists, discovered)));
+            .send_replace(Arc::new(Snapshot::new(items, discovered)));
         for kind in changed {
             self.subscribers.publish(&match kind {
                 ListKind::Tools => ServerChange::Tools,
@@ -205,23 +205,7 @@ impl Catalog {
 
 impl Offer {
     fn list(&self, kind: ListKind) -> &Vec<Arc<Item>> {
-        let [tools, prompts, resources, templates] = &self.lists;
-        match kind {
-            ListKind::Tools => tools,
-            ListKind::Prompts => prompts,
-            ListKind::Resources => resources,
-            ListKind::Templates => templates,
-        }
-    }
-
-    fn list_mut(&mut self, kind: ListKind) -> &mut Vec<Arc<Item>> {
-        let [tools, prompts, resources, templates] = &mut self.lists;
-        match kind {
-            ListKind::Tools => tools,
-            ListKind::Prompts => prompts,
-            ListKind::Resources => resources,
-            ListKind::Templates => templates,
-        }
+        self.lists.get(kind)
     }
 
     /// The items of a kind as agents see them now.

@@ -4,12 +4,12 @@ use std::sync::{Arc, OnceLock};
 use callgate_mcp::wire::ObjectWriter;
 use callgate_mcp::{Error, RawJson, Reply};
 
-use super::item::{Item, ListKind};
+use super::item::{Item, ListKind, PerKind};
 
 /// The lists of all servers at one time.
 #[derive(Default)]
 pub(crate) struct Snapshot {
-    lists: [ItemList; 4],
+    lists: PerKind<ItemList>,
     /// Answer to `server/discover`.
     pub(crate) discovered: Option<RawJson>,
 }
@@ -27,21 +27,18 @@ pub(crate) struct ItemList {
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
 impl Snapshot {
-    pub(crate) fn new(lists: [Vec<Arc<Item>>; 4], discovered: RawJson) -> Self {
+    pub(crate) fn new(
+        mut items: impl FnMut(ListKind) -> Vec<Arc<Item>>,
+        discovered: RawJson,
+    ) -> Self {
         Self {
-            lists: lists.map(ItemList::new),
+            lists: PerKind::of(|kind| ItemList::new(items(kind))),
             discovered: Some(discovered),
         }
     }
 
     pub(crate) fn list(&self, kind: ListKind) -> &ItemList {
-        let [tools, prompts, resources, templates] = &self.lists;
-        match kind {
-            ListKind::Tools => tools,
-            ListKind::Prompts => prompts,
-            ListKind::Resources => resources,
-            ListKind::Templates => templates,
-        }
+        self.lists.get(kind)
     }
 }
 
