@@ -175,7 +175,7 @@ impl Supervisor {
                 Start::AtOnce => self.connect(now),
                 Start::OnFirstUse => self.phase = Phase::Idle,
             },
-            // A server that is turned off stays off, whatever is still under way.
+            // Late events of a connection do not turn a disabled server on.
             (_, Phase::Disabled) => {}
 
             (Event::Connected, Phase::Connecting) => self.phase = Phase::Connected { since: now },

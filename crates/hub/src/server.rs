@@ -17,6 +17,7 @@ use crate::status::{FailureReason, ServerState};
 use crate::sync;
 
 /// Server of a hub, as the configuration describes it.
+#[non_exhaustive]
 pub struct ServerConfig {
     /// Name of the server.
     pub name: ServerName,
@@ -151,7 +152,7 @@ impl Server {
         deadline: Option<Instant>,
         lost: Option<u64>,
     ) -> Result<Connected, Error> {
-        if let Some(connected) = self.usable(&self.view.borrow(), lost) {
+        if let Some(connected) = self.view.borrow().usable(lost) {
             return Ok(connected);
         }
         self.signals.send(Event::Used);
@@ -160,7 +161,7 @@ impl Server {
         let mut view = self.view.subscribe();
         loop {
             let current = view.borrow_and_update().clone();
-            if let Some(connected) = self.usable(&current, lost) {
+            if let Some(connected) = current.usable(lost) {
                 return Ok(connected);
             }
             let now = Instant::now();
@@ -182,11 +183,6 @@ impl Server {
                 () = sleep_until(until) => {}
             }
         }
-    }
-
-    fn usable(&self, view: &View, lost: Option<u64>) -> Option<Connected> {
-        let connected = view.connection.as_ref()?;
-        (Some(connected.number) != lost).then(|| connected.clone())
     }
 
     /// The error of a call to a server that is not connected. The call was not sent.
@@ -392,6 +388,14 @@ impl Server {
                 Err(_) => return,
             }
         }
+    }
+}
+
+impl View {
+    /// The connection, unless it is the one with the number `lost`.
+    fn usable(&self, lost: Option<u64>) -> Option<Connected> {
+        let connected = self.connection.as_ref()?;
+        (Some(connected.number) != lost).then(|| connected.clone())
     }
 }
 

@@ -13,7 +13,7 @@ use crate::exposed_names::{ExposedNames, Naming, Origin, Scheme};
 use crate::mutex::Mutex;
 use crate::server::Server;
 
-/// What each server offers, merged into one [`Snapshot`] after every change.
+/// Catalog of all servers, merged into one [`Snapshot`] after every change.
 pub(crate) struct Catalog {
     info: Implementation,
     state: Mutex<CatalogState>,
@@ -29,13 +29,14 @@ struct CatalogState {
     prompt_names: ExposedNames,
 }
 
-/// What one server offers.
+/// Lists of one server.
 struct Offer {
     server: Arc<Server>,
     discovered: Option<DiscoverResult>,
     lists: PerKind<Vec<Arc<Item>>>,
-    /// Reason why the items cannot be used at the moment.
-    unavailable: Option<Arc<str>>,
+    /// The same items with the reason why they cannot be used at the moment. Made once, so that a
+    /// change at another server reads none of them.
+    unavailable: Option<PerKind<Vec<Arc<Item>>>>,
 }
 
 impl Catalog {
@@ -160,7 +161,7 @@ impl Catalog {
         if offer.unavailable.is_some() == reason.is_some() {
             return;
         }
-        offer.unavailable = reason;
+        offer.unavailable = reason.map(|reason| offer.marked(&reason));
         let kinds: Vec<_> = ListKind::ALL
             .into_iter()
             .filter(|kind| !offer.list(*kind).is_empty())
@@ -177,6 +178,7 @@ impl Catalog {
             return;
         };
         offer.lists = Default::default();
+        offer.unavailable = None;
         self.publish(&state, &ListKind::ALL);
     }
 
@@ -184,7 +186,10 @@ impl Catalog {
     fn publish(&self, state: &CatalogState, changed: &[ListKind]) {
         let items = |kind| {
             let offers = state.offers.iter();
-            offers.flat_map(|offer| offer.visible(kind)).collect()
+            offers
+                .flat_map(|offer| offer.visible(kind))
+                .cloned()
+                .collect()
         };
         let discovered = state.offers.iter().filter_map(|offer| {
             let discovered = offer.discovered.as_ref()?;
@@ -209,16 +214,18 @@ impl Offer {
     }
 
     /// The items of a kind as agents see them now.
-    fn visible(&self, kind: ListKind) -> Vec<Arc<Item>> {
-        match &self.unavailable {
-            None => self.list(kind).clone(),
-            Some(reason) => {
-                let items = self.list(kind).iter();
-                items
-                    .map(|item| Arc::new(item.unavailable(reason)))
-                    .collect()
-            }
-        }
+    fn visible(&self, kind: ListKind) -> &[Arc<Item>] {
+        self.unavailable.as_ref().unwrap_or(&self.lists).get(kind)
+    }
+
+    /// The items with the reason why they cannot be used.
+    fn marked(&self, reason: &str) -> PerKind<Vec<Arc<Item>>> {
+        PerKind::of(|kind| {
+            let items = self.list(kind).iter();
+            items
+                .map(|item| Arc::new(item.unavailable(reason)))
+                .collect()
+        })
     }
 }
 

@@ -127,7 +127,7 @@ fn a_locked_keychain_is_named_with_the_way_to_unlock_it() {
     for args in [&["call", url, "whoami"][..], &["list", url]] {
         assert_eq!(user.run(args), Ran::failed(1, &refused));
     }
-    // These commands ask, but nobody answers here.
+    // These commands open the unlock dialog, which no user answers in this test.
     let asked =
         " WARN callgate_oauth::store::migration: the keychain is locked; waiting for its dialog\n";
     let refused = format!("{asked}{refused}");
