@@ -22,6 +22,7 @@ use tokio::time::Instant;
 use crate::error::Error;
 use crate::notifier::Notifier;
 
+pub(crate) use caller::CallerKey;
 pub use caller::{Caller, Principal, Source, TransportKind};
 pub use extensions::Extensions;
 pub use peer::PeerInfo;
@@ -32,6 +33,16 @@ pub use trace::TraceContext;
 pub trait Service: Send + Sync + 'static {
     /// Handles one request. Dropping the future cancels it.
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>>;
+
+    /// Handles a notification of the caller that the edges do not know, such as one of an extension.
+    ///
+    /// Its id names nothing, its notifier drops all, and it never fails. Layers and upstreams pass it on;
+    /// a service that has no use for it ignores it, as this default does. Edges give up after 10 seconds
+    /// and drop the future.
+    fn notify(&self, notification: Call) -> BoxFuture<'_, ()> {
+        tracing::debug!(method = %notification.method, "ignored a notification of a client");
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// A boxed future that can move between threads.
@@ -260,6 +271,10 @@ impl Reply {
 impl<S: Service + ?Sized> Service for Arc<S> {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
         S::call(self, call)
+    }
+
+    fn notify(&self, notification: Call) -> BoxFuture<'_, ()> {
+        S::notify(self, notification)
     }
 }
 

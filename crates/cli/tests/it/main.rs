@@ -31,6 +31,8 @@ mod raw;
 #[cfg(unix)]
 mod relay;
 #[cfg(unix)]
+mod relay_notifications;
+#[cfg(unix)]
 mod serve;
 #[cfg(unix)]
 mod serve_issuer;

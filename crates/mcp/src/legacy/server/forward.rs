@@ -301,16 +301,27 @@ impl SessionService {
     /// Calls the service in the context `cx`. Dropping the future cancels the call.
     pub(super) fn call(
         &self,
-        mut cx: Cx,
+        cx: Cx,
         method: &Method,
         params: &RawJson,
         level: Option<LogLevel>,
     ) -> Result<BoxFuture<'static, Result<Reply, Error>>, Error> {
-        cx.source.translated_from = Some(self.version);
-        let (params, peer) = self.stamp(params, level)?;
-        let call = Call::of_read_meta(method.clone(), params, cx.with_peer(peer));
+        let call = self.translate(cx, method.clone(), params, level)?;
         let service = self.service.clone();
         Ok(Box::pin(async move { service.call(call).await }))
+    }
+
+    /// A request or a notification of the client in the newest revision.
+    pub(super) fn translate(
+        &self,
+        mut cx: Cx,
+        method: Method,
+        params: &RawJson,
+        level: Option<LogLevel>,
+    ) -> Result<Call, Error> {
+        cx.source.translated_from = Some(self.version);
+        let (params, peer) = self.stamp(params, level)?;
+        Ok(Call::of_read_meta(method, params, cx.with_peer(peer)))
     }
 
     /// Calls the service without log messages, and waits for its result.

@@ -149,7 +149,10 @@ impl LineSessions for LineSession {
             ClientMessage::One(Frame::Request(request)) if is_handshake(&request) => {
                 self.open(&mut state, request, line.clone());
             }
-            ClientMessage::Array(..) if matches!(*state, LineSessionState::Closed) => {
+            // Without a session these are no messages of an older revision.
+            ClientMessage::Array(..) | ClientMessage::One(Frame::Notification(_))
+                if matches!(*state, LineSessionState::Closed) =>
+            {
                 return Err(message);
             }
             message => {

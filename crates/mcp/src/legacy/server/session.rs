@@ -10,7 +10,7 @@ use callgate_wire::legacy::logging::SetLevelParams;
 use callgate_wire::legacy::method as old;
 use callgate_wire::legacy::subscription::SubscribeParams;
 use callgate_wire::logging::LogLevel;
-use callgate_wire::{Frame, Limits, Method, Notification, RawJson, Version, method};
+use callgate_wire::{Frame, Id, Limits, Method, Notification, RawJson, Version, method};
 
 use super::batch;
 use super::client_request::{ClientRequest, Message, MessageSink, RequestOrigin, wait_for_room};
@@ -23,7 +23,7 @@ use crate::error::{Error, Kind};
 use crate::legacy::pending_responses::PendingResponses;
 use crate::mutex::Mutex;
 use crate::seal::random;
-use crate::server::{ClientMessage, InFlight, RunningRequest, SessionLimits};
+use crate::server::{ClientMessage, ClientNotifications, InFlight, RunningRequest, SessionLimits};
 use crate::service::Service;
 
 /// Session of one old client: its identity, its requests, questions, subscriptions and tasks.
@@ -36,6 +36,7 @@ pub(crate) struct Session {
     /// Lowest level of log messages to send.
     pub(super) level: Mutex<Option<LogLevel>>,
     in_flight: InFlight,
+    notifications: Arc<ClientNotifications>,
     /// Questions to the client that it has not answered yet.
     pub(super) questions: Arc<PendingResponses>,
     pub(super) last_question: AtomicU64,
@@ -99,6 +100,7 @@ impl Session {
             in_flight: InFlight::new(config.in_flight, config.in_flight_bytes),
             questions: Arc::new(PendingResponses::new(config.questions)),
             last_question: AtomicU64::new(0),
+            notifications: Arc::default(),
         })
     }
 
@@ -158,7 +160,7 @@ impl Session {
     ) -> Result<bool, Error> {
         match message {
             ClientMessage::One(Frame::Notification(notification)) => {
-                self.receive_notification(notification);
+                self.receive_notification(notification, origin);
             }
             ClientMessage::One(Frame::Response(response)) => self.questions.answer(response),
             ClientMessage::One(Frame::Request(request)) => {
@@ -172,7 +174,7 @@ impl Session {
         Ok(false)
     }
 
-    pub(crate) fn receive_notification(self: &Arc<Self>, notification: Notification) {
+    pub(crate) fn receive_notification(&self, notification: Notification, origin: &RequestOrigin) {
         let Notification { method, params } = notification;
         match method.as_str() {
             old::NOTIFICATIONS_INITIALIZED => self.subscriptions.ready(),
@@ -182,8 +184,15 @@ impl Session {
                     self.in_flight.cancel_unique(&id);
                 }
             }
-            // Roots are requested when they are needed, and progress of questions is not used.
-            _ => {}
+            // Roots are requested when they are needed, and progress of questions is not used: these
+            // are not passed on.
+            _ => {
+                let service = &self.upstream;
+                let cx = origin.context(Id::number(0));
+                if let Ok(notification) = service.translate(cx, method, &params, None) {
+                    self.notifications.pass_on(&service.service, notification);
+                }
+            }
         }
     }
 
@@ -316,7 +325,6 @@ mod tests {
     use crate::legacy::server::client_request::MessageKind;
     use crate::service::{BoxFuture, Call, Reply};
     use crate::service::{Caller, Source};
-    use callgate_wire::{Id, Limits};
     use tokio::sync::{Semaphore, mpsc};
 
     /// Answers with its params once it has a permit, and says when it is called and when it ends.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
-use callgate_wire::{Frame, FrameError, Id, Request, RpcError, code, encode, method};
+use callgate_wire::{Frame, FrameError, Id, Notification, Request, RpcError, code, encode, method};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
@@ -15,8 +15,10 @@ use super::server_call;
 use crate::error::{Error, Kind};
 use crate::notifier::Notifier;
 use crate::server::accept::{self, RequestMeta};
-use crate::server::{ClientMessage, InFlight, RunningCall, RunningRequest, reply, revisions};
-use crate::service::{Service, Source, TransportKind};
+use crate::server::{
+    ClientMessage, ClientNotifications, InFlight, RunningCall, RunningRequest, reply, revisions,
+};
+use crate::service::{Call, Cx, Service, Source, TransportKind};
 
 /// Serves the requests that arrive on `reader` until it ends.
 ///
@@ -45,6 +47,7 @@ where
         config,
         outbox: Outbox::new(config.unsent_bytes),
         in_flight: InFlight::new(config.in_flight, config.in_flight_bytes),
+        notifications: Arc::default(),
     });
     let _cancel = CancelOnDrop(server.clone());
     let mut lines = Lines::new(reader, config.limits.bytes);
@@ -88,6 +91,7 @@ pub(crate) struct LineServer {
     config: LineConfig,
     pub(super) outbox: Outbox,
     pub(super) in_flight: InFlight,
+    notifications: Arc<ClientNotifications>,
 }
 
 impl LineServer {
@@ -210,7 +214,13 @@ impl LineServer {
             None => Err(message),
         };
         match message {
-            Ok(()) | Err(ClientMessage::One(Frame::Notification(_))) => {}
+            Ok(()) => {}
+            Err(ClientMessage::One(Frame::Notification(notification))) => {
+                let Notification { method, params } = notification;
+                let cx = Cx::new(Id::number(0)).with_source(Source::new(TransportKind::Lines));
+                let notification = Call::new(method, params, cx);
+                self.notifications.pass_on(&self.service, notification);
+            }
             Err(ClientMessage::One(Frame::Response(_))) => {
                 tracing::debug!("ignored a response from a client");
             }

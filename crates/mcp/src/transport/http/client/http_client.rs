@@ -1,14 +1,15 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use callgate_wire::{Method, RawJson, Splice, code, meta, method};
+use bytes::BytesMut;
+use callgate_wire::{Method, RawJson, Splice, code, encode, meta, method};
 use http::Request;
 
 use super::config::HttpConfig;
 use super::http_upstream::HttpUpstream;
 use super::pending_request::PendingRequest;
 use super::request;
-use super::response::ResponseReader;
+use super::response::{ResponseReader, finish};
 use crate::error::Error;
 use crate::header_param::HeaderParam;
 use crate::notifier::Notifier;
@@ -101,6 +102,24 @@ impl ModernHttpClient {
         })
     }
 
+    /// Makes one POST of a notification. Its response tells nothing but that it came.
+    async fn post(&self, notification: &Call) -> Result<(), Error> {
+        let constant = &self.upstream.constant_headers;
+        let mut message = BytesMut::new();
+        encode::notification(&mut message, &notification.method, notification.params());
+        let mut request = Request::new(request::framed(message.freeze()));
+        *request.method_mut() = http::Method::POST;
+        *request.uri_mut() = self.upstream.target.clone();
+        *request.headers_mut() = request::notification_headers(constant, &notification.method)?;
+        let (head, body) = self.upstream.send(request).await?;
+        if !head.status.is_success() {
+            let (server, status) = (&self.upstream.config().name, head.status);
+            tracing::debug!(%server, %status, "a notification was refused");
+        }
+        finish(body).await;
+        Ok(())
+    }
+
     /// Repeats a tool call that was refused for its headers, if the schema of the tool has others now.
     async fn call_with_fresh_headers(
         &self,
@@ -162,6 +181,15 @@ impl Service for ModernHttpClient {
                     self.call_with_fresh_headers(&call, mirrored, error).await
                 }
                 outcome => outcome,
+            }
+        })
+    }
+
+    fn notify(&self, notification: Call) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            if let Err(error) = self.post(&notification).await {
+                let server = &self.upstream.config().name;
+                tracing::debug!(%server, %error, "cannot pass on a notification");
             }
         })
     }

@@ -2,7 +2,7 @@ use std::io::IoSlice;
 
 use bytes::buf::Chain;
 use bytes::{Buf, Bytes, BytesMut};
-use callgate_wire::{Id, Method, RawJson, encode, header, meta};
+use callgate_wire::{Id, Method, RawJson, Version, encode, header, meta};
 use http::header::{ACCEPT, CONTENT_TYPE, HOST, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use http_body_util::Full;
@@ -129,6 +129,21 @@ pub(crate) fn headers(
             }
         }
     }
+    Ok(headers)
+}
+
+/// All headers of one notification, whose metadata need not name a revision.
+pub(super) fn notification_headers(
+    constant: &HeaderMap,
+    method: &Method,
+) -> Result<HeaderMap, Error> {
+    let mut headers = constant.clone();
+    insert(
+        &mut headers,
+        header::PROTOCOL_VERSION,
+        Version::LATEST.as_str(),
+    )?;
+    insert(&mut headers, header::METHOD, method.as_str())?;
     Ok(headers)
 }
 

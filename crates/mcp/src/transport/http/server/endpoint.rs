@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use callgate_wire::{Frame, Request as Message};
+use callgate_wire::{Frame, Id, Notification, Request as Message};
 use http::header::TRANSFER_ENCODING;
 use http::request::Parts;
 use http::{Method as Verb, Request, Response, Version};
@@ -22,10 +22,11 @@ use super::response::{self, Refusal};
 use super::{documents, mirror};
 use crate::error::{Error, Kind};
 use crate::notifier::Notifier;
+use crate::server::client_notifications::pass_on;
 use crate::server::{
     CallEvent, CallerBudget, ClientMessage, RunningCall, UnsentBudget, accept, revisions,
 };
-use crate::service::{BoxFuture, PeerInfo, Service, Source, TransportKind};
+use crate::service::{BoxFuture, Call, Cx, PeerInfo, Service, Source, TransportKind};
 
 /// MCP over Streamable HTTP as a `hyper` and `tower` service, to be mounted in another HTTP server.
 ///
@@ -223,6 +224,9 @@ impl Shared {
                 Err(error) => return response::reject_frame(&error),
             },
         };
+        // Kept only for a notification: whatever else a session does not take is refused.
+        let origin = matches!(message, ClientMessage::One(Frame::Notification(_)))
+            .then(|| (admission.caller.clone(), admission.source.clone()));
         let unclaimed = match &self.sessions {
             Some(sessions) => match sessions.post(head, admission, message) {
                 Ok(response) => return response.await,
@@ -236,7 +240,17 @@ impl Shared {
                 let error = revisions::explain(&request, error);
                 response::reject(Some(&request.id), &error)
             }
-            ClientMessage::One(Frame::Notification(_)) => response::accepted(),
+            ClientMessage::One(Frame::Notification(notification)) => {
+                if let Some((caller, source)) = origin {
+                    let Notification { method, params } = notification;
+                    let cx = Cx::new(Id::number(0))
+                        .with_caller(caller)
+                        .with_source(source);
+                    // Before the answer: a client that waits for it has its messages in order.
+                    pass_on(self.service.clone(), Call::new(method, params, cx)).await;
+                }
+                response::accepted()
+            }
             ClientMessage::One(Frame::Response(_)) => {
                 let error = Error::new(Kind::InvalidRequest, "a client must not send responses");
                 response::reject(None, &error)
