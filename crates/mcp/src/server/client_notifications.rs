@@ -197,7 +197,7 @@ mod tests {
             for number in 0..=fit {
                 assert_eq!(seen.recv().await.unwrap(), number.to_string());
             }
-            assert_eq!(queue.0.lock().dropped, 99 - fit as u64);
+            assert_eq!(queue.0.lock().dropped, u64::try_from(99 - fit).unwrap());
         }
     }
 
