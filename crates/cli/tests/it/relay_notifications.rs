@@ -115,6 +115,7 @@ impl Client {
     fn start(home: &Home, upstream: &[&str]) -> Self {
         let mut command = home.command(&[&["relay", "--serve-stdio"], upstream].concat());
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let command = command.stderr(Stdio::null());
         let mut relay = command.spawn().unwrap();
         let lines = BufReader::new(relay.stdout.take().unwrap()).lines();
         let (sender, output) = channel();
