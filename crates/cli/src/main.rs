@@ -16,6 +16,7 @@ mod args;
 mod arguments;
 mod client_choice;
 mod command;
+mod config;
 mod consent;
 mod credentials;
 mod data_dir;
