@@ -56,12 +56,13 @@ impl ExposedNames {
         }
     }
 
-    /// The name of an item, which is given one if it has none.
-    pub(crate) fn name_of(&mut self, origin: &Origin) -> Arc<str> {
+    /// The name of an item, which is given one if it has none; `label` is the part of it that stands
+    /// for the item.
+    pub(crate) fn name_as(&mut self, origin: &Origin, label: &str) -> Arc<str> {
         if let Some(name) = self.by_origin.get(origin) {
             return name.clone();
         }
-        let plain = self.scheme.plain(origin);
+        let plain = self.scheme.plain(&origin.server, label);
         let name = match self.scheme.fits(&plain) && !self.is_taken(&plain) {
             true => plain,
             false => self.hashed(&plain, origin),
@@ -113,8 +114,8 @@ impl ExposedNames {
 }
 
 impl Scheme {
-    fn plain(self, origin: &Origin) -> String {
-        let (server, item) = (origin.server.as_str(), &*origin.item);
+    fn plain(self, server: &ServerName, item: &str) -> String {
+        let server = server.as_str();
         match self {
             Self::Tool(Naming::Underscore) => format!("{}_{}", safe(server), safe(item)),
             Self::Tool(Naming::DoubleUnderscore) => format!("{}__{}", safe(server), safe(item)),
@@ -159,6 +160,12 @@ mod tests {
         }
     }
 
+    impl ExposedNames {
+        fn name_of(&mut self, origin: &Origin) -> Arc<str> {
+            self.name_as(origin, &origin.item)
+        }
+    }
+
     fn tools() -> ExposedNames {
         ExposedNames::new(Scheme::Tool(Naming::Underscore))
     }
@@ -187,6 +194,14 @@ mod tests {
         assert_eq!(&*names.name_of(&origin("a_b", "c")), "a_b_c_0c1d18");
         assert_eq!(&*names.name_of(&origin("a", "b.c")), "a_b_c_ad8a94");
         assert_eq!(&*names.name_of(&origin("a", "b_c")), "a_b_c");
+    }
+
+    #[test]
+    fn a_label_takes_the_place_of_the_item() {
+        let mut names = tools();
+        assert_eq!(&*names.name_as(&origin("s", "old"), "new"), "s_new");
+        assert_eq!(&*names.name_as(&origin("s", "new"), "new"), "s_new_ec7f73");
+        assert_eq!(&*names.name_as(&origin("s", "old"), "new"), "s_new");
     }
 
     #[test]
