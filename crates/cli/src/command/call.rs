@@ -26,7 +26,7 @@ pub(crate) async fn run(
     let Some((tool, words)) = rest.split_first() else {
         return Err(nothing_to_call(url));
     };
-    let target = Target::connect(&args.connection, url, data_dir, User::of_this_process())?;
+    let target = Target::connect(&args.connection, url, data_dir, User::of_this_process()).await?;
     let client = target.client.clone();
     // The output comes before the server is closed, so that the user need not wait for that.
     let work = async { print(&call(&client, tool, words).await?, json) };
