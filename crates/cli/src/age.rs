@@ -27,7 +27,9 @@ mod tests {
         let spans = [0, 59, 60, 3_599, 3_600, 86_399, 86_400, 900_000].map(span);
         assert_eq!(
             spans,
-            ["0 s", "59 s", "1 min", "59 min", "1 h", "23 h", "1 d", "10 d"]
+            [
+                "0 s", "59 s", "1 min", "59 min", "1 h", "23 h", "1 d", "10 d"
+            ]
         );
         assert_eq!([ago(4), ago(61)], ["now", "1 min ago"]);
     }

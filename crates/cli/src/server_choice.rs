@@ -47,7 +47,10 @@ pub(crate) fn tool_choices<'a>(
     }
     // A longer name fits better, and a separator better than a part of an id.
     choices.sort_by_key(|(length, tool, _)| {
-        (std::cmp::Reverse(*length), matches!(tool, ToolWord::Exposed(_)))
+        (
+            std::cmp::Reverse(*length),
+            matches!(tool, ToolWord::Exposed(_)),
+        )
     });
     let choices = choices.into_iter();
     choices
@@ -58,7 +61,9 @@ pub(crate) fn tool_choices<'a>(
 /// The name of a server in the ids of its tools.
 fn exposed_part(name: &str) -> String {
     let is_safe = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
-    name.chars().map(|c| if is_safe(c) { c } else { '_' }).collect()
+    name.chars()
+        .map(|c| if is_safe(c) { c } else { '_' })
+        .collect()
 }
 
 /// No server has this name.
@@ -121,9 +126,8 @@ pub(crate) fn not_connected(
             .hint(format!("run `callgate enable {name}`")),
         _ => {
             let error = anyhow!("server `{server}` cannot be used{because}");
-            CommandError::new(Exit::Unreachable, error).hint(format!(
-                "check its definition: run `callgate get {name}`"
-            ))
+            CommandError::new(Exit::Unreachable, error)
+                .hint(format!("check its definition: run `callgate get {name}`"))
         }
     })
 }
@@ -158,7 +162,10 @@ mod tests {
         check("git_log", &[("git", Exposed("git_log"))]);
         check(
             "git_hub_x",
-            &[("git_hub", Exposed("git_hub_x")), ("git", Exposed("git_hub_x"))],
+            &[
+                ("git_hub", Exposed("git_hub_x")),
+                ("git", Exposed("git_hub_x")),
+            ],
         );
         check("my.server.x/y", &[("my.server", Own("x/y"))]);
         check("a b/t", &[("a b", Own("t"))]);

@@ -133,12 +133,17 @@ impl Target {
         let data_dir = DataDir::locate(how.data_dir).ok();
         if let Some(data_dir) = data_dir.as_ref().filter(|_| !how.direct)
             && let Some(running) = Registry::new(data_dir).gateway()
-            && running.has(configured.name.as_str(), configured.definition_hash().as_str())
+            && running.has(
+                configured.name.as_str(),
+                configured.definition_hash().as_str(),
+            )
         {
             let spec = gateway_spec(&running, data_dir)?;
             let server = Server::connect(&spec, how.data_dir, None).await?;
             let target = Self {
-                client: how.user.client(server.service(), configured.name.as_str(), idle),
+                client: how
+                    .user
+                    .client(server.service(), configured.name.as_str(), idle),
                 connection: TargetConnection::Server(server),
             };
             return Ok(target);
@@ -153,13 +158,14 @@ impl Target {
             call_timeout: timeout,
             ..GatewaySettings::default()
         }));
-        let mut enabled = configured.clone();
+        gateway.apply(&[Member::own(configured)]).await;
         // The user names the server, which is reason enough to use it once.
-        enabled.definition.enabled = true;
-        gateway.apply(&[Member::own(&enabled)]).await;
+        gateway.enable(&configured.name);
         let record = data_dir.and_then(|it| record_at(&gateway, &it, how.command, None));
         Ok(Self {
-            client: how.user.client(gateway.clone(), configured.name.as_str(), idle),
+            client: how
+                .user
+                .client(gateway.clone(), configured.name.as_str(), idle),
             connection: TargetConnection::Own {
                 gateway,
                 _record: record,

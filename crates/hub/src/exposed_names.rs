@@ -59,12 +59,7 @@ impl ExposedNames {
 
     /// The name of an item, which is given one if it has none; `label` is the part of it that stands
     /// for the item.
-    pub(crate) fn name_as(
-        &mut self,
-        origin: &Origin,
-        label: &str,
-        names: ItemNames,
-    ) -> Arc<str> {
+    pub(crate) fn name_as(&mut self, origin: &Origin, label: &str, names: ItemNames) -> Arc<str> {
         if let Some(name) = self.by_origin.get(origin) {
             return name.clone();
         }

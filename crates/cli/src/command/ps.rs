@@ -77,7 +77,10 @@ fn describe(
     if usage.is_none() && instance.process.start_ticks.is_some() {
         return None;
     }
-    #[expect(clippy::cast_precision_loss, reason = "a time is shown with two digits")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a time is shown with two digits"
+    )]
     let cpu_seconds = usage.map(|usage| usage.cpu_ticks as f64 / TICKS as f64);
     Some(ServerProcess {
         server: server.name.clone(),

@@ -50,10 +50,11 @@ pub(crate) async fn run(
     let (configuration, members) = reload.members()?;
     let gateway = Arc::new(Gateway::new(GatewaySettings {
         data_dir: data_dir.map(Path::to_owned),
-        catalogs: DataDir::locate(data_dir).ok().map(|it| CatalogFiles::new(&it)),
+        catalogs: DataDir::locate(data_dir)
+            .ok()
+            .map(|it| CatalogFiles::new(&it)),
         naming: configuration.settings.naming.unwrap_or_default(),
         max_subscriptions: args.max_subscriptions,
-        links_large_results: true,
         ..GatewaySettings::default()
     }));
     if let Some(router) = router {
@@ -116,8 +117,14 @@ impl Serving {
             },
         };
         let reload = ReloadSignal::listen().context("cannot listen for signals")?;
-        self.while_served(endpoint.run(json), data_dir, "serve", Some(recorded), reload)
-            .await
+        self.while_served(
+            endpoint.run(json),
+            data_dir,
+            "serve",
+            Some(recorded),
+            reload,
+        )
+        .await
     }
 
     /// The gateway for HTTP clients. The tools are listed once, so that the headers of the first call can be
@@ -147,7 +154,12 @@ impl Serving {
         signal: ReloadSignal,
     ) -> Result<(), CommandError> {
         let gateway = &self.gateway;
-        let current = Box::pin(keep_current(gateway, self.reload, signal, self.configuration));
+        let current = Box::pin(keep_current(
+            gateway,
+            self.reload,
+            signal,
+            self.configuration,
+        ));
         let Ok(data_dir) = DataDir::locate(data_dir) else {
             tokio::select! {
                 served = serve => return served,

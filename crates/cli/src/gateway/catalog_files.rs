@@ -41,7 +41,9 @@ impl CatalogFiles {
 
     /// Keeps a catalog; a reader sees the old or the new one.
     pub(crate) fn store(&self, key: &str, catalog: &[u8]) -> anyhow::Result<()> {
-        let path = self.path(key).context("the key of a catalog is not a hash")?;
+        let path = self
+            .path(key)
+            .context("the key of a catalog is not a hash")?;
         let written = (|| {
             let mut builder = fs::DirBuilder::new();
             builder.recursive(true);
@@ -61,7 +63,9 @@ impl CatalogFiles {
 
     /// Marks a catalog as true now, although it is the same as before.
     pub(crate) fn touch(&self, key: &str) {
-        let file = self.path(key).map(|path| fs::File::options().write(true).open(path));
+        let file = self
+            .path(key)
+            .map(|path| fs::File::options().write(true).open(path));
         if let Some(Ok(file)) = file {
             // Without it the listing shows an earlier time.
             let _ = file.set_modified(SystemTime::now());
@@ -76,7 +80,10 @@ impl CatalogFiles {
 
     /// Removes the oldest files beyond the maximum.
     fn sweep(&self) {
-        let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        let entries = fs::read_dir(&self.directory)
+            .into_iter()
+            .flatten()
+            .flatten();
         let mut files: Vec<(SystemTime, PathBuf)> = entries
             .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
             .collect();
@@ -110,7 +117,10 @@ mod tests {
         let (_directory, files) = files();
         assert_eq!(files.load("ab"), None);
         files.store("ab", b"{}").unwrap();
-        assert_eq!(files.load("ab").map(|(catalog, _)| catalog), Some(b"{}".to_vec()));
+        assert_eq!(
+            files.load("ab").map(|(catalog, _)| catalog),
+            Some(b"{}".to_vec())
+        );
         assert!(files.store("../x", b"{}").is_err());
         assert_eq!(files.load("../x"), None);
     }

@@ -17,6 +17,7 @@ use crate::config::definition::Connection;
 use crate::config::load::{Configuration, ConfiguredServer, load};
 use crate::config::places::LoadOptions;
 use crate::config::resolve::{ResolvedConnection, ResolvedOAuth};
+use crate::config::trust;
 use crate::data_dir::DataDir;
 use crate::error::CommandError;
 use crate::instance::Registry;
@@ -105,17 +106,22 @@ struct Stamps {
 }
 
 fn stamp_all(reload: &Reload, configuration: &Configuration) -> Stamps {
+    let data_dir = DataDir::locate(reload.data_dir.as_deref()).ok();
     let mut paths = reload.options.watched_files();
+    // A project file that the user trusts meanwhile is the same file.
+    paths.extend(data_dir.as_ref().map(|data_dir| data_dir.file(trust::FILE)));
     let read = configuration.files.iter();
     paths.extend(read.map(|file| file.origin.path.clone()));
     paths.sort();
     paths.dedup();
-    let data_dir = DataDir::locate(reload.data_dir.as_deref()).ok();
     let gateway = data_dir
         .filter(|_| reload.attaches)
         .and_then(|data_dir| Registry::new(&data_dir).gateway());
     Stamps {
-        files: paths.into_iter().map(|path| (path.clone(), stamp(&path))).collect(),
+        files: paths
+            .into_iter()
+            .map(|path| (path.clone(), stamp(&path)))
+            .collect(),
         gateway: gateway.map(|gateway| gateway.process.pid),
     }
 }
@@ -163,7 +169,9 @@ impl LoginWatch {
         }
         self.stamp = now;
         let read = self.read(reload).await;
-        let changed = read.iter().filter(|(name, login)| self.known.get(*name) != Some(*login));
+        let changed = read
+            .iter()
+            .filter(|(name, login)| self.known.get(*name) != Some(*login));
         let changed = changed.map(|(name, _)| name.clone()).collect();
         self.known = read;
         changed

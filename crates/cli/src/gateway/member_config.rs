@@ -10,6 +10,7 @@ use super::service::GatewaySettings;
 use crate::config::definition::{Connection, ServerDefinition, StartTime, UrlTransport};
 use crate::config::load::ConfiguredServer;
 use crate::config::resolve::{ResolvedConnection, ResolvedLogin, ResolvedOAuth, ResolvedServer};
+use crate::config::template::Expanded;
 use crate::error::CommandError;
 use crate::server::{LoginSpec, ProcessSpec, RemoteSpec, ServerConnector, ServerSpec};
 
@@ -62,7 +63,11 @@ pub(crate) fn spec_of(server: &ConfiguredServer) -> Result<ServerSpec, CommandEr
         ResolvedConnection::Command(command) => ServerSpec::Process(ProcessSpec {
             name,
             program: command.program.as_str().to_owned(),
-            args: command.args.iter().map(|it| it.as_str().to_owned()).collect(),
+            args: command
+                .args
+                .iter()
+                .map(|it| it.as_str().to_owned())
+                .collect(),
             env: owned(&command.env),
             cwd: command.cwd,
             inherit_env: match command.inherit_all {
@@ -85,7 +90,7 @@ pub(crate) fn spec_of(server: &ConfiguredServer) -> Result<ServerSpec, CommandEr
 }
 
 /// Transport of a server in listings.
-pub(super) fn transport(definition: &ServerDefinition) -> &'static str {
+pub(crate) fn transport(definition: &ServerDefinition) -> &'static str {
     match &definition.connection {
         Connection::Command(_) => "stdio",
         Connection::Url(url) => match url.transport {
@@ -114,6 +119,7 @@ fn login(oauth: &ResolvedOAuth) -> Result<LoginSpec, CommandError> {
         account: login.account.clone(),
         client: chosen_client(login),
         scopes: (!login.scopes.is_empty()).then_some(scopes),
+        callback_port: login.callback_port,
         options: login.options.clone(),
         ..LoginSpec::default()
     })
@@ -130,8 +136,9 @@ fn chosen_client(login: &ResolvedLogin) -> Option<ChosenClient> {
     })
 }
 
-fn tool_policy(definition: &ServerDefinition) -> ToolPolicy {
-    let patterns = |texts: &[String]| texts.iter().map(ToolPattern::new).collect();
+/// Filter and changes of the tools of a server.
+pub(crate) fn tool_policy(definition: &ServerDefinition) -> ToolPolicy {
+    let patterns = |texts: &[String]| texts.iter().map(|it| ToolPattern::new(it)).collect();
     let mut policy = ToolPolicy::new();
     policy.allow = definition.allowed_tools.as_deref().map(patterns);
     policy.deny = patterns(&definition.disabled_tools);
@@ -147,7 +154,7 @@ fn tool_policy(definition: &ServerDefinition) -> ToolPolicy {
     policy
 }
 
-fn owned(pairs: &[(String, crate::config::template::Expanded)]) -> Vec<(String, String)> {
+fn owned(pairs: &[(String, Expanded)]) -> Vec<(String, String)> {
     let pairs = pairs.iter();
     pairs
         .map(|(name, value)| (name.clone(), value.as_str().to_owned()))

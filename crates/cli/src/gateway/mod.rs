@@ -23,8 +23,8 @@ pub(crate) use attach::gateway_spec;
 pub(crate) use catalog_files::CatalogFiles;
 pub(crate) use keep_current::{Reload, keep_current};
 pub(crate) use keep_recorded::{RecordedEndpoint, keep_recorded, record_at};
-pub(crate) use member_config::spec_of;
-pub(crate) use plan::{Member, plan};
+pub(crate) use member_config::{spec_of, tool_policy, transport};
+pub(crate) use plan::Member;
 pub(crate) use report::{
     SERVERS_METHOD, ServerReport, ServersParams, ServersResult, Status, ToolName,
 };

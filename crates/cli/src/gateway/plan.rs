@@ -28,10 +28,7 @@ pub(crate) const GATEWAY: &str = "callgate gateway";
 ///
 /// Its servers are used through it if they have the same definitions here. A gateway that has other servers too
 /// is not used, since agents of this process would see them.
-pub(crate) fn plan(
-    configuration: &Configuration,
-    gateway: Option<&InstanceRecord>,
-) -> Vec<Member> {
+pub(crate) fn plan(configuration: &Configuration, gateway: Option<&InstanceRecord>) -> Vec<Member> {
     let servers = &configuration.servers;
     let is_known = |gateway: &&InstanceRecord| {
         let mut theirs = gateway.servers.iter();
@@ -64,14 +61,6 @@ pub(crate) fn plan(
 }
 
 impl Member {
-    /// A server that this process connects itself at once, whatever the configuration says.
-    pub(crate) fn eager(server: &ConfiguredServer) -> Self {
-        let mut server = server.clone();
-        server.definition.start = StartTime::Eager;
-        // The definition of the configuration names its catalog.
-        Self::of(&server, server.definition_hash())
-    }
-
     /// A server that this process connects itself.
     pub(crate) fn own(server: &ConfiguredServer) -> Self {
         let definition = server.definition_hash();

@@ -18,9 +18,7 @@ use super::builtin::BuiltInConnector;
 use super::catalog_files::CatalogFiles;
 use super::member_config::{server_config, transport};
 use super::plan::{Member, MemberConnection};
-use super::report::{
-    SERVERS_METHOD, ServerReport, ServersParams, ServersResult, Status, ToolName,
-};
+use super::report::{SERVERS_METHOD, ServerReport, ServersParams, ServersResult, Status, ToolName};
 use crate::error::CommandError;
 use crate::instance::ServerRecord;
 use crate::server;
@@ -49,8 +47,6 @@ pub(crate) struct GatewaySettings {
     /// Time of a call without an answer or progress, in place of that of the server.
     pub(crate) call_timeout: Option<Duration>,
     pub(crate) max_subscriptions: Option<usize>,
-    /// Size of results that are replaced by links; `None` never replaces one.
-    pub(crate) links_large_results: bool,
 }
 
 /// A server of the gateway.
@@ -87,9 +83,6 @@ impl Gateway {
         config.naming = settings.naming;
         if let Some(max) = settings.max_subscriptions {
             config.max_subscriptions = max;
-        }
-        if !settings.links_large_results {
-            config.max_result_bytes = None;
         }
         Self {
             hub: Hub::new(config),
@@ -131,8 +124,7 @@ impl Gateway {
         }
         let mut entries = self.entries();
         let mut problem_of = |name: &ServerName, fingerprint: &str| {
-            let is_same =
-                |entry: &&Entry| entry.name == *name && entry.fingerprint == fingerprint;
+            let is_same = |entry: &&Entry| entry.name == *name && entry.fingerprint == fingerprint;
             let before = entries.iter().find(is_same);
             let before = before.and_then(|entry| entry.problem.clone());
             problems.remove(name).or(before)
@@ -155,9 +147,8 @@ impl Gateway {
         let entries = self.entries();
         let is_kept = |entry: &Entry| {
             let mut members = members.iter();
-            members.any(|member| {
-                member.name == entry.name && member.fingerprint == entry.fingerprint
-            })
+            members
+                .any(|member| member.name == entry.name && member.fingerprint == entry.fingerprint)
         };
         let removed = entries
             .iter()
@@ -165,9 +156,8 @@ impl Gateway {
             .map(|entry| entry.name.clone());
         let is_new = |member: &&Member| {
             let mut entries = entries.iter();
-            !entries.any(|entry| {
-                member.name == entry.name && member.fingerprint == entry.fingerprint
-            })
+            !entries
+                .any(|entry| member.name == entry.name && member.fingerprint == entry.fingerprint)
         };
         (removed.collect(), members.iter().filter(is_new).collect())
     }
@@ -200,7 +190,9 @@ impl Gateway {
     pub(crate) fn reports(&self) -> Vec<ServerReport> {
         let statuses = self.hub.statuses();
         let entries = self.entries();
-        let reports = entries.iter().filter(|entry| entry.kind != EntryKind::BuiltIn);
+        let reports = entries
+            .iter()
+            .filter(|entry| entry.kind != EntryKind::BuiltIn);
         reports
             .map(|entry| {
                 let status = statuses.iter().find(|status| status.name == entry.name);
@@ -237,7 +229,9 @@ impl Gateway {
                 return None;
             }
             let status = statuses.iter().find(|status| status.name == entry.name)?;
-            let age = status.connected_since.map(|since| since.elapsed().as_secs());
+            let age = status
+                .connected_since
+                .map(|since| since.elapsed().as_secs());
             Some(ServerRecord {
                 name: entry.name.to_string(),
                 definition: definition.clone(),
@@ -270,10 +264,23 @@ impl Gateway {
         }
     }
 
-    /// Names of the servers that are neither connected nor failed yet.
+    /// Connects all servers now, those that start on first use included.
+    pub(crate) fn connect_all(&self) {
+        for status in self.hub.statuses() {
+            self.hub.retry(&status.name);
+        }
+    }
+
+    /// Turns a server on, whatever the configuration says.
+    pub(crate) fn enable(&self, name: &ServerName) {
+        self.hub.set_enabled(name, true);
+    }
+
+    /// Names of the servers that are neither connected nor failed yet, after [`Self::connect_all`].
     pub(crate) fn pending(&self) -> Vec<String> {
         let statuses = self.hub.statuses().into_iter();
-        let pending = statuses.filter(is_pending);
+        let is_idle = |status: &ServerStatus| Status::of_state(status.state) == Status::Idle;
+        let pending = statuses.filter(|status| is_pending(status) || is_idle(status));
         pending.map(|status| status.name.to_string()).collect()
     }
 
@@ -337,7 +344,8 @@ impl Gateway {
                 })?;
                 if let Some(wait) = params.wait {
                     let longest = Duration::from_secs(600);
-                    self.wait(&name, Duration::from_millis(wait).min(longest)).await;
+                    self.wait(&name, Duration::from_millis(wait).min(longest))
+                        .await;
                 }
                 self.report(&name).into_iter().collect()
             }

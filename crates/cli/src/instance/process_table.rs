@@ -45,7 +45,10 @@ impl ProcessTable {
             return Self::default();
         }
         for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-            let pid = entry.file_name().to_str().and_then(|name| name.parse().ok());
+            let pid = entry
+                .file_name()
+                .to_str()
+                .and_then(|name| name.parse().ok());
             if let Some((pid, stat)) = pid.and_then(|pid| Some((pid, stat(pid)?))) {
                 processes.insert(pid, stat);
             }
@@ -140,9 +143,7 @@ mod tests {
         };
         let processes = [(1, 0), (2, 1), (3, 2), (4, 2), (9, 1)];
         let table = ProcessTable {
-            processes: processes
-                .map(|(pid, parent)| (pid, process(parent)))
-                .into(),
+            processes: processes.map(|(pid, parent)| (pid, process(parent))).into(),
         };
         let expect = Usage {
             processes: 3,

@@ -137,14 +137,20 @@ mod tests {
             start_ticks: Some(1),
             ..own.process
         };
-        let left = registry.publish(&record(gone, Some("http://x"), 1)).unwrap();
+        let left = registry
+            .publish(&record(gone, Some("http://x"), 1))
+            .unwrap();
         fs::write(directory.path().join("run/notes.txt"), "x").unwrap();
         fs::write(directory.path().join("run/other.json"), "{}").unwrap();
         if own.process.start_ticks.is_some() {
             assert_eq!(registry.live(), [own.clone()]);
             assert!(!left.path.exists());
         }
-        assert_eq!(registry.gateway(), None, "a process does not attach to itself");
+        assert_eq!(
+            registry.gateway(),
+            None,
+            "a process does not attach to itself"
+        );
         drop(kept);
         assert_eq!(registry.live(), []);
     }

@@ -13,13 +13,15 @@ pub(crate) fn of_args(args: &ServerArgs, url: Option<&str>) -> Result<ServerSpec
     match (&args.stdio, url) {
         (Some(command), _) => Ok(ServerSpec::Process(process(command, &args.env)?)),
         (None, Some(url)) => Ok(ServerSpec::Remote(Box::new(remote(args, url)?))),
-        (None, None) => Err(CommandError::usage("no server is given")
-            .hint("name a URL, or a command with --stdio")),
+        (None, None) => {
+            Err(CommandError::usage("no server is given")
+                .hint("name a URL, or a command with --stdio"))
+        }
     }
 }
 
 /// The argument is not a URL.
-pub(crate) fn not_a_url(text: &str) -> CommandError {
+fn not_a_url(text: &str) -> CommandError {
     CommandError::usage(format!("`{text}` is not an http(s) URL")).hint(
         "begin a URL with http:// or https://; for a server that is a command, use --stdio COMMAND",
     )

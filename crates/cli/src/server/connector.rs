@@ -5,7 +5,7 @@ use std::sync::Arc;
 use callgate_hub::reconnect::{Failure, Lock};
 use callgate_hub::{Connector, Upstream};
 use callgate_mcp::wire::capabilities::ClientCapabilities;
-use callgate_mcp::{BoxFuture, Call, Error, Kind, Reply, Service};
+use callgate_mcp::{BoxFuture, Call, Error, Kind, Reply, Service, Version};
 use callgate_oauth::registration::NeedsClientRegistration;
 use callgate_oauth::token_source::{NeedsLogin, TokenError};
 
@@ -51,7 +51,7 @@ impl Connector for ServerConnector {
 }
 
 /// True if a person must register a client before there can be a login.
-pub(crate) fn is_client_missing(error: &Error) -> bool {
+fn is_client_missing(error: &Error) -> bool {
     let Some(source) = error.source() else {
         return false;
     };
@@ -61,7 +61,7 @@ pub(crate) fn is_client_missing(error: &Error) -> bool {
 }
 
 /// True if a person must log in before the server can be used.
-pub(crate) fn is_login_missing(error: &Error) -> bool {
+fn is_login_missing(error: &Error) -> bool {
     let source = error.source();
     let of_token = source.and_then(|source| source.downcast_ref::<Arc<TokenError>>());
     let is_needed = match of_token {
@@ -99,5 +99,20 @@ impl Upstream for Connection {
 
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.0.close())
+    }
+
+    fn version(&self) -> Option<Version> {
+        match &self.0 {
+            Server::Process(process) => process.version(),
+            Server::Restarting(_) => None,
+            Server::Remote { remote, .. } => remote.version(),
+        }
+    }
+
+    fn process_id(&self) -> Option<u32> {
+        match &self.0 {
+            Server::Process(process) => process.process_id(),
+            _ => None,
+        }
     }
 }

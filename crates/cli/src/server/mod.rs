@@ -12,7 +12,7 @@ mod connector;
 mod headers_helper;
 mod spec;
 
-pub(crate) use ad_hoc::{not_a_url, of_args};
+pub(crate) use ad_hoc::of_args;
 pub(crate) use connection::{Server, own_name};
-pub(crate) use connector::{ServerConnector, is_client_missing, is_login_missing};
+pub(crate) use connector::ServerConnector;
 pub(crate) use spec::{LoginSpec, ProcessSpec, RemoteSpec, ServerSpec};

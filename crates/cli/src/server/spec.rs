@@ -57,6 +57,8 @@ pub(crate) struct LoginSpec {
     /// Client that was registered by hand.
     pub(crate) client: Option<ChosenClient>,
     pub(crate) scopes: Option<Scopes>,
+    /// Port of the redirect.
+    pub(crate) callback_port: Option<u16>,
     /// Options that come before those of the stored login.
     pub(crate) options: ProviderOptions,
     /// True if the token in the environment is sent to any server on this machine. A configured server gets it

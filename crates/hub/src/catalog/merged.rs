@@ -136,7 +136,10 @@ impl Catalog {
         let policy = &server.config.tools;
         let tools = offer.visible(ListKind::Tools).iter().map(|item| {
             let renamed = policy.change(&item.own).and_then(|it| it.name.as_deref());
-            (item.key.clone(), renamed.map_or_else(|| item.own.clone(), Arc::from))
+            (
+                item.key.clone(),
+                renamed.map_or_else(|| item.own.clone(), Arc::from),
+            )
         });
         tools.collect()
     }

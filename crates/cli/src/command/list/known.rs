@@ -20,7 +20,11 @@ pub(super) fn report(
         return Some(of_status(server, Status::Disabled, None));
     }
     if let Err(error) = server.resolve() {
-        return Some(of_status(server, Status::Failed, Some(error.message_line())));
+        return Some(of_status(
+            server,
+            Status::Failed,
+            Some(error.message_line()),
+        ));
     }
     let (catalog, kept) = catalogs?.load(server.definition_hash().as_str())?;
     let kept = kept.duration_since(SystemTime::UNIX_EPOCH).ok()?;

@@ -8,5 +8,5 @@ mod known;
 mod servers;
 mod tools;
 
-pub(crate) use servers::{Listing, known_servers};
+pub(crate) use servers::known_servers;
 pub(crate) use tools::run;

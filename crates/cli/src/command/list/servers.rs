@@ -88,12 +88,16 @@ impl Listing {
         }
         if reports.is_empty() {
             output::note("no servers are configured");
-            output::note("hint: add one: run `callgate add NAME URL` or `callgate add NAME -- COMMAND`");
+            output::note(
+                "hint: add one: run `callgate add NAME URL` or `callgate add NAME -- COMMAND`",
+            );
             return Ok(());
         }
         output::columns(&rows(&reports))?;
         if output::is_terminal() && reports.iter().any(|report| report.as_of.is_some()) {
-            output::note("idle servers are connected when they are used; --refresh connects them now");
+            output::note(
+                "idle servers are connected when they are used; --refresh connects them now",
+            );
         }
         Ok(())
     }
@@ -134,14 +138,19 @@ impl Listing {
         gateway: &InstanceRecord,
         how: &Ask<'_>,
     ) -> Result<Vec<ServerReport>, CommandError> {
-        let data_dir = self.data_dir.as_ref().context("there is no data directory")?;
+        let data_dir = self
+            .data_dir
+            .as_ref()
+            .context("there is no data directory")?;
         let spec = gateway_spec(gateway, data_dir)?;
         let server = Server::connect(&spec, how.data_dir, None).await?;
         let client = Client::builder(server.service())
             .info(server::own_name())
             .options(CallOptions::default().idle(GATEWAY))
             .build();
-        let result = client.request(SERVERS_METHOD, &ServersParams::default()).await;
+        let result = client
+            .request(SERVERS_METHOD, &ServersParams::default())
+            .await;
         server.close().await;
         let result: ServersResult = result?.decode().map_err(anyhow::Error::from)?;
         let mut reports = result.servers;
@@ -165,8 +174,9 @@ impl Listing {
             catalogs: self.data_dir.as_ref().map(CatalogFiles::new),
             ..GatewaySettings::default()
         }));
-        let members: Vec<Member> = servers.iter().map(|server| Member::eager(server)).collect();
+        let members: Vec<Member> = servers.iter().map(Member::own).collect();
         gateway.apply(&members).await;
+        gateway.connect_all();
         let data_dir = self.data_dir.as_ref();
         let _record = data_dir.and_then(|it| record_at(&gateway, it, "list", None));
         let stop = stop::signal().context("cannot listen for signals")?;
@@ -218,7 +228,10 @@ async fn settle(gateway: &Gateway, all: usize, limit: Duration) {
             return;
         }
         let done = all.saturating_sub(pending.len());
-        line.show(&format!("connecting, {done} of {all} done; waiting for {}", pending.join(", ")));
+        line.show(&format!(
+            "connecting, {done} of {all} done; waiting for {}",
+            pending.join(", ")
+        ));
         if timeout_at(deadline, changes.next()).await != Ok(true) {
             return;
         }
@@ -226,7 +239,15 @@ async fn settle(gateway: &Gateway, all: usize, limit: Duration) {
 }
 
 fn rows(reports: &[&ServerReport]) -> Vec<Vec<Cell>> {
-    let headings = ["NAME", "STATUS", "TRANSPORT", "REVISION", "TOOLS", "LATENCY", ""];
+    let headings = [
+        "NAME",
+        "STATUS",
+        "TRANSPORT",
+        "REVISION",
+        "TOOLS",
+        "LATENCY",
+        "",
+    ];
     let mut rows = vec![
         headings
             .map(|heading| Cell::styled(heading, Style::Heading))
