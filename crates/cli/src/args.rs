@@ -42,6 +42,8 @@ pub(crate) enum Command {
     Logout(Logout),
     /// List the server processes that run, of all `callgate` processes
     Ps,
+    /// Look for the usual mistakes, and say how to repair each
+    Doctor(Doctor),
     /// Print the token that clients of `serve` must send
     Token,
 }
@@ -455,6 +457,13 @@ pub(crate) struct Enterprise {
     /// The file with the secret of that client, if it has one
     #[arg(long, value_name = "FILE", requires = "enterprise_token")]
     pub(crate) enterprise_client_secret_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Do not connect to the servers
+    #[arg(long)]
+    pub(crate) offline: bool,
 }
 
 #[derive(Debug, Args)]

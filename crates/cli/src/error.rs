@@ -1,5 +1,6 @@
 use std::fmt;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use callgate_mcp::transport::http::connect::is_unknown_issuer;
 use callgate_mcp::{Error, Kind};
@@ -129,6 +130,15 @@ impl CommandError {
     /// The error without its hints.
     pub(crate) fn into_source(self) -> anyhow::Error {
         self.source
+    }
+
+    /// The failed request, or the failure to connect to `server` before there was one.
+    pub(crate) fn into_request_error(self, server: &Arc<str>) -> Error {
+        match self.source.downcast::<Error>() {
+            Ok(error) => error,
+            Err(error) => Error::new(Kind::Connect, format!("{error:#}")),
+        }
+        .from_upstream(server)
     }
 
     /// The error and its hints in one text.

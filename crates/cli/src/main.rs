@@ -23,6 +23,7 @@ mod configured_login;
 mod consent;
 mod credentials;
 mod data_dir;
+mod doctor;
 mod elicitation;
 mod endpoint;
 mod error;
@@ -115,6 +116,7 @@ async fn run(cli: &Cli) -> Result<(), CommandError> {
         Command::Auth(args) => command::auth::run(args, config, data_dir, cli.json).await,
         Command::Logout(args) => command::logout::run(args, config, data_dir, cli.json).await,
         Command::Ps => command::ps::run(data_dir, cli.json),
+        Command::Doctor(args) => command::doctor::run(args, config, data_dir, cli.json).await,
         Command::Token => command::token::run(data_dir, cli.json),
     }
 }

@@ -9,6 +9,7 @@ use callgate_mcp::transport::http::connect::Destination;
 use callgate_mcp::wire::RawJson;
 use callgate_mcp::{Error, Kind};
 use callgate_oauth::guard::{Guard, Network as AddressNetwork};
+use callgate_oauth::http_message::Request;
 use callgate_oauth::token_source::LoginStatus;
 use futures_util::future::join_all;
 use serde::Serialize;
@@ -16,9 +17,6 @@ use tokio::time::timeout;
 use url::Url;
 
 use crate::args::Doctor;
-use crate::clients::places::Places;
-use crate::clients::servers;
-use crate::clients::table::{self, Scope};
 use crate::config::{Configuration, ConfiguredServer, LoadOptions, load};
 use crate::data_dir::DataDir;
 use crate::doctor::servers::{Reached, check_login, judge_failure};
@@ -53,12 +51,12 @@ const SECRET_FILES: [&str; 2] = ["token", "mcp-auth.json"];
 /// A mistake was found that keeps something from working.
 pub(crate) async fn run(
     args: &Doctor,
-    options: &LoadOptions,
+    config: Option<&Path>,
     data_dir: Option<&Path>,
     json: bool,
 ) -> Result<(), CommandError> {
     let mut findings = Vec::new();
-    let configuration = match load(options) {
+    let configuration = match load(&LoadOptions::new(config, data_dir)?) {
         Ok(configuration) => configuration,
         Err(error) => {
             findings.push(invalid(&error));
@@ -68,7 +66,7 @@ pub(crate) async fn run(
     findings.extend(check_files(&configuration));
     findings.extend(check_machine(&configuration, data_dir));
     findings.extend(check_logins(data_dir));
-    findings.extend(check_shared(&uses_of_clients()));
+    findings.extend(check_shared(&[]));
     let (specs, unset) = resolve(&configuration);
     findings.extend(unset);
     findings.extend(check_programs(&specs).await);
@@ -140,27 +138,6 @@ fn check_logins(data_dir: Option<&Path>) -> Vec<Finding> {
         .iter()
         .filter_map(|(name, login)| check_login(name, &LoginStatus::of(login)))
         .collect()
-}
-
-/// Servers in the files of the clients on this machine. A file that cannot be read is left to `import`.
-fn uses_of_clients() -> Vec<ClientUse> {
-    let mut uses = Vec::new();
-    let clients = table::clients();
-    let places = Places::of_this_user(table::variables());
-    for client in clients {
-        let servers = servers::of(client, Scope::User, &places).unwrap_or_default();
-        for server in servers {
-            if let Ok(entry) = server.entry {
-                uses.push(ClientUse {
-                    client: client.name.clone(),
-                    client_id: client.id.clone(),
-                    server: server.name,
-                    definition: entry.definition,
-                });
-            }
-        }
-    }
-    uses
 }
 
 /// Servers that are turned on and trusted, and the mistakes in the others.
@@ -241,7 +218,7 @@ async fn connect(spec: &ServerSpec, data_dir: Option<&Path>) -> Outcome {
 /// Connects, asks the server who it is, and ends the connection.
 async fn discover(spec: &ServerSpec, data_dir: Option<&Path>) -> Result<(), Error> {
     let connected = Server::connect(spec, data_dir, Some(Default::default())).await;
-    let server = connected.map_err(CommandError::into_request_error)?;
+    let server = connected.map_err(|error| error.into_request_error(spec.name()))?;
     let client = Client::builder(server.service())
         .info(server::own_name())
         .options(CallOptions::default().idle(CONNECT))
@@ -274,7 +251,7 @@ async fn time_of(url: &Url, network: &Network) -> Option<SystemTime> {
     let guard = Guard::public()
         .allow(AddressNetwork::Loopback)
         .allow(AddressNetwork::Private);
-    let request = callgate_oauth::fetch::Request {
+    let request = Request {
         url: url.join("/").ok()?,
         headers: Vec::new(),
         body: None,

@@ -2,6 +2,7 @@
 
 pub(crate) mod auth;
 pub(crate) mod call;
+pub(crate) mod doctor;
 pub(crate) mod list;
 pub(crate) mod logout;
 pub(crate) mod ps;

@@ -82,7 +82,7 @@ mod tests {
             client: client.to_owned(),
             client_id: client.to_lowercase(),
             server: server.to_owned(),
-            definition: ServerDefinition::from_json(json).unwrap(),
+            definition: ServerDefinition::from_text(json).unwrap().0,
         }
     }
 

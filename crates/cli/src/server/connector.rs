@@ -25,14 +25,7 @@ impl Connector for ServerConnector {
         Box::pin(async {
             let data_dir = self.data_dir.as_deref();
             let connected = Server::connect(&self.spec, data_dir, self.capabilities.clone()).await;
-            let server = connected.map_err(|error| {
-                let error = error.into_source();
-                match error.downcast::<Error>() {
-                    Ok(error) => error,
-                    Err(error) => Error::new(Kind::Connect, format!("{error:#}")),
-                }
-                .from_upstream(self.spec.name())
-            })?;
+            let server = connected.map_err(|error| error.into_request_error(self.spec.name()))?;
             Ok(Arc::new(Connection(server)) as Arc<dyn Upstream>)
         })
     }
@@ -51,7 +44,7 @@ impl Connector for ServerConnector {
 }
 
 /// True if a person must register a client before there can be a login.
-fn is_client_missing(error: &Error) -> bool {
+pub(crate) fn is_client_missing(error: &Error) -> bool {
     let Some(source) = error.source() else {
         return false;
     };
@@ -61,7 +54,7 @@ fn is_client_missing(error: &Error) -> bool {
 }
 
 /// True if a person must log in before the server can be used.
-fn is_login_missing(error: &Error) -> bool {
+pub(crate) fn is_login_missing(error: &Error) -> bool {
     let source = error.source();
     let of_token = source.and_then(|source| source.downcast_ref::<Arc<TokenError>>());
     let is_needed = match of_token {

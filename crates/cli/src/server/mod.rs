@@ -14,5 +14,5 @@ mod spec;
 
 pub(crate) use ad_hoc::of_args;
 pub(crate) use connection::{Server, own_name};
-pub(crate) use connector::ServerConnector;
+pub(crate) use connector::{ServerConnector, is_client_missing, is_login_missing};
 pub(crate) use spec::{LoginSpec, ProcessSpec, RemoteSpec, ServerSpec};
