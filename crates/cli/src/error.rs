@@ -127,11 +127,6 @@ impl CommandError {
         }
     }
 
-    /// The error without its hints.
-    pub(crate) fn into_source(self) -> anyhow::Error {
-        self.source
-    }
-
     /// The failed request, or the failure to connect to `server` before there was one.
     pub(crate) fn into_request_error(self, server: &Arc<str>) -> Error {
         match self.source.downcast::<Error>() {

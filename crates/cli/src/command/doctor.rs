@@ -109,7 +109,12 @@ fn check_files(configuration: &Configuration) -> Vec<Finding> {
                 "you have not trusted this file, so its servers are not used".to_owned()
             });
             let repair = crate::config::load::trust_command(path);
-            Finding::new(Code::UntrustedFile, path.display().to_string(), problem, repair)
+            Finding::new(
+                Code::UntrustedFile,
+                path.display().to_string(),
+                problem,
+                repair,
+            )
         })
         .collect()
 }
@@ -238,7 +243,11 @@ async fn check_way(spec: &RemoteSpec) -> Vec<Finding> {
     let is_tls = spec.url.scheme() == "https";
     if let (Some(host), Some(port)) = (spec.url.host_str(), spec.url.port_or_known_default()) {
         let destination = Destination::new(host, port, is_tls);
-        findings.extend(machine::check_proxy(&spec.name, network.proxies(), &destination));
+        findings.extend(machine::check_proxy(
+            &spec.name,
+            network.proxies(),
+            &destination,
+        ));
     }
     if let Some(theirs) = time_of(&spec.url, &network).await {
         findings.extend(machine::check_clock(&spec.name, SystemTime::now(), theirs));

@@ -92,14 +92,27 @@ pub(crate) fn check_permissions(data_dir: &Path, secret_files: &[&str]) -> Vec<F
                 Code::OpenPermissions,
                 path.display().to_string(),
                 problem,
-                format!("chmod {mode} {}", crate::output::argument(&path.to_string_lossy())),
+                format!(
+                    "chmod {mode} {}",
+                    crate::output::argument(&path.to_string_lossy())
+                ),
             ));
         }
     };
-    check(data_dir, 0o022, "700", "other users can change this directory, which holds logins");
+    check(
+        data_dir,
+        0o022,
+        "700",
+        "other users can change this directory, which holds logins",
+    );
     for name in secret_files {
         let path = data_dir.join(name);
-        check(&path, 0o077, "600", "other users can read or change this file, which holds secrets");
+        check(
+            &path,
+            0o077,
+            "600",
+            "other users can read or change this file, which holds secrets",
+        );
     }
     findings
 }

@@ -155,7 +155,11 @@ mod tests {
         assert_eq!(check(file.to_str().unwrap()), None);
         let missing = check("npx").unwrap();
         assert_eq!(
-            (missing.code, missing.problem.as_str(), missing.repair.as_str()),
+            (
+                missing.code,
+                missing.problem.as_str(),
+                missing.repair.as_str()
+            ),
             (
                 Code::MissingProgram,
                 "the program `npx` was not found",

@@ -74,7 +74,10 @@ mod tests {
     fn failures_are_told_apart() {
         let check = |reached, kind, expected| {
             let finding = judge_failure("s", reached, &Error::new(kind, "it failed"));
-            assert_eq!((finding.code, finding.problem.as_str()), (expected, "it failed"));
+            assert_eq!(
+                (finding.code, finding.problem.as_str()),
+                (expected, "it failed")
+            );
         };
         check(Reached::Url, Kind::Connect, Code::Unreachable);
         check(Reached::Url, Kind::Timeout, Code::Unreachable);

@@ -9,6 +9,7 @@ mod call;
 #[cfg(target_os = "linux")]
 mod canary;
 #[cfg(unix)]
+mod doctor;
 mod elicitation;
 #[cfg(unix)]
 mod fixture;
