@@ -10,12 +10,14 @@
 //!   `identity`: the client and the identity token of a login. `provider_choice`: options for unusual providers.
 //! - `endpoint`: HTTP and stdio of the commands that serve. `access`: their authentication. `http_limits`: their
 //!   limits. `data_dir`, `token`: state on disk.
+//! - `clients`: other programs that use MCP servers, and their files.
 //! - `error`, `login_error`: failures with hints and exit codes. `output`: printing. `visible`: text of peers.
 
 mod access;
 mod args;
 mod arguments;
 mod client_choice;
+mod clients;
 mod command;
 mod config;
 mod consent;
@@ -78,7 +80,7 @@ fn main() -> ExitCode {
 const GRACE: Duration = Duration::from_secs(2);
 
 async fn run(cli: &Cli) -> Result<(), CommandError> {
-    let data_dir = cli.data_dir.as_deref();
+    let (config, data_dir) = (cli.config.as_deref(), cli.data_dir.as_deref());
     match &cli.command {
         Command::Serve(args) => command::serve::run(args, data_dir, cli.json).await,
         Command::Relay(args) => command::relay::run(args, data_dir, cli.json).await,
@@ -87,6 +89,9 @@ async fn run(cli: &Cli) -> Result<(), CommandError> {
         Command::Auth(args) => command::auth::run(args, data_dir, cli.json).await,
         Command::Logout(args) => command::logout::run(args, data_dir, cli.json).await,
         Command::Token => command::token::run(data_dir, cli.json),
+        Command::Import(args) => command::import::run(args, config, data_dir, cli.json),
+        Command::Connect(args) => command::connect::run(args, config, data_dir, cli.json),
+        Command::Disconnect(args) => command::disconnect::run(args, data_dir, cli.json),
     }
 }
 

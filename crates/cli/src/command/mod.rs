@@ -2,6 +2,9 @@
 
 pub(crate) mod auth;
 pub(crate) mod call;
+pub(crate) mod connect;
+pub(crate) mod disconnect;
+pub(crate) mod import;
 pub(crate) mod list;
 pub(crate) mod logout;
 pub(crate) mod relay;
