@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use url::Url;
 
 use super::document::Node;
 use super::entry;
@@ -183,7 +184,7 @@ fn is_as_left(record: &Record, current: Option<&[u8]>) -> bool {
     current.is_some_and(|current| sha256(current).as_str() == record.after)
 }
 
-/// True for an entry that starts this program.
+/// True for an entry with our name that starts this program or uses a server on this machine.
 fn is_ours(client: &Client, found: &Node) -> bool {
     let Ok(entry) = entry::read(client, NAME, found) else {
         return false;
@@ -193,7 +194,12 @@ fn is_ours(client: &Client, found: &Node) -> bool {
             let program = PathBuf::from(command.command.as_str());
             program.file_stem().is_some_and(|stem| stem == NAME)
         }
-        Connection::Url(_) => false,
+        Connection::Url(definition) => {
+            let url = definition.url.as_str().parse::<Url>().ok();
+            url.is_some_and(|url| {
+                matches!(url.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"))
+            })
+        }
     }
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn run(
         backup,
     } = plan
     else {
-        return report(client, &file, "connected", json, || {
+        return report(client, &file, "connected", None, json, || {
             format!(
                 "{} is connected already ({})",
                 client.name,
@@ -62,16 +62,13 @@ pub(crate) fn run(
             )
         });
     };
+    let change = change(before.as_deref(), &after, &endpoint);
     if !json {
-        preview(&file, before.as_deref(), &after, &endpoint)?;
+        output::text(&format!("{}\n{change}", file.path.display()))?;
     }
-    if args.dry_run {
-        return report(client, &file, "dry_run", json, || {
-            "nothing was written".to_owned()
-        });
-    }
-    if !args.yes && !confirmed(client)? {
-        return report(client, &file, "declined", json, || {
+    if args.dry_run || !args.yes && !confirmed(client, json)? {
+        let change = Some(change.as_str());
+        return report(client, &file, "unchanged", change, json, || {
             "nothing was written".to_owned()
         });
     }
@@ -93,7 +90,7 @@ pub(crate) fn run(
     let backup = backup.map(Option::unwrap_or_default);
     records.store(client, &record, backup.as_deref())?;
     file::replace(&file.path, before.as_deref(), after.as_bytes())?;
-    report(client, &file, "connected", json, || {
+    report(client, &file, "connected", Some(&change), json, || {
         format!("connected {} ({})", client.name, file.path.display())
     })?;
     if !json {
@@ -121,6 +118,7 @@ pub(super) fn report(
     client: &Client,
     file: &ClientFile,
     state: &'static str,
+    diff: Option<&str>,
     json: bool,
     text: impl FnOnce() -> String,
 ) -> Result<(), CommandError> {
@@ -129,6 +127,8 @@ pub(super) fn report(
         client: &'a str,
         file: String,
         state: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        diff: Option<&'a str>,
     }
     if !json {
         return Ok(output::text(&text())?);
@@ -137,6 +137,7 @@ pub(super) fn report(
         client: &client.id,
         file: file.path.to_string_lossy().into_owned(),
         state,
+        diff,
     };
     let report = RawJson::encode(&report).map_err(anyhow::Error::from)?;
     Ok(output::json(&report)?)
@@ -179,23 +180,19 @@ fn utf8(path: &Path) -> Result<String, CommandError> {
     })
 }
 
-fn preview(
-    file: &ClientFile,
-    before: Option<&[u8]>,
-    after: &str,
-    endpoint: &Endpoint,
-) -> Result<(), CommandError> {
+/// The changed lines of the file, without the token.
+fn change(before: Option<&[u8]>, after: &str, endpoint: &Endpoint) -> String {
     let before = String::from_utf8_lossy(before.unwrap_or_default());
-    let mut lines = diff(&before, after);
-    if let Endpoint::Url { token, .. } = endpoint {
-        lines = lines.replace(token.as_str(), "***");
+    let lines = diff(&before, after);
+    match endpoint {
+        Endpoint::Url { token, .. } => lines.replace(token.as_str(), "***"),
+        Endpoint::Command { .. } => lines,
     }
-    Ok(output::text(&format!("{}\n{lines}", file.path.display()))?)
 }
 
-/// Asks the user on a terminal.
-fn confirmed(client: &Client) -> Result<bool, CommandError> {
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+/// Asks the user on a terminal. A program that reads JSON has shown no change to the user.
+fn confirmed(client: &Client, json: bool) -> Result<bool, CommandError> {
+    if json || !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         let message = format!(
             "the file of {} is not written without a yes, and there is no terminal to ask on",
             client.name

@@ -46,19 +46,21 @@ pub(crate) fn run(
     let (name, path) = (&client.name, file.path.display());
     let done = if args.dry_run { "would be" } else { "is" };
     match plan {
-        DisconnectPlan::Absent => report(client, &file, "absent", json, || {
+        DisconnectPlan::Absent => report(client, &file, "absent", None, json, || {
             format!("{name} is not connected ({path})")
         }),
-        DisconnectPlan::Restore { .. } => report(client, &file, "restored", json, || {
+        DisconnectPlan::Restore { .. } => report(client, &file, "restored", None, json, || {
             format!("disconnected {name}: {path} {done} as it was before")
         }),
-        DisconnectPlan::Remove { .. } => report(client, &file, "removed", json, || {
+        DisconnectPlan::Remove { .. } => report(client, &file, "removed", None, json, || {
             format!("disconnected {name}: {path} {done} removed, since there was none before")
         }),
-        DisconnectPlan::RemoveEntry { .. } => report(client, &file, "entry_removed", json, || {
-            format!(
-                "disconnected {name}: {path} was changed since, so only our entry {done} removed"
-            )
-        }),
+        DisconnectPlan::RemoveEntry { .. } => {
+            report(client, &file, "entry_removed", None, json, || {
+                format!(
+                    "disconnected {name}: {path} was changed since, so only our entry {done} removed"
+                )
+            })
+        }
     }
 }

@@ -43,11 +43,14 @@ impl Desk {
         fs::read_to_string(self.home.path().join(path)).unwrap()
     }
 
+    /// All output of a command that succeeds. Some clients list their servers on standard error.
     fn run(&self, mut command: Command) -> String {
         command
             .env("HOME", self.home.path())
             .current_dir(self.project());
-        Ran::of(&mut command).success()
+        let ran = Ran::of(&mut command);
+        assert_eq!(ran.exit, Some(0), "{ran:?}");
+        ran.stdout + &ran.stderr
     }
 
     /// A client without a way to other machines.

@@ -445,6 +445,105 @@ fn mistakes_are_answered_with_the_next_step() {
 }
 
 #[test]
+fn variables_of_a_client_name_other_places() {
+    for (client, variable, value, file) in [
+        ("codex", "CODEX_HOME", "other", "other/config.toml"),
+        (
+            "claude-code",
+            "CLAUDE_CONFIG_DIR",
+            "other",
+            "other/.claude.json",
+        ),
+        (
+            "cline",
+            "CLINE_MCP_SETTINGS_PATH",
+            "other/mcp.json",
+            "other/mcp.json",
+        ),
+        (
+            "amp",
+            "AMP_SETTINGS_FILE",
+            "other/amp.json",
+            "other/amp.json",
+        ),
+    ] {
+        let home = Home::new();
+        let value = home.path().join(value);
+        let run = |args: &[&str]| {
+            let ran = Ran::from(home.command(args).env(variable, &value).output().unwrap());
+            assert_eq!(ran.exit, Some(0), "{client} {ran:?}");
+        };
+        run(&["connect", client, "--yes"]);
+        let text = fs::read_to_string(home.path().join(file)).unwrap();
+        assert!(text.contains("callgate"), "{client} {text}");
+        // It is known where the entry is, whatever the variable says.
+        let said = home.said(&["disconnect", client]);
+        assert!(
+            said.contains("removed, since there was none before"),
+            "{client} {said}"
+        );
+        assert!(!home.path().join("other").exists(), "{client}");
+    }
+}
+
+#[test]
+fn programs_get_the_change_as_json() {
+    let home = Home::new();
+    home.write(".cursor/mcp.json", "{}\n");
+    let ran = home.run(&["--json", "connect", "cursor", "--dry-run"]);
+    let report: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let program = serde_json::to_string(CALLGATE).unwrap();
+    let diff = format!(
+        "@@ line 1 @@\n-{{}}\n+{{\n+  \"mcpServers\": {{\n+    \"callgate\": {{\n+      \"command\": {program},\n\
+         +      \"args\": [\"serve\", \"--stdio\"]\n+    }}\n+  }}\n+}}\n"
+    );
+    let file = home.path().join(".cursor/mcp.json");
+    assert_eq!(
+        report,
+        serde_json::json!({ "client": "cursor", "file": file, "state": "unchanged", "diff": diff })
+    );
+}
+
+#[test]
+fn the_commands_explain_themselves() {
+    let home = Home::new();
+    insta::assert_snapshot!(home.said(&["import", "-h"]), @r"
+    Add the servers of another client to the configuration, or list the clients that have some
+
+    Usage: callgate import [OPTIONS] [CLIENT]
+
+    Arguments:
+      [CLIENT]  The client whose servers are added; without it, clients are listed
+
+    Options:
+          --all             Add the servers of all clients that are found; of several with one name, the first
+          --json            Print JSON instead of text
+          --data-dir <DIR>  Store state in this directory instead of the user's data directory
+          --scope <SCOPE>   Read the files of the user, or those of the project in this directory [default: user] [possible values: user, project]
+          --config <FILE>   Use this configuration file alone, instead of those of the project and the user
+          --dry-run         Show what would be added, and write nothing
+      -h, --help            Print help
+    exit 0
+    ");
+    insta::assert_snapshot!(home.said(&["disconnect", "-h"]), @r"
+    Remove Callgate from the configuration of another client
+
+    Usage: callgate disconnect [OPTIONS] <CLIENT>
+
+    Arguments:
+      <CLIENT>  The client
+
+    Options:
+          --dry-run         Tell what would be done, and write nothing
+          --json            Print JSON instead of text
+          --data-dir <DIR>  Store state in this directory instead of the user's data directory
+          --config <FILE>   Use this configuration file alone, instead of those of the project and the user
+      -h, --help            Print help
+    exit 0
+    ");
+}
+
+#[test]
 fn on_a_terminal_connect_asks() {
     let home = Home::new();
     let path = home.write(".cursor/mcp.json", "{}\n");
