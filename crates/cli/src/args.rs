@@ -1,8 +1,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::clients::table;
 use crate::logins;
 
 /// The one process that owns an AI agent's tools
@@ -46,6 +48,12 @@ pub(crate) enum Command {
     Doctor(Doctor),
     /// Print the token that clients of `serve` must send
     Token,
+    /// Add the servers of another client to the configuration, or list the clients that have some
+    Import(Import),
+    /// Add Callgate to the configuration of another client
+    Connect(Connect),
+    /// Remove Callgate from the configuration of another client
+    Disconnect(Disconnect),
 }
 
 #[derive(Debug, Args)]
@@ -475,6 +483,80 @@ pub(crate) struct Logout {
     /// Log out of this account, which was named at the login
     #[arg(long, value_name = "NAME", value_parser = account)]
     pub(crate) account: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// The client whose servers are added; without it, clients are listed
+    #[arg(value_name = "CLIENT", value_parser = client_names(), hide_possible_values = true)]
+    pub(crate) client: Option<String>,
+
+    /// Add the servers of all clients that are found; of several with one name, the first
+    #[arg(long, conflicts_with = "client")]
+    pub(crate) all: bool,
+
+    /// Read the files of the user, or those of the project in this directory
+    #[arg(long, value_name = "SCOPE", default_value = "user")]
+    pub(crate) scope: ClientScope,
+
+    /// Show what would be added, and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// Files of a client that are read, and of ours that are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ClientScope {
+    User,
+    Project,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Connect {
+    /// The client
+    #[arg(value_name = "CLIENT", value_parser = client_names())]
+    pub(crate) client: String,
+
+    /// Have the client send its requests to a running `callgate serve` instead of starting one
+    #[arg(long)]
+    pub(crate) http: bool,
+
+    /// URL of that server
+    #[arg(
+        long,
+        value_name = "URL",
+        requires = "http",
+        default_value = "http://127.0.0.1:3000/mcp"
+    )]
+    pub(crate) url: String,
+
+    /// Show the change, and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Write without a question
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Disconnect {
+    /// The client
+    #[arg(value_name = "CLIENT", value_parser = client_names(), hide_possible_values = true)]
+    pub(crate) client: String,
+
+    /// Tell what would be done, and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// Names of clients, so that a mistake is answered with the nearest one.
+fn client_names() -> PossibleValuesParser {
+    let names = table::all().iter().map(|client| {
+        let name = PossibleValue::new(client.id.as_str()).help(client.name.as_str());
+        name.aliases(client.aliases.iter().map(String::as_str))
+    });
+    PossibleValuesParser::new(names)
 }
 
 /// An account name. It is part of the name of a login, which the user may have to type.

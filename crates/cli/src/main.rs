@@ -10,6 +10,7 @@
 //!   `identity`: the client and the identity token of a login. `provider_choice`: options for unusual providers.
 //! - `endpoint`: HTTP and stdio of the commands that serve. `access`: their authentication. `http_limits`: their
 //!   limits. `data_dir`, `token`: state on disk.
+//! - `clients`: other programs that use MCP servers, and their files.
 //! - `error`, `login_error`: failures with hints and exit codes. `output`: printing. `visible`: text of peers.
 
 mod access;
@@ -17,6 +18,7 @@ mod age;
 mod args;
 mod arguments;
 mod client_choice;
+mod clients;
 mod command;
 mod config;
 mod configured_login;
@@ -91,12 +93,15 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// Runs a command that waits for nothing, without a runtime; `None` for the others.
 fn run_at_once(cli: &Cli) -> Option<Result<(), CommandError>> {
-    let data_dir = cli.data_dir.as_deref();
+    let (config, data_dir) = (cli.config.as_deref(), cli.data_dir.as_deref());
     match &cli.command {
         Command::Ps => Some(command::ps::run(data_dir, cli.json)),
         Command::Token => Some(command::token::run(data_dir, cli.json)),
+        Command::Import(args) => Some(command::import::run(args, config, data_dir, cli.json)),
+        Command::Connect(args) => Some(command::connect::run(args, config, data_dir, cli.json)),
+        Command::Disconnect(args) => Some(command::disconnect::run(args, data_dir, cli.json)),
         Command::List(args) if args.server.is_none() && args.connection.server.stdio.is_none() => {
-            match command::list::known_servers(args, cli.config.as_deref(), data_dir) {
+            match command::list::known_servers(args, config, data_dir) {
                 Ok(listing) if listing.is_complete() => Some(listing.print(cli.json)),
                 Ok(_) => None,
                 Err(error) => Some(Err(error)),
@@ -118,6 +123,9 @@ async fn run(cli: &Cli) -> Result<(), CommandError> {
         Command::Ps => command::ps::run(data_dir, cli.json),
         Command::Doctor(args) => command::doctor::run(args, config, data_dir, cli.json).await,
         Command::Token => command::token::run(data_dir, cli.json),
+        Command::Import(args) => command::import::run(args, config, data_dir, cli.json),
+        Command::Connect(args) => command::connect::run(args, config, data_dir, cli.json),
+        Command::Disconnect(args) => command::disconnect::run(args, data_dir, cli.json),
     }
 }
 

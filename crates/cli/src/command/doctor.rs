@@ -17,6 +17,9 @@ use tokio::time::timeout;
 use url::Url;
 
 use crate::args::Doctor;
+use crate::clients::servers;
+use crate::clients::table::{self, Scope};
+use crate::config::load::trust_command;
 use crate::config::{Configuration, ConfiguredServer, LoadOptions, load};
 use crate::data_dir::DataDir;
 use crate::doctor::servers::{Reached, check_login, judge_failure};
@@ -66,7 +69,7 @@ pub(crate) async fn run(
     findings.extend(check_files(&configuration));
     findings.extend(check_machine(&configuration, data_dir));
     findings.extend(check_logins(data_dir));
-    findings.extend(check_shared(&[]));
+    findings.extend(check_shared(&uses_of_clients()));
     let (specs, unset) = resolve(&configuration);
     findings.extend(unset);
     findings.extend(check_programs(&specs).await);
@@ -108,7 +111,7 @@ fn check_files(configuration: &Configuration) -> Vec<Finding> {
             let problem = problem.unwrap_or_else(|| {
                 "you have not trusted this file, so its servers are not used".to_owned()
             });
-            let repair = crate::config::load::trust_command(path);
+            let repair = trust_command(path);
             Finding::new(
                 Code::UntrustedFile,
                 path.display().to_string(),
@@ -145,6 +148,26 @@ fn check_logins(data_dir: Option<&Path>) -> Vec<Finding> {
         .collect()
 }
 
+/// Servers in the files of the clients on this machine. A file that cannot be read is left to `import`.
+fn uses_of_clients() -> Vec<ClientUse> {
+    let mut uses = Vec::new();
+    let places = super::import::places();
+    for client in table::all() {
+        let servers = servers::of(client, Scope::User, &places).unwrap_or_default();
+        for server in servers {
+            if let Ok(entry) = server.entry {
+                uses.push(ClientUse {
+                    client: client.name.clone(),
+                    client_id: client.id.clone(),
+                    server: server.name,
+                    definition: entry.definition,
+                });
+            }
+        }
+    }
+    uses
+}
+
 /// Servers that are turned on and trusted, and the mistakes in the others.
 fn resolve(configuration: &Configuration) -> (Vec<ServerSpec>, Vec<Finding>) {
     let (mut specs, mut findings) = (Vec::new(), Vec::new());
@@ -152,12 +175,13 @@ fn resolve(configuration: &Configuration) -> (Vec<ServerSpec>, Vec<Finding>) {
     for server in configuration.servers.iter().filter(is_used) {
         match spec_of(server) {
             Ok(spec) => specs.push(spec),
-            Err(error) => findings.push(Finding::new(
-                Code::UnsetVariable,
-                server.name.as_str(),
-                error.with_hints().replace('\n', "; "),
-                format!("see the definition with `callgate get {}`", server.name),
-            )),
+            Err(error) => {
+                let text = error.with_hints();
+                let see = format!("see the definition with `callgate get {}`", server.name);
+                let (problem, repair) = text.split_once("\nhint: ").unwrap_or((&text, &see));
+                let name = server.name.as_str();
+                findings.push(Finding::new(Code::UnsetVariable, name, problem, repair));
+            }
         }
     }
     (specs, findings)
