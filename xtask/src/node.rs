@@ -32,6 +32,14 @@ const PACKAGES: &[&str] = &[
     "zod@4.6.7",
 ];
 
+/// Clients of MCP servers from npm. They are large, so they are apart from the others, which change more often.
+const CLIENTS: &[&str] = &[
+    "@anthropic-ai/claude-code@2.1.326",
+    "@google/gemini-cli@0.61.0",
+    "@openai/codex@0.169.0",
+    "opencode-ai@1.18.33",
+];
+
 /// Node.js and packages for it, installed under the build directory.
 pub(crate) struct Node {
     dir: PathBuf,
@@ -57,9 +65,9 @@ impl Node {
         }
         fs::create_dir_all(&node.dir)?;
         fs::write(node.dir.join("package.json"), "{\"private\":true}\n")?;
-        node.npm_install(&[&itself])?;
+        npm_install(&node.dir, &node.bin(), &[&itself])?;
         // npm picks dependencies that suit the Node.js it runs on, so these have to be installed on the new one.
-        node.npm_install(PACKAGES)?;
+        npm_install(&node.dir, &node.bin(), PACKAGES)?;
         fs::write(stamp, pins)?;
         Ok(node)
     }
@@ -87,22 +95,22 @@ impl Node {
         self.bin().join("node")
     }
 
-    fn npm_install(&self, packages: &[&str]) -> Result<()> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let path = std::iter::once(self.bin()).chain(std::env::split_paths(&path));
-        let mut npm = Command::new("npm");
-        npm.args([
-            "install",
-            "--save-exact",
-            "--no-fund",
-            "--no-audit",
-            "--loglevel=error",
-        ])
-        .args(packages);
-        npm.current_dir(&self.dir)
-            .env("PATH", std::env::join_paths(path)?);
-        process::capture(&mut npm).context("npm has to reach its registry")?;
-        Ok(())
+    /// Installs the clients if they are missing, and returns the directory with their packages.
+    pub(crate) fn install_clients(&self, repo: &Repo) -> Result<PathBuf> {
+        let dir = repo.target("peers/clients");
+        let (stamp, pins) = (dir.join("installed"), CLIENTS.join("\n"));
+        if fs::read_to_string(&stamp).is_ok_and(|installed| installed == pins) {
+            return Ok(dir);
+        }
+        println!("installing {}", CLIENTS.join(", "));
+        if dir.exists() {
+            fs::remove_dir_all(&dir)?;
+        }
+        fs::create_dir_all(&dir)?;
+        fs::write(dir.join("package.json"), "{\"private\":true}\n")?;
+        npm_install(&dir, &self.bin(), CLIENTS)?;
+        fs::write(stamp, pins)?;
+        Ok(dir)
     }
 
     fn bin(&self) -> PathBuf {
@@ -111,6 +119,25 @@ impl Node {
             .join(&self.package)
             .join("bin")
     }
+}
+
+/// Runs `npm install` in a directory, on the Node.js in `bin`.
+fn npm_install(dir: &Path, bin: &Path, packages: &[&str]) -> Result<()> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::iter::once(bin.to_owned()).chain(std::env::split_paths(&path));
+    let mut npm = Command::new("npm");
+    npm.args([
+        "install",
+        "--save-exact",
+        "--no-fund",
+        "--no-audit",
+        "--loglevel=error",
+    ])
+    .args(packages);
+    npm.current_dir(dir)
+        .env("PATH", std::env::join_paths(path)?);
+    process::capture(&mut npm).context("npm has to reach its registry")?;
+    Ok(())
 }
 
 /// The npm package that holds the Node.js binary for this machine.

@@ -1,8 +1,10 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::clients::table;
 use crate::logins;
 
 /// The one process that owns an AI agent's tools
@@ -17,17 +19,21 @@ pub(crate) struct Cli {
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
 
+    /// Use this configuration file alone, instead of those of the project and the user
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve the built-in tools over HTTP, or over standard input and output
+    /// Serve the configured servers and the built-in tools, over HTTP or over standard input and output
     Serve(Box<Serve>),
     /// Serve another server: one at a URL to stdio clients, or one that is a command to HTTP clients
     Relay(Box<Relay>),
-    /// List the tools of a server
+    /// List the configured servers, or the tools of one server
     List(List),
     /// Call a tool of a server
     Call(Call),
@@ -36,8 +42,18 @@ pub(crate) enum Command {
     Auth(Box<Auth>),
     /// Log out of a server
     Logout(Logout),
+    /// List the server processes that run, of all `callgate` processes
+    Ps,
+    /// Look for the usual mistakes, and say how to repair each
+    Doctor(Doctor),
     /// Print the token that clients of `serve` must send
     Token,
+    /// Add the servers of another client to the configuration, or list the clients that have some
+    Import(Import),
+    /// Add Callgate to the configuration of another client
+    Connect(Connect),
+    /// Remove Callgate from the configuration of another client
+    Disconnect(Disconnect),
 }
 
 #[derive(Debug, Args)]
@@ -49,9 +65,17 @@ pub(crate) struct Serve {
     #[command(flatten)]
     pub(crate) http: HttpArgs,
 
-    /// The directory that the workspace tools may use
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub(crate) workspace: PathBuf,
+    /// The directory that the workspace tools may use [default: .]
+    #[arg(long, value_name = "DIR", conflicts_with = "no_workspace")]
+    pub(crate) workspace: Option<PathBuf>,
+
+    /// Serve no workspace tools
+    #[arg(long)]
+    pub(crate) no_workspace: bool,
+
+    /// Connect all servers in this process, although another `serve` has them already
+    #[arg(long, visible_alias = "direct", requires = "stdio")]
+    pub(crate) no_attach: bool,
 
     /// Serve at most this many subscriptions [default: 10000]
     #[arg(long, value_name = "N", help_heading = "Limits")]
@@ -101,9 +125,9 @@ const HTTP_OPTIONS: [&str; 8] = [
 /// Address and authentication of an HTTP endpoint.
 #[derive(Debug, Args)]
 pub(crate) struct HttpArgs {
-    /// Listen on this loopback address
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3000", value_parser = address)]
-    pub(crate) listen: SocketAddr,
+    /// Listen on this loopback address [default: 127.0.0.1:3000]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    pub(crate) listen: Option<SocketAddr>,
 
     /// Accept requests without a token
     #[arg(long)]
@@ -176,27 +200,39 @@ pub(crate) struct HttpLimits {
 
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "callgate list [OPTIONS] <URL>\n       callgate list [OPTIONS] --stdio <COMMAND>"
+    override_usage = "callgate list [OPTIONS] [SERVER]\n       callgate list [OPTIONS] --stdio <COMMAND>"
 )]
 pub(crate) struct List {
     #[command(flatten)]
     pub(crate) connection: ConnectionArgs,
 
-    /// The server: an http(s) URL, unless --stdio is given
-    #[arg(value_name = "URL", required_unless_present = "stdio")]
-    pub(crate) url: Option<String>,
+    /// Connect to every server, although its tools are known from an earlier time
+    #[arg(long, conflicts_with_all = ["stdio", "server"])]
+    pub(crate) refresh: bool,
+
+    /// Connect in this process, although a running `serve` has the servers
+    #[arg(long, visible_alias = "no-attach", conflicts_with = "stdio")]
+    pub(crate) direct: bool,
+
+    /// List the tools of this server: the name of a configured one, or an http(s) URL
+    #[arg(value_name = "SERVER", conflicts_with = "stdio")]
+    pub(crate) server: Option<String>,
 }
 
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "callgate call [OPTIONS] <URL> <TOOL> [ARGUMENTS]...\n       callgate call [OPTIONS] --stdio <COMMAND> <TOOL> [ARGUMENTS]..."
+    override_usage = "callgate call [OPTIONS] <SERVER>/<TOOL> [ARGUMENTS]...\n       callgate call [OPTIONS] <URL> <TOOL> [ARGUMENTS]...\n       callgate call [OPTIONS] --stdio <COMMAND> <TOOL> [ARGUMENTS]..."
 )]
 pub(crate) struct Call {
     #[command(flatten)]
     pub(crate) connection: ConnectionArgs,
 
-    /// The URL of the server (unless --stdio is given), the tool, and its arguments:
-    /// a JSON object, key=value, key:=json, key=@file, or - for a JSON object on standard input
+    /// Connect in this process, although a running `serve` has the server
+    #[arg(long, visible_alias = "no-attach", conflicts_with = "stdio")]
+    pub(crate) direct: bool,
+
+    /// The tool of a configured server as SERVER/TOOL, or a URL and a tool (with --stdio only the tool),
+    /// and its arguments: a JSON object, key=value, key:=json, key=@file, or - for a JSON object on standard input
     #[arg(value_name = "WORDS", required = true, num_args = 1..)]
     pub(crate) words: Vec<String>,
 }
@@ -207,9 +243,9 @@ pub(crate) struct ConnectionArgs {
     #[command(flatten)]
     pub(crate) server: ServerArgs,
 
-    /// Give up after this many seconds without an answer or progress
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
-    pub(crate) timeout: u64,
+    /// Give up after this many seconds without an answer or progress [default: 30]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout: Option<u64>,
 }
 
 /// Connection options of a server that is given on the command line.
@@ -278,8 +314,8 @@ pub(crate) enum StorePlace {
 
 #[derive(Debug, Args)]
 pub(crate) struct LogIn {
-    /// The server: its http(s) URL, or the name of a login
-    #[arg(value_name = "URL", required = true)]
+    /// The server: the name of a configured one, its http(s) URL, or the name of a login
+    #[arg(value_name = "SERVER", required = true)]
     pub(crate) server: Option<String>,
 
     /// Name the account, if you have several at this server
@@ -432,14 +468,95 @@ pub(crate) struct Enterprise {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Do not connect to the servers
+    #[arg(long)]
+    pub(crate) offline: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Logout {
-    /// The server: its http(s) URL, or the name of a login
-    #[arg(value_name = "URL")]
+    /// The server: the name of a configured one, its http(s) URL, or the name of a login
+    #[arg(value_name = "SERVER")]
     pub(crate) server: String,
 
     /// Log out of this account, which was named at the login
     #[arg(long, value_name = "NAME", value_parser = account)]
     pub(crate) account: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Import {
+    /// The client whose servers are added; without it, clients are listed
+    #[arg(value_name = "CLIENT", value_parser = client_names(), hide_possible_values = true)]
+    pub(crate) client: Option<String>,
+
+    /// Add the servers of all clients that are found; of several with one name, the first
+    #[arg(long, conflicts_with = "client")]
+    pub(crate) all: bool,
+
+    /// Read the files of the user, or those of the project in this directory
+    #[arg(long, value_name = "SCOPE", default_value = "user")]
+    pub(crate) scope: ClientScope,
+
+    /// Show what would be added, and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// Files of a client that are read, and of ours that are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ClientScope {
+    User,
+    Project,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Connect {
+    /// The client
+    #[arg(value_name = "CLIENT", value_parser = client_names())]
+    pub(crate) client: String,
+
+    /// Have the client send its requests to a running `callgate serve` instead of starting one
+    #[arg(long)]
+    pub(crate) http: bool,
+
+    /// URL of that server
+    #[arg(
+        long,
+        value_name = "URL",
+        requires = "http",
+        default_value = "http://127.0.0.1:3000/mcp"
+    )]
+    pub(crate) url: String,
+
+    /// Show the change, and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+
+    /// Write without a question
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Disconnect {
+    /// The client
+    #[arg(value_name = "CLIENT", value_parser = client_names(), hide_possible_values = true)]
+    pub(crate) client: String,
+
+    /// Tell what would be done, and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// Names of clients, so that a mistake is answered with the nearest one.
+fn client_names() -> PossibleValuesParser {
+    let names = table::all().iter().map(|client| {
+        let name = PossibleValue::new(client.id.as_str()).help(client.name.as_str());
+        name.aliases(client.aliases.iter().map(String::as_str))
+    });
+    PossibleValuesParser::new(names)
 }
 
 /// An account name. It is part of the name of a login, which the user may have to type.

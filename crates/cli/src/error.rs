@@ -1,5 +1,6 @@
 use std::fmt;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use callgate_mcp::transport::http::connect::is_unknown_issuer;
 use callgate_mcp::{Error, Kind};
@@ -81,6 +82,13 @@ impl CommandError {
         self
     }
 
+    /// The same error with the thing that it is about in front.
+    #[must_use]
+    pub(crate) fn context(mut self, subject: impl fmt::Display + Send + Sync + 'static) -> Self {
+        self.source = self.source.context(subject);
+        self
+    }
+
     /// Prints the error on standard error and returns the exit code.
     pub(crate) fn report(&self, json: bool) -> ExitCode {
         if json {
@@ -119,10 +127,24 @@ impl CommandError {
         }
     }
 
+    /// The failed request, or the failure to connect to `server` before there was one.
+    pub(crate) fn into_request_error(self, server: &Arc<str>) -> Error {
+        match self.source.downcast::<Error>() {
+            Ok(error) => error,
+            Err(error) => Error::new(Kind::Connect, format!("{error:#}")),
+        }
+        .from_upstream(server)
+    }
+
     /// The error and its hints in one text.
     pub(crate) fn with_hints(&self) -> String {
         let hints = self.hints.iter();
         hints.fold(self.message(), |text, hint| format!("{text}\nhint: {hint}"))
+    }
+
+    /// The error and its causes in one line.
+    pub(crate) fn message_line(&self) -> String {
+        self.message().replace('\n', " ")
     }
 
     /// The error and its causes, without those that are in the message already.

@@ -57,6 +57,11 @@ impl Network {
         })
     }
 
+    /// Proxies of the environment.
+    pub(crate) fn proxies(&self) -> &Proxies {
+        &self.proxies
+    }
+
     /// Applies the settings to connections with an MCP server.
     pub(crate) fn apply(&self, config: &mut HttpConfig) {
         config.extra_roots.clone_from(&self.roots);

@@ -32,6 +32,8 @@ pub struct Response {
     pub dpop_nonce: Option<String>,
     /// Header `Retry-After`, if it is a number of seconds.
     pub retry_after: Option<u64>,
+    /// Header `Date`, as the server wrote it.
+    pub date: Option<String>,
 }
 
 impl Request {
@@ -75,6 +77,7 @@ impl Response {
             body: body.into(),
             dpop_nonce: None,
             retry_after: None,
+            date: None,
         }
     }
 

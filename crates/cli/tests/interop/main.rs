@@ -1,8 +1,10 @@
 //! Logins as a user makes them: the binary, a person with a browser, an authorization server on
-//! oidc-provider and a resource server, on fastmcp or our own.
+//! oidc-provider and a resource server, on fastmcp or our own. Clients of others that are connected to us.
 
 #![cfg(test)]
 
+#[cfg(unix)]
+mod clients;
 #[cfg(unix)]
 mod foreign_client;
 #[cfg(unix)]

@@ -1,6 +1,6 @@
 //! The peers that `cargo xtask interop` installs, found by environment variables:
 //! `CALLGATE_PEERS_PY` names a virtual environment, `CALLGATE_PEERS_NODE` a Node.js and
-//! `CALLGATE_PEERS_NPM` the directory of its packages.
+//! `CALLGATE_PEERS_NPM` the directory of its packages, and `CALLGATE_PEERS_CLIENTS` that of the clients.
 //!
 //! The tests need them: they are marked as ignored, and fail without them.
 
@@ -39,6 +39,18 @@ impl Peers {
         let mut command = Command::new(&self.node);
         command.arg(path(script)).current_dir(&self.packages);
         command
+    }
+
+    /// The directory of Node.js, which some clients are written for.
+    pub(crate) fn node_dir(&self) -> &Path {
+        self.node.parent().unwrap()
+    }
+
+    /// The program of a client.
+    pub(crate) fn client(&self, name: &str) -> PathBuf {
+        location("CALLGATE_PEERS_CLIENTS")
+            .join("node_modules/.bin")
+            .join(name)
     }
 
     /// A script for the Python of the virtual environment.

@@ -9,6 +9,10 @@ mod call;
 #[cfg(target_os = "linux")]
 mod canary;
 #[cfg(unix)]
+mod clients;
+#[cfg(unix)]
+mod doctor;
+#[cfg(unix)]
 mod elicitation;
 #[cfg(unix)]
 mod fixture;

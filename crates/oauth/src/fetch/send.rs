@@ -4,7 +4,7 @@ use std::future::pending;
 use bytes::Bytes;
 use callgate_mcp::transport::http::connect::Proxy;
 use http::header::{
-    ACCEPT_ENCODING, CONNECTION, HOST, LOCATION, PROXY_AUTHORIZATION, RETRY_AFTER, USER_AGENT,
+    ACCEPT_ENCODING, CONNECTION, DATE, HOST, LOCATION, PROXY_AUTHORIZATION, RETRY_AFTER, USER_AGENT,
 };
 use http::response::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
@@ -115,6 +115,7 @@ async fn response(head: &Parts, body: Incoming) -> Result<Response, hyper::Error
         body: read(body).await?,
         dpop_nonce: text(DPOP_NONCE).map(str::to_owned),
         retry_after: text(RETRY_AFTER).and_then(|text| text.trim().parse().ok()),
+        date: text(DATE).map(str::to_owned),
     })
 }
 

@@ -1,0 +1,65 @@
+use super::super::document::Node;
+use super::super::table::{Client, Dialect};
+use super::members::Members;
+use super::{codex, goose, opencode, standard};
+use crate::config::definition::{Connection, ServerDefinition, StartTime, Timeouts};
+
+/// A server of a client as a definition of ours.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) definition: ServerDefinition,
+    /// Settings that the definition leaves out, one line each.
+    pub(crate) notes: Vec<String>,
+}
+
+/// An entry that cannot be imported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Unusable {
+    /// It is not a server, but a part of the client such as a built-in extension.
+    NotAServer,
+    /// The reason in one line.
+    Because(String),
+}
+
+impl From<String> for Unusable {
+    fn from(reason: String) -> Self {
+        Self::Because(reason)
+    }
+}
+
+impl From<&str> for Unusable {
+    fn from(reason: &str) -> Self {
+        Self::Because(reason.to_owned())
+    }
+}
+
+/// Reads the entry of one server.
+pub(crate) fn read(client: &Client, name: &str, node: &Node) -> Result<Entry, Unusable> {
+    let mut members = Members::new(node, client.variables)?;
+    let definition = match client.dialect {
+        Dialect::Standard => standard::read(&mut members, client)?,
+        Dialect::Codex => codex::read(&mut members)?,
+        Dialect::OpenCode => opencode::read(&mut members, name)?,
+        Dialect::OpenCodeV2 => opencode::read_v2(&mut members)?,
+        Dialect::Goose => goose::read(&mut members)?,
+    };
+    Ok(Entry {
+        definition,
+        notes: members.notes(),
+    })
+}
+
+/// A definition with nothing but a connection.
+pub(super) fn plain(connection: Connection) -> ServerDefinition {
+    ServerDefinition {
+        connection,
+        enabled: true,
+        timeouts: Timeouts::default(),
+        allowed_tools: None,
+        disabled_tools: Vec::new(),
+        tools: std::collections::BTreeMap::new(),
+        roots: Vec::new(),
+        start: StartTime::Eager,
+        idle_stop: None,
+    }
+}

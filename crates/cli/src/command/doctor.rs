@@ -1,0 +1,380 @@
+use std::env;
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use anyhow::anyhow;
+use callgate_mcp::client::{CallOptions, Client};
+use callgate_mcp::transport::http::connect::Destination;
+use callgate_mcp::wire::RawJson;
+use callgate_mcp::{Error, Kind};
+use callgate_oauth::guard::{Guard, Network as AddressNetwork};
+use callgate_oauth::http_message::Request;
+use callgate_oauth::token_source::LoginStatus;
+use futures_util::future::join_all;
+use serde::Serialize;
+use tokio::time::timeout;
+use url::Url;
+
+use crate::args::Doctor;
+use crate::clients::servers;
+use crate::clients::table::{self, Scope};
+use crate::config::load::trust_command;
+use crate::config::{Configuration, ConfiguredServer, LoadOptions, load};
+use crate::data_dir::DataDir;
+use crate::doctor::servers::{Reached, check_login, judge_failure};
+use crate::doctor::shared_servers::{ClientUse, check_shared};
+use crate::doctor::{Code, Finding, Severity, machine, programs};
+use crate::error::{CommandError, Exit};
+use crate::gateway::spec_of;
+use crate::instance::Registry;
+use crate::logins::Logins;
+use crate::network::Network;
+use crate::output;
+use crate::server::{self, ProcessSpec, RemoteSpec, Server, ServerSpec};
+
+/// Time that a server has to connect and to say who it is.
+const CONNECT: Duration = Duration::from_secs(30);
+
+/// Time that a web server has to tell its time.
+const DATE: Duration = Duration::from_secs(10);
+
+/// Address of `serve`, unless the configuration has another.
+const LISTEN: &str = "127.0.0.1:3000";
+
+/// Port to which logins redirect the browser.
+const CALLBACK_PORT: u16 = 19876;
+
+/// Files of the data directory that hold secrets.
+const SECRET_FILES: [&str; 2] = ["token", "mcp-auth.json"];
+
+/// Looks for the usual mistakes, and prints them with the way to repair each.
+///
+/// # Errors
+/// A mistake was found that keeps something from working.
+pub(crate) async fn run(
+    args: &Doctor,
+    config: Option<&Path>,
+    data_dir: Option<&Path>,
+    json: bool,
+) -> Result<(), CommandError> {
+    let mut findings = Vec::new();
+    let configuration = match load(&LoadOptions::new(config, data_dir)?) {
+        Ok(configuration) => configuration,
+        Err(error) => {
+            findings.push(invalid(&error));
+            Configuration::default()
+        }
+    };
+    findings.extend(check_files(&configuration));
+    findings.extend(check_machine(&configuration, data_dir));
+    findings.extend(check_logins(data_dir));
+    findings.extend(check_shared(&uses_of_clients()));
+    let (specs, unset) = resolve(&configuration);
+    findings.extend(unset);
+    findings.extend(check_programs(&specs).await);
+    let mut connected = 0;
+    if !args.offline {
+        let outcomes = join_all(specs.iter().map(|spec| connect(spec, data_dir))).await;
+        for outcome in outcomes {
+            connected += usize::from(outcome.is_connected);
+            findings.extend(outcome.findings);
+        }
+    }
+    // A program that is missing is reported once, with its cause.
+    let missing: Vec<String> = findings
+        .iter()
+        .filter(|it| matches!(it.code, Code::MissingProgram | Code::MissingDirectory))
+        .map(|it| it.subject.clone())
+        .collect();
+    findings.retain(|it| it.code != Code::ServerFailed || !missing.contains(&it.subject));
+    findings.sort_by_key(|it| (it.code.severity() == Severity::Warning, it.code));
+    print(&findings, specs.len(), connected, args.offline, json)?;
+    verdict(&findings)
+}
+
+fn invalid(error: &CommandError) -> Finding {
+    Finding::new(
+        Code::InvalidConfiguration,
+        "configuration",
+        error.with_hints(),
+        "correct the file, then run `callgate config validate`",
+    )
+}
+
+fn check_files(configuration: &Configuration) -> Vec<Finding> {
+    let files = configuration.untrusted_files();
+    files
+        .map(|file| {
+            let path = &file.origin.path;
+            let problem = file.problem.clone();
+            let problem = problem.unwrap_or_else(|| {
+                "you have not trusted this file, so its servers are not used".to_owned()
+            });
+            let repair = trust_command(path);
+            Finding::new(
+                Code::UntrustedFile,
+                path.display().to_string(),
+                problem,
+                repair,
+            )
+        })
+        .collect()
+}
+
+fn check_machine(configuration: &Configuration, data_dir: Option<&Path>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let data_dir = DataDir::locate(data_dir).ok();
+    let running = data_dir.as_ref().and_then(|it| Registry::new(it).gateway());
+    let listen = configuration.settings.listen;
+    if let Some(listen) = listen.or_else(|| LISTEN.parse().ok()) {
+        findings.extend(machine::check_port(listen, running.is_some()));
+    }
+    findings.extend(machine::check_callback_port(CALLBACK_PORT));
+    if let Some(data_dir) = data_dir {
+        findings.extend(machine::check_permissions(data_dir.path(), &SECRET_FILES));
+    }
+    findings
+}
+
+/// Logins that have ended. A store that cannot be read is reported by the permissions, or by the servers that need
+/// it.
+fn check_logins(data_dir: Option<&Path>) -> Vec<Finding> {
+    let logins = Logins::open(data_dir).and_then(|logins| logins.all());
+    let logins = logins.unwrap_or_default();
+    logins
+        .iter()
+        .filter_map(|(name, login)| check_login(name, &LoginStatus::of(login)))
+        .collect()
+}
+
+/// Servers in the files of the clients on this machine. A file that cannot be read is left to `import`.
+fn uses_of_clients() -> Vec<ClientUse> {
+    let mut uses = Vec::new();
+    let places = super::import::places();
+    for client in table::all() {
+        let servers = servers::of(client, Scope::User, &places).unwrap_or_default();
+        for server in servers {
+            if let Ok(entry) = server.entry {
+                uses.push(ClientUse {
+                    client: client.name.clone(),
+                    client_id: client.id.clone(),
+                    server: server.name,
+                    definition: entry.definition,
+                });
+            }
+        }
+    }
+    uses
+}
+
+/// Servers that are turned on and trusted, and the mistakes in the others.
+fn resolve(configuration: &Configuration) -> (Vec<ServerSpec>, Vec<Finding>) {
+    let (mut specs, mut findings) = (Vec::new(), Vec::new());
+    let is_used = |server: &&ConfiguredServer| server.definition.enabled && server.trusted;
+    for server in configuration.servers.iter().filter(is_used) {
+        match spec_of(server) {
+            Ok(spec) => specs.push(spec),
+            Err(error) => {
+                let text = error.with_hints();
+                let see = format!("see the definition with `callgate get {}`", server.name);
+                let (problem, repair) = text.split_once("\nhint: ").unwrap_or((&text, &see));
+                let name = server.name.as_str();
+                findings.push(Finding::new(Code::UnsetVariable, name, problem, repair));
+            }
+        }
+    }
+    (specs, findings)
+}
+
+async fn check_programs(specs: &[ServerSpec]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut needs_node = None;
+    for spec in specs {
+        let ServerSpec::Process(spec) = spec else {
+            continue;
+        };
+        let path = search_path(spec);
+        let here = env::current_dir().unwrap_or_default();
+        let directory = spec.cwd.as_deref().unwrap_or(&here);
+        findings.extend(programs::check_directory(&spec.name, directory));
+        let program = &spec.program;
+        let missing = programs::check_program(&spec.name, program, path.as_deref(), directory);
+        if missing.is_none() && programs::is_node(program) {
+            needs_node = needs_node.or(path);
+        }
+        findings.extend(missing);
+    }
+    if let Some(path) = needs_node {
+        findings.extend(programs::check_node(Some(&path)).await);
+    }
+    findings
+}
+
+/// The variable PATH of a server.
+fn search_path(spec: &ProcessSpec) -> Option<OsString> {
+    let own = spec.env.iter().find(|(name, _)| name == "PATH");
+    own.map(|(_, path)| path.into())
+        .or_else(|| env::var_os("PATH"))
+}
+
+/// Result of an attempt to connect.
+struct Outcome {
+    is_connected: bool,
+    findings: Vec<Finding>,
+}
+
+async fn connect(spec: &ServerSpec, data_dir: Option<&Path>) -> Outcome {
+    let mut findings = Vec::new();
+    let reached = match spec {
+        ServerSpec::Process(_) => Reached::Program,
+        ServerSpec::Remote(remote) => {
+            findings.extend(check_way(remote).await);
+            Reached::Url
+        }
+    };
+    let attempt = timeout(CONNECT, discover(spec, data_dir)).await;
+    let late = || Error::new(Kind::Timeout, format!("no answer within {CONNECT:?}"));
+    let failure = attempt.unwrap_or_else(|_| Err(late())).err();
+    let is_connected = failure.is_none();
+    findings.extend(failure.map(|error| judge_failure(spec.name(), reached, &error)));
+    Outcome {
+        is_connected,
+        findings,
+    }
+}
+
+/// Connects, asks the server who it is, and ends the connection.
+async fn discover(spec: &ServerSpec, data_dir: Option<&Path>) -> Result<(), Error> {
+    let connected = Server::connect(spec, data_dir, Some(Default::default())).await;
+    let server = connected.map_err(|error| error.into_request_error(spec.name()))?;
+    let client = Client::builder(server.service())
+        .info(server::own_name())
+        .options(CallOptions::default().idle(CONNECT))
+        .build();
+    let discovered = client.discover().await;
+    server.close().await;
+    discovered.map(|_| ())
+}
+
+/// Checks the proxy of a server, and its clock against ours.
+async fn check_way(spec: &RemoteSpec) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let Ok(network) = Network::new(spec.ca_file.as_deref()) else {
+        // The attempt to connect reports it.
+        return findings;
+    };
+    let is_tls = spec.url.scheme() == "https";
+    if let (Some(host), Some(port)) = (spec.url.host_str(), spec.url.port_or_known_default()) {
+        let destination = Destination::new(host, port, is_tls);
+        findings.extend(machine::check_proxy(
+            &spec.name,
+            network.proxies(),
+            &destination,
+        ));
+    }
+    if let Some(theirs) = time_of(&spec.url, &network).await {
+        findings.extend(machine::check_clock(&spec.name, SystemTime::now(), theirs));
+    }
+    findings
+}
+
+/// Time of a web server, from the response to a request of its root.
+async fn time_of(url: &Url, network: &Network) -> Option<SystemTime> {
+    let guard = Guard::public()
+        .allow(AddressNetwork::Loopback)
+        .allow(AddressNetwork::Private);
+    let request = Request {
+        url: url.join("/").ok()?,
+        headers: Vec::new(),
+        body: None,
+    };
+    let fetcher = network.fetcher().ok()?;
+    let response = timeout(DATE, fetcher.fetch(guard, &request)).await;
+    let date = response.ok()?.ok()?.date?;
+    httpdate::parse_http_date(&date).ok()
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report<'a> {
+    findings: Vec<ReportedFinding<'a>>,
+    servers: usize,
+    /// Absent if no connection was tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connected: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct ReportedFinding<'a> {
+    severity: Severity,
+    code: Code,
+    subject: &'a str,
+    problem: &'a str,
+    repair: &'a str,
+}
+
+fn print(
+    findings: &[Finding],
+    servers: usize,
+    connected: usize,
+    offline: bool,
+    json: bool,
+) -> Result<(), CommandError> {
+    if json {
+        let report = Report {
+            findings: findings.iter().map(ReportedFinding::new).collect(),
+            servers,
+            connected: (!offline).then_some(connected),
+        };
+        let report = RawJson::encode(&report).map_err(anyhow::Error::from)?;
+        return Ok(output::json(&report)?);
+    }
+    for finding in findings {
+        let severity = match finding.code.severity() {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        let (subject, code) = (&finding.subject, finding.code.as_str());
+        let problem = finding.problem.replace('\n', "\n  ");
+        output::text(&format!("{severity}: {subject}: {problem} [{code}]"))?;
+        output::text(&format!("  next: {}", finding.repair))?;
+    }
+    let tried = match offline {
+        true => format!("{servers} servers were not contacted"),
+        false => format!("{connected} of {servers} servers connected"),
+    };
+    let found = match findings.len() {
+        0 => "no mistakes found".to_owned(),
+        1 => "1 mistake found".to_owned(),
+        count => format!("{count} mistakes found"),
+    };
+    Ok(output::text(&format!("{found}; {tried}"))?)
+}
+
+impl<'a> ReportedFinding<'a> {
+    fn new(finding: &'a Finding) -> Self {
+        Self {
+            severity: finding.code.severity(),
+            code: finding.code,
+            subject: &finding.subject,
+            problem: &finding.problem,
+            repair: &finding.repair,
+        }
+    }
+}
+
+fn verdict(findings: &[Finding]) -> Result<(), CommandError> {
+    let errors = findings
+        .iter()
+        .filter(|it| it.code.severity() == Severity::Error)
+        .count();
+    match errors {
+        0 => Ok(()),
+        _ => Err(CommandError::new(
+            Exit::Unexpected,
+            anyhow!("something does not work; errors: {errors}"),
+        )
+        .hint("docs/doctor.md explains each code")),
+    }
+}
