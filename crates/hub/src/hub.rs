@@ -47,6 +47,8 @@ pub struct HubConfig {
     pub grace: Duration,
     /// Maximum number of servers.
     pub max_servers: usize,
+    /// Maximum number of subscriptions of all callers.
+    pub max_subscriptions: usize,
 }
 
 /// Catalog of a server that differs from the one that its owner keeps.
@@ -62,7 +64,8 @@ pub struct UnsavedCatalog {
 }
 
 impl HubConfig {
-    /// Settings of a hub with this name: a grace period of 10 minutes, up to 1,000 servers.
+    /// Settings of a hub with this name: a grace period of 10 minutes, up to 1,000 servers and
+    /// 10,000 subscriptions.
     #[must_use]
     pub fn new(info: Implementation) -> Self {
         Self {
@@ -70,6 +73,7 @@ impl HubConfig {
             naming: Naming::default(),
             grace: Duration::from_secs(10 * 60),
             max_servers: 1_000,
+            max_subscriptions: 10_000,
         }
     }
 }
@@ -95,6 +99,7 @@ impl Hub {
                 catalog: Catalog::new(config.info, config.naming),
                 watched: Default::default(),
                 grace: config.grace,
+                max_subscriptions: config.max_subscriptions,
                 status_changes: Default::default(),
             }),
             servers: Mutex::default(),
@@ -290,7 +295,7 @@ impl Hub {
         let snapshot = self.shared.catalog.snapshot();
         let routed = route::route(&snapshot, call, |name| self.server(name))?;
         let reply = routed.server.call(routed.call, routed.repeatable).await?;
-        Ok(route::expose(reply, &routed.server))
+        Ok(route::expose(reply, &routed.server, routed.is_about_task))
     }
 }
 
@@ -304,7 +309,7 @@ impl Service for Hub {
                 return Box::pin(std::future::ready(discovered.ok_or_else(missing)));
             }
             method::SUBSCRIPTIONS_LISTEN => {
-                return Box::pin(listen::listen(&self.shared, call));
+                return Box::pin(listen::listen(&self.shared, call, |name| self.server(name)));
             }
             method::TOOLS_LIST => ListKind::Tools,
             method::PROMPTS_LIST => ListKind::Prompts,
@@ -314,9 +319,9 @@ impl Service for Hub {
         };
         let member = call.method.list_member().expect("the method lists items");
         let snapshot = self.shared.catalog.snapshot();
-        // Its tools can be used only once they are known, so a list is a use of such a server.
-        for server in snapshot.unknown() {
-            server.use_if_idle();
+        // A server without items in the lists cannot be used by one, so that a list is a use of it.
+        for server in snapshot.absent() {
+            server.use_if_waiting();
         }
         let cursor = call.params().get("cursor");
         let page = snapshot.list(kind).page(member, cursor.as_ref());
