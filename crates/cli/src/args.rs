@@ -3,6 +3,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::config_args::{Add, AddJson, ConfigArgs, EditArgs, Get};
 use crate::logins;
 
 /// The one process that owns an AI agent's tools
@@ -42,6 +43,20 @@ pub(crate) enum Command {
     Logout(Logout),
     /// Print the token that clients of `serve` must send
     Token,
+    /// Show a server of the configuration
+    Get(Get),
+    /// Add a server to the configuration
+    Add(Box<Add>),
+    /// Add a server to the configuration, as JSON
+    AddJson(AddJson),
+    /// Remove a server from the configuration
+    Remove(EditArgs),
+    /// Turn a server of the configuration on
+    Enable(EditArgs),
+    /// Turn a server of the configuration off
+    Disable(EditArgs),
+    /// Show, check and trust configuration files
+    Config(ConfigArgs),
 }
 
 #[derive(Debug, Args)]

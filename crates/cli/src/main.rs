@@ -18,9 +18,11 @@ mod arguments;
 mod client_choice;
 mod command;
 mod config;
+mod config_args;
 mod consent;
 mod credentials;
 mod data_dir;
+mod definition_text;
 mod elicitation;
 mod endpoint;
 mod error;
@@ -48,6 +50,8 @@ use tokio::runtime::Runtime;
 use tracing_subscriber::EnvFilter;
 
 use crate::args::{Cli, Command};
+use crate::command::change::Change;
+use crate::config::LoadOptions;
 use crate::error::CommandError;
 use crate::output::LogWriter;
 
@@ -56,11 +60,18 @@ fn main() -> ExitCode {
     if let Some(exit) = supervisor::run_if_requested(std::env::args_os()) {
         return exit;
     }
-    let cli = match Cli::try_parse() {
+    let words = config_args::with_repeated_options(std::env::args_os());
+    let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
         Err(error) => return report(&error),
     };
     log_to_stderr(&cli.command);
+    if let Some(result) = run_at_once(&cli) {
+        return match result {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => error.report(cli.json),
+        };
+    }
     let runtime = match Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => return CommandError::from(error).report(cli.json),
@@ -87,7 +98,29 @@ async fn run(cli: &Cli) -> Result<(), CommandError> {
         Command::Auth(args) => command::auth::run(args, data_dir, cli.json).await,
         Command::Logout(args) => command::logout::run(args, data_dir, cli.json).await,
         Command::Token => command::token::run(data_dir, cli.json),
+        _ => run_at_once(cli).unwrap_or(Ok(())),
     }
+}
+
+/// Runs a command that needs no runtime; `None` for the others.
+fn run_at_once(cli: &Cli) -> Option<Result<(), CommandError>> {
+    let options = || LoadOptions::new(cli.config.as_deref(), cli.data_dir.as_deref());
+    let change = |change, args| command::change::run(change, args, &options()?, cli.json);
+    let with_options = |run: &dyn Fn(&LoadOptions) -> Result<(), CommandError>| run(&options()?);
+    Some(match &cli.command {
+        Command::Get(args) => with_options(&|options| command::get::run(args, options, cli.json)),
+        Command::Add(args) => with_options(&|options| command::add::run(args, options, cli.json)),
+        Command::AddJson(args) => {
+            with_options(&|options| command::add::run_json(args, options, cli.json))
+        }
+        Command::Remove(args) => change(Change::Remove, args),
+        Command::Enable(args) => change(Change::Enable, args),
+        Command::Disable(args) => change(Change::Disable, args),
+        Command::Config(args) => {
+            with_options(&|options| command::config::run(args, options, cli.json))
+        }
+        _ => return None,
+    })
 }
 
 /// Prints the result of a parse that failed: a mistake, or help and version, which are none.

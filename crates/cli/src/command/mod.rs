@@ -1,7 +1,11 @@
 //! One file per command.
 
+pub(crate) mod add;
 pub(crate) mod auth;
 pub(crate) mod call;
+pub(crate) mod change;
+pub(crate) mod config;
+pub(crate) mod get;
 pub(crate) mod list;
 pub(crate) mod logout;
 pub(crate) mod relay;

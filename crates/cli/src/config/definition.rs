@@ -29,6 +29,23 @@ pub(crate) struct ServerDefinition {
     pub(crate) idle_stop: Option<Duration>,
 }
 
+impl ServerDefinition {
+    /// A server with the defaults of everything but the way to reach it.
+    pub(crate) fn new(connection: Connection) -> Self {
+        Self {
+            connection,
+            enabled: true,
+            timeouts: Timeouts::default(),
+            allowed_tools: None,
+            disabled_tools: Vec::new(),
+            tools: BTreeMap::new(),
+            roots: Vec::new(),
+            start: StartTime::default(),
+            idle_stop: None,
+        }
+    }
+}
+
 /// Way to reach a server.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Connection {

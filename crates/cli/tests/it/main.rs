@@ -9,6 +9,8 @@ mod call;
 #[cfg(target_os = "linux")]
 mod canary;
 #[cfg(unix)]
+mod config;
+#[cfg(unix)]
 mod elicitation;
 #[cfg(unix)]
 mod fixture;
