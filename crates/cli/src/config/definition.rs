@@ -88,7 +88,7 @@ pub(crate) struct UrlDefinition {
 pub(crate) enum UrlTransport {
     /// Streamable HTTP; falls back to HTTP+SSE as the specification says.
     Http,
-    /// HTTP+SSE, the transport of 2024-11-05.
+    /// HTTP+SSE, the transport of the oldest servers.
     Sse,
 }
 
