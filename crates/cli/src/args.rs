@@ -5,6 +5,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::clients::table;
+use crate::config_args::{Add, AddJson, ConfigArgs, EditArgs, Get};
 use crate::logins;
 
 /// The one process that owns an AI agent's tools
@@ -54,6 +55,20 @@ pub(crate) enum Command {
     Connect(Connect),
     /// Remove Callgate from the configuration of another client
     Disconnect(Disconnect),
+    /// Show a server of the configuration
+    Get(Get),
+    /// Add a server to the configuration
+    Add(Box<Add>),
+    /// Add a server to the configuration, as JSON
+    AddJson(AddJson),
+    /// Remove a server from the configuration
+    Remove(EditArgs),
+    /// Turn a server of the configuration on
+    Enable(EditArgs),
+    /// Turn a server of the configuration off
+    Disable(EditArgs),
+    /// Show, check and trust configuration files
+    Config(ConfigArgs),
 }
 
 #[derive(Debug, Args)]

@@ -21,10 +21,12 @@ mod client_choice;
 mod clients;
 mod command;
 mod config;
+mod config_args;
 mod configured_login;
 mod consent;
 mod credentials;
 mod data_dir;
+mod definition_text;
 mod doctor;
 mod elicitation;
 mod endpoint;
@@ -56,6 +58,8 @@ use tokio::runtime::Runtime;
 use tracing_subscriber::EnvFilter;
 
 use crate::args::{Cli, Command};
+use crate::command::change::Change;
+use crate::config::LoadOptions;
 use crate::error::CommandError;
 use crate::output::LogWriter;
 
@@ -64,7 +68,8 @@ fn main() -> ExitCode {
     if let Some(exit) = supervisor::run_if_requested(std::env::args_os()) {
         return exit;
     }
-    let cli = match Cli::try_parse() {
+    let words = config_args::with_repeated_options(std::env::args_os());
+    let cli = match Cli::try_parse_from(words) {
         Ok(cli) => cli,
         Err(error) => return report(&error),
     };
@@ -93,22 +98,34 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// Runs a command that waits for nothing, without a runtime; `None` for the others.
 fn run_at_once(cli: &Cli) -> Option<Result<(), CommandError>> {
-    let (config, data_dir) = (cli.config.as_deref(), cli.data_dir.as_deref());
-    match &cli.command {
-        Command::Ps => Some(command::ps::run(data_dir, cli.json)),
-        Command::Token => Some(command::token::run(data_dir, cli.json)),
-        Command::Import(args) => Some(command::import::run(args, config, data_dir, cli.json)),
-        Command::Connect(args) => Some(command::connect::run(args, config, data_dir, cli.json)),
-        Command::Disconnect(args) => Some(command::disconnect::run(args, data_dir, cli.json)),
+    let (config, data_dir, json) = (cli.config.as_deref(), cli.data_dir.as_deref(), cli.json);
+    let options = || LoadOptions::new(config, data_dir);
+    let change = |change, args| command::change::run(change, args, &options()?, json);
+    let with_options = |run: &dyn Fn(&LoadOptions) -> Result<(), CommandError>| run(&options()?);
+    Some(match &cli.command {
+        Command::Get(args) => with_options(&|options| command::get::run(args, options, json)),
+        Command::Add(args) => with_options(&|options| command::add::run(args, options, json)),
+        Command::AddJson(args) => {
+            with_options(&|options| command::add::run_json(args, options, json))
+        }
+        Command::Remove(args) => change(Change::Remove, args),
+        Command::Enable(args) => change(Change::Enable, args),
+        Command::Disable(args) => change(Change::Disable, args),
+        Command::Config(args) => with_options(&|options| command::config::run(args, options, json)),
+        Command::Import(args) => command::import::run(args, config, data_dir, json),
+        Command::Connect(args) => command::connect::run(args, config, data_dir, json),
+        Command::Disconnect(args) => command::disconnect::run(args, data_dir, json),
+        Command::Ps => command::ps::run(data_dir, json),
+        Command::Token => command::token::run(data_dir, json),
         Command::List(args) if args.server.is_none() && args.connection.server.stdio.is_none() => {
             match command::list::known_servers(args, config, data_dir) {
-                Ok(listing) if listing.is_complete() => Some(listing.print(cli.json)),
-                Ok(_) => None,
-                Err(error) => Some(Err(error)),
+                Ok(listing) if listing.is_complete() => listing.print(json),
+                Ok(_) => return None,
+                Err(error) => Err(error),
             }
         }
-        _ => None,
-    }
+        _ => return None,
+    })
 }
 
 async fn run(cli: &Cli) -> Result<(), CommandError> {
@@ -120,12 +137,8 @@ async fn run(cli: &Cli) -> Result<(), CommandError> {
         Command::Call(args) => command::call::run(args, config, data_dir, cli.json).await,
         Command::Auth(args) => command::auth::run(args, config, data_dir, cli.json).await,
         Command::Logout(args) => command::logout::run(args, config, data_dir, cli.json).await,
-        Command::Ps => command::ps::run(data_dir, cli.json),
         Command::Doctor(args) => command::doctor::run(args, config, data_dir, cli.json).await,
-        Command::Token => command::token::run(data_dir, cli.json),
-        Command::Import(args) => command::import::run(args, config, data_dir, cli.json),
-        Command::Connect(args) => command::connect::run(args, config, data_dir, cli.json),
-        Command::Disconnect(args) => command::disconnect::run(args, data_dir, cli.json),
+        _ => run_at_once(cli).unwrap_or(Ok(())),
     }
 }
 

@@ -27,6 +27,11 @@ pub(crate) fn member(name: &str, text: &str) -> io::Result<()> {
     json_line(&object, io::stdout().lock())
 }
 
+/// Prints a value as one line of JSON.
+pub(crate) fn value(value: &serde_json::Value) -> io::Result<()> {
+    json_line(&value.to_string(), io::stdout().lock())
+}
+
 /// Prints one line of JSON on standard error. A closed standard error is no failure of the command.
 pub(crate) fn json_error(json: &str) {
     let _ = json_line(json, io::stderr().lock());

@@ -11,6 +11,8 @@ mod canary;
 #[cfg(unix)]
 mod clients;
 #[cfg(unix)]
+mod config;
+#[cfg(unix)]
 mod doctor;
 #[cfg(unix)]
 mod elicitation;
