@@ -81,6 +81,13 @@ impl CommandError {
         self
     }
 
+    /// The same error with the thing that it is about in front.
+    #[must_use]
+    pub(crate) fn context(mut self, subject: impl fmt::Display + Send + Sync + 'static) -> Self {
+        self.source = self.source.context(subject);
+        self
+    }
+
     /// Prints the error on standard error and returns the exit code.
     pub(crate) fn report(&self, json: bool) -> ExitCode {
         if json {

@@ -4,6 +4,7 @@
 //! - `args`: the command line. `command`: one file per command.
 //! - `server`: connection to the server that a command names, with its `credentials`. `target`: one command's use of
 //!   it. `network`: proxies and certificates.
+//! - `config`: the servers and settings in configuration files. `suggestion`: near misses of names.
 //! - `arguments`: the arguments of a tool call. `elicitation`: questions of a server. `stop`: signals.
 //! - `logins`: stored logins. `keychain`: the keychain of the system. `consent`: asking the user. `client_choice`,
 //!   `identity`: the client and the identity token of a login. `provider_choice`: options for unusual providers.
@@ -33,6 +34,7 @@ mod output;
 mod provider_choice;
 mod server;
 mod stop;
+mod suggestion;
 mod target;
 mod token;
 mod visible;
