@@ -47,6 +47,8 @@ pub struct HubConfig {
     pub grace: Duration,
     /// Maximum number of servers.
     pub max_servers: usize,
+    /// Maximum number of subscriptions of all callers.
+    pub max_subscriptions: usize,
 }
 
 /// Catalog of a server that differs from the one that its owner keeps.
@@ -62,7 +64,8 @@ pub struct UnsavedCatalog {
 }
 
 impl HubConfig {
-    /// Settings of a hub with this name: a grace period of 10 minutes, up to 1,000 servers.
+    /// Settings of a hub with this name: a grace period of 10 minutes, up to 1,000 servers and
+    /// 10,000 subscriptions.
     #[must_use]
     pub fn new(info: Implementation) -> Self {
         Self {
@@ -70,6 +73,7 @@ impl HubConfig {
             naming: Naming::default(),
             grace: Duration::from_secs(10 * 60),
             max_servers: 1_000,
+            max_subscriptions: 10_000,
         }
     }
 }
@@ -95,6 +99,7 @@ impl Hub {
                 catalog: Catalog::new(config.info, config.naming),
                 watched: Default::default(),
                 grace: config.grace,
+                max_subscriptions: config.max_subscriptions,
                 status_changes: Default::default(),
             }),
             servers: Mutex::default(),
@@ -173,6 +178,14 @@ impl Hub {
     pub fn status(&self, name: &ServerName) -> Option<ServerStatus> {
         let server = self.server(name)?;
         Some(self.status_of(&server))
+    }
+
+    /// Tools of a server as callers see them now: the name that they use, and the one that the server
+    /// or its policy gives.
+    #[must_use]
+    pub fn tool_names(&self, name: &ServerName) -> Vec<(Arc<str>, Arc<str>)> {
+        let server = self.server(name);
+        server.map_or_else(Vec::new, |server| self.shared.catalog.tool_names(&server))
     }
 
     /// Changes of states and lists from now on, for live displays.

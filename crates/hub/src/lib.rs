@@ -44,7 +44,7 @@ mod watched;
 pub use connector::{Connector, Upstream};
 pub use exposed_names::Naming;
 pub use hub::{Hub, HubConfig, HubError, UnsavedCatalog};
-pub use server_config::ServerConfig;
+pub use server_config::{ItemNames, ServerConfig};
 pub use server_name::{ServerName, ServerNameError};
 pub use status::{ServerState, ServerStatus, StatusChanges};
 pub use tool_pattern::ToolPattern;

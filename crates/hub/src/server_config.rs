@@ -29,6 +29,8 @@ pub struct ServerConfig {
     pub reconnect: ReconnectPolicy,
     /// Filter and changes of its tools.
     pub tools: ToolPolicy,
+    /// Names of its tools and prompts for callers.
+    pub item_names: ItemNames,
     /// Hash of the definition of the server, under which its owner keeps its catalog; `None` if the
     /// catalog is not kept.
     ///
@@ -38,6 +40,18 @@ pub struct ServerConfig {
     /// Catalog that the owner kept under `catalog_key`, which callers see until the server is
     /// connected. One that cannot be read or belongs to another key is ignored with a warning.
     pub saved_catalog: Option<Vec<u8>>,
+}
+
+/// Names of the tools and prompts of a server for callers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ItemNames {
+    /// The name of the server stands in front, in the form of the hub.
+    #[default]
+    WithServer,
+    /// The names that the server gives them, as for built-in tools and for another hub. One that is
+    /// taken gets a hash.
+    Own,
 }
 
 impl ServerConfig {
@@ -54,6 +68,7 @@ impl ServerConfig {
             call_limits: TimeLimits::default(),
             reconnect: ReconnectPolicy::default(),
             tools: ToolPolicy::default(),
+            item_names: ItemNames::default(),
             catalog_key: None,
             saved_catalog: None,
         }

@@ -11,6 +11,8 @@ pub(crate) struct Shared {
     pub(crate) watched: Watched,
     /// Time for which the items of a server that is not connected stay in the lists.
     pub(crate) grace: Duration,
+    /// Maximum number of subscriptions of all callers.
+    pub(crate) max_subscriptions: usize,
     /// Number of changes of the state of any server.
     pub(crate) status_changes: watch::Sender<u64>,
 }

@@ -127,6 +127,23 @@ impl Catalog {
         }
     }
 
+    /// The tools of a server: the name that callers see, and the one that the server or its policy gives.
+    pub(crate) fn tool_names(&self, server: &Server) -> Vec<(Arc<str>, Arc<str>)> {
+        let mut state = self.state.lock();
+        let Some(offer) = state.offer(server) else {
+            return Vec::new();
+        };
+        let policy = &server.config.tools;
+        let tools = offer.visible(ListKind::Tools).iter().map(|item| {
+            let renamed = policy.change(&item.own).and_then(|it| it.name.as_deref());
+            (
+                item.key.clone(),
+                renamed.map_or_else(|| item.own.clone(), Arc::from),
+            )
+        });
+        tools.collect()
+    }
+
     /// Records the description of a server by itself.
     pub(crate) fn set_discovered(&self, server: &Server, discovered: DiscoverResult) {
         let mut state = self.state.lock();
@@ -272,7 +289,7 @@ impl CatalogState {
             ListKind::Prompts => prompt_names.retain(server.name(), |own| kept.contains(own)),
             ListKind::Resources | ListKind::Templates => {}
         }
-        let policy = &server.config.tools;
+        let (policy, names) = (&server.config.tools, server.config.item_names);
         let item = |(own, sent): (Arc<str>, RawJson)| {
             let origin = || Origin {
                 server: server.name().clone(),
@@ -283,10 +300,10 @@ impl CatalogState {
                 ListKind::Tools => {
                     let change = policy.change(&own);
                     let label = change.and_then(|change| change.name.as_deref());
-                    let key = tool_names.name_as(&origin(), label.unwrap_or(&own));
+                    let key = tool_names.name_as(&origin(), label.unwrap_or(&own), names);
                     (key, change.map(|change| change.definition(&sent)))
                 }
-                ListKind::Prompts => (prompt_names.name_as(&origin(), &own), None),
+                ListKind::Prompts => (prompt_names.name_as(&origin(), &own, names), None),
                 // A URI that another server lists too is addressed by its server.
                 _ if taken.contains(&own) => {
                     (Arc::from(format!("mcp://{}/{own}", server.name())), None)
