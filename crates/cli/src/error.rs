@@ -126,10 +126,20 @@ impl CommandError {
         }
     }
 
+    /// The error without its hints.
+    pub(crate) fn into_source(self) -> anyhow::Error {
+        self.source
+    }
+
     /// The error and its hints in one text.
     pub(crate) fn with_hints(&self) -> String {
         let hints = self.hints.iter();
         hints.fold(self.message(), |text, hint| format!("{text}\nhint: {hint}"))
+    }
+
+    /// The error and its causes in one line.
+    pub(crate) fn message_line(&self) -> String {
+        self.message().replace('\n', " ")
     }
 
     /// The error and its causes, without those that are in the message already.

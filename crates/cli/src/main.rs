@@ -13,19 +13,23 @@
 //! - `error`, `login_error`: failures with hints and exit codes. `output`: printing. `visible`: text of peers.
 
 mod access;
+mod age;
 mod args;
 mod arguments;
 mod client_choice;
 mod command;
 mod config;
+mod configured_login;
 mod consent;
 mod credentials;
 mod data_dir;
 mod elicitation;
 mod endpoint;
 mod error;
+mod gateway;
 mod http_limits;
 mod identity;
+mod instance;
 mod keychain;
 mod login_error;
 mod logins;
@@ -33,6 +37,7 @@ mod network;
 mod output;
 mod provider_choice;
 mod server;
+mod server_choice;
 mod stop;
 mod suggestion;
 mod target;
@@ -61,6 +66,12 @@ fn main() -> ExitCode {
         Err(error) => return report(&error),
     };
     log_to_stderr(&cli.command);
+    if let Some(outcome) = run_at_once(&cli) {
+        return match outcome {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => error.report(cli.json),
+        };
+    }
     let runtime = match Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => return CommandError::from(error).report(cli.json),
@@ -77,15 +88,33 @@ fn main() -> ExitCode {
 /// Time limit for blocking work that has begun.
 const GRACE: Duration = Duration::from_secs(2);
 
-async fn run(cli: &Cli) -> Result<(), CommandError> {
+/// Runs a command that waits for nothing, without a runtime; `None` for the others.
+fn run_at_once(cli: &Cli) -> Option<Result<(), CommandError>> {
     let data_dir = cli.data_dir.as_deref();
     match &cli.command {
-        Command::Serve(args) => command::serve::run(args, data_dir, cli.json).await,
+        Command::Ps => Some(command::ps::run(data_dir, cli.json)),
+        Command::Token => Some(command::token::run(data_dir, cli.json)),
+        Command::List(args) if args.server.is_none() && args.connection.server.stdio.is_none() => {
+            match command::list::known_servers(args, cli.config.as_deref(), data_dir) {
+                Ok(listing) if listing.is_complete() => Some(listing.print(cli.json)),
+                Ok(_) => None,
+                Err(error) => Some(Err(error)),
+            }
+        }
+        _ => None,
+    }
+}
+
+async fn run(cli: &Cli) -> Result<(), CommandError> {
+    let (config, data_dir) = (cli.config.as_deref(), cli.data_dir.as_deref());
+    match &cli.command {
+        Command::Serve(args) => command::serve::run(args, config, data_dir, cli.json).await,
         Command::Relay(args) => command::relay::run(args, data_dir, cli.json).await,
-        Command::List(args) => command::list::run(args, data_dir, cli.json).await,
-        Command::Call(args) => command::call::run(args, data_dir, cli.json).await,
-        Command::Auth(args) => command::auth::run(args, data_dir, cli.json).await,
-        Command::Logout(args) => command::logout::run(args, data_dir, cli.json).await,
+        Command::List(args) => command::list::run(args, config, data_dir, cli.json).await,
+        Command::Call(args) => command::call::run(args, config, data_dir, cli.json).await,
+        Command::Auth(args) => command::auth::run(args, config, data_dir, cli.json).await,
+        Command::Logout(args) => command::logout::run(args, config, data_dir, cli.json).await,
+        Command::Ps => command::ps::run(data_dir, cli.json),
         Command::Token => command::token::run(data_dir, cli.json),
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod auth;
 pub(crate) mod call;
 pub(crate) mod list;
 pub(crate) mod logout;
+pub(crate) mod ps;
 pub(crate) mod relay;
 pub(crate) mod serve;
 pub(crate) mod token;

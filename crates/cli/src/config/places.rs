@@ -99,6 +99,18 @@ impl LoadOptions {
         paths.filter(|path| path.exists()).collect()
     }
 
+    /// Files that may change the configuration, whether they are there or not.
+    pub(crate) fn watched_files(&self) -> Vec<PathBuf> {
+        if let Some(config) = &self.config {
+            return vec![config.clone()];
+        }
+        let directories = self.project_dirs().into_iter();
+        let project = directories.flat_map(|dir| PROJECT_FILES.map(|name| dir.join(name)));
+        let user = self.user_dir.iter();
+        let user = user.flat_map(|dir| USER_FILES.map(|name| dir.join(name)));
+        project.chain(user).collect()
+    }
+
     /// The current directory and those above it that belong to the project: up to the root of its repository,
     /// or, without one, below the home of the user. Elsewhere, such as in a directory for temporary files, those
     /// above may belong to others.

@@ -14,7 +14,7 @@ use super::file_write::{FileMode, edit_file};
 use crate::data_dir::DataDir;
 use crate::error::CommandError;
 
-const FILE: &str = "trusted-configs.json";
+pub(crate) const FILE: &str = "trusted-configs.json";
 
 /// Maximum number of files that are remembered.
 const MAX_FILES: usize = 1000;
