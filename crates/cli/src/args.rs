@@ -3,6 +3,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::browse_args::{Completions, Inspect, Man, Prompt, Prompts, Read, Resources};
 use crate::logins;
 
 /// The one process that owns an AI agent's tools
@@ -31,6 +32,16 @@ pub(crate) enum Command {
     List(List),
     /// Call a tool of a server
     Call(Call),
+    /// Show a server, or a tool with its arguments
+    Inspect(Inspect),
+    /// List the prompts of a server
+    Prompts(Prompts),
+    /// Print a prompt, filled in with arguments
+    Prompt(Prompt),
+    /// List the resources of a server
+    Resources(Resources),
+    /// Print the contents of a resource
+    Read(Read),
     /// Log in to a server, or manage the stored logins
     #[command(visible_alias = "login")]
     Auth(Box<Auth>),
@@ -38,6 +49,10 @@ pub(crate) enum Command {
     Logout(Logout),
     /// Print the token that clients of `serve` must send
     Token,
+    /// Print a script that completes commands in a shell
+    Completions(Completions),
+    /// Print the manual page
+    Man(Man),
 }
 
 #[derive(Debug, Args)]

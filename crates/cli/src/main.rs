@@ -9,11 +9,16 @@
 //!   `identity`: the client and the identity token of a login. `provider_choice`: options for unusual providers.
 //! - `endpoint`: HTTP and stdio of the commands that serve. `access`: their authentication. `http_limits`: their
 //!   limits. `data_dir`, `token`: state on disk.
+//! - `browse_args`: arguments of the commands that show what servers offer. `help`: the groups of commands in the
+//!   help. `near_miss`: names that were perhaps meant. `uri_template`: URIs
+//!   with variables.
+//! - `render`: content of servers as lines. `present`: content on standard output.
 //! - `error`, `login_error`: failures with hints and exit codes. `output`: printing. `visible`: text of peers.
 
 mod access;
 mod args;
 mod arguments;
+mod browse_args;
 mod client_choice;
 mod command;
 mod config;
@@ -23,25 +28,29 @@ mod data_dir;
 mod elicitation;
 mod endpoint;
 mod error;
+mod help;
 mod http_limits;
 mod identity;
 mod keychain;
 mod login_error;
 mod logins;
+mod near_miss;
 mod network;
 mod output;
+mod present;
 mod provider_choice;
+mod render;
 mod server;
 mod stop;
 mod target;
 mod token;
+mod uri_template;
 mod visible;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use callgate_mcp::transport::child::{STDERR_TARGET, supervisor};
-use clap::Parser;
 use tokio::runtime::Runtime;
 use tracing_subscriber::EnvFilter;
 
@@ -54,10 +63,13 @@ fn main() -> ExitCode {
     if let Some(exit) = supervisor::run_if_requested(std::env::args_os()) {
         return exit;
     }
-    let cli = match Cli::try_parse() {
+    let cli = match help::parse() {
         Ok(cli) => cli,
         Err(error) => return report(&error),
     };
+    if let Some(done) = run_at_once(&cli) {
+        return done.map_or_else(|error| error.report(cli.json), |()| ExitCode::SUCCESS);
+    }
     log_to_stderr(&cli.command);
     let runtime = match Runtime::new() {
         Ok(runtime) => runtime,
@@ -82,9 +94,24 @@ async fn run(cli: &Cli) -> Result<(), CommandError> {
         Command::Relay(args) => command::relay::run(args, data_dir, cli.json).await,
         Command::List(args) => command::list::run(args, data_dir, cli.json).await,
         Command::Call(args) => command::call::run(args, data_dir, cli.json).await,
+        Command::Inspect(args) => command::inspect::run(args, data_dir, cli.json).await,
+        Command::Prompts(args) => command::prompts::run(args, data_dir, cli.json).await,
+        Command::Prompt(args) => command::prompt::run(args, data_dir, cli.json).await,
+        Command::Resources(args) => command::resources::run(args, data_dir, cli.json).await,
+        Command::Read(args) => command::read::run(args, data_dir, cli.json).await,
         Command::Auth(args) => command::auth::run(args, data_dir, cli.json).await,
         Command::Logout(args) => command::logout::run(args, data_dir, cli.json).await,
-        Command::Token => command::token::run(data_dir, cli.json),
+        Command::Token | Command::Completions(_) | Command::Man(_) => Ok(()),
+    }
+}
+
+/// Runs a command that needs no runtime; `None` for all others.
+fn run_at_once(cli: &Cli) -> Option<Result<(), CommandError>> {
+    match &cli.command {
+        Command::Token => Some(command::token::run(cli.data_dir.as_deref(), cli.json)),
+        Command::Completions(args) => Some(command::completions::run(args)),
+        Command::Man(args) => Some(command::man::run(args)),
+        _ => None,
     }
 }
 

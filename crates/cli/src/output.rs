@@ -5,6 +5,9 @@ use std::io::{self, IsTerminal, Write};
 use callgate_mcp::wire::RawJson;
 use tracing_subscriber::fmt::MakeWriter;
 
+use crate::render::image::InlineImage;
+use crate::render::line::Line;
+use crate::render::screen::Screen;
 use crate::visible::{cut, visible, visible_json, visible_line};
 
 /// Maximum width of the first column of a table. A longer name moves the second column of its own row.
@@ -54,6 +57,35 @@ pub(crate) fn text(text: &str) -> io::Result<()> {
         true => line(&visible(text), out),
         false => line(text, out),
     }
+}
+
+/// Prints lines, with styles if the terminal has them. They hold text in its visible form alone.
+pub(crate) fn lines(lines: &[Line], screen: &Screen) -> io::Result<()> {
+    let mut text = String::new();
+    for line in lines {
+        text.push_str(&line.paint(screen.styles));
+        text.push('\n');
+    }
+    match text.is_empty() {
+        true => Ok(()),
+        false => line(&text, io::stdout().lock()),
+    }
+}
+
+/// Shows an image on a terminal that can.
+pub(crate) fn image(image: &InlineImage) -> io::Result<()> {
+    line(image.sequence(), io::stdout().lock())
+}
+
+/// Writes bytes to a program or file that standard output is.
+pub(crate) fn bytes(bytes: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    unless_closed(out.write_all(bytes).and_then(|()| out.flush()))
+}
+
+/// True if standard output is a terminal.
+pub(crate) fn is_terminal() -> bool {
+    io::stdout().is_terminal()
 }
 
 /// Prints a message to the user on standard error, in its visible form.
@@ -106,12 +138,17 @@ fn json_line(json: &str, out: impl Write + IsTerminal) -> io::Result<()> {
     }
 }
 
-/// Prints a line; a closed pipe, as after `| head`, is not an error.
+/// Prints a line.
 fn line(text: &str, mut out: impl Write) -> io::Result<()> {
     let end: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
     let written = out.write_all(text.as_bytes());
     let written = written.and_then(|()| out.write_all(end));
-    match written.and_then(|()| out.flush()) {
+    unless_closed(written.and_then(|()| out.flush()))
+}
+
+/// A closed pipe, as after `| head`, is not an error.
+fn unless_closed(written: io::Result<()>) -> io::Result<()> {
+    match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written,
     }

@@ -3,15 +3,15 @@ use std::path::Path;
 use anyhow::anyhow;
 use callgate_mcp::client::Client;
 use callgate_mcp::wire::RawJson;
-use callgate_mcp::wire::content::Content;
 use callgate_mcp::wire::tool::{CallToolResult, Tool};
 
 use crate::args::Call;
 use crate::error::{CommandError, Exit};
 use crate::logins::http_url;
+use crate::near_miss::closest;
 use crate::server;
 use crate::target::{Target, User};
-use crate::{arguments, output};
+use crate::{arguments, output, present};
 
 /// Calls a tool of a server and prints the result.
 pub(crate) async fn run(
@@ -62,38 +62,6 @@ fn unknown(name: &str, tools: &[Tool]) -> CommandError {
     }
 }
 
-/// The name that differs from `name` by the fewest edits, if it is not many.
-fn closest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
-    let limit = 1 + name.len() / 4;
-    let distances = names
-        .iter()
-        // The distance is at least the difference in length, and names may be very long.
-        .filter(|candidate| candidate.len().abs_diff(name.len()) <= 4 * limit)
-        .map(|candidate| (edits(name, candidate), *candidate));
-    let (distance, candidate) = distances.min()?;
-    (distance <= limit).then_some(candidate)
-}
-
-/// Edit distance: number of letters to add, remove or change to get from `a` to `b`.
-fn edits(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut next = Vec::with_capacity(row.len());
-        next.push(i + 1);
-        for ((y, diagonal), above) in b.iter().zip(&row).zip(row.iter().skip(1)) {
-            let left = next.last().copied().unwrap_or_default();
-            next.push(
-                (diagonal + usize::from(x != *y))
-                    .min(above + 1)
-                    .min(left + 1),
-            );
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or_default()
-}
-
 /// Prints the content, or as JSON the whole result as the server sent it.
 fn print(raw: &RawJson, json: bool) -> Result<(), CommandError> {
     let result: CallToolResult = raw.decode().map_err(anyhow::Error::from)?;
@@ -101,12 +69,10 @@ fn print(raw: &RawJson, json: bool) -> Result<(), CommandError> {
     if json {
         output::json(raw)?;
     } else if !failed {
-        for content in &result.content {
-            output::text(&describe(content))?;
-        }
+        present::result(&result)?;
     }
     if failed {
-        let said: Vec<String> = result.content.iter().map(describe).collect();
+        let said: Vec<String> = result.content.iter().map(present::describe).collect();
         let said = said.join("\n");
         return Err(CommandError::new(
             Exit::ToolFailed,
@@ -114,45 +80,4 @@ fn print(raw: &RawJson, json: bool) -> Result<(), CommandError> {
         ));
     }
     Ok(())
-}
-
-/// Text as it is, and one line about content that cannot be shown.
-fn describe(content: &Content) -> String {
-    match content {
-        Content::Text(text) => text.text.clone(),
-        Content::Image(image) => binary("image", &image.mime_type, &image.data),
-        Content::Audio(audio) => binary("audio", &audio.mime_type, &audio.data),
-        other => RawJson::encode(other)
-            .map_or_else(|error| error.to_string(), |raw| raw.as_str().to_owned()),
-    }
-}
-
-fn binary(kind: &str, mime_type: &str, base64: &str) -> String {
-    let bytes = base64.trim_end_matches('=').len() * 3 / 4;
-    format!("[{kind}, {mime_type}, {bytes} bytes; use --json to get it]")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_near_miss_is_suggested() {
-        let names = ["workspace_read", "workspace_write", "workspace_list"];
-        assert_eq!(closest("workspace_raed", &names), Some("workspace_read"));
-        assert_eq!(closest("workspacelist", &names), Some("workspace_list"));
-        assert_eq!(closest("delete_everything", &names), None);
-    }
-
-    #[test]
-    fn edits_are_counted() {
-        for (a, b, count) in [
-            ("", "", 0),
-            ("abc", "", 3),
-            ("", "ab", 2),
-            ("kitten", "sitting", 3),
-        ] {
-            assert_eq!(edits(a, b), count, "{a} {b}");
-        }
-    }
 }

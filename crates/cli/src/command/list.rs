@@ -46,15 +46,17 @@ fn print(tools: &[Tool]) -> Result<(), CommandError> {
 
 /// First line of the description of a tool.
 fn about(tool: &Tool) -> String {
-    let description = tool
-        .description
-        .as_deref()
-        .or(tool.title.as_deref())
-        .unwrap_or_default();
-    description
-        .trim()
-        .lines()
-        .next()
-        .unwrap_or_default()
-        .to_owned()
+    let description = tool.description.as_deref().or(tool.title.as_deref());
+    first_of(description.unwrap_or_default())
+}
+
+/// First line of the description of an item that a server lists, else its title.
+pub(super) fn first_line(item: &RawJson) -> String {
+    let texts = item.pick(["description", "title"]);
+    let text = texts.iter().flatten().find_map(RawJson::text);
+    first_of(text.as_deref().unwrap_or_default())
+}
+
+fn first_of(text: &str) -> String {
+    text.trim().lines().next().unwrap_or_default().to_owned()
 }

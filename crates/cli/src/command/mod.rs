@@ -2,8 +2,16 @@
 
 pub(crate) mod auth;
 pub(crate) mod call;
+pub(crate) mod completions;
+pub(crate) mod inspect;
 pub(crate) mod list;
 pub(crate) mod logout;
+pub(crate) mod man;
+pub(crate) mod prompt;
+pub(crate) mod prompts;
+pub(crate) mod read;
 pub(crate) mod relay;
+pub(crate) mod resources;
 pub(crate) mod serve;
+mod server_words;
 pub(crate) mod token;
