@@ -12,6 +12,7 @@
 //! - `catalog`: the merged lists; `exposed_names`: the names that agents see.
 //! - `route`: from a request to the server that it is for; `listen`: subscriptions of callers;
 //!   `watched`: the resources that they watch.
+//! - [`search`]: items of all servers by words.
 //!
 //! # Invariants
 //! - No server waits for another one: each has a task of its own.
@@ -27,6 +28,7 @@ mod listen;
 mod mutex;
 pub mod reconnect;
 mod route;
+pub mod search;
 mod server;
 mod server_name;
 mod shared;
