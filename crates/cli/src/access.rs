@@ -1,3 +1,4 @@
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -29,10 +30,11 @@ impl Access {
     /// Authentication that the arguments ask for; by default the token in the data directory.
     pub(crate) async fn new(
         args: &HttpArgs,
+        address: SocketAddr,
         data_dir: Option<&Path>,
     ) -> Result<Self, CommandError> {
         match &args.issuer {
-            Some(issuer) => Self::of_issuer(issuer, args).await,
+            Some(issuer) => Self::of_issuer(issuer, args, address).await,
             None if args.no_auth => Ok(Self::plain(Auth::Open, None)),
             None => {
                 let token = token::load_or_create(&DataDir::locate(data_dir)?)?;
@@ -53,8 +55,12 @@ impl Access {
     }
 
     /// Accepts the access tokens of `issuer`.
-    async fn of_issuer(issuer: &str, args: &HttpArgs) -> Result<Self, CommandError> {
-        let resource = resource(args)?;
+    async fn of_issuer(
+        issuer: &str,
+        args: &HttpArgs,
+        address: SocketAddr,
+    ) -> Result<Self, CommandError> {
+        let resource = resource(args, address)?;
         let mut guard = Guard::default();
         guard.hosts.extend(host(&resource));
         let notice = format!("clients must send a token of {issuer} for {resource}");
@@ -79,16 +85,16 @@ impl Access {
 }
 
 /// The name of the server in tokens.
-fn resource(args: &HttpArgs) -> Result<ResourceName, CommandError> {
+fn resource(args: &HttpArgs, address: SocketAddr) -> Result<ResourceName, CommandError> {
     let name = match &args.resource {
         Some(name) => name.clone(),
-        None if args.listen.port() == 0 => {
+        None if address.port() == 0 => {
             let message =
                 "the name of this server in tokens is unknown, because --listen has port 0";
             return Err(CommandError::usage(message)
                 .hint("name the server with --resource URL, or pick a port with --listen"));
         }
-        None => format!("http://{}{PATH}", args.listen),
+        None => format!("http://{address}{PATH}"),
     };
     ResourceName::parse(&name)
         .with_context(|| format!("`{name}` cannot be the name of a server"))

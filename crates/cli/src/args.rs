@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::browse_args::{Completions, Inspect, Man, Prompt, Prompts, Read, Resources};
+use crate::browse_args::{Completions, Inspect, Man, Prompt, Prompts, Read, Resources, Search};
 use crate::logins;
 
 /// The one process that owns an AI agent's tools
@@ -18,35 +18,43 @@ pub(crate) struct Cli {
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
 
+    /// Use this configuration file alone, instead of those of the project and the user
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve the built-in tools over HTTP, or over standard input and output
+    /// Serve the configured servers and the built-in tools, over HTTP or over standard input and output
     Serve(Box<Serve>),
     /// Serve another server: one at a URL to stdio clients, or one that is a command to HTTP clients
     Relay(Box<Relay>),
-    /// List the tools of a server
+    /// List the configured servers, or the tools of one server
     List(List),
     /// Call a tool of a server
     Call(Call),
     /// Show a server, or a tool with its arguments
     Inspect(Inspect),
-    /// List the prompts of a server
+    /// List the prompts of a server, or of all
     Prompts(Prompts),
     /// Print a prompt, filled in with arguments
     Prompt(Prompt),
-    /// List the resources of a server
+    /// List the resources of a server, or of all
     Resources(Resources),
     /// Print the contents of a resource
     Read(Read),
+    /// Find tools, prompts and resources of all servers by words
+    Search(Search),
     /// Log in to a server, or manage the stored logins
     #[command(visible_alias = "login")]
     Auth(Box<Auth>),
     /// Log out of a server
     Logout(Logout),
+    /// List the server processes that run, of all `callgate` processes
+    Ps,
     /// Print the token that clients of `serve` must send
     Token,
     /// Print a script that completes commands in a shell
@@ -64,9 +72,17 @@ pub(crate) struct Serve {
     #[command(flatten)]
     pub(crate) http: HttpArgs,
 
-    /// The directory that the workspace tools may use
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub(crate) workspace: PathBuf,
+    /// The directory that the workspace tools may use [default: .]
+    #[arg(long, value_name = "DIR", conflicts_with = "no_workspace")]
+    pub(crate) workspace: Option<PathBuf>,
+
+    /// Serve no workspace tools
+    #[arg(long)]
+    pub(crate) no_workspace: bool,
+
+    /// Connect all servers in this process, although another `serve` has them already
+    #[arg(long, visible_alias = "direct", requires = "stdio")]
+    pub(crate) no_attach: bool,
 
     /// Serve at most this many subscriptions [default: 10000]
     #[arg(long, value_name = "N", help_heading = "Limits")]
@@ -116,9 +132,9 @@ const HTTP_OPTIONS: [&str; 8] = [
 /// Address and authentication of an HTTP endpoint.
 #[derive(Debug, Args)]
 pub(crate) struct HttpArgs {
-    /// Listen on this loopback address
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3000", value_parser = address)]
-    pub(crate) listen: SocketAddr,
+    /// Listen on this loopback address [default: 127.0.0.1:3000]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    pub(crate) listen: Option<SocketAddr>,
 
     /// Accept requests without a token
     #[arg(long)]
@@ -191,27 +207,39 @@ pub(crate) struct HttpLimits {
 
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "callgate list [OPTIONS] <URL>\n       callgate list [OPTIONS] --stdio <COMMAND>"
+    override_usage = "callgate list [OPTIONS] [SERVER]\n       callgate list [OPTIONS] --stdio <COMMAND>"
 )]
 pub(crate) struct List {
     #[command(flatten)]
     pub(crate) connection: ConnectionArgs,
 
-    /// The server: an http(s) URL, unless --stdio is given
-    #[arg(value_name = "URL", required_unless_present = "stdio")]
-    pub(crate) url: Option<String>,
+    /// Connect to every server, although its tools are known from an earlier time
+    #[arg(long, conflicts_with_all = ["stdio", "server"])]
+    pub(crate) refresh: bool,
+
+    /// Connect in this process, although a running `serve` has the servers
+    #[arg(long, visible_alias = "no-attach", conflicts_with = "stdio")]
+    pub(crate) direct: bool,
+
+    /// List the tools of this server: the name of a configured one, or an http(s) URL
+    #[arg(value_name = "SERVER", conflicts_with = "stdio")]
+    pub(crate) server: Option<String>,
 }
 
 #[derive(Debug, Args)]
 #[command(
-    override_usage = "callgate call [OPTIONS] <URL> <TOOL> [ARGUMENTS]...\n       callgate call [OPTIONS] --stdio <COMMAND> <TOOL> [ARGUMENTS]..."
+    override_usage = "callgate call [OPTIONS] <SERVER>/<TOOL> [ARGUMENTS]...\n       callgate call [OPTIONS] <URL> <TOOL> [ARGUMENTS]...\n       callgate call [OPTIONS] --stdio <COMMAND> <TOOL> [ARGUMENTS]..."
 )]
 pub(crate) struct Call {
     #[command(flatten)]
     pub(crate) connection: ConnectionArgs,
 
-    /// The URL of the server (unless --stdio is given), the tool, and its arguments:
-    /// a JSON object, key=value, key:=json, key=@file, or - for a JSON object on standard input
+    /// Connect in this process, although a running `serve` has the server
+    #[arg(long, visible_alias = "no-attach", conflicts_with = "stdio")]
+    pub(crate) direct: bool,
+
+    /// The tool of a configured server as SERVER/TOOL, or a URL and a tool (with --stdio only the tool),
+    /// and its arguments: a JSON object, key=value, key:=json, key=@file, or - for a JSON object on standard input
     #[arg(value_name = "WORDS", required = true, num_args = 1..)]
     pub(crate) words: Vec<String>,
 }
@@ -222,9 +250,9 @@ pub(crate) struct ConnectionArgs {
     #[command(flatten)]
     pub(crate) server: ServerArgs,
 
-    /// Give up after this many seconds without an answer or progress
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
-    pub(crate) timeout: u64,
+    /// Give up after this many seconds without an answer or progress [default: 30]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) timeout: Option<u64>,
 }
 
 /// Connection options of a server that is given on the command line.
@@ -293,8 +321,8 @@ pub(crate) enum StorePlace {
 
 #[derive(Debug, Args)]
 pub(crate) struct LogIn {
-    /// The server: its http(s) URL, or the name of a login
-    #[arg(value_name = "URL", required = true)]
+    /// The server: the name of a configured one, its http(s) URL, or the name of a login
+    #[arg(value_name = "SERVER", required = true)]
     pub(crate) server: Option<String>,
 
     /// Name the account, if you have several at this server
@@ -448,8 +476,8 @@ pub(crate) struct Enterprise {
 
 #[derive(Debug, Args)]
 pub(crate) struct Logout {
-    /// The server: its http(s) URL, or the name of a login
-    #[arg(value_name = "URL")]
+    /// The server: the name of a configured one, its http(s) URL, or the name of a login
+    #[arg(value_name = "SERVER")]
     pub(crate) server: String,
 
     /// Log out of this account, which was named at the login

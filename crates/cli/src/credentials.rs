@@ -7,11 +7,11 @@ use callgate_oauth::options::ProviderOptions;
 use callgate_oauth::token_source::TokenSource;
 use url::Url;
 
-use crate::args::ServerArgs;
 use crate::client_choice::secret_in;
 use crate::data_dir::DataDir;
 use crate::error::CommandError;
 use crate::logins::{Logins, http_url};
+use crate::server::LoginSpec;
 use crate::token;
 
 const TOKEN_VARIABLE: &str = "CALLGATE_TOKEN";
@@ -28,38 +28,50 @@ pub(crate) enum Credentials {
 }
 
 impl Credentials {
-    /// Finds the credentials: options of this command come first, then those that are stored for the server.
+    /// Finds the credentials: those that are given come first, then those that are stored for the server.
+    ///
+    /// `is_authorized` says that the headers of the server have credentials already.
     pub(crate) fn find(
-        args: &ServerArgs,
+        spec: &LoginSpec,
+        is_authorized: bool,
         server: &Url,
         data_dir: Option<&Path>,
         options: &ProviderOptions,
     ) -> Result<Self, CommandError> {
-        if args.header.iter().any(|header| is_authorization(header)) {
+        if is_authorized {
             return Ok(Self::Given);
         }
-        if let Some(path) = &args.token_file {
+        if let Some(path) = &spec.token_file {
             let Some(token) = secret_in(path)? else {
                 let message = format!("{} holds no token", path.display());
                 return Err(CommandError::usage(message).hint("write the token into it"));
             };
             return Ok(Self::Token(token.expose().to_owned()));
         }
+        let variable = || match spec.uses_local_token || is_named() {
+            true => variable(server, data_dir),
+            false => Ok(None),
+        };
         // Without a data directory there are no logins.
         let Ok(logins) = Logins::open(data_dir) else {
-            return Ok(variable(server, data_dir)?.map_or(Self::Given, Self::Token));
+            return Ok(variable()?.map_or(Self::Given, Self::Token));
         };
-        let account = logins.account_at(server, args.account.as_deref())?;
+        if spec.is_off {
+            return Ok(variable()?.map_or(Self::Given, Self::Token));
+        }
+        let account = logins.account_at(server, spec.account.as_deref())?;
         // The login is for this server alone, and tokens of it are refreshed.
-        if args.account.is_none()
+        if spec.account.is_none()
             && !logins.has_tokens(&account)?
-            && let Some(token) = variable(server, data_dir)?
+            && let Some(token) = variable()?
         {
             return Ok(Self::Token(token));
         }
-        Ok(Self::Login(TokenSource::new(
-            logins.token_source_config(&account, None, options)?,
-        )))
+        let mut config = logins.token_source_config(&account, spec.client.as_ref(), options)?;
+        if spec.scopes.is_some() {
+            config.scopes.clone_from(&spec.scopes);
+        }
+        Ok(Self::Login(TokenSource::new(config)))
     }
 }
 
@@ -107,7 +119,7 @@ fn is_own(token: &str, data_dir: Option<&Path>) -> bool {
     data_dir.and_then(|it| token::own(&it)).as_deref() == Some(token)
 }
 
-fn is_authorization(header: &str) -> bool {
-    let name = header.split(':').next().unwrap_or_default();
-    name.trim().eq_ignore_ascii_case("authorization")
+/// True if the user says which server the token in the variable is for.
+fn is_named() -> bool {
+    env::var(TOKEN_FOR_VARIABLE).is_ok_and(|named| !named.trim().is_empty())
 }

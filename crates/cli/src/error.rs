@@ -81,6 +81,13 @@ impl CommandError {
         self
     }
 
+    /// The same error with the thing that it is about in front.
+    #[must_use]
+    pub(crate) fn context(mut self, subject: impl fmt::Display + Send + Sync + 'static) -> Self {
+        self.source = self.source.context(subject);
+        self
+    }
+
     /// Prints the error on standard error and returns the exit code.
     pub(crate) fn report(&self, json: bool) -> ExitCode {
         if json {
@@ -124,10 +131,20 @@ impl CommandError {
         }
     }
 
+    /// The error without its hints.
+    pub(crate) fn into_source(self) -> anyhow::Error {
+        self.source
+    }
+
     /// The error and its hints in one text.
     pub(crate) fn with_hints(&self) -> String {
         let hints = self.hints.iter();
         hints.fold(self.message(), |text, hint| format!("{text}\nhint: {hint}"))
+    }
+
+    /// The error and its causes in one line.
+    pub(crate) fn message_line(&self) -> String {
+        self.message().replace('\n', " ")
     }
 
     /// The error and its causes, without those that are in the message already.

@@ -4,44 +4,51 @@
 //! - `args`: the command line. `command`: one file per command.
 //! - `server`: connection to the server that a command names, with its `credentials`. `target`: one command's use of
 //!   it. `network`: proxies and certificates.
+//! - `config`: the servers and settings in configuration files. `suggestion`: near misses of names.
 //! - `arguments`: the arguments of a tool call. `elicitation`: questions of a server. `stop`: signals.
 //! - `logins`: stored logins. `keychain`: the keychain of the system. `consent`: asking the user. `client_choice`,
 //!   `identity`: the client and the identity token of a login. `provider_choice`: options for unusual providers.
 //! - `endpoint`: HTTP and stdio of the commands that serve. `access`: their authentication. `http_limits`: their
 //!   limits. `data_dir`, `token`: state on disk.
 //! - `browse_args`: arguments of the commands that show what servers offer. `help`: the groups of commands in the
-//!   help. `near_miss`: names that were perhaps meant. `uri_template`: URIs
+//!   help. `uri_template`: URIs
 //!   with variables.
 //! - `render`: content of servers as lines. `present`: content on standard output.
 //! - `error`, `login_error`: failures with hints and exit codes. `output`: printing. `visible`: text of peers.
 
 mod access;
+mod age;
 mod args;
 mod arguments;
 mod browse_args;
 mod client_choice;
 mod command;
 mod config;
+mod configured_login;
 mod consent;
 mod credentials;
 mod data_dir;
 mod elicitation;
 mod endpoint;
 mod error;
+mod gateway;
 mod help;
 mod http_limits;
 mod identity;
+mod instance;
 mod keychain;
 mod login_error;
 mod logins;
-mod near_miss;
 mod network;
 mod output;
 mod present;
 mod provider_choice;
 mod render;
+mod saved_catalog;
 mod server;
+mod server_choice;
 mod stop;
+mod suggestion;
 mod target;
 mod token;
 mod uri_template;
@@ -54,23 +61,36 @@ use callgate_mcp::transport::child::{STDERR_TARGET, supervisor};
 use tokio::runtime::Runtime;
 use tracing_subscriber::EnvFilter;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, ConnectionArgs};
+use crate::command::browse::Browse;
 use crate::error::CommandError;
 use crate::output::LogWriter;
+use crate::render::screen::Screen;
 
 fn main() -> ExitCode {
     // First of all: a process that is started as a supervisor does nothing else.
     if let Some(exit) = supervisor::run_if_requested(std::env::args_os()) {
         return exit;
     }
+    // Without a command, a user on a terminal sees the state; everyone else the help.
+    if std::env::args_os().len() == 1
+        && output::is_terminal()
+        && let Some(screen) = Screen::of_stdout()
+    {
+        let shown = command::overview::run(None, &screen);
+        return shown.map_or_else(|error| error.report(false), |()| ExitCode::SUCCESS);
+    }
     let cli = match help::parse() {
         Ok(cli) => cli,
         Err(error) => return report(&error),
     };
-    if let Some(done) = run_at_once(&cli) {
-        return done.map_or_else(|error| error.report(cli.json), |()| ExitCode::SUCCESS);
-    }
     log_to_stderr(&cli.command);
+    if let Some(outcome) = run_at_once(&cli) {
+        return match outcome {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => error.report(cli.json),
+        };
+    }
     let runtime = match Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => return CommandError::from(error).report(cli.json),
@@ -87,31 +107,73 @@ fn main() -> ExitCode {
 /// Time limit for blocking work that has begun.
 const GRACE: Duration = Duration::from_secs(2);
 
-async fn run(cli: &Cli) -> Result<(), CommandError> {
+/// Runs a command that waits for nothing, without a runtime; `None` for the others.
+fn run_at_once(cli: &Cli) -> Option<Result<(), CommandError>> {
     let data_dir = cli.data_dir.as_deref();
     match &cli.command {
-        Command::Serve(args) => command::serve::run(args, data_dir, cli.json).await,
-        Command::Relay(args) => command::relay::run(args, data_dir, cli.json).await,
-        Command::List(args) => command::list::run(args, data_dir, cli.json).await,
-        Command::Call(args) => command::call::run(args, data_dir, cli.json).await,
-        Command::Inspect(args) => command::inspect::run(args, data_dir, cli.json).await,
-        Command::Prompts(args) => command::prompts::run(args, data_dir, cli.json).await,
-        Command::Prompt(args) => command::prompt::run(args, data_dir, cli.json).await,
-        Command::Resources(args) => command::resources::run(args, data_dir, cli.json).await,
-        Command::Read(args) => command::read::run(args, data_dir, cli.json).await,
-        Command::Auth(args) => command::auth::run(args, data_dir, cli.json).await,
-        Command::Logout(args) => command::logout::run(args, data_dir, cli.json).await,
-        Command::Token | Command::Completions(_) | Command::Man(_) => Ok(()),
+        Command::Ps => Some(command::ps::run(data_dir, cli.json)),
+        Command::Token => Some(command::token::run(data_dir, cli.json)),
+        Command::Search(args) => {
+            let options = browse("search", None, cli);
+            Some(command::search::run(args, options))
+        }
+        Command::Completions(args) => Some(command::completions::run(args)),
+        Command::Man(args) => Some(command::man::run(args)),
+        Command::List(args) if args.server.is_none() && args.connection.server.stdio.is_none() => {
+            match command::list::known_servers(args, cli.config.as_deref(), data_dir) {
+                Ok(listing) if listing.is_complete() => Some(listing.print(cli.json)),
+                Ok(_) => None,
+                Err(error) => Some(Err(error)),
+            }
+        }
+        _ => None,
     }
 }
 
-/// Runs a command that needs no runtime; `None` for all others.
-fn run_at_once(cli: &Cli) -> Option<Result<(), CommandError>> {
+async fn run(cli: &Cli) -> Result<(), CommandError> {
+    let (config, data_dir) = (cli.config.as_deref(), cli.data_dir.as_deref());
     match &cli.command {
-        Command::Token => Some(command::token::run(cli.data_dir.as_deref(), cli.json)),
-        Command::Completions(args) => Some(command::completions::run(args)),
-        Command::Man(args) => Some(command::man::run(args)),
-        _ => None,
+        Command::Serve(args) => command::serve::run(args, config, data_dir, cli.json).await,
+        Command::Relay(args) => command::relay::run(args, data_dir, cli.json).await,
+        Command::List(args) => command::list::run(args, config, data_dir, cli.json).await,
+        Command::Call(args) => command::call::run(args, config, data_dir, cli.json).await,
+        Command::Inspect(args) => {
+            command::inspect::run(args, browse("inspect", Some(&args.connection), cli)).await
+        }
+        Command::Prompts(args) => {
+            command::prompts::run(args, browse("prompts", Some(&args.connection), cli)).await
+        }
+        Command::Prompt(args) => {
+            command::prompt::run(args, browse("prompt", Some(&args.connection), cli)).await
+        }
+        Command::Resources(args) => {
+            command::resources::run(args, browse("resources", Some(&args.connection), cli)).await
+        }
+        Command::Read(args) => {
+            command::read::run(args, browse("read", Some(&args.connection), cli)).await
+        }
+        Command::Auth(args) => command::auth::run(args, config, data_dir, cli.json).await,
+        Command::Logout(args) => command::logout::run(args, config, data_dir, cli.json).await,
+        Command::Ps => command::ps::run(data_dir, cli.json),
+        Command::Token => command::token::run(data_dir, cli.json),
+        Command::Search(_) | Command::Completions(_) | Command::Man(_) => {
+            run_at_once(cli).unwrap_or(Ok(()))
+        }
+    }
+}
+
+/// Options of a command that shows what servers offer.
+fn browse<'a>(
+    command: &'static str,
+    connection: Option<&'a ConnectionArgs>,
+    cli: &'a Cli,
+) -> Browse<'a> {
+    Browse {
+        command,
+        connection,
+        config: cli.config.as_deref(),
+        data_dir: cli.data_dir.as_deref(),
+        json: cli.json,
     }
 }
 

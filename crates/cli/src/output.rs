@@ -50,6 +50,163 @@ pub(crate) fn table(rows: &[(String, String)]) -> io::Result<()> {
     Ok(())
 }
 
+/// Text of a table, and the way in which a terminal shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Cell {
+    text: String,
+    style: Style,
+}
+
+/// Way in which a terminal shows text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
+    Plain,
+    /// Heading of a column.
+    Heading,
+    /// A good state.
+    Good,
+    /// A state that needs a person.
+    Warning,
+    /// A bad state.
+    Bad,
+    /// Less important text.
+    Faint,
+}
+
+impl Cell {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self::styled(text, Style::Plain)
+    }
+
+    pub(crate) fn styled(text: impl Into<String>, style: Style) -> Self {
+        Self {
+            text: text.into(),
+            style,
+        }
+    }
+}
+
+/// Prints rows with aligned columns, in one line each; the last column is not aligned. Colors are for terminals.
+pub(crate) fn columns(rows: &[Vec<Cell>]) -> io::Result<()> {
+    let colored = has_colors(&io::stdout());
+    let shown = |cell: &Cell| visible_line(&cut(&cell.text, DESCRIPTION));
+    let rows: Vec<Vec<(String, Style)>> = rows
+        .iter()
+        .map(|row| row.iter().map(|cell| (shown(cell), cell.style)).collect())
+        .collect();
+    let mut widths: Vec<usize> = Vec::new();
+    for row in &rows {
+        for (column, (text, _)) in row.iter().enumerate() {
+            let width = text.chars().count().min(COLUMN);
+            match widths.get_mut(column) {
+                Some(widest) => *widest = width.max(*widest),
+                None => widths.push(width),
+            }
+        }
+    }
+    for row in rows {
+        let mut printed = String::new();
+        let last = row.iter().rposition(|(text, _)| !text.is_empty());
+        for (column, (text, style)) in row.iter().enumerate().take(last.map_or(0, |it| it + 1)) {
+            let width = widths.get(column).copied().unwrap_or_default();
+            let pad = match Some(column) == last {
+                true => 0,
+                false => width.saturating_sub(text.chars().count()) + 2,
+            };
+            match style.code().filter(|_| colored) {
+                Some(code) => printed.push_str(&format!("\u{1b}[{code}m{text}\u{1b}[0m")),
+                None => printed.push_str(text),
+            }
+            printed.push_str(&" ".repeat(pad));
+        }
+        line(&printed, io::stdout().lock())?;
+    }
+    Ok(())
+}
+
+impl Style {
+    /// Number of the escape sequence.
+    fn code(self) -> Option<u8> {
+        match self {
+            Self::Plain => None,
+            Self::Heading => Some(1),
+            Self::Faint => Some(2),
+            Self::Good => Some(32),
+            Self::Warning => Some(33),
+            Self::Bad => Some(31),
+        }
+    }
+}
+
+/// True if standard output is a terminal.
+pub(crate) fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
+fn has_colors(out: &impl IsTerminal) -> bool {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    out.is_terminal() && !is_set("NO_COLOR") && !is_dumb
+}
+
+/// A line on standard error that shows the progress of something and is cleared at the end. Nothing is shown
+/// where standard error is not a terminal.
+#[derive(Debug)]
+pub(crate) struct StatusLine {
+    width: Option<usize>,
+}
+
+impl StatusLine {
+    pub(crate) fn new() -> Self {
+        let is_shown = io::stderr().is_terminal();
+        Self {
+            width: is_shown.then(terminal_width),
+        }
+    }
+
+    /// Replaces the line.
+    pub(crate) fn show(&self, text: &str) {
+        let Some(width) = self.width else {
+            return;
+        };
+        // One column less: a full line would begin a new one.
+        let text = cut(&visible_line(text), width.saturating_sub(1));
+        let mut out = io::stderr().lock();
+        let _ = write!(out, "\r\u{1b}[2K{text}");
+        let _ = out.flush();
+    }
+
+    /// True if the line is shown.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.width.is_some()
+    }
+
+    pub(crate) fn clear(&self) {
+        if self.width.is_some() {
+            let mut out = io::stderr().lock();
+            let _ = out.write_all("\r\u{1b}[2K".as_bytes());
+            let _ = out.flush();
+        }
+    }
+}
+
+impl Drop for StatusLine {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// Columns of the terminal; 80 where it does not tell.
+fn terminal_width() -> usize {
+    #[cfg(unix)]
+    if let Ok(size) = rustix::termios::tcgetwinsize(io::stderr())
+        && size.ws_col > 0
+    {
+        return usize::from(size.ws_col);
+    }
+    80
+}
+
 /// Prints text: for a program as it came, on a terminal in its visible form.
 pub(crate) fn text(text: &str) -> io::Result<()> {
     let out = io::stdout().lock();
@@ -81,11 +238,6 @@ pub(crate) fn image(image: &InlineImage) -> io::Result<()> {
 pub(crate) fn bytes(bytes: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     unless_closed(out.write_all(bytes).and_then(|()| out.flush()))
-}
-
-/// True if standard output is a terminal.
-pub(crate) fn is_terminal() -> bool {
-    io::stdout().is_terminal()
 }
 
 /// Prints a message to the user on standard error, in its visible form.

@@ -12,18 +12,30 @@ pub(crate) struct StopSignals {
 
 impl StopSignals {
     pub(crate) fn listen() -> io::Result<Self> {
+        Self::listen_for(!is_hangup_ignored())
+    }
+
+    /// Signals that end a service, which reloads its configuration at a hangup unless it has a terminal.
+    pub(crate) fn listen_as_service() -> io::Result<Self> {
+        Self::listen_for(!is_hangup_ignored() && has_terminal())
+    }
+
+    fn listen_for(hangup: bool) -> io::Result<Self> {
         #[cfg(unix)]
         {
             use tokio::signal::unix::{SignalKind, signal};
             let mut kinds = vec![SignalKind::interrupt(), SignalKind::terminate()];
-            if !is_hangup_ignored() {
+            if hangup {
                 kinds.push(SignalKind::hangup());
             }
             let signals = kinds.into_iter().map(signal).collect::<Result<_, _>>()?;
             Ok(Self { signals })
         }
         #[cfg(not(unix))]
-        Ok(Self {})
+        {
+            let _ = hangup;
+            Ok(Self {})
+        }
     }
 
     /// Waits for the next signal. Dropping the future is safe.
@@ -45,10 +57,66 @@ impl StopSignals {
     }
 }
 
+/// The signal by which the user asks a service to read its configuration again: a hangup, where that does not mean
+/// that the terminal is gone.
+pub(crate) struct ReloadSignal {
+    #[cfg(unix)]
+    signal: Option<tokio::signal::unix::Signal>,
+}
+
+impl ReloadSignal {
+    pub(crate) fn listen() -> io::Result<Self> {
+        #[cfg(unix)]
+        {
+            use tokio::signal::unix::{SignalKind, signal};
+            let is_used = !is_hangup_ignored() && !has_terminal();
+            let signal = is_used.then(|| signal(SignalKind::hangup())).transpose()?;
+            Ok(Self { signal })
+        }
+        #[cfg(not(unix))]
+        Ok(Self {})
+    }
+
+    /// None: a hangup ends this process.
+    pub(crate) fn none() -> Self {
+        Self {
+            #[cfg(unix)]
+            signal: None,
+        }
+    }
+
+    /// Waits for the signal. Dropping the future is safe.
+    pub(crate) async fn next(&mut self) {
+        #[cfg(unix)]
+        if let Some(signal) = &mut self.signal
+            && signal.recv().await.is_some()
+        {
+            return;
+        }
+        std::future::pending().await
+    }
+}
+
 /// Waits for a signal to end. Signals count from the call on, not from the first poll.
 pub(crate) fn signal() -> io::Result<impl Future<Output = ()>> {
     let mut signals = StopSignals::listen()?;
     Ok(async move { signals.next().await })
+}
+
+/// True if the process has a terminal, which can go away.
+#[cfg(unix)]
+fn has_terminal() -> bool {
+    std::fs::File::open("/dev/tty").is_ok()
+}
+
+#[cfg(not(unix))]
+fn has_terminal() -> bool {
+    true
+}
+
+#[cfg(not(unix))]
+fn is_hangup_ignored() -> bool {
+    false
 }
 
 /// True if the command is to outlive its terminal: `nohup` has the signal ignored, and a handler would undo

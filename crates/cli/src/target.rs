@@ -1,23 +1,43 @@
 use std::path::Path;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use callgate_mcp::Service;
 use callgate_mcp::client::{CallOptions, Client};
 use callgate_mcp::wire::RawJson;
 use callgate_mcp::wire::capabilities::{ClientCapabilities, ElicitationCapability};
 use tokio::time::timeout;
 
 use crate::args::ConnectionArgs;
+use crate::config::load::ConfiguredServer;
+use crate::data_dir::DataDir;
 use crate::elicitation::{ask_form, ask_page, is_interactive};
 use crate::error::CommandError;
+use crate::gateway::{
+    CatalogFiles, Gateway, GatewaySettings, Member, SERVERS_METHOD, ServerReport, ServersParams,
+    ServersResult, gateway_spec, record_at,
+};
+use crate::instance::{OwnRecord, Registry};
 use crate::server::{self, Server};
 use crate::stop;
 
-/// Connection of one command to a server that is given on the command line.
+/// Connection of one command to a server.
 pub(crate) struct Target {
     pub(crate) client: Client,
-    server: Server,
+    connection: TargetConnection,
+}
+
+/// Connection that ends with the command.
+enum TargetConnection {
+    /// To the server itself, or to the running gateway that has it.
+    Server(Server),
+    /// The servers of the command, as in a gateway.
+    Own {
+        gateway: Arc<Gateway>,
+        _record: Option<OwnRecord>,
+    },
 }
 
 /// The user, as far as a server can ask one.
@@ -28,6 +48,25 @@ pub(crate) enum User {
     /// Cannot be asked.
     Away,
 }
+
+/// Way in which a command uses configured servers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Use<'a> {
+    /// Name of the command, for `ps`.
+    pub(crate) command: &'a str,
+    pub(crate) data_dir: Option<&'a Path>,
+    /// Seconds without an answer or progress, in place of those of the server.
+    pub(crate) timeout: Option<u64>,
+    /// True if a running gateway is not used.
+    pub(crate) direct: bool,
+    pub(crate) user: User,
+}
+
+/// Seconds that a server has for an answer or progress.
+const TIMEOUT: u64 = 30;
+
+/// Time that a server has to connect and to send its lists.
+const CONNECT: Duration = Duration::from_secs(60);
 
 impl User {
     /// The user of this process.
@@ -49,34 +88,111 @@ impl User {
         }
         capabilities
     }
+
+    /// Client of a service that asks this user as the server `name`.
+    fn client(self, service: Arc<dyn Service>, name: &str, idle: Duration) -> Client {
+        let mut client = Client::builder(service)
+            .info(server::own_name())
+            .options(CallOptions::default().idle(idle));
+        if let Self::AtTerminal = self {
+            let (name, same) = (name.to_owned(), name.to_owned());
+            client = client
+                .elicitation(move |form| ask_form(name.clone(), form))
+                .elicitation_url(move |page| ask_page(same.clone(), page));
+        }
+        client.build()
+    }
 }
 
 impl Target {
-    /// Connects to the server; one at a URL is not contacted yet.
-    pub(crate) fn connect(
+    /// Connects to the server of the command line; one at a URL is not contacted yet.
+    pub(crate) async fn connect(
         connection: &ConnectionArgs,
         url: Option<&str>,
         data_dir: Option<&Path>,
         user: User,
     ) -> Result<Self, CommandError> {
-        let capabilities = user.capabilities();
-        let server = Server::connect(&connection.server, url, data_dir, Some(capabilities))?;
-        let options = CallOptions::default().idle(Duration::from_secs(connection.timeout));
-        let mut client = Client::builder(server.service())
-            .info(server::own_name())
-            .options(options);
-        if let User::AtTerminal = user {
-            let name = connection.server.stdio.as_deref().or(url);
-            let name = name.unwrap_or_default().to_owned();
-            let same = name.clone();
-            client = client
-                .elicitation(move |form| ask_form(name.clone(), form))
-                .elicitation_url(move |page| ask_page(same.clone(), page));
-        }
+        let spec = server::of_args(&connection.server, url)?;
+        let server = Server::connect(&spec, data_dir, Some(user.capabilities())).await?;
+        let name = connection.server.stdio.as_deref().or(url);
+        let idle = Duration::from_secs(connection.timeout.unwrap_or(TIMEOUT));
         Ok(Self {
-            client: client.build(),
-            server,
+            client: user.client(server.service(), name.unwrap_or_default(), idle),
+            connection: TargetConnection::Server(server),
         })
+    }
+
+    /// Connects a configured server: through the running gateway if that has it, else in this process.
+    pub(crate) async fn open(
+        configured: &ConfiguredServer,
+        how: Use<'_>,
+    ) -> Result<Self, CommandError> {
+        let timeout = how.timeout.map(Duration::from_secs);
+        let idle = timeout.or(configured.definition.timeouts.call);
+        let idle = idle.unwrap_or(Duration::from_secs(TIMEOUT));
+        let data_dir = DataDir::locate(how.data_dir).ok();
+        if let Some(data_dir) = data_dir.as_ref().filter(|_| !how.direct)
+            && let Some(running) = Registry::new(data_dir).gateway()
+            && running.has(
+                configured.name.as_str(),
+                configured.definition_hash().as_str(),
+            )
+        {
+            let spec = gateway_spec(&running, data_dir)?;
+            let server = Server::connect(&spec, how.data_dir, None).await?;
+            let target = Self {
+                client: how
+                    .user
+                    .client(server.service(), configured.name.as_str(), idle),
+                connection: TargetConnection::Server(server),
+            };
+            return Ok(target);
+        }
+        configured.check_trust()?;
+        // The gateway would report the error, without its hints.
+        crate::gateway::spec_of(configured)?;
+        let gateway = Arc::new(Gateway::new(GatewaySettings {
+            data_dir: how.data_dir.map(Path::to_owned),
+            capabilities: Some(how.user.capabilities()),
+            catalogs: data_dir.as_ref().map(CatalogFiles::new),
+            call_timeout: timeout,
+            ..GatewaySettings::default()
+        }));
+        gateway.apply(&[Member::own(configured)]).await;
+        // The user names the server, which is reason enough to use it once.
+        gateway.enable(&configured.name);
+        let record = data_dir.and_then(|it| record_at(&gateway, &it, how.command, None));
+        Ok(Self {
+            client: how
+                .user
+                .client(gateway.clone(), configured.name.as_str(), idle),
+            connection: TargetConnection::Own {
+                gateway,
+                _record: record,
+            },
+        })
+    }
+
+    /// Waits until a configured server is connected or has failed, and returns its state.
+    pub(crate) async fn report(&self, name: &str) -> Result<Option<ServerReport>, CommandError> {
+        let wait = u64::try_from(CONNECT.as_millis()).unwrap_or(u64::MAX);
+        let params = ServersParams {
+            server: Some(name.to_owned()),
+            wait: Some(wait),
+        };
+        let options = CallOptions::default().idle(CONNECT + Duration::from_secs(10));
+        let client = self.client.with_options(options);
+        let result = client.request(SERVERS_METHOD, &params).await?;
+        let result: ServersResult = result.decode().map_err(anyhow::Error::from)?;
+        Ok(result.servers.into_iter().next())
+    }
+
+    /// Revision of a server of the command line, once it has answered.
+    pub(crate) fn revision(&self) -> Option<String> {
+        match &self.connection {
+            TargetConnection::Server(server) => server.revision(),
+            TargetConnection::Own { .. } => None,
+        }
     }
 
     /// Does `work` with the server, then closes the connection.
@@ -94,7 +210,7 @@ impl Target {
             done = work => Some(done),
             () = &mut stop => None,
         };
-        let mut close = pin!(self.server.close());
+        let mut close = pin!(self.connection.close());
         if let Some(done) = done {
             tokio::select! {
                 () = &mut close => return done,
@@ -104,5 +220,17 @@ impl Target {
         // A second signal, or one during the work: the end must come soon.
         let _ = timeout(stop::GRACE, close).await;
         Err(CommandError::interrupted())
+    }
+}
+
+impl TargetConnection {
+    async fn close(&self) {
+        match self {
+            Self::Server(server) => server.close().await,
+            Self::Own { gateway, .. } => {
+                gateway.keep_catalogs();
+                gateway.close().await;
+            }
+        }
     }
 }

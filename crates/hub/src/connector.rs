@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use callgate_mcp::upstream::{Process, Remote, StreamPair};
-use callgate_mcp::{BoxFuture, Error, Kind, Service};
+use callgate_mcp::{BoxFuture, Error, Kind, Service, Version};
 
 use crate::reconnect::{Failure, Lock};
 
@@ -36,10 +36,21 @@ pub trait Upstream: Service {
 
     /// Ends the connection in good order: a process exits, a session is closed.
     fn close(&self) -> BoxFuture<'_, ()>;
+
+    /// Revision of the protocol that the server speaks, once it is known.
+    fn version(&self) -> Option<Version> {
+        None
+    }
+
+    /// Id of the process that was started for the connection, if there is one. Where the process has a
+    /// supervisor, it is that of the supervisor, which is the root of the process tree.
+    fn process_id(&self) -> Option<u32> {
+        None
+    }
 }
 
 macro_rules! upstream {
-    ($type:ty) => {
+    ($type:ty, $process_id:expr) => {
         impl Upstream for $type {
             fn closed(&self) -> BoxFuture<'_, Error> {
                 Box::pin(async { self.closed().await.to_error() })
@@ -50,10 +61,19 @@ macro_rules! upstream {
                     self.close().await;
                 })
             }
+
+            fn version(&self) -> Option<Version> {
+                self.version()
+            }
+
+            fn process_id(&self) -> Option<u32> {
+                let process_id: fn(&$type) -> Option<u32> = $process_id;
+                process_id(self)
+            }
         }
     };
 }
 
-upstream!(Process);
-upstream!(Remote);
-upstream!(StreamPair);
+upstream!(Process, Process::process_id);
+upstream!(Remote, |_| None);
+upstream!(StreamPair, |_| None);

@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
+use crate::server_config::ItemNames;
 use crate::server_name::ServerName;
 
 /// Table of the names under which agents see the tools or prompts of all servers.
@@ -56,12 +57,16 @@ impl ExposedNames {
         }
     }
 
-    /// The name of an item, which is given one if it has none.
-    pub(crate) fn name_of(&mut self, origin: &Origin) -> Arc<str> {
+    /// The name of an item, which is given one if it has none; `label` is the part of it that stands
+    /// for the item.
+    pub(crate) fn name_as(&mut self, origin: &Origin, label: &str, names: ItemNames) -> Arc<str> {
         if let Some(name) = self.by_origin.get(origin) {
             return name.clone();
         }
-        let plain = self.scheme.plain(origin);
+        let plain = match names {
+            ItemNames::WithServer => self.scheme.plain(&origin.server, label),
+            ItemNames::Own => self.scheme.alone(label),
+        };
         let name = match self.scheme.fits(&plain) && !self.is_taken(&plain) {
             true => plain,
             false => self.hashed(&plain, origin),
@@ -113,12 +118,20 @@ impl ExposedNames {
 }
 
 impl Scheme {
-    fn plain(self, origin: &Origin) -> String {
-        let (server, item) = (origin.server.as_str(), &*origin.item);
+    fn plain(self, server: &ServerName, item: &str) -> String {
+        let server = server.as_str();
         match self {
             Self::Tool(Naming::Underscore) => format!("{}_{}", safe(server), safe(item)),
             Self::Tool(Naming::DoubleUnderscore) => format!("{}__{}", safe(server), safe(item)),
             Self::Prompt => format!("{server}:{item}"),
+        }
+    }
+
+    /// The name of an item without its server.
+    fn alone(self, item: &str) -> String {
+        match self {
+            Self::Tool(_) => safe(item),
+            Self::Prompt => item.to_owned(),
         }
     }
 
@@ -159,6 +172,12 @@ mod tests {
         }
     }
 
+    impl ExposedNames {
+        fn name_of(&mut self, origin: &Origin) -> Arc<str> {
+            self.name_as(origin, &origin.item, ItemNames::WithServer)
+        }
+    }
+
     fn tools() -> ExposedNames {
         ExposedNames::new(Scheme::Tool(Naming::Underscore))
     }
@@ -187,6 +206,26 @@ mod tests {
         assert_eq!(&*names.name_of(&origin("a_b", "c")), "a_b_c_0c1d18");
         assert_eq!(&*names.name_of(&origin("a", "b.c")), "a_b_c_ad8a94");
         assert_eq!(&*names.name_of(&origin("a", "b_c")), "a_b_c");
+    }
+
+    #[test]
+    fn a_label_takes_the_place_of_the_item() {
+        let mut names = tools();
+        let mut name_as =
+            |origin: &Origin, label: &str| names.name_as(origin, label, ItemNames::WithServer);
+        assert_eq!(&*name_as(&origin("s", "old"), "new"), "s_new");
+        assert_eq!(&*name_as(&origin("s", "new"), "new"), "s_new_ec7f73");
+        assert_eq!(&*name_as(&origin("s", "old"), "new"), "s_new");
+    }
+
+    #[test]
+    fn a_server_may_keep_its_own_names() {
+        let mut names = tools();
+        let own = |names: &mut ExposedNames, server: &str, item: &str| {
+            names.name_as(&origin(server, item), item, ItemNames::Own)
+        };
+        assert_eq!(&*own(&mut names, "a", "read.x"), "read_x");
+        assert_eq!(&*own(&mut names, "b", "read_x"), "read_x_0b96d3");
     }
 
     #[test]

@@ -2,18 +2,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_mcp::wire::method;
-use callgate_mcp::{BoxFuture, Call, Error, Implementation, Reply, Service};
+use callgate_mcp::{BoxFuture, Call, Error, Implementation, RawJson, Reply, Service};
 use futures_util::future::join_all;
 use tokio::task::AbortHandle;
+use tokio::time::{Instant, timeout_at};
 
-use crate::catalog::{Catalog, ListKind};
+use crate::catalog::{Catalog, CatalogSummary, ListKind};
 use crate::exposed_names::Naming;
 use crate::mutex::Mutex;
-use crate::reconnect::Event;
-use crate::server::{Server, ServerConfig};
+use crate::reconnect::{Event, Phase};
+use crate::server::Server;
+use crate::server_config::ServerConfig;
 use crate::server_name::ServerName;
 use crate::shared::Shared;
-use crate::status::{ServerState, ServerStatus};
+use crate::status::{ServerState, ServerStatus, StatusChanges};
 use crate::{listen, route};
 
 /// Many servers as one service.
@@ -45,10 +47,25 @@ pub struct HubConfig {
     pub grace: Duration,
     /// Maximum number of servers.
     pub max_servers: usize,
+    /// Maximum number of subscriptions of all callers.
+    pub max_subscriptions: usize,
+}
+
+/// Catalog of a server that differs from the one that its owner keeps.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct UnsavedCatalog {
+    /// The server.
+    pub server: ServerName,
+    /// The key under which its owner keeps it: [`ServerConfig::catalog_key`].
+    pub key: Arc<str>,
+    /// The catalog, for [`ServerConfig::saved_catalog`] of a later start.
+    pub catalog: RawJson,
 }
 
 impl HubConfig {
-    /// Settings of a hub with this name: a grace period of 10 minutes, up to 1,000 servers.
+    /// Settings of a hub with this name: a grace period of 10 minutes, up to 1,000 servers and
+    /// 10,000 subscriptions.
     #[must_use]
     pub fn new(info: Implementation) -> Self {
         Self {
@@ -56,6 +73,7 @@ impl HubConfig {
             naming: Naming::default(),
             grace: Duration::from_secs(10 * 60),
             max_servers: 1_000,
+            max_subscriptions: 10_000,
         }
     }
 }
@@ -81,6 +99,8 @@ impl Hub {
                 catalog: Catalog::new(config.info, config.naming),
                 watched: Default::default(),
                 grace: config.grace,
+                max_subscriptions: config.max_subscriptions,
+                status_changes: Default::default(),
             }),
             servers: Mutex::default(),
             max_servers: config.max_servers,
@@ -89,9 +109,11 @@ impl Hub {
 
     /// Adds a server and begins to connect it; returns at once.
     ///
+    /// The items of its saved catalog are in the lists from now on.
+    ///
     /// # Errors
     /// There is a server with this name, or there are too many.
-    pub fn add(&self, config: ServerConfig) -> Result<(), HubError> {
+    pub fn add(&self, mut config: ServerConfig) -> Result<(), HubError> {
         let mut servers = self.servers.lock();
         if servers
             .iter()
@@ -102,8 +124,9 @@ impl Hub {
         if servers.len() >= self.max_servers {
             return Err(HubError::TooMany(self.max_servers));
         }
+        let saved = config.saved_catalog.take();
         let server = Arc::new(Server::new(config));
-        self.shared.catalog.add(&server);
+        self.shared.catalog.add(&server, saved);
         let supervise = server.clone().supervise(self.shared.clone());
         let task = tokio::spawn(supervise).abort_handle();
         servers.push(Running { server, task });
@@ -157,6 +180,64 @@ impl Hub {
         Some(self.status_of(&server))
     }
 
+    /// Tools of a server as callers see them now: the name that they use, and the one that the server
+    /// or its policy gives.
+    #[must_use]
+    pub fn tool_names(&self, name: &ServerName) -> Vec<(Arc<str>, Arc<str>)> {
+        let server = self.server(name);
+        server.map_or_else(Vec::new, |server| self.shared.catalog.tool_names(&server))
+    }
+
+    /// Changes of states and lists from now on, for live displays.
+    #[must_use]
+    pub fn changes(&self) -> StatusChanges {
+        StatusChanges {
+            states: self.shared.status_changes.subscribe(),
+            lists: self.shared.catalog.follow(),
+        }
+    }
+
+    /// Waits until every server that is connected at once is connected with its lists read, or has
+    /// failed, or needs a person. Returns false if that is not so at the deadline.
+    pub async fn wait_settled(&self, deadline: Instant) -> bool {
+        let mut changes = self.changes();
+        let settled = async {
+            while !self.is_settled() {
+                changes.next().await;
+            }
+        };
+        timeout_at(deadline, settled).await.is_ok()
+    }
+
+    /// Turns a server on or off. One that is off is not connected, and its items are in no list.
+    /// Returns false if there is none with this name.
+    pub fn set_enabled(&self, name: &ServerName, enabled: bool) -> bool {
+        let server = self.server(name);
+        if let Some(server) = &server {
+            server.signal(match enabled {
+                true => Event::Enable,
+                false => Event::Disable,
+            });
+        }
+        server.is_some()
+    }
+
+    /// The catalogs that changed since they were loaded or last returned here, of servers with a
+    /// [`ServerConfig::catalog_key`] whose lists were all read.
+    ///
+    /// The owner keeps them and gives them to the hub of its next start. The hub does no file I/O:
+    /// call this after [`Hub::wait_settled`], and after each of the [`Hub::changes`].
+    #[must_use]
+    pub fn take_unsaved_catalogs(&self) -> Vec<UnsavedCatalog> {
+        let unsaved = self.shared.catalog.take_unsaved().into_iter();
+        let unsaved = unsaved.map(|(server, key, catalog)| UnsavedCatalog {
+            server: server.name().clone(),
+            key,
+            catalog,
+        });
+        unsaved.collect()
+    }
+
     /// Tells the hub that the stored login of a server changed: a server that waits for it is
     /// connected.
     pub fn login_changed(&self, name: &ServerName) {
@@ -182,16 +263,40 @@ impl Hub {
 
     fn status_of(&self, server: &Server) -> ServerStatus {
         let view = server.view();
-        let [tools, prompts, resources, _] = self.shared.catalog.counts(server);
+        let CatalogSummary {
+            counts: [tools, prompts, resources, resource_templates],
+            info,
+            instructions,
+            changed_tools,
+        } = self.shared.catalog.summary(server);
         ServerStatus {
             name: server.name().clone(),
             state: ServerState::of_phase(view.phase),
-            reason: view.reason.map(|reason| reason.text),
             attempts: server.attempts(),
+            restarts: server.restarts(),
+            connected_since: match view.phase {
+                Phase::Connected { since } => Some(since),
+                _ => None,
+            },
+            listed: view.listed,
+            latency: view.latency,
+            version: view.version(),
+            process_id: view.process_id(),
+            reason: view.reason.map(|reason| reason.text),
+            info,
+            instructions,
             tools,
             prompts,
             resources,
+            resource_templates,
+            changed_tools,
         }
+    }
+
+    fn is_settled(&self) -> bool {
+        let servers = self.servers.lock();
+        let mut views = servers.iter().map(|running| running.server.view());
+        views.all(|view| view.is_settled())
     }
 
     async fn forward(&self, call: Call) -> Result<Reply, Error> {
@@ -222,6 +327,10 @@ impl Service for Hub {
         };
         let member = call.method.list_member().expect("the method lists items");
         let snapshot = self.shared.catalog.snapshot();
+        // Its tools can be used only once they are known, so a list is a use of such a server.
+        for server in snapshot.unknown() {
+            server.use_if_idle();
+        }
         let cursor = call.params().get("cursor");
         let page = snapshot.list(kind).page(member, cursor.as_ref());
         Box::pin(std::future::ready(page))

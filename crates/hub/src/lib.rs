@@ -5,9 +5,11 @@
 //! # Layout
 //! - [`Hub`]: the servers, and the route of each request to one of them.
 //! - [`ServerConfig`], [`Connector`], [`Upstream`]: what a hub needs to know of a server.
+//! - [`ToolPolicy`], [`ToolChange`], [`ToolPattern`]: the tools of a server that callers are offered.
 //! - [`reconnect`]: when to connect, as a state machine without clock and tasks.
-//! - [`ServerStatus`], [`ServerState`]: the state of a server, for people.
-//! - `server`: the task that keeps one server connected, and the way of a call to it.
+//! - [`ServerStatus`], [`ServerState`], [`StatusChanges`]: the state of a server, for people.
+//! - `server`: the task that keeps one server connected, and the way of a call to it; `signals`: what
+//!   it is told from outside.
 //! - `sync`: keeps the catalog equal to what a connected server offers.
 //! - `catalog`: the merged lists; `exposed_names`: the names that agents see.
 //! - `route`: from a request to the server that it is for; `listen`: subscriptions of callers;
@@ -16,7 +18,8 @@
 //!
 //! # Invariants
 //! - No server waits for another one: each has a task of its own.
-//! - Items stay the bytes that the server sent, but for the name; merging lists reads none of them.
+//! - Items stay the bytes that the server sent, but for the name and what the configuration changes;
+//!   merging lists reads none of them.
 //! - A call is sent again only if the server has certainly not received it, or if repeating it is safe.
 //! - Nothing here knows of policies, configuration files or logins.
 
@@ -30,15 +33,21 @@ pub mod reconnect;
 mod route;
 pub mod search;
 mod server;
+mod server_config;
 mod server_name;
 mod shared;
+mod signals;
 mod status;
 mod sync;
+mod tool_pattern;
+mod tool_policy;
 mod watched;
 
 pub use connector::{Connector, Upstream};
 pub use exposed_names::Naming;
-pub use hub::{Hub, HubConfig, HubError};
-pub use server::ServerConfig;
+pub use hub::{Hub, HubConfig, HubError, UnsavedCatalog};
+pub use server_config::{ItemNames, ServerConfig};
 pub use server_name::{ServerName, ServerNameError};
-pub use status::{ServerState, ServerStatus};
+pub use status::{ServerState, ServerStatus, StatusChanges};
+pub use tool_pattern::ToolPattern;
+pub use tool_policy::{ToolChange, ToolPolicy};

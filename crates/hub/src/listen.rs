@@ -7,8 +7,6 @@ use crate::catalog::ListKind;
 use crate::shared::Shared;
 use crate::watched::WatchedResource;
 
-/// Maximum number of subscriptions of all callers.
-const MAX_SUBSCRIPTIONS: usize = 10_000;
 /// Maximum number of resources in one subscription; the rest is not acknowledged.
 const MAX_RESOURCES: usize = 1_000;
 
@@ -31,7 +29,7 @@ pub(crate) async fn listen(shared: &Shared, call: Call) -> Result<Reply, Error> 
     shared
         .catalog
         .subscribers
-        .serve(&cx, accepted, MAX_SUBSCRIPTIONS, |change, meta| {
+        .serve(&cx, accepted, shared.max_subscriptions, |change, meta| {
             change.notification(meta.clone())
         })
         .await?;

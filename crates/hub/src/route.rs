@@ -74,6 +74,14 @@ fn by_name(
         Error::invalid_params(text)
     })?;
     let repeatable = item.repeatable || call.method.is_repeatable();
+    let mut call = call;
+    let change = item.server.config.tools.change(&item.own);
+    if let Some(change) = change.filter(|_| kind == ListKind::Tools) {
+        let sent = call.params().get("arguments");
+        if let Some(arguments) = change.arguments(sent)? {
+            set(&mut call, &["arguments"], &arguments)?;
+        }
+    }
     rewritten(
         item.server.clone(),
         call,
@@ -132,14 +140,18 @@ fn rewritten(
     repeatable: bool,
 ) -> Result<Routed, Error> {
     if own != exposed {
-        call.set(path, &RawJson::string(own)).map_err(|error| {
-            Error::invalid_params(format!("`{}` cannot be read", path.join("."))).with_source(error)
-        })?;
+        set(&mut call, path, &RawJson::string(own))?;
     }
     Ok(Routed {
         server,
         call,
         repeatable,
+    })
+}
+
+fn set(call: &mut Call, path: &[&str], value: &RawJson) -> Result<(), Error> {
+    call.set(path, value).map_err(|error| {
+        Error::invalid_params(format!("`{}` cannot be read", path.join("."))).with_source(error)
     })
 }
 

@@ -1,55 +1,22 @@
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use callgate_mcp::layer::{TimeLimits, Timeout};
+use callgate_mcp::layer::Timeout;
 use callgate_mcp::wire::capabilities::ServerCapabilities;
-use callgate_mcp::{Call, Client, Error, Kind, Reply, Retry, Service};
-use tokio::sync::{Notify, watch};
+use callgate_mcp::{Call, Client, Error, Kind, Origin, Reply, Retry, Service, Version};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::connector::{Connector, Upstream};
-use crate::reconnect::{Event, Phase, ReconnectPolicy, Start, Supervisor};
+use crate::connector::Upstream;
+use crate::reconnect::{Event, Phase, Start, Supervisor};
+use crate::server_config::ServerConfig;
 use crate::server_name::ServerName;
 use crate::shared::Shared;
+use crate::signals::Signals;
 use crate::status::{FailureReason, ServerState};
 use crate::sync;
-
-/// Server of a hub, as the configuration describes it.
-#[non_exhaustive]
-pub struct ServerConfig {
-    /// Name of the server.
-    pub name: ServerName,
-    /// Makes connections to it.
-    pub connector: Arc<dyn Connector>,
-    /// Time at which it is connected to.
-    pub start: Start,
-    /// Time without calls after which a server that starts on first use is stopped.
-    pub idle_stop: Option<Duration>,
-    /// Time that an attempt to connect may take.
-    pub connect_timeout: Duration,
-    /// Time limits of each call.
-    pub call_limits: TimeLimits,
-    /// Delays and limits of reconnection.
-    pub reconnect: ReconnectPolicy,
-}
-
-impl ServerConfig {
-    /// A server that is connected to at once, with 30 seconds to connect.
-    #[must_use]
-    pub fn new(name: ServerName, connector: Arc<dyn Connector>) -> Self {
-        Self {
-            name,
-            connector,
-            start: Start::AtOnce,
-            idle_stop: None,
-            connect_timeout: Duration::from_secs(30),
-            call_limits: TimeLimits::default(),
-            reconnect: ReconnectPolicy::default(),
-        }
-    }
-}
 
 /// One server of a hub: its state, and the way to call it.
 pub(crate) struct Server {
@@ -57,6 +24,10 @@ pub(crate) struct Server {
     view: watch::Sender<View>,
     signals: Signals,
     attempts: AtomicU64,
+    /// Number of connections that were made.
+    connections: AtomicU64,
+    /// True once the server is shut down for good.
+    is_shut_down: AtomicBool,
     /// Number of calls in flight, for the idle stop.
     in_flight: watch::Sender<usize>,
     /// Number of connections that are being closed.
@@ -68,6 +39,10 @@ pub(crate) struct Server {
 pub(crate) struct View {
     pub(crate) phase: Phase,
     pub(crate) reason: Option<FailureReason>,
+    /// True once every list of the current connection was read, or could not be.
+    pub(crate) listed: bool,
+    /// Time that the last successful attempt took, from its start to the server's first answer.
+    pub(crate) latency: Option<Duration>,
     connection: Option<Connected>,
 }
 
@@ -80,6 +55,7 @@ struct Connected {
     capabilities: Arc<ServerCapabilities>,
     /// Number of the attempt that made it.
     number: u64,
+    latency: Duration,
 }
 
 /// Maximum number of times that one call is sent again after a lost connection.
@@ -89,15 +65,25 @@ const SHORT_WAIT: Duration = Duration::from_secs(2);
 
 impl Server {
     pub(crate) fn new(config: ServerConfig) -> Self {
+        // The phase in which the supervisor begins, so that no caller sees another one before.
+        let phase = match config.start {
+            _ if !config.enabled => Phase::Disabled,
+            Start::AtOnce => Phase::Connecting,
+            Start::OnFirstUse => Phase::Idle,
+        };
         Self {
             config,
             view: watch::Sender::new(View {
-                phase: Phase::Disabled,
+                phase,
                 reason: None,
+                listed: false,
+                latency: None,
                 connection: None,
             }),
             signals: Signals::default(),
             attempts: AtomicU64::new(0),
+            connections: AtomicU64::new(0),
+            is_shut_down: AtomicBool::new(false),
             in_flight: watch::Sender::new(0),
             closing: watch::Sender::new(0),
         }
@@ -115,9 +101,33 @@ impl Server {
         self.attempts.load(Ordering::Relaxed)
     }
 
+    /// Number of connections that were made after the first one.
+    pub(crate) fn restarts(&self) -> u64 {
+        self.connections.load(Ordering::Relaxed).saturating_sub(1)
+    }
+
     /// Tells the supervisor of an event that comes from outside.
     pub(crate) fn signal(&self, event: Event) {
+        if event == Event::Enable && self.is_shut_down.load(Ordering::Acquire) {
+            return;
+        }
         self.signals.send(event);
+    }
+
+    /// Connects a server that waits for its first use.
+    pub(crate) fn use_if_idle(&self) {
+        if self.view.borrow().phase == Phase::Idle {
+            self.signals.send(Event::Used);
+        }
+    }
+
+    /// Records that every list of the current connection was read, or could not be.
+    pub(crate) fn set_listed(&self) {
+        self.view.send_if_modified(|view| {
+            let is_new = !view.listed;
+            view.listed = true;
+            is_new
+        });
     }
 
     /// Sends a call to the server, and once more after a lost connection where that is safe.
@@ -132,10 +142,10 @@ impl Server {
             let connected = self.connected(deadline, lost).await?;
             let error = match connected.service.call(call.clone()).await {
                 Err(error) if is_lost(&error) => error,
-                outcome => return outcome,
+                outcome => return outcome.map_err(|error| self.named(error)),
             };
             if error.retry() != Retry::Safe && !repeatable {
-                return Err(error);
+                return Err(self.named(error));
             }
             tracing::debug!(server = %self.name(), %error, "sending a call again");
             lost = Some(connected.number);
@@ -185,6 +195,14 @@ impl Server {
         }
     }
 
+    /// An error of the server under the name that it has in this hub.
+    fn named(&self, error: Error) -> Error {
+        match error.origin() {
+            Origin::Upstream(_) => error.from_upstream(self.name().as_arc()),
+            _ => error,
+        }
+    }
+
     /// The error of a call to a server that is not connected. The call was not sent.
     fn unavailable(&self, view: &View) -> Error {
         let state = ServerState::of_phase(view.phase);
@@ -217,26 +235,19 @@ impl Server {
     /// Keeps the server connected until the future is dropped.
     pub(crate) async fn supervise(self: Arc<Self>, shared: Arc<Shared>) {
         let mut supervisor = Supervisor::new(self.config.reconnect, self.config.start);
-        supervisor.step(Event::Enable, Instant::now(), random());
-        let mut outcome = Outcome::of(Event::Enable);
+        let begin = match self.config.enabled {
+            true => Event::Enable,
+            false => Event::Disable,
+        };
+        supervisor.step(begin, Instant::now(), random());
+        let mut outcome = Outcome::of(begin);
         let mut expiry = None;
         loop {
             let phase = supervisor.phase();
-            let failed = matches!(outcome.event, Event::ConnectFailed(_));
+            let event = outcome.event;
             self.publish(phase, outcome);
-            match phase {
-                Phase::Connected { .. } => {
-                    expiry = None;
-                    shared.catalog.set_unavailable(&self, None);
-                }
-                // A connection that is back at the first attempt leaves the lists as they are.
-                _ if failed => {
-                    expiry = expiry.or(Some(Instant::now() + shared.grace));
-                    let reason = self.view().reason.map(|reason| reason.text);
-                    shared.catalog.set_unavailable(&self, reason);
-                }
-                _ => {}
-            }
+            shared.status_changed();
+            expiry = self.show_items(phase, event, expiry, &shared);
             let connection = self.view.borrow().connection.clone();
             let mut work = pin!(self.work(phase, connection, &shared));
             outcome = loop {
@@ -245,7 +256,7 @@ impl Server {
                     event = self.signals.next() => Outcome::of(event),
                     () = at(expiry) => {
                         expiry = None;
-                        shared.catalog.clear(&self);
+                        shared.catalog.set_hidden(&self, true);
                         continue;
                     }
                 };
@@ -257,8 +268,39 @@ impl Server {
         }
     }
 
-    /// Turns the server off, and waits until its connections are closed.
+    /// Shows the items of the server to callers as its new phase demands. Returns the time at which
+    /// they leave the lists.
+    fn show_items(
+        &self,
+        phase: Phase,
+        event: Event,
+        expiry: Option<Instant>,
+        shared: &Shared,
+    ) -> Option<Instant> {
+        let catalog = &shared.catalog;
+        match (phase, event) {
+            (Phase::Connected { .. }, _) | (_, Event::Enable) => {
+                catalog.set_unavailable(self, None);
+                catalog.set_hidden(self, false);
+                None
+            }
+            (Phase::Disabled, _) => {
+                catalog.set_hidden(self, true);
+                None
+            }
+            // A connection that is back at the first attempt leaves the lists as they are.
+            (_, Event::ConnectFailed(_)) => {
+                let reason = self.view().reason.map(|reason| reason.text);
+                catalog.set_unavailable(self, reason.as_deref());
+                expiry.or(Some(Instant::now() + shared.grace))
+            }
+            _ => expiry,
+        }
+    }
+
+    /// Turns the server off for good, and waits until its connections are closed.
     pub(crate) async fn shut_down(&self) {
+        self.is_shut_down.store(true, Ordering::Release);
         self.signals.send(Event::Disable);
         let mut view = self.view.subscribe();
         // Neither sender can be dropped before `self`.
@@ -275,11 +317,16 @@ impl Server {
             match phase {
                 Phase::Connected { .. } => {
                     view.reason = None;
+                    view.listed = false;
+                    let latency = outcome.connection.as_ref();
+                    view.latency = latency.map(|connected| connected.latency);
                     view.connection = outcome.connection;
+                    self.connections.fetch_add(1, Ordering::Relaxed);
                 }
                 _ => {
                     ended = view.connection.take();
-                    view.reason = outcome.reason.or(view.reason.take());
+                    let reason = outcome.reason.or(view.reason.take());
+                    view.reason = reason.filter(|_| phase != Phase::Disabled);
                 }
             }
             if ended.is_some() {
@@ -312,16 +359,13 @@ impl Server {
             (Phase::Connected { .. }, Some(connected)) => {
                 let client = self.client(connected.service.clone());
                 let capabilities = &connected.capabilities;
-                let catalog = &shared.catalog;
                 tokio::select! {
                     error = connected.upstream.closed() => Outcome {
                         event: Event::Lost,
                         connection: None,
                         reason: Some(FailureReason::new(&error)),
                     },
-                    never = sync::follow(self, client, capabilities, catalog, &shared.watched) => {
-                        match never {}
-                    }
+                    never = sync::follow(self, client, capabilities, shared) => match never {},
                     () = self.unused() => Outcome::of(Event::Unused),
                 }
             }
@@ -353,6 +397,7 @@ impl Server {
 
     /// Opens a connection and asks the server what it offers.
     async fn open(&self, number: u64, shared: &Shared) -> Result<Connected, Error> {
+        let start = Instant::now();
         let upstream = self.config.connector.connect().await?;
         let limited = Timeout::new(upstream.clone(), self.config.call_limits);
         let limited = limited.server_name(self.name().as_arc().clone());
@@ -365,6 +410,7 @@ impl Server {
             service,
             capabilities,
             number,
+            latency: start.elapsed(),
         })
     }
 
@@ -392,6 +438,25 @@ impl Server {
 }
 
 impl View {
+    /// Revision that the connected server speaks.
+    pub(crate) fn version(&self) -> Option<Version> {
+        self.connection.as_ref()?.upstream.version()
+    }
+
+    /// Process of the connected server.
+    pub(crate) fn process_id(&self) -> Option<u32> {
+        self.connection.as_ref()?.upstream.process_id()
+    }
+
+    /// True unless the first attempt to connect is under way, or the lists are being read.
+    pub(crate) fn is_settled(&self) -> bool {
+        match self.phase {
+            Phase::Connecting => self.reason.is_some(),
+            Phase::Connected { .. } => self.listed,
+            _ => true,
+        }
+    }
+
     /// The connection, unless it is the one with the number `lost`.
     fn usable(&self, lost: Option<u64>) -> Option<Connected> {
         let connected = self.connection.as_ref()?;
@@ -417,45 +482,6 @@ impl Outcome {
             event,
             connection: None,
             reason: None,
-        }
-    }
-}
-
-/// Events from outside, each at most once until it is read: a set, so it needs no bound.
-#[derive(Default)]
-struct Signals {
-    pending: AtomicU8,
-    wake: Notify,
-}
-
-/// Events that [`Signals`] can hold; the first ones are read first.
-const SIGNALS: [Event; 5] = [
-    Event::Disable,
-    Event::Enable,
-    Event::LoginChanged,
-    Event::Retry,
-    Event::Used,
-];
-
-impl Signals {
-    fn send(&self, event: Event) {
-        let Some(bit) = SIGNALS.iter().position(|signal| *signal == event) else {
-            return;
-        };
-        self.pending.fetch_or(1 << bit, Ordering::AcqRel);
-        self.wake.notify_one();
-    }
-
-    /// Waits for an event. Dropping the future loses nothing.
-    async fn next(&self) -> Event {
-        loop {
-            for (bit, event) in SIGNALS.iter().enumerate() {
-                let mask = 1 << bit;
-                if self.pending.fetch_and(!mask, Ordering::AcqRel) & mask != 0 {
-                    return *event;
-                }
-            }
-            self.wake.notified().await;
         }
     }
 }

@@ -1,8 +1,12 @@
+use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use callgate_mcp::Error;
+use callgate_mcp::{Error, Implementation, Version};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::catalog::Snapshot;
 use crate::reconnect::{Lock, Phase};
 use crate::server_name::ServerName;
 
@@ -18,12 +22,35 @@ pub struct ServerStatus {
     pub reason: Option<Arc<str>>,
     /// Number of attempts to connect since the hub started, the first one included.
     pub attempts: u64,
-    /// Number of tools that the server offers.
+    /// Number of connections that were made after the first one.
+    pub restarts: u64,
+    /// Time since which the server is connected.
+    pub connected_since: Option<Instant>,
+    /// True if every list was read since the server was connected, or could not be; before, the
+    /// numbers below are those of an earlier connection or of a saved catalog.
+    pub listed: bool,
+    /// Time that the last successful attempt took, until the server had said what it is.
+    pub latency: Option<Duration>,
+    /// Revision of the protocol that the connected server speaks.
+    pub version: Option<Version>,
+    /// Root of the process tree of the connected server, if it runs as a process; see
+    /// [`Upstream::process_id`](crate::Upstream::process_id).
+    pub process_id: Option<u32>,
+    /// Name and version of the server, as it says of itself.
+    pub info: Option<Implementation>,
+    /// Instructions of the server for a model.
+    pub instructions: Option<String>,
+    /// Number of tools that callers see.
     pub tools: usize,
-    /// Number of prompts that the server offers.
+    /// Number of prompts that callers see.
     pub prompts: usize,
-    /// Number of resources that the server offers.
+    /// Number of resources that callers see.
     pub resources: usize,
+    /// Number of resource templates that callers see.
+    pub resource_templates: usize,
+    /// Own names of the tools whose definition has changed since the saved catalog, or since they
+    /// were first listed.
+    pub changed_tools: Vec<Arc<str>>,
 }
 
 /// State of the connection to one server.
@@ -77,6 +104,36 @@ impl ServerState {
             Self::NeedsAuth => "needs_auth",
             Self::NeedsClientRegistration => "needs_client_registration",
         }
+    }
+}
+
+/// Changes of the states and lists of a hub's servers, to be waited for.
+///
+/// It tells that something changed, not what: [`Hub::statuses`](crate::Hub::statuses) has the rest.
+/// Changes that come while the receiver is busy are told once.
+#[derive(Clone)]
+pub struct StatusChanges {
+    pub(crate) states: watch::Receiver<u64>,
+    pub(crate) lists: watch::Receiver<Arc<Snapshot>>,
+}
+
+impl StatusChanges {
+    /// Waits for a change since the last call, or since this was made. Returns false when the hub is
+    /// gone. Dropping the future loses nothing.
+    pub async fn next(&mut self) -> bool {
+        let changed = tokio::select! {
+            changed = self.states.changed() => changed,
+            changed = self.lists.changed() => changed,
+        };
+        self.states.mark_unchanged();
+        self.lists.mark_unchanged();
+        changed.is_ok()
+    }
+}
+
+impl fmt::Debug for StatusChanges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StatusChanges").finish_non_exhaustive()
     }
 }
 

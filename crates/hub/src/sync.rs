@@ -11,9 +11,9 @@ use callgate_mcp::{Client, Error};
 use futures_util::FutureExt as _;
 use tokio::time::sleep;
 
-use crate::catalog::{Catalog, ListKind};
+use crate::catalog::ListKind;
 use crate::server::Server;
-use crate::watched::Watched;
+use crate::shared::Shared;
 
 /// Keeps the catalog equal to what one connected server offers, until the future is dropped.
 ///
@@ -23,9 +23,11 @@ pub(crate) async fn follow(
     server: &Arc<Server>,
     client: Client,
     capabilities: &ServerCapabilities,
-    catalog: &Catalog,
-    watched: &Watched,
+    shared: &Shared,
 ) -> Infallible {
+    let Shared {
+        catalog, watched, ..
+    } = shared;
     let client = client.with_options(CallOptions::default().no_cache());
     let offered = offered_lists(capabilities);
     let mut uris = watched.follow(server.name());
@@ -42,6 +44,11 @@ pub(crate) async fn follow(
                 }
             }
         }
+        if stale.is_empty() {
+            catalog.set_complete(server);
+        }
+        server.set_listed();
+        shared.status_changed();
         let event = tokio::select! {
             event = next_event(&mut subscription) => Some(event),
             _ = uris.changed() => None,
@@ -49,7 +56,7 @@ pub(crate) async fn follow(
         };
         let mut event = event;
         while let Some(current) = event {
-            if !apply(&current, server, &offered, &mut stale, catalog, watched) {
+            if !apply(&current, server, &offered, &mut stale, shared) {
                 subscription = None;
                 break;
             }
@@ -129,9 +136,11 @@ fn apply(
     server: &Server,
     offered: &[ListKind],
     stale: &mut BTreeSet<ListKind>,
-    catalog: &Catalog,
-    watched: &Watched,
+    shared: &Shared,
 ) -> bool {
+    let Shared {
+        catalog, watched, ..
+    } = shared;
     let Some(Ok(event)) = event else {
         return false;
     };

@@ -10,7 +10,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("crates/oauth", &["mcp", "wire"]),
     ("crates/hub", &["mcp", "wire"]),
     ("crates/tools", &["mcp", "wire"]),
-    ("crates/cli", &["mcp", "oauth", "tools", "wire"]),
+    ("crates/cli", &["hub", "mcp", "oauth", "tools", "wire"]),
     ("conformance", &["mcp", "oauth", "wire"]),
     ("bench", &["mcp", "wire"]),
     ("xtask", &[]),

@@ -1,43 +1,136 @@
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use callgate_mcp::client::Client;
-use callgate_mcp::wire::RawJson;
+use callgate_mcp::wire::progress::ProgressParams;
 use callgate_mcp::wire::tool::{CallToolResult, Tool};
+use callgate_mcp::wire::{Number, RawJson};
 
 use crate::args::Call;
+use crate::config::{Configuration, LoadOptions, load};
 use crate::error::{CommandError, Exit};
+use crate::gateway::ToolName;
 use crate::logins::http_url;
-use crate::near_miss::closest;
-use crate::server;
-use crate::target::{Target, User};
+use crate::output::{StatusLine, argument};
+use crate::server_choice::{ToolWord, not_connected, tool_choices, unknown_server};
+use crate::suggestion::closest;
+use crate::target::{Target, Use, User};
 use crate::{arguments, output, present};
 
 /// Calls a tool of a server and prints the result.
 pub(crate) async fn run(
     args: &Call,
+    config: Option<&Path>,
     data_dir: Option<&Path>,
     json: bool,
 ) -> Result<(), CommandError> {
     let (url, rest) = match args.words.split_first() {
+        Some((word, words))
+            if args.connection.server.stdio.is_none() && http_url(word).is_none() =>
+        {
+            return call_configured(args, word, words, config, data_dir, json).await;
+        }
         Some((url, rest)) if args.connection.server.stdio.is_none() => (Some(url.as_str()), rest),
         _ => (None, args.words.as_slice()),
     };
     let Some((tool, words)) = rest.split_first() else {
-        return Err(nothing_to_call(url));
+        return Err(CommandError::usage("no tool is given").hint(SEE_THE_TOOLS));
     };
-    let target = Target::connect(&args.connection, url, data_dir, User::of_this_process())?;
+    let target = Target::connect(&args.connection, url, data_dir, User::of_this_process()).await?;
     let client = target.client.clone();
     // The output comes before the server is closed, so that the user need not wait for that.
     let work = async { print(&call(&client, tool, words).await?, json) };
     target.finish(work).await
 }
 
-/// Error for missing arguments: the tool is missing, or the server, so that the tool stands in its place.
-fn nothing_to_call(url: Option<&str>) -> CommandError {
-    match url.filter(|url| http_url(url).is_none()) {
-        Some(word) => server::not_a_url(word),
-        None => CommandError::usage("no tool is given").hint(SEE_THE_TOOLS),
+/// Calls a tool of a configured server, of which only this one is connected.
+async fn call_configured(
+    args: &Call,
+    word: &str,
+    words: &[String],
+    config: Option<&Path>,
+    data_dir: Option<&Path>,
+    json: bool,
+) -> Result<(), CommandError> {
+    let configuration = load(&LoadOptions::new(config, data_dir)?)?;
+    let choices = tool_choices(word, &configuration);
+    let Some(last) = choices.len().checked_sub(1) else {
+        return Err(no_choice(word, &configuration));
+    };
+    let how = Use {
+        command: "call",
+        data_dir,
+        timeout: args.connection.timeout,
+        direct: args.direct,
+        user: User::of_this_process(),
+    };
+    for (index, choice) in choices.iter().enumerate() {
+        let name = choice.server.name.as_str();
+        let target = Target::open(choice.server, how).await?;
+        let client = target.client.clone();
+        let line = StatusLine::new();
+        line.show(&format!("connecting to {name}"));
+        let report = target.report(name).await;
+        line.clear();
+        let names = report.and_then(|report| not_connected(name, report));
+        let found = names.as_ref().map(|names| exposed_name(choice.tool, names));
+        if let Ok(None) = found
+            && index < last
+        {
+            // An id may begin with the names of several servers.
+            target.finish(async { Ok(()) }).await?;
+            continue;
+        }
+        let work = async {
+            let names = names?;
+            let exposed = exposed_name(choice.tool, &names);
+            let exposed = exposed.ok_or_else(|| no_tool(name, choice.tool, &names))?;
+            print(&call(&client, exposed, words).await?, json)
+        };
+        return target.finish(work).await;
+    }
+    Ok(())
+}
+
+/// The name that callers use for a tool.
+fn exposed_name<'a>(tool: ToolWord<'_>, names: &'a [ToolName]) -> Option<&'a str> {
+    let found = names.iter().find(|name| match tool {
+        ToolWord::Own(own) => name.own == own,
+        ToolWord::Exposed(exposed) => name.exposed == exposed,
+    });
+    found.map(|name| name.exposed.as_str())
+}
+
+/// No configured server fits the word.
+fn no_choice(word: &str, configuration: &Configuration) -> CommandError {
+    let name = word.trim_end_matches(['/', '.', ':']);
+    if configuration.server(name).is_none() {
+        return unknown_server(word, configuration);
+    }
+    let name = argument(name);
+    CommandError::usage("no tool is given").hint(format!(
+        "write it as `callgate call {name}/TOOL`; `callgate list {name}` shows the tools"
+    ))
+}
+
+fn no_tool(server: &str, tool: ToolWord<'_>, names: &[ToolName]) -> CommandError {
+    let (word, known): (&str, Vec<&str>) = match tool {
+        ToolWord::Own(own) => (own, names.iter().map(|name| name.own.as_str()).collect()),
+        ToolWord::Exposed(exposed) => (
+            exposed,
+            names.iter().map(|name| name.exposed.as_str()).collect(),
+        ),
+    };
+    let error = anyhow!("server `{server}` has no tool `{word}`");
+    let error = CommandError::new(Exit::ToolFailed, error);
+    match (closest(word, &known), tool) {
+        (Some(close), ToolWord::Own(_)) => error.hint(format!("did you mean `{server}/{close}`?")),
+        (Some(close), ToolWord::Exposed(_)) => error.hint(format!("did you mean `{close}`?")),
+        (None, _) => error.hint(format!(
+            "run `callgate list {}` to see its tools",
+            argument(server)
+        )),
     }
 }
 
@@ -50,7 +143,43 @@ async fn call(client: &Client, name: &str, words: &[String]) -> Result<RawJson, 
         .find(|tool| tool.name == name)
         .ok_or_else(|| unknown(name, &tools))?;
     let arguments = arguments::parse(words, Some(&tool.input_schema))?;
-    Ok(client.call_tool_raw(name, &arguments).await?)
+    let line = Arc::new(StatusLine::new());
+    let client = match line.is_shown() {
+        true => {
+            let line = line.clone();
+            let progress = move |progress: ProgressParams| line.show(&progress_bar(&progress));
+            client.with_options(client.options().clone().on_progress(progress))
+        }
+        false => client.clone(),
+    };
+    let result = client.call_tool_raw(name, &arguments).await;
+    line.clear();
+    Ok(result?)
+}
+
+/// Progress as a bar, or as a number if the end is not known.
+fn progress_bar(progress: &ProgressParams) -> String {
+    const WIDTH: usize = 20;
+    let done = progress.progress.as_f64();
+    let total = progress.total.as_ref().map(Number::as_f64);
+    let bar = match total.filter(|total| *total > 0.0) {
+        Some(total) => {
+            let share = (done / total).clamp(0.0, 1.0);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "the share is from 0 to 1"
+            )]
+            let filled = (share * 20.0) as usize;
+            let (filled, rest) = ("#".repeat(filled), ".".repeat(WIDTH - filled.min(WIDTH)));
+            format!("[{filled}{rest}] {done}/{total}")
+        }
+        None => format!("{done}"),
+    };
+    match &progress.message {
+        Some(message) => format!("{bar} {message}"),
+        None => bar,
+    }
 }
 
 fn unknown(name: &str, tools: &[Tool]) -> CommandError {

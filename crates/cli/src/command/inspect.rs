@@ -1,5 +1,3 @@
-use std::path::Path;
-
 use anyhow::anyhow;
 use callgate_mcp::client::Client;
 use callgate_mcp::wire::discover::{DiscoverParams, DiscoverResult};
@@ -7,10 +5,9 @@ use callgate_mcp::wire::implementation::Implementation;
 use callgate_mcp::wire::tool::{Tool, ToolAnnotations};
 use callgate_mcp::wire::{ObjectWriter, RawJson, meta, method};
 
-use super::server_words::{repeat, split};
+use super::browse::{Browse, Named, Offered, first_line, no_servers, text_of};
 use crate::browse_args::Inspect;
 use crate::error::{CommandError, Exit};
-use crate::near_miss::closest;
 use crate::output::{self, argument};
 use crate::render::call_line::example_arguments;
 use crate::render::content::{Piece, text_piece};
@@ -19,6 +16,9 @@ use crate::render::schema::schema;
 use crate::render::screen::Screen;
 use crate::render::table::{Table, draw};
 use crate::render::wrap::wrap;
+use crate::saved_catalog::SavedCatalog;
+use crate::server_choice::{ToolWord, tool_choices, unknown_server};
+use crate::suggestion::closest;
 use crate::target::{Target, User};
 use crate::visible::cut;
 
@@ -28,31 +28,112 @@ const LABEL: usize = 200;
 const TOOLS: usize = 500;
 
 /// Shows a server or a tool.
-pub(crate) async fn run(
-    args: &Inspect,
-    data_dir: Option<&Path>,
-    json: bool,
-) -> Result<(), CommandError> {
-    let (url, rest) = split(&args.connection, &args.words);
-    let target = Target::connect(&args.connection, url, data_dir, User::Away)?;
-    let client = target.client.clone();
-    let place = repeat(&args.connection, url);
-    let work = async {
-        match rest.first() {
-            Some(name) => inspect_tool(&client, &place, name, json).await,
-            None => inspect_server(&client, &place, json).await,
+pub(crate) async fn run(args: &Inspect, browse: Browse<'_>) -> Result<(), CommandError> {
+    match browse.named(&args.words) {
+        Named::Given(url, rest) => {
+            let target = browse.connect(url, User::Away).await?;
+            let client = target.client.clone();
+            let place = browse.place(url);
+            let work = async {
+                match rest.first() {
+                    Some(name) => {
+                        let tools = client.list_raw(method::TOOLS_LIST).await?;
+                        inspect_tool(&tools, &Place::Given(place), name, browse.json)
+                    }
+                    None => inspect_given(&target, &Place::Given(place), browse.json).await,
+                }
+            };
+            // The connection is closed after the output, so that the user need not wait for that.
+            let done = work.await;
+            target.finish(async { done }).await
         }
-    };
-    target.finish(work).await
+        Named::Configured(word, rest) => inspect_configured(word, rest, browse).await,
+        Named::Nothing => Err(no_servers()),
+    }
 }
 
-async fn inspect_tool(
-    client: &Client,
-    place: &str,
+/// Words that mean the same server in another command.
+enum Place {
+    /// A URL or a command, with the words before a tool.
+    Given(String),
+    /// The name of a configured server.
+    Configured(String),
+}
+
+impl Place {
+    fn server(&self) -> String {
+        match self {
+            Self::Given(words) => words.clone(),
+            Self::Configured(name) => argument(name),
+        }
+    }
+
+    fn tool(&self, tool: &str) -> String {
+        match self {
+            Self::Given(words) => format!("{words} {}", argument(tool)),
+            Self::Configured(name) => argument(&format!("{name}/{tool}")),
+        }
+    }
+}
+
+async fn inspect_configured(
+    word: &str,
+    rest: &[String],
+    browse: Browse<'_>,
+) -> Result<(), CommandError> {
+    let configuration = browse.configuration()?;
+    let (server, tool) = match (configuration.server(word), rest.first()) {
+        (Some(server), tool) => (server, tool.map(|tool| ToolWord::Own(tool))),
+        (None, _) => match tool_choices(word, &configuration).first() {
+            Some(choice) => (choice.server, Some(choice.tool)),
+            None => return Err(unknown_server(word, &configuration)),
+        },
+    };
+    let offered = browse.offered(server).await?;
+    let place = Place::Configured(server.name.to_string());
+    if let Some(tool) = tool {
+        let name = own_name(tool, &offered);
+        return inspect_tool(&offered.tools, &place, name, browse.json);
+    }
+    let about = offered.catalog.as_ref().and_then(SavedCatalog::discovered);
+    let about = about.unwrap_or_else(RawJson::empty_object);
+    let items = |method: &str| {
+        let catalog = offered.catalog.as_ref();
+        catalog
+            .map(|catalog| catalog.items(method))
+            .unwrap_or_default()
+    };
+    let lists = Lists {
+        prompts: items(method::PROMPTS_LIST),
+        resources: items(method::RESOURCES_LIST),
+        templates: items(method::RESOURCES_TEMPLATES_LIST),
+        tools: offered.tools,
+    };
+    let facts = Facts {
+        revision: offered.report.revision.clone(),
+        transport: Some(offered.report.transport.clone()),
+    };
+    show_server(&about, &lists, &facts, &place, browse.json)
+}
+
+/// The server's own name of a tool.
+fn own_name<'a>(tool: ToolWord<'a>, offered: &'a Offered) -> &'a str {
+    match tool {
+        ToolWord::Own(own) => own,
+        ToolWord::Exposed(exposed) => {
+            let names = &offered.report.tool_names;
+            let found = names.iter().find(|name| name.exposed == exposed);
+            found.map_or(exposed, |name| &name.own)
+        }
+    }
+}
+
+fn inspect_tool(
+    tools: &[RawJson],
+    place: &Place,
     name: &str,
     json: bool,
 ) -> Result<(), CommandError> {
-    let tools = client.list_raw(method::TOOLS_LIST).await?;
     let names: Vec<String> = tools.iter().map(name_of).collect();
     let found = names.iter().position(|known| known == name);
     let Some(raw) = found.and_then(|at| tools.get(at)) else {
@@ -60,7 +141,10 @@ async fn inspect_tool(
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         return Err(match closest(name, &names) {
             Some(close) => error.hint(format!("did you mean `{close}`?")),
-            None => error.hint(format!("run `callgate inspect {place}` to see its tools")),
+            None => error.hint(format!(
+                "run `callgate inspect {}` to see its tools",
+                place.server()
+            )),
         });
     };
     if json {
@@ -68,7 +152,7 @@ async fn inspect_tool(
     }
     let tool: Tool = raw.decode().map_err(anyhow::Error::from)?;
     let screen = Screen::of_stdout().unwrap_or(Screen::FILE);
-    let call = format!("callgate call {place} {}", argument(&tool.name));
+    let call = format!("callgate call {}", place.tool(&tool.name));
     Ok(output::lines(&tool_lines(&tool, &call, &screen), &screen)?)
 }
 
@@ -135,27 +219,46 @@ fn hints(annotations: &ToolAnnotations) -> Vec<&'static str> {
     words.filter(|word| !word.is_empty()).collect()
 }
 
-async fn inspect_server(client: &Client, place: &str, json: bool) -> Result<(), CommandError> {
+/// Facts about the connection to a server.
+struct Facts {
+    revision: Option<String>,
+    transport: Option<String>,
+}
+
+async fn inspect_given(target: &Target, place: &Place, json: bool) -> Result<(), CommandError> {
+    let client = &target.client;
     let raw = client
         .request(method::SERVER_DISCOVER, &DiscoverParams::default())
         .await?;
     let about: DiscoverResult = raw.decode().map_err(anyhow::Error::from)?;
     let lists = Lists::read(client, &about).await?;
+    let facts = Facts {
+        revision: target.revision(),
+        transport: None,
+    };
+    show_server(&raw, &lists, &facts, place, json)
+}
+
+fn show_server(
+    raw: &RawJson,
+    lists: &Lists,
+    facts: &Facts,
+    place: &Place,
+    json: bool,
+) -> Result<(), CommandError> {
     if json {
         let object = ObjectWriter::new()
-            .member("server", &raw)
+            .member("server", raw)
             .array("tools", &lists.tools)
             .array("prompts", &lists.prompts)
             .array("resources", &lists.resources)
             .array("resourceTemplates", &lists.templates);
         return Ok(output::json(&object.finish())?);
     }
+    let about: DiscoverResult = raw.decode().map_err(anyhow::Error::from)?;
     let screen = Screen::of_stdout().unwrap_or(Screen::FILE);
-    let revision = client.version().to_string();
-    Ok(output::lines(
-        &server_lines(&about, &lists, &revision, place, &screen),
-        &screen,
-    )?)
+    let lines = server_lines(&about, lists, facts, place, &screen);
+    Ok(output::lines(&lines, &screen)?)
 }
 
 /// What a server offers, as it sent it.
@@ -189,8 +292,8 @@ impl Lists {
 fn server_lines(
     about: &DiscoverResult,
     lists: &Lists,
-    revision: &str,
-    place: &str,
+    facts: &Facts,
+    place: &Place,
     screen: &Screen,
 ) -> Vec<Line> {
     let info = about
@@ -206,13 +309,18 @@ fn server_lines(
     if let Some(title) = title.filter(|title| *title != name) {
         first = first.add(&format!("  {}", cut(title, LABEL)), Style::DIM);
     }
-    let mut rows = vec![("revision", revision.to_owned()), ("offers", offers(lists))];
-    if let Some(info) = &info {
-        rows.insert(0, ("version", info.version.clone()));
-    }
-    rows.push(("capabilities", capabilities(about)));
+    let rows = [
+        ("version", info.as_ref().map(|info| info.version.clone())),
+        ("revision", facts.revision.clone()),
+        ("transport", facts.transport.clone()),
+        ("offers", Some(offers(lists))),
+        ("capabilities", Some(capabilities(about))),
+    ];
     let mut lines = vec![first];
-    for (name, value) in rows {
+    for (name, value) in rows
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)))
+    {
         let begin = Line::of(name, Style::DIM).pad(14);
         lines.extend(wrap(
             &Line::of(&cut(&value, LABEL), Style::PLAIN),
@@ -229,7 +337,7 @@ fn server_lines(
             "Tools",
             &tool_table(&lists.tools, screen.width - 2),
         ));
-        let next = format!("callgate inspect {place} TOOL");
+        let next = format!("callgate inspect {}", place.tool("TOOL"));
         lines.push(Line::new());
         lines.push(Line::of("one of them: ", Style::DIM).add(&next, Style::color(Color::Green)));
     }
@@ -284,7 +392,7 @@ fn tool_table(tools: &[RawJson], width: usize) -> Vec<Line> {
     let row = |tool: &RawJson| {
         vec![
             Line::of(&cut(&name_of(tool), LABEL), Style::BOLD),
-            Line::of(&super::list::first_line(tool), Style::PLAIN),
+            Line::of(&first_line(tool), Style::PLAIN),
         ]
     };
     let table = Table {
@@ -301,9 +409,7 @@ fn tool_table(tools: &[RawJson], width: usize) -> Vec<Line> {
 }
 
 fn name_of(item: &RawJson) -> String {
-    let name = item.get("name");
-    let name = name.as_ref().and_then(RawJson::text);
-    name.unwrap_or_default().into_owned()
+    text_of(item, "name")
 }
 
 /// Text of a server in lines; markdown is drawn.

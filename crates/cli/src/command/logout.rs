@@ -5,6 +5,7 @@ use callgate_oauth::token_source::{Revocation, TokenSource};
 use serde::Serialize;
 
 use crate::args::Logout;
+use crate::configured_login;
 use crate::error::CommandError;
 use crate::logins::Logins;
 use crate::output;
@@ -12,11 +13,17 @@ use crate::output;
 /// Revokes the tokens of a login and removes it from the store.
 pub(crate) async fn run(
     args: &Logout,
+    config: Option<&Path>,
     data_dir: Option<&Path>,
     json: bool,
 ) -> Result<(), CommandError> {
+    let configured = configured_login::find(&args.server, config, data_dir)?;
     let logins = Logins::unlock(data_dir)?;
-    let account = logins.account(&args.server, args.account.as_deref())?;
+    let label = args.account.as_deref();
+    let account = match &configured {
+        Some(it) => logins.account_at(&it.url, label.or(it.login.account.as_deref()))?,
+        None => logins.account(&args.server, label)?,
+    };
     let token_source = {
         let options = logins.options(&account)?;
         TokenSource::new(logins.token_source_config(&account, None, &options)?)

@@ -1,38 +1,89 @@
-use std::path::Path;
-
 use anyhow::anyhow;
 use callgate_mcp::client::Client;
 use callgate_mcp::wire::content::Role;
 use callgate_mcp::wire::prompt::{GetPromptParams, GetPromptResult, Prompt};
 use callgate_mcp::wire::{Map, RawJson, method};
 
+use super::browse::{Browse, Named, no_servers};
 use super::prompts::usage;
-use super::server_words::{repeat, split};
 use crate::browse_args;
 use crate::error::{CommandError, Exit};
-use crate::near_miss::closest;
+use crate::output::argument;
 use crate::render::line::{Color, Line, Style};
 use crate::render::screen::Screen;
-use crate::target::{Target, User};
+use crate::server_choice::{ToolWord, not_connected, tool_choices, unknown_server};
+use crate::suggestion::closest;
+use crate::target::User;
 use crate::{output, present};
 
 /// Prints the messages of a prompt.
 pub(crate) async fn run(
     args: &browse_args::Prompt,
-    data_dir: Option<&Path>,
-    json: bool,
+    browse: Browse<'_>,
 ) -> Result<(), CommandError> {
-    let (url, rest) = split(&args.connection, &args.words);
-    let place = repeat(&args.connection, url);
+    let user = User::of_this_process();
+    let (url, rest) = match browse.named(&args.words) {
+        Named::Given(url, rest) => (url, rest),
+        Named::Configured(word, words) => return run_configured(word, words, browse).await,
+        Named::Nothing => return Err(no_servers()),
+    };
+    let place = browse.place(url);
     let Some((name, words)) = rest.split_first() else {
         return Err(CommandError::usage("no prompt is given").hint(see_prompts(&place)));
     };
-    let user = User::of_this_process();
-    let target = Target::connect(&args.connection, url, data_dir, user)?;
+    let target = browse.connect(url, user).await?;
     let client = target.client.clone();
     let work = async {
-        let raw = fill_in(&client, &place, name, words).await?;
-        print(&raw, json)
+        let prompts = client.list_prompts().await?;
+        let prompt = prompts.iter().find(|prompt| prompt.name == *name);
+        let known: Vec<&str> = prompts.iter().map(|prompt| prompt.name.as_str()).collect();
+        let prompt = prompt.ok_or_else(|| unknown_prompt(name, &known, &place))?;
+        let arguments = arguments(prompt, words)?;
+        print(&fill_in(&client, name, arguments).await?, browse.json)
+    };
+    target.finish(work).await
+}
+
+/// Prints a prompt of a configured server, of which only this one is connected.
+async fn run_configured(
+    word: &str,
+    words: &[String],
+    browse: Browse<'_>,
+) -> Result<(), CommandError> {
+    let configuration = browse.configuration()?;
+    let word = word.strip_prefix('/').unwrap_or(word);
+    let choices = tool_choices(word, &configuration);
+    let named = choices.iter().find_map(|choice| match choice.tool {
+        ToolWord::Own(prompt) => Some((choice.server, prompt)),
+        ToolWord::Exposed(_) => None,
+    });
+    let Some((server, name)) = named else {
+        return Err(match configuration.server(word) {
+            Some(_) => {
+                let hint = format!("write it as `callgate prompt {}:PROMPT`", argument(word));
+                CommandError::usage("no prompt is given").hint(hint)
+            }
+            None => unknown_server(word, &configuration),
+        });
+    };
+    let target = browse.open(server, User::of_this_process()).await?;
+    let client = target.client.clone();
+    let report = target.report(server.name.as_str()).await;
+    let work = async {
+        not_connected(server.name.as_str(), report?)?;
+        // The gateway puts the name of the server in front.
+        let prefix = format!("{}:", server.name);
+        let exposed = format!("{prefix}{name}");
+        let prompts = client.list_prompts().await?;
+        let own = prompts
+            .iter()
+            .filter_map(|it| it.name.strip_prefix(&prefix));
+        let known: Vec<&str> = own.collect();
+        let place = argument(server.name.as_str());
+        let found = prompts.iter().find(|prompt| prompt.name == exposed);
+        let prompt = found.ok_or_else(|| unknown_prompt(name, &known, &place))?;
+        let arguments = arguments(prompt, words)?;
+        print(&fill_in(&client, &exposed, arguments).await?, browse.json)
     };
     target.finish(work).await
 }
@@ -41,26 +92,23 @@ fn see_prompts(place: &str) -> String {
     format!("run `callgate prompts {place}` to see the prompts of the server")
 }
 
+fn unknown_prompt(name: &str, known: &[&str], place: &str) -> CommandError {
+    let error = CommandError::new(
+        Exit::ToolFailed,
+        anyhow!("the server has no prompt `{name}`"),
+    );
+    match closest(name, known) {
+        Some(close) => error.hint(format!("did you mean `{close}`?")),
+        None => error.hint(see_prompts(place)),
+    }
+}
+
 async fn fill_in(
     client: &Client,
-    place: &str,
     name: &str,
-    words: &[String],
+    arguments: Map<String>,
 ) -> Result<RawJson, CommandError> {
-    let prompts = client.list_prompts().await?;
-    let Some(prompt) = prompts.iter().find(|prompt| prompt.name == name) else {
-        let error = CommandError::new(
-            Exit::ToolFailed,
-            anyhow!("the server has no prompt `{name}`"),
-        );
-        let names: Vec<&str> = prompts.iter().map(|prompt| prompt.name.as_str()).collect();
-        return Err(match closest(name, &names) {
-            Some(close) => error.hint(format!("did you mean `{close}`?")),
-            None => error.hint(see_prompts(place)),
-        });
-    };
     let mut params = GetPromptParams::new(name);
-    let arguments = arguments(prompt, words)?;
     params.arguments = (!arguments.is_empty()).then_some(arguments);
     Ok(client.request(method::PROMPTS_GET, &params).await?)
 }

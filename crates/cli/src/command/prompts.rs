@@ -1,36 +1,74 @@
-use std::path::Path;
-
 use callgate_mcp::wire::prompt::Prompt;
 use callgate_mcp::wire::{ArrayWriter, RawJson, method};
 
+use super::browse::{Browse, Named, first_line, no_servers, note_unknown};
 use crate::browse_args::Prompts;
 use crate::error::CommandError;
-use crate::target::{Target, User};
+use crate::server_choice::unknown_server;
+use crate::target::User;
 use crate::{output, present};
 
-/// Lists the prompts of a server.
-pub(crate) async fn run(
-    args: &Prompts,
-    data_dir: Option<&Path>,
-    json: bool,
-) -> Result<(), CommandError> {
-    let url = args.server.as_deref();
-    let target = Target::connect(&args.connection, url, data_dir, User::Away)?;
-    let client = target.client.clone();
-    let work = async { print(&client.list_raw(method::PROMPTS_LIST).await?, json) };
-    target.finish(work).await
+/// Lists the prompts of a server, or of all configured servers.
+pub(crate) async fn run(args: &Prompts, browse: Browse<'_>) -> Result<(), CommandError> {
+    match browse.named(&args.server) {
+        Named::Given(url, _) => {
+            let target = browse.connect(url, User::Away).await?;
+            let client = target.client.clone();
+            let work = async {
+                let prompts = client.list_raw(method::PROMPTS_LIST).await?;
+                print(&[(None, prompts)], browse.json)
+            };
+            target.finish(work).await
+        }
+        Named::Configured(name, _) => {
+            let configuration = browse.configuration()?;
+            let server = configuration.server(name);
+            let server = server.ok_or_else(|| unknown_server(name, &configuration))?;
+            let offered = browse.offered(server).await?;
+            let prompts = offered
+                .catalog
+                .map(|catalog| catalog.items(method::PROMPTS_LIST));
+            print(&[(Some(name), prompts.unwrap_or_default())], browse.json)
+        }
+        Named::Nothing => {
+            let configuration = browse.configuration()?;
+            if configuration.servers.is_empty() {
+                return Err(no_servers());
+            }
+            let (saved, unknown) = browse.all_saved(&configuration);
+            let lists: Vec<_> = saved
+                .iter()
+                .map(|(server, catalog)| {
+                    (
+                        Some(server.name.as_str()),
+                        catalog.items(method::PROMPTS_LIST),
+                    )
+                })
+                .collect();
+            print(&lists, browse.json)?;
+            note_unknown(&unknown);
+            Ok(())
+        }
+    }
 }
 
-fn print(prompts: &[RawJson], json: bool) -> Result<(), CommandError> {
+fn print(lists: &[(Option<&str>, Vec<RawJson>)], json: bool) -> Result<(), CommandError> {
     if json {
         let mut list = ArrayWriter::new();
-        prompts.iter().for_each(|prompt| list.push(prompt));
+        let prompts = lists.iter().flat_map(|(_, prompts)| prompts);
+        prompts.for_each(|prompt| list.push(prompt));
         return Ok(output::json(&list.finish())?);
     }
     let mut rows = Vec::new();
-    for raw in prompts {
-        let prompt: Prompt = raw.decode().map_err(anyhow::Error::from)?;
-        rows.push((usage(&prompt), super::list::first_line(raw)));
+    for (server, prompts) in lists {
+        for raw in prompts {
+            let prompt: Prompt = raw.decode().map_err(anyhow::Error::from)?;
+            let usage = match server {
+                Some(server) => format!("{server}:{}", usage(&prompt)),
+                None => usage(&prompt),
+            };
+            rows.push((usage, first_line(raw)));
+        }
     }
     present::rows(&rows)
 }

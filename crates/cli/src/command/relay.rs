@@ -8,7 +8,7 @@ use callgate_mcp::wire::method;
 use callgate_mcp::{BoxFuture, Call, Error, Kind, Reply, Service};
 
 use crate::args::Relay;
-use crate::endpoint;
+use crate::endpoint::{self, Hangup, HttpEndpoint};
 use crate::error::CommandError;
 use crate::server::{self, Server};
 
@@ -18,10 +18,9 @@ pub(crate) async fn run(
     data_dir: Option<&Path>,
     json: bool,
 ) -> Result<(), CommandError> {
-    if !args.serve_stdio {
-        endpoint::check_address(&args.http)?;
-    }
-    let server = Server::connect(&args.server, args.url.as_deref(), data_dir, None)?.restarting();
+    let address = endpoint::address(&args.http, None)?;
+    let spec = server::of_args(&args.server, args.url.as_deref())?;
+    let server = Server::connect(&spec, data_dir, None).await?.restarting();
     let mut limits = TimeLimits::default();
     limits.idle = Duration::from_secs(args.timeout);
     limits.maximum = Duration::MAX;
@@ -36,7 +35,18 @@ pub(crate) async fn run(
         }
         let header_params = relay.header_params();
         let relay = Arc::new(PublicErrors::new(relay));
-        endpoint::serve_http(&args.http, relay, header_params, data_dir, json).await
+        let endpoint = HttpEndpoint::bind(
+            &args.http,
+            address,
+            relay,
+            header_params,
+            data_dir,
+            Hangup::Ends,
+        );
+        match endpoint.await {
+            Ok(endpoint) => endpoint.run(json).await,
+            Err(error) => Err(error),
+        }
     };
     match served {
         Err(error) if error.is_interrupt() => Err(error),

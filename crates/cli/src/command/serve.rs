@@ -1,34 +1,225 @@
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
 
 use anyhow::Context;
+use callgate_mcp::client::Client;
+use callgate_mcp::layer::{HeaderParamCache, ProgressFilter, PublicErrors};
 use callgate_mcp::router::Router;
-use callgate_mcp::wire::implementation::Implementation;
+use callgate_mcp::wire::method;
+use callgate_mcp::{HeaderParams, Service};
 use callgate_tools::workspace::{self, Workspace};
+use tokio::time::timeout;
 
 use crate::args::Serve;
+use crate::config::load::Configuration;
+use crate::config::places::LoadOptions;
 use crate::data_dir::{DataDir, resolved};
+use crate::endpoint::{self, Hangup, HttpEndpoint};
 use crate::error::CommandError;
-use crate::{endpoint, output};
+use crate::gateway::{
+    CatalogFiles, Gateway, GatewaySettings, RecordedEndpoint, Reload, WORKSPACE, keep_current,
+    keep_recorded, record_at,
+};
+use crate::instance::EndpointAuth;
+use crate::stop::{self, ReloadSignal, StopSignals};
+use crate::{output, server};
 
-/// Serves the built-in tools until the client leaves or the user stops it.
+/// Serves the configured servers and the built-in tools until the client leaves or the user stops it.
 pub(crate) async fn run(
     args: &Serve,
+    config: Option<&Path>,
     data_dir: Option<&Path>,
     json: bool,
 ) -> Result<(), CommandError> {
-    let workspace = open_workspace(&args.workspace, data_dir)?;
-    let mut router = router(&workspace)?;
-    if let Some(max) = args.max_subscriptions {
-        router = router.max_subscriptions(max);
+    let mut reload = Reload {
+        options: LoadOptions::new(config, data_dir)?,
+        data_dir: data_dir.map(Path::to_owned),
+        attaches: args.stdio && !args.no_attach,
+        reserved: None,
+    };
+    let (configuration, _) = reload.members()?;
+    for notice in &configuration.notices {
+        output::note(&format!("notice: {notice}"));
     }
-    let router = Arc::new(router);
-    if args.stdio {
-        return endpoint::serve_stdio(router).await;
+    let router = router(args, &configuration, data_dir)?;
+    if router.is_some() {
+        reload.reserved = Some(WORKSPACE);
     }
-    endpoint::check_address(&args.http)?;
-    let header_params = router.header_params();
-    endpoint::serve_http(&args.http, router, header_params, data_dir, json).await
+    // Without the server that the built-in tools take the place of.
+    let (configuration, members) = reload.members()?;
+    let gateway = Arc::new(Gateway::new(GatewaySettings {
+        data_dir: data_dir.map(Path::to_owned),
+        catalogs: DataDir::locate(data_dir)
+            .ok()
+            .map(|it| CatalogFiles::new(&it)),
+        naming: configuration.settings.naming.unwrap_or_default(),
+        max_subscriptions: args.max_subscriptions,
+        ..GatewaySettings::default()
+    }));
+    if let Some(router) = router {
+        gateway.add_workspace(Arc::new(router)).await?;
+    }
+    gateway.apply(&members).await;
+    let service = Serving {
+        gateway: gateway.clone(),
+        reload: Arc::new(reload),
+        configuration,
+    };
+    let served = match args.stdio {
+        true => service.over_stdio(data_dir).await,
+        false => service.over_http(args, data_dir, json).await,
+    };
+    match served {
+        Err(error) if error.is_interrupt() => Err(error),
+        served => close(&gateway).await.and(served),
+    }
+}
+
+/// A gateway with the source of its servers.
+struct Serving {
+    gateway: Arc<Gateway>,
+    reload: Arc<Reload>,
+    configuration: Configuration,
+}
+
+impl Serving {
+    async fn over_stdio(self, data_dir: Option<&Path>) -> Result<(), CommandError> {
+        let service = Arc::new(ProgressFilter::new(self.gateway.clone() as Arc<dyn Service>));
+        let serve = endpoint::serve_stdio(service);
+        self.while_served(serve, data_dir, "serve --stdio", None, ReloadSignal::none())
+            .await
+    }
+
+    async fn over_http(
+        self,
+        args: &Serve,
+        data_dir: Option<&Path>,
+        json: bool,
+    ) -> Result<(), CommandError> {
+        let address = endpoint::address(&args.http, self.configuration.settings.listen)?;
+        let (service, header_params) = self.http_service(args.http.issuer.is_some());
+        let endpoint = HttpEndpoint::bind(
+            &args.http,
+            address,
+            service,
+            header_params,
+            data_dir,
+            Hangup::Reloads,
+        )
+        .await?;
+        let recorded = RecordedEndpoint {
+            url: endpoint.url.clone(),
+            auth: match (&args.http.issuer, args.http.no_auth) {
+                (Some(_), _) => EndpointAuth::Issuer,
+                (None, true) => EndpointAuth::Open,
+                (None, false) => EndpointAuth::Token,
+            },
+        };
+        let reload = ReloadSignal::listen().context("cannot listen for signals")?;
+        self.while_served(
+            endpoint.run(json),
+            data_dir,
+            "serve",
+            Some(recorded),
+            reload,
+        )
+        .await
+    }
+
+    /// The gateway for HTTP clients. The tools are listed once, so that the headers of the first call can be
+    /// checked.
+    fn http_service(&self, is_for_others: bool) -> (Arc<dyn Service>, HeaderParams) {
+        let gateway = ProgressFilter::new(self.gateway.clone() as Arc<dyn Service>);
+        let gateway = Arc::new(HeaderParamCache::new(gateway));
+        let header_params = gateway.header_params();
+        let client = Client::builder(gateway.clone()).info(server::own_name());
+        let client = client.build();
+        tokio::spawn(async move { client.list_raw(method::TOOLS_LIST).await.map(drop) });
+        // Clients with our token are the user; others learn nothing of this machine.
+        let service: Arc<dyn Service> = match is_for_others {
+            true => Arc::new(PublicErrors::new(gateway)),
+            false => gateway,
+        };
+        (service, header_params)
+    }
+
+    /// Serves, and meanwhile keeps servers, records and catalogs current.
+    async fn while_served(
+        self,
+        serve: impl Future<Output = Result<(), CommandError>>,
+        data_dir: Option<&Path>,
+        command: &str,
+        endpoint: Option<RecordedEndpoint>,
+        signal: ReloadSignal,
+    ) -> Result<(), CommandError> {
+        let gateway = &self.gateway;
+        let current = Box::pin(keep_current(
+            gateway,
+            self.reload,
+            signal,
+            self.configuration,
+        ));
+        let Ok(data_dir) = DataDir::locate(data_dir) else {
+            tokio::select! {
+                served = serve => return served,
+                never = current => match never {},
+            }
+        };
+        // Before the address is printed: a program that reads it may attach at once.
+        let own = record_at(gateway, &data_dir, command, endpoint.clone());
+        let recorded = keep_recorded(gateway, &data_dir, command, endpoint, own);
+        tokio::select! {
+            served = serve => served,
+            never = current => match never {},
+            never = recorded => match never {},
+        }
+    }
+}
+
+/// Ends all connections within a limited time, which a signal ends.
+async fn close(gateway: &Gateway) -> Result<(), CommandError> {
+    let mut stop = StopSignals::listen()?;
+    let close = pin!(timeout(stop::GRACE, gateway.close()));
+    tokio::select! {
+        _ = close => Ok(()),
+        () = stop.next() => Err(CommandError::interrupted()),
+    }
+}
+
+/// The built-in tools; `None` if they are turned off, or a configured server has their name.
+fn router(
+    args: &Serve,
+    configuration: &Configuration,
+    data_dir: Option<&Path>,
+) -> Result<Option<Router>, CommandError> {
+    if args.no_workspace {
+        return Ok(None);
+    }
+    if configuration.server(WORKSPACE).is_some() {
+        let message = format!(
+            "the configuration has a server `{WORKSPACE}`, which is the name of the built-in tools"
+        );
+        if args.workspace.is_some() {
+            return Err(CommandError::usage(message).hint("give the server another name"));
+        }
+        output::note(&format!(
+            "warning: {message}, so they are left out; give the server another name, or pass --no-workspace"
+        ));
+        return Ok(None);
+    }
+    let configured = configuration.settings.workspace.clone();
+    let path = args.workspace.clone().or(configured);
+    let path = path.unwrap_or_else(|| PathBuf::from("."));
+    let workspace = open_workspace(&path, data_dir)?;
+    let router = Router::new(server::own_name());
+    workspace::add_tools(&router, &workspace).context("cannot register the workspace tools")?;
+    // In the background: a large workspace must not delay the first answer.
+    tokio::task::spawn_blocking(move || workspace.remove_temporary_files());
+    Ok(Some(match args.max_subscriptions {
+        Some(max) => router.max_subscriptions(max),
+        None => router,
+    }))
 }
 
 /// Opens the workspace. The data directory is not for its tools: it holds the token and the logins.
@@ -59,12 +250,3 @@ fn open_workspace(path: &Path, data_dir: Option<&Path>) -> Result<Workspace, Com
 }
 
 const NAME_A_DIRECTORY: &str = "name a directory with --workspace DIR";
-
-fn router(workspace: &Workspace) -> Result<Router, CommandError> {
-    let router = Router::new(Implementation::new("callgate", env!("CARGO_PKG_VERSION")));
-    workspace::add_tools(&router, workspace).context("cannot register the workspace tools")?;
-    // In the background: a large workspace must not delay the first answer.
-    let workspace = workspace.clone();
-    tokio::task::spawn_blocking(move || workspace.remove_temporary_files());
-    Ok(router)
-}

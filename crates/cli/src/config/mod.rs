@@ -1,8 +1,34 @@
 //! The configuration: servers and their settings, in a superset of the `mcpServers` JSON that other clients use.
 //!
 //! # Layout
-//! - [`definition`]: a server as it is written in a file, with variables that are not expanded.
-//! - [`template`]: text with variables.
+//! - [`load`]: the files that apply here, as one [`Configuration`]. [`places`]: where they are. [`trust`]: project
+//!   files that the user trusts.
+//! - [`definition`]: a server as it is written in a file. [`template`]: text with variables. [`resolve`]: a server
+//!   with the values of its variables.
+//! - [`keys`], [`shape`]: the one table of all keys. [`check`]: a text against it. [`text`]: JSON with comments.
+//!   [`mistake`]: errors with line, key and next step.
+//! - [`read_file`], [`read_server`]: from text to definitions. [`write_server`]: from a definition to JSON.
+//! - [`edit`]: changes of a file that keep its comments. [`file_write`]: locked and atomic writes. [`digest`]: hashes.
 
+mod check;
 pub(crate) mod definition;
+pub(crate) mod digest;
+pub(crate) mod edit;
+mod file_write;
+mod keys;
+pub(crate) mod load;
+pub(crate) mod mistake;
+pub(crate) mod places;
+pub(crate) mod read_file;
+mod read_server;
+pub(crate) mod resolve;
+mod shape;
 pub(crate) mod template;
+mod text;
+pub(crate) mod trust;
+mod write_server;
+
+pub(crate) use definition::ServerDefinition;
+pub(crate) use load::{Configuration, ConfiguredServer, Origin, load};
+pub(crate) use places::{LoadOptions, Scope};
+pub(crate) use resolve::ResolvedServer;

@@ -14,8 +14,6 @@ pub(crate) struct Item {
     pub(crate) own: Arc<str>,
     /// Definition under the exposed name.
     pub(crate) definition: RawJson,
-    /// Definition as the server sent it.
-    pub(crate) sent: RawJson,
     /// True if a call may be sent twice: the server says that it only reads or is idempotent.
     pub(crate) repeatable: bool,
 }
@@ -30,7 +28,7 @@ pub(crate) enum ListKind {
 }
 
 /// One value for each kind of list.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct PerKind<T>([T; 4]);
 
 impl<T> PerKind<T> {
@@ -50,13 +48,25 @@ impl<T> PerKind<T> {
     }
 
     pub(crate) fn set(&mut self, kind: ListKind, value: T) {
+        *self.get_mut(kind) = value;
+    }
+
+    /// Takes the value of a kind, and leaves the default one.
+    pub(crate) fn take(&mut self, kind: ListKind) -> T
+    where
+        T: Default,
+    {
+        std::mem::take(self.get_mut(kind))
+    }
+
+    fn get_mut(&mut self, kind: ListKind) -> &mut T {
         let [tools, prompts, resources, templates] = &mut self.0;
-        *match kind {
+        match kind {
             ListKind::Tools => tools,
             ListKind::Prompts => prompts,
             ListKind::Resources => resources,
             ListKind::Templates => templates,
-        } = value;
+        }
     }
 }
 
@@ -88,25 +98,24 @@ impl ListKind {
 }
 
 impl Item {
-    /// The item that a server sent, under the key `key`.
+    /// The item with this definition of a server, under the key `key`.
     pub(crate) fn new(
         server: &Arc<Server>,
         kind: ListKind,
         own: Arc<str>,
         key: Arc<str>,
-        sent: RawJson,
+        definition: &RawJson,
     ) -> Self {
+        let repeatable = kind == ListKind::Tools && is_repeatable(definition);
         let definition = match key == own {
-            true => sent.clone(),
-            false => replace(&sent, &[kind.key_member()], &key),
+            true => definition.clone(),
+            false => replace(definition, &[kind.key_member()], &key),
         };
-        let repeatable = kind == ListKind::Tools && is_repeatable(&sent);
         Self {
             server: server.clone(),
             key,
             own,
             definition,
-            sent,
             repeatable,
         }
     }
@@ -118,7 +127,6 @@ impl Item {
             key: self.key.clone(),
             own: self.own.clone(),
             definition: replace(&self.definition, &["_meta", UNAVAILABLE], reason),
-            sent: self.sent.clone(),
             repeatable: self.repeatable,
         }
     }

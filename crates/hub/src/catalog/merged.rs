@@ -1,4 +1,4 @@
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use callgate_mcp::subscribers::{ServerChange, Subscribers};
@@ -6,11 +6,13 @@ use callgate_mcp::wire::discover::DiscoverResult;
 use callgate_mcp::{Implementation, RawJson};
 use tokio::sync::watch;
 
-use super::discover;
-use super::item::{Item, ListKind, PerKind};
+use super::item::{Item, ListKind};
+use super::offer::{Offer, own_names};
 use super::snapshot::Snapshot;
+use super::{discover, saved};
 use crate::exposed_names::{ExposedNames, Naming, Origin, Scheme};
 use crate::mutex::Mutex;
+use crate::reconnect::Start;
 use crate::server::Server;
 
 /// Catalog of all servers, merged into one [`Snapshot`] after every change.
@@ -29,14 +31,14 @@ struct CatalogState {
     prompt_names: ExposedNames,
 }
 
-/// Lists of one server.
-struct Offer {
-    server: Arc<Server>,
-    discovered: Option<DiscoverResult>,
-    lists: PerKind<Vec<Arc<Item>>>,
-    /// The same items with the reason why they cannot be used at the moment. Made once, so that a
-    /// change at another server reads none of them.
-    unavailable: Option<PerKind<Vec<Arc<Item>>>>,
+/// Facts about the catalog of one server, for its status.
+#[derive(Default)]
+pub(crate) struct CatalogSummary {
+    /// Number of items that callers see, by kind.
+    pub(crate) counts: [usize; 4],
+    pub(crate) info: Option<Implementation>,
+    pub(crate) instructions: Option<String>,
+    pub(crate) changed_tools: Vec<Arc<str>>,
 }
 
 impl Catalog {
@@ -51,7 +53,7 @@ impl Catalog {
             snapshot: watch::Sender::default(),
             subscribers: Subscribers::default(),
         };
-        catalog.publish(&catalog.state.lock(), &[]);
+        catalog.publish_discovered(&catalog.state.lock());
         catalog
     }
 
@@ -59,146 +61,181 @@ impl Catalog {
         self.snapshot.borrow().clone()
     }
 
-    /// Adds a server at the end of the order.
-    pub(crate) fn add(&self, server: &Arc<Server>) {
-        self.state.lock().offers.push(Offer {
-            server: server.clone(),
-            discovered: None,
-            lists: Default::default(),
-            unavailable: None,
+    /// The snapshot now and later.
+    pub(crate) fn follow(&self) -> watch::Receiver<Arc<Snapshot>> {
+        self.snapshot.subscribe()
+    }
+
+    /// Adds a server at the end of the order, with the catalog that its owner kept.
+    ///
+    /// A kept catalog that cannot be used is ignored: the server is asked anyway.
+    pub(crate) fn add(&self, server: &Arc<Server>, kept: Option<Vec<u8>>) {
+        let key = server.config.catalog_key.as_deref().unwrap_or_default();
+        let kept = kept.and_then(|bytes| {
+            let error = match saved::decode(bytes, key) {
+                Ok(kept) => return Some(kept),
+                Err(error) => error,
+            };
+            tracing::warn!(server = %server.name(), reason = %error, "the saved catalog of a server is ignored");
+            None
         });
+        let mut state = self.state.lock();
+        let mut offer = Offer::new(server.clone());
+        offer.is_hidden = !server.config.enabled;
+        state.offers.push(offer);
+        let Some(mut kept) = kept else {
+            return self.publish_discovered(&state);
+        };
+        for kind in ListKind::ALL {
+            state.set_list(server, kind, kept.lists.take(kind));
+        }
+        let kinds = match state.offer(server) {
+            Some(offer) => {
+                offer.discovered = Some(kept.discovered);
+                offer.is_complete = true;
+                offer.is_unsaved = false;
+                offer.kinds()
+            }
+            None => Vec::new(),
+        };
+        self.publish_discovered(&state);
+        self.publish_lists(&state, &kinds);
     }
 
     /// Removes a server and all its items.
     pub(crate) fn remove(&self, server: &Server) {
         let mut state = self.state.lock();
-        state.offers.retain(|offer| !is(offer, server));
+        state.offers.retain(|offer| !offer.is_of(server));
         state.tool_names.retain(server.name(), |_| false);
         state.prompt_names.retain(server.name(), |_| false);
-        self.publish(&state, &ListKind::ALL);
+        self.publish_discovered(&state);
+        self.publish_lists(&state, &ListKind::ALL);
     }
 
-    /// Number of items of a server, by kind.
-    pub(crate) fn counts(&self, server: &Server) -> [usize; 4] {
-        let state = self.state.lock();
-        let offer = state.offers.iter().find(|offer| is(offer, server));
-        ListKind::ALL.map(|kind| offer.map_or(0, |offer| offer.list(kind).len()))
+    pub(crate) fn summary(&self, server: &Server) -> CatalogSummary {
+        let mut state = self.state.lock();
+        let Some(offer) = state.offer(server) else {
+            return CatalogSummary::default();
+        };
+        let discovered = offer.discovered.as_ref();
+        let meta = discovered.and_then(|discovered| discovered.meta.as_ref());
+        CatalogSummary {
+            counts: ListKind::ALL.map(|kind| offer.visible(kind).len()),
+            info: meta.and_then(|meta| meta.server_info().ok().flatten()),
+            instructions: discovered.and_then(|discovered| discovered.instructions.clone()),
+            changed_tools: offer.changed_tools(),
+        }
     }
 
-    /// Records what a server says about itself.
+    /// The tools of a server: the name that callers see, and the one that the server or its policy gives.
+    pub(crate) fn tool_names(&self, server: &Server) -> Vec<(Arc<str>, Arc<str>)> {
+        let mut state = self.state.lock();
+        let Some(offer) = state.offer(server) else {
+            return Vec::new();
+        };
+        let policy = &server.config.tools;
+        let tools = offer.visible(ListKind::Tools).iter().map(|item| {
+            let renamed = policy.change(&item.own).and_then(|it| it.name.as_deref());
+            (
+                item.key.clone(),
+                renamed.map_or_else(|| item.own.clone(), Arc::from),
+            )
+        });
+        tools.collect()
+    }
+
+    /// Records the description of a server by itself.
     pub(crate) fn set_discovered(&self, server: &Server, discovered: DiscoverResult) {
         let mut state = self.state.lock();
-        let Some(offer) = state.offers.iter_mut().find(|offer| is(offer, server)) else {
+        let Some(offer) = state.offer(server) else {
             return;
         };
+        if offer.discovered.as_ref() == Some(&discovered) {
+            return;
+        }
         offer.discovered = Some(discovered);
-        self.publish(&state, &[]);
+        offer.is_unsaved = true;
+        self.publish_discovered(&state);
     }
 
     /// Replaces a list of a server, and tells the subscribers if it differs.
     pub(crate) fn set_list(&self, server: &Arc<Server>, kind: ListKind, sent: Vec<RawJson>) {
         let mut state = self.state.lock();
-        let CatalogState {
-            offers,
-            tool_names,
-            prompt_names,
-        } = &mut *state;
-        let taken: HashSet<Arc<str>> = match kind {
-            ListKind::Resources | ListKind::Templates => {
-                let others = offers.iter().filter(|offer| !is(offer, server));
-                let items = others.flat_map(|offer| offer.list(kind));
-                items.map(|item| item.key.clone()).collect()
-            }
-            _ => HashSet::new(),
-        };
-        let Some(offer) = offers.iter_mut().find(|offer| is(offer, server)) else {
-            return;
-        };
-        let before = offer.list(kind);
-        if before.len() == sent.len()
-            && before
-                .iter()
-                .zip(&sent)
-                .all(|(item, sent)| item.sent == *sent)
-        {
-            return;
+        if state.set_list(server, kind, sent) {
+            self.publish_lists(&state, &[kind]);
         }
-        let own_names = own_names(server, kind, sent);
-        let kept: HashSet<&str> = own_names.iter().map(|(own, _)| &**own).collect();
-        match kind {
-            ListKind::Tools => tool_names.retain(server.name(), |own| kept.contains(own)),
-            ListKind::Prompts => prompt_names.retain(server.name(), |own| kept.contains(own)),
-            ListKind::Resources | ListKind::Templates => {}
+    }
+
+    /// Records that every list of a server was read.
+    pub(crate) fn set_complete(&self, server: &Server) {
+        if let Some(offer) = self.state.lock().offer(server) {
+            offer.is_complete = true;
         }
-        let mut key = |own: &Arc<str>| {
-            let origin = || Origin {
-                server: server.name().clone(),
-                item: own.clone(),
-            };
-            match kind {
-                ListKind::Tools => tool_names.name_of(&origin()),
-                ListKind::Prompts => prompt_names.name_of(&origin()),
-                // A URI that another server lists too is addressed by its server.
-                _ if taken.contains(own) => Arc::from(format!("mcp://{}/{own}", server.name())),
-                _ => own.clone(),
-            }
-        };
-        let items: Vec<_> = own_names
-            .into_iter()
-            .map(|(own, sent)| Arc::new(Item::new(server, kind, own.clone(), key(&own), sent)))
-            .collect();
-        report_changed_definitions(before, &items);
-        offer.lists.set(kind, items);
-        self.publish(&state, &[kind]);
     }
 
     /// Marks the items of a server as unavailable for this reason, or as available again.
-    pub(crate) fn set_unavailable(&self, server: &Server, reason: Option<Arc<str>>) {
+    pub(crate) fn set_unavailable(&self, server: &Server, reason: Option<&str>) {
         let mut state = self.state.lock();
-        let Some(offer) = state.offers.iter_mut().find(|offer| is(offer, server)) else {
+        let Some(offer) = state.offer(server) else {
             return;
         };
-        if offer.unavailable.is_some() == reason.is_some() {
-            return;
-        }
-        offer.unavailable = reason.map(|reason| offer.marked(&reason));
-        let kinds: Vec<_> = ListKind::ALL
-            .into_iter()
-            .filter(|kind| !offer.list(*kind).is_empty())
-            .collect();
-        if !kinds.is_empty() {
-            self.publish(&state, &kinds);
+        if offer.set_unavailable(reason) && !offer.is_hidden {
+            let kinds = offer.kinds();
+            self.publish_lists(&state, &kinds);
         }
     }
 
-    /// Removes the items of a server that has been away for too long.
-    pub(crate) fn clear(&self, server: &Server) {
+    /// Hides the items of a server that is turned off or has been away for too long, or shows them.
+    pub(crate) fn set_hidden(&self, server: &Server, is_hidden: bool) {
         let mut state = self.state.lock();
-        let Some(offer) = state.offers.iter_mut().find(|offer| is(offer, server)) else {
+        let Some(offer) = state.offer(server) else {
             return;
         };
-        offer.lists = Default::default();
-        offer.unavailable = None;
-        self.publish(&state, &ListKind::ALL);
+        if offer.is_hidden == is_hidden {
+            return;
+        }
+        offer.is_hidden = is_hidden;
+        let kinds = offer.kinds();
+        self.publish_discovered(&state);
+        self.publish_lists(&state, &kinds);
     }
 
-    /// Merges the lists, and tells the subscribers that these kinds changed.
-    fn publish(&self, state: &CatalogState, changed: &[ListKind]) {
+    /// The catalogs that differ from what their owner keeps, each once: server, key and bytes.
+    pub(crate) fn take_unsaved(&self) -> Vec<(Arc<Server>, Arc<str>, RawJson)> {
+        let mut state = self.state.lock();
+        let mut unsaved = Vec::new();
+        for offer in &mut state.offers {
+            let Some(key) = offer.server.config.catalog_key.clone() else {
+                continue;
+            };
+            if !offer.is_unsaved || !offer.is_complete {
+                continue;
+            }
+            offer.is_unsaved = false;
+            match offer.to_saved(&key) {
+                Some(Ok(bytes)) => unsaved.push((offer.server.clone(), key, bytes)),
+                Some(Err(error)) => {
+                    tracing::warn!(server = %offer.server.name(), reason = %error, "the catalog of a server is not saved");
+                }
+                None => {}
+            }
+        }
+        unsaved
+    }
+
+    /// Merges the lists of these kinds, and tells the subscribers that they changed.
+    fn publish_lists(&self, state: &CatalogState, kinds: &[ListKind]) {
+        if kinds.is_empty() {
+            return;
+        }
         let items = |kind| {
             let offers = state.offers.iter();
-            offers
-                .flat_map(|offer| offer.visible(kind))
-                .cloned()
-                .collect()
+            let items = offers.flat_map(|offer| offer.visible(kind));
+            items.cloned().collect()
         };
-        let discovered = state.offers.iter().filter_map(|offer| {
-            let discovered = offer.discovered.as_ref()?;
-            Some((offer.server.name(), discovered))
-        });
-        let discovered = discover::merge(&self.info, discovered);
-        self.snapshot
-            .send_replace(Arc::new(Snapshot::new(items, discovered)));
-        for kind in changed {
+        let snapshot = self.snapshot().with_lists(kinds, items);
+        self.snapshot.send_replace(Arc::new(snapshot));
+        for kind in kinds {
             self.subscribers.publish(&match kind {
                 ListKind::Tools => ServerChange::Tools,
                 ListKind::Prompts => ServerChange::Prompts,
@@ -206,61 +243,90 @@ impl Catalog {
             });
         }
     }
-}
 
-impl Offer {
-    fn list(&self, kind: ListKind) -> &Vec<Arc<Item>> {
-        self.lists.get(kind)
-    }
-
-    /// The items of a kind as agents see them now.
-    fn visible(&self, kind: ListKind) -> &[Arc<Item>] {
-        self.unavailable.as_ref().unwrap_or(&self.lists).get(kind)
-    }
-
-    /// The items with the reason why they cannot be used.
-    fn marked(&self, reason: &str) -> PerKind<Vec<Arc<Item>>> {
-        PerKind::of(|kind| {
-            let items = self.list(kind).iter();
-            items
-                .map(|item| Arc::new(item.unavailable(reason)))
-                .collect()
-        })
+    /// Merges the descriptions of the servers by themselves.
+    fn publish_discovered(&self, state: &CatalogState) {
+        let visible = state.offers.iter().filter(|offer| !offer.is_hidden);
+        let discovered = visible.filter_map(|offer| {
+            let discovered = offer.discovered.as_ref()?;
+            Some((offer.server.name(), discovered))
+        });
+        let discovered = discover::merge(&self.info, discovered);
+        let is_unknown = |offer: &&Offer| {
+            offer.discovered.is_none() && offer.server.config.start == Start::OnFirstUse
+        };
+        let unknown = state.offers.iter().filter(is_unknown);
+        let unknown = unknown.map(|offer| offer.server.clone()).collect();
+        let snapshot = self.snapshot().with_discovered(discovered, unknown);
+        self.snapshot.send_replace(Arc::new(snapshot));
     }
 }
 
-fn is(offer: &Offer, server: &Server) -> bool {
-    std::ptr::eq(&*offer.server, server)
-}
+impl CatalogState {
+    fn offer(&mut self, server: &Server) -> Option<&mut Offer> {
+        self.offers.iter_mut().find(|offer| offer.is_of(server))
+    }
 
-/// The items of a list with the server's own name for each; items without a name, or with one that
-/// occurred before, are left out.
-fn own_names(server: &Server, kind: ListKind, sent: Vec<RawJson>) -> Vec<(Arc<str>, RawJson)> {
-    let mut seen = HashSet::new();
-    let mut named = Vec::with_capacity(sent.len());
-    for item in sent {
-        let own = item.get(kind.key_member());
-        let own: Option<Arc<str>> = own.and_then(|own| Some(Arc::from(&*own.text()?)));
-        match own {
-            Some(own) if seen.insert(own.clone()) => named.push((own, item)),
-            own => {
-                tracing::warn!(server = %server.name(), ?kind, name = ?own, "an item without a name of its own is left out");
+    /// Replaces a list of a server. Returns false if it is the same list.
+    fn set_list(&mut self, server: &Arc<Server>, kind: ListKind, sent: Vec<RawJson>) -> bool {
+        let taken = self.taken_uris(server, kind);
+        let Self {
+            offers,
+            tool_names,
+            prompt_names,
+        } = self;
+        let offer = offers.iter_mut().find(|offer| offer.is_of(server));
+        let Some(offer) = offer.filter(|offer| !offer.has_sent(kind, &sent)) else {
+            return false;
+        };
+        let named = own_names(server, kind, &sent);
+        let kept: HashSet<&str> = named.iter().map(|(own, _)| &**own).collect();
+        match kind {
+            ListKind::Tools => {
+                tool_names.retain(server.name(), |own| kept.contains(own));
+                offer.record_definitions(&named);
             }
+            ListKind::Prompts => prompt_names.retain(server.name(), |own| kept.contains(own)),
+            ListKind::Resources | ListKind::Templates => {}
         }
+        let (policy, names) = (&server.config.tools, server.config.item_names);
+        let item = |(own, sent): (Arc<str>, RawJson)| {
+            let origin = || Origin {
+                server: server.name().clone(),
+                item: own.clone(),
+            };
+            let (key, definition) = match kind {
+                ListKind::Tools if !policy.offers(&own) => return None,
+                ListKind::Tools => {
+                    let change = policy.change(&own);
+                    let label = change.and_then(|change| change.name.as_deref());
+                    let key = tool_names.name_as(&origin(), label.unwrap_or(&own), names);
+                    (key, change.map(|change| change.definition(&sent)))
+                }
+                ListKind::Prompts => (prompt_names.name_as(&origin(), &own, names), None),
+                // A URI that another server lists too is addressed by its server.
+                _ if taken.contains(&own) => {
+                    (Arc::from(format!("mcp://{}/{own}", server.name())), None)
+                }
+                _ => (own.clone(), None),
+            };
+            let definition = definition.unwrap_or(sent);
+            Some(Arc::new(Item::new(server, kind, own, key, &definition)))
+        };
+        let items = named.into_iter().filter_map(item).collect();
+        offer.set_list(kind, sent, items);
+        true
     }
-    named
-}
 
-/// Logs the items whose definition is no longer what it was.
-fn report_changed_definitions(before: &[Arc<Item>], now: &[Arc<Item>]) {
-    let before: HashMap<&str, &RawJson> =
-        before.iter().map(|item| (&*item.own, &item.sent)).collect();
-    for item in now {
-        if before
-            .get(&*item.own)
-            .is_some_and(|sent| **sent != item.sent)
-        {
-            tracing::warn!(server = %item.server.name(), item = %item.own, "a server changed the definition of an item");
+    /// URIs that other servers list.
+    fn taken_uris(&self, server: &Server, kind: ListKind) -> HashSet<Arc<str>> {
+        match kind {
+            ListKind::Resources | ListKind::Templates => {
+                let others = self.offers.iter().filter(|offer| !offer.is_of(server));
+                let items = others.flat_map(|offer| offer.list(kind));
+                items.map(|item| item.key.clone()).collect()
+            }
+            ListKind::Tools | ListKind::Prompts => HashSet::new(),
         }
     }
 }

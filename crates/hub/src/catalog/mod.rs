@@ -2,15 +2,21 @@
 //!
 //! # Layout
 //! - [`Catalog`]: what each server offers, under the names that agents see.
+//! - `offer`: the lists of one server.
 //! - `item`: one tool, prompt, resource or template as agents see it.
+//! - `definitions`: notices tools whose definition changed.
+//! - `saved`: the catalog of a server in the form that its owner keeps.
 //! - [`Snapshot`]: the merged lists at one time; lists are served from it.
 //! - `discover`: the merged answer to `server/discover`.
 
+mod definitions;
 mod discover;
 mod item;
 mod merged;
+mod offer;
+mod saved;
 mod snapshot;
 
 pub(crate) use item::ListKind;
-pub(crate) use merged::Catalog;
+pub(crate) use merged::{Catalog, CatalogSummary};
 pub(crate) use snapshot::Snapshot;

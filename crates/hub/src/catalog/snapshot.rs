@@ -5,13 +5,16 @@ use callgate_mcp::wire::ObjectWriter;
 use callgate_mcp::{Error, RawJson, Reply};
 
 use super::item::{Item, ListKind, PerKind};
+use crate::server::Server;
 
 /// The lists of all servers at one time.
 #[derive(Default)]
 pub(crate) struct Snapshot {
-    lists: PerKind<ItemList>,
+    lists: PerKind<Arc<ItemList>>,
     /// Answer to `server/discover`.
     pub(crate) discovered: Option<RawJson>,
+    /// Servers that start on first use and have not said yet what they offer.
+    unknown: Arc<[Arc<Server>]>,
 }
 
 /// One merged list, in the order of the servers.
@@ -27,14 +30,35 @@ pub(crate) struct ItemList {
 const PAGE_BYTES: usize = 4 * 1024 * 1024;
 
 impl Snapshot {
-    pub(crate) fn new(
-        mut items: impl FnMut(ListKind) -> Vec<Arc<Item>>,
-        discovered: RawJson,
+    /// The same snapshot with other lists of these kinds.
+    pub(crate) fn with_lists(
+        &self,
+        kinds: &[ListKind],
+        items: impl Fn(ListKind) -> Vec<Arc<Item>>,
     ) -> Self {
-        Self {
-            lists: PerKind::of(|kind| ItemList::new(items(kind))),
-            discovered: Some(discovered),
+        let mut lists = self.lists.clone();
+        for kind in kinds {
+            lists.set(*kind, Arc::new(ItemList::new(items(*kind))));
         }
+        Self {
+            lists,
+            discovered: self.discovered.clone(),
+            unknown: self.unknown.clone(),
+        }
+    }
+
+    /// The same snapshot with another answer to `server/discover`.
+    pub(crate) fn with_discovered(&self, discovered: RawJson, unknown: Vec<Arc<Server>>) -> Self {
+        Self {
+            lists: self.lists.clone(),
+            discovered: Some(discovered),
+            unknown: unknown.into(),
+        }
+    }
+
+    /// Servers that start on first use and have not said yet what they offer.
+    pub(crate) fn unknown(&self) -> &[Arc<Server>] {
+        &self.unknown
     }
 
     pub(crate) fn list(&self, kind: ListKind) -> &ItemList {

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use callgate_hub::{Connector, Hub, HubConfig, ServerConfig, ServerName, ServerState, Upstream};
-use callgate_mcp::{BoxFuture, Call, Client, Error, Implementation, Kind, Reply, Router, Service};
+use callgate_mcp::{
+    BoxFuture, Call, Client, Error, Implementation, Kind, Reply, Router, Service, Version,
+};
 use tokio::sync::watch;
 
 /// A server of the tests. Clones are the same server.
@@ -21,6 +23,8 @@ struct FakeState {
     connects: AtomicU64,
     calls: AtomicU64,
     closed: AtomicU64,
+    /// Milliseconds that each connection takes.
+    delay: AtomicU64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +48,7 @@ impl FakeServer {
                 connects: AtomicU64::new(0),
                 calls: AtomicU64::new(0),
                 closed: AtomicU64::new(0),
+                delay: AtomicU64::new(0),
             }),
         }
     }
@@ -70,6 +75,12 @@ impl FakeServer {
         self.state.running.send_replace(Running::Hanging);
     }
 
+    /// Makes each attempt to connect take this time.
+    pub(crate) fn answer_after(&self, delay: Duration) {
+        let delay = u64::try_from(delay.as_millis()).unwrap();
+        self.state.delay.store(delay, Ordering::SeqCst);
+    }
+
     /// Number of connections that were closed in good order.
     pub(crate) fn closed(&self) -> u64 {
         self.state.closed.load(Ordering::SeqCst)
@@ -94,6 +105,8 @@ impl Connector for FakeServer {
     fn connect(&self) -> BoxFuture<'_, Result<Arc<dyn Upstream>, Error>> {
         Box::pin(async {
             self.state.connects.fetch_add(1, Ordering::SeqCst);
+            let delay = self.state.delay.load(Ordering::SeqCst);
+            tokio::time::sleep(Duration::from_millis(delay)).await;
             let running = *self.state.running.borrow();
             match running {
                 Running::Process(_) => {
@@ -142,6 +155,17 @@ impl Service for FakeUpstream {
 }
 
 impl Upstream for FakeUpstream {
+    fn version(&self) -> Option<Version> {
+        Some(Version::LATEST)
+    }
+
+    fn process_id(&self) -> Option<u32> {
+        match self.process {
+            Running::Process(number) => u32::try_from(number).ok(),
+            _ => None,
+        }
+    }
+
     fn closed(&self) -> BoxFuture<'_, Error> {
         Box::pin(async {
             self.ended().await;

@@ -6,5 +6,8 @@ mod calls;
 mod fake_server;
 mod lists;
 mod reconnecting;
+mod saved_catalogs;
 mod simulation;
+mod status;
 mod subscriptions;
+mod tool_policy;

@@ -140,6 +140,13 @@ impl Process {
         child.close().await;
     }
 
+    /// Id of the process that was started: the supervisor, where the server has one, and so the root
+    /// of its process tree. `None` once it has exited.
+    #[must_use]
+    pub fn process_id(&self) -> Option<u32> {
+        self.running.child().process_id()
+    }
+
     /// Number of lines from the server that were not messages.
     #[must_use]
     pub fn malformed_lines(&self) -> u64 {

@@ -110,6 +110,15 @@ impl Remote {
         self.era_cache.current().known()
     }
 
+    /// Revision that the server speaks; `None` until a call has detected it.
+    #[must_use]
+    pub fn version(&self) -> Option<Version> {
+        match &*self.state.borrow() {
+            ConnectionState::Connected { version } => Some(*version),
+            _ => None,
+        }
+    }
+
     /// State of the connection.
     ///
     /// HTTP of the newest revision has no connection: it is `Connected` once the revision was

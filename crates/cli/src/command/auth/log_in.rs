@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use super::{login_check, status};
 use crate::args::LogIn;
 use crate::client_choice;
+use crate::configured_login;
 use crate::consent::{self, CallbackMethod};
 use crate::error::CommandError;
 use crate::logins::Logins;
@@ -26,20 +27,29 @@ use crate::stop;
 /// Logs in to a server, unless there is a login that works or the server needs none.
 pub(super) async fn run(
     args: &LogIn,
+    config: Option<&Path>,
     data_dir: Option<&Path>,
     json: bool,
 ) -> Result<(), CommandError> {
-    let logins = Logins::unlock(data_dir)?;
     let server = args.server.as_deref().unwrap_or_default();
-    let account = logins.account(server, args.account.as_deref())?;
+    let configured = configured_login::find(server, config, data_dir)?;
+    let logins = Logins::unlock(data_dir)?;
+    let label = args.account.as_deref();
+    let account = match &configured {
+        Some(it) => logins.account_at(&it.url, label.or(it.login.account.as_deref()))?,
+        None => logins.account(server, label)?,
+    };
+    let login = configured.map(|it| it.login).unwrap_or_default();
     let chosen = client_choice::from_args(&args.client)?;
+    let chosen = chosen.or_else(|| login.client.clone());
     let known_options = logins.options(&account)?;
-    let mut options = provider_choice::from_args(&args.provider)?.over(&known_options);
+    let options = provider_choice::from_args(&args.provider)?;
+    let mut options = options.over(&login.options).over(&known_options);
     if args.callback_port.is_some() {
         options.redirect_uri = None;
     }
     let mut config = logins.token_source_config(&account, chosen.as_ref(), &options)?;
-    config.scopes = scopes(&args.scope)?;
+    config.scopes = scopes(&args.scope)?.or(login.scopes);
     config.registers_anew = args.again;
     config.initial_access_token = provider_choice::initial_access_token();
     let checked = config.clone();
@@ -47,7 +57,7 @@ pub(super) async fn run(
         config.grant = Grant::DeviceCode(ShowCode::new(consent::show_code));
     }
     let known_port = logins.callback_port(&account)?;
-    let port = args.callback_port.or(known_port);
+    let port = args.callback_port.or(login.callback_port).or(known_port);
     let mut stop = pin!(stop::signal().context("cannot listen for signals")?);
     let is_new = args.again || is_changed(&options, &known_options);
     let attempt = log_in_without_user(&config, chosen.as_ref(), is_new, stop.as_mut());

@@ -29,6 +29,7 @@ use crate::transport::{CloseReason, ConnectionState};
 pub struct ModernChild {
     pub(crate) link: Arc<Link>,
     tree: Arc<ProcessTree>,
+    process_id: Option<u32>,
     stderr: Arc<StderrTail>,
     closing: Arc<Notify>,
     exited: watch::Receiver<()>,
@@ -70,7 +71,8 @@ impl ModernChild {
             .map_err(|error| cannot(&format!("`{}`: {error}", program.display())))?;
 
         let link = Arc::new(Link::new(config.name.clone(), config.line));
-        let tree = Arc::new(ProcessTree::new(process.id(), supervisor.is_some()));
+        let process_id = process.id();
+        let tree = Arc::new(ProcessTree::new(process_id, supervisor.is_some()));
         let stderr = Arc::new(StderrTail::default());
         let closing = Arc::new(Notify::new());
         let (running, exited) = watch::channel(());
@@ -90,6 +92,7 @@ impl ModernChild {
         Ok(Self {
             link,
             tree,
+            process_id,
             stderr,
             closing,
             exited,
@@ -120,6 +123,14 @@ impl ModernChild {
     /// Dropping the future is safe.
     pub async fn closed(&self) -> CloseReason {
         self.link.closed().await
+    }
+
+    /// Id of the process that was started: the supervisor, where the server has one. `None` once its
+    /// connection is closed, since the system may give the id to another process.
+    #[must_use]
+    pub fn process_id(&self) -> Option<u32> {
+        let is_closed = self.state().close_reason().is_some();
+        self.process_id.filter(|_| !is_closed)
     }
 
     /// Number of lines from the server that were not messages.

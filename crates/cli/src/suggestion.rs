@@ -1,3 +1,5 @@
+//! Suggestions for names that are typed almost right.
+
 /// The name that differs from `name` by the fewest edits, if it is not many.
 pub(crate) fn closest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
     let limit = 1 + name.len() / 4;

@@ -1,0 +1,70 @@
+use std::time::SystemTime;
+
+use callgate_mcp::RawJson;
+use callgate_mcp::wire::{Limits, method};
+
+use crate::config::load::ConfiguredServer;
+use crate::gateway::{CatalogFiles, ServerReport, Status, tool_policy, transport};
+
+/// State of a server as far as it is known without connecting to it; `None` if nothing is.
+pub(super) fn report(
+    server: &ConfiguredServer,
+    catalogs: Option<&CatalogFiles>,
+) -> Option<ServerReport> {
+    if !server.trusted {
+        let path = server.origin.path.display();
+        let reason = format!("{path} is not trusted");
+        return Some(of_status(server, Status::Untrusted, Some(reason)));
+    }
+    if !server.definition.enabled {
+        return Some(of_status(server, Status::Disabled, None));
+    }
+    if let Err(error) = server.resolve() {
+        return Some(of_status(
+            server,
+            Status::Failed,
+            Some(error.message_line()),
+        ));
+    }
+    let (catalog, kept) = catalogs?.load(server.definition_hash().as_str())?;
+    let kept = kept.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+    let limits = Limits {
+        bytes: catalog.len(),
+        ..Limits::default()
+    };
+    let catalog = RawJson::parse(catalog.into(), &limits).ok()?;
+    let items = |method: &str| catalog.get(method).map(|list| list.elements());
+    let tools = items(method::TOOLS_LIST)?;
+    let policy = tool_policy(&server.definition);
+    let is_offered = |tool: &&RawJson| {
+        let name = tool.get("name");
+        let name = name.as_ref().and_then(RawJson::text);
+        name.is_some_and(|name| policy.offers(&name))
+    };
+    Some(ServerReport {
+        tools: Some(tools.iter().filter(is_offered).count()),
+        prompts: items(method::PROMPTS_LIST).map(|list| list.len()),
+        resources: items(method::RESOURCES_LIST).map(|list| list.len()),
+        as_of: Some(kept.as_secs()),
+        ..of_status(server, Status::Idle, None)
+    })
+}
+
+fn of_status(server: &ConfiguredServer, status: Status, reason: Option<String>) -> ServerReport {
+    ServerReport {
+        name: server.name.to_string(),
+        status,
+        reason,
+        transport: transport(&server.definition).to_owned(),
+        revision: None,
+        tools: None,
+        prompts: None,
+        resources: None,
+        latency_ms: None,
+        pid: None,
+        restarts: None,
+        as_of: None,
+        definition: None,
+        tool_names: Vec::new(),
+    }
+}

@@ -1,0 +1,418 @@
+//! The text of a configuration file as servers and settings.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+
+use callgate_hub::{Naming, ServerName};
+use jsonc_parser::ast::{Object, Value};
+
+use super::check::{Unused, below, check};
+use super::definition::ServerDefinition;
+use super::keys::{FILE, SERVERS};
+use super::mistake::{Mistake, Mistakes};
+use super::read_server::{self, Fields};
+use super::shape::Shape;
+use super::text::{BYTE_ORDER_MARK, line_of, members, parse};
+
+/// Content of a configuration file.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct FileContent {
+    /// Servers in the order of the file.
+    pub(crate) servers: Vec<(ServerName, ServerDefinition)>,
+    pub(crate) settings: FileSettings,
+    /// Keys that have no effect.
+    pub(super) unused: Unused,
+}
+
+/// Settings that are not about one server, as they are written.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct FileSettings {
+    /// Form of the names of tools (`naming`).
+    pub(crate) naming: Option<Naming>,
+    /// Address of `serve` (`gateway.listen`).
+    pub(crate) listen: Option<SocketAddr>,
+    /// Directory of the workspace tools (`tools.workspace.path`).
+    pub(crate) workspace: Option<String>,
+}
+
+/// Reads the text of a file. Nothing but the text is looked at.
+pub(crate) fn read(text: &str) -> Result<FileContent, Mistakes> {
+    let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
+    let Some(value) = parse(text)? else {
+        return Ok(FileContent::default());
+    };
+    let unused = check(text, &value, "", &Shape::Object(FILE))?;
+    let Value::Object(object) = &value else {
+        return Ok(FileContent::default());
+    };
+    let file = Fields {
+        text,
+        object,
+        key: "",
+    };
+    let mut mistakes = Vec::new();
+    let servers = servers(file, &mut mistakes);
+    let settings = settings(file).unwrap_or_else(|mistake| {
+        mistakes.push(mistake);
+        FileSettings::default()
+    });
+    if !mistakes.is_empty() {
+        mistakes.sort_by_key(|mistake| mistake.line);
+        return Err(Mistakes(mistakes));
+    }
+    Ok(FileContent {
+        servers,
+        settings,
+        unused,
+    })
+}
+
+impl FileContent {
+    /// One line for each kind of key without effect.
+    pub(crate) fn notices(&self) -> Vec<String> {
+        let mut notices = Vec::new();
+        let list = |keys: &BTreeSet<String>| keys.iter().cloned().collect::<Vec<_>>().join(", ");
+        if !self.unused.foreign.is_empty() {
+            notices.push(format!(
+                "keys of other clients that mean nothing here: {}",
+                list(&self.unused.foreign)
+            ));
+        }
+        if !self.unused.later.is_empty() {
+            notices.push(format!(
+                "keys without effect in this version: {}",
+                list(&self.unused.later)
+            ));
+        }
+        notices
+    }
+}
+
+fn servers(file: Fields<'_>, mistakes: &mut Vec<Mistake>) -> Vec<(ServerName, ServerDefinition)> {
+    let mut found: Vec<(ServerName, ServerDefinition)> = Vec::new();
+    for key in SERVERS {
+        let Some(Value::Object(object)) = file.value(key) else {
+            continue;
+        };
+        for (name, value) in members(object) {
+            let Value::Object(server) = value else {
+                continue;
+            };
+            let path = below(key, name);
+            let is_known = found.iter().any(|(known, _)| known.as_str() == name);
+            match one(file.text, name, server, &path, is_known) {
+                Ok(server) => found.push(server),
+                Err(mistake) => mistakes.push(mistake),
+            }
+        }
+    }
+    found
+}
+
+fn one(
+    text: &str,
+    name: &str,
+    object: &Object<'_>,
+    path: &str,
+    is_known: bool,
+) -> Result<(ServerName, ServerDefinition), Mistake> {
+    let mistake = |message: String, hint: &str| Mistake {
+        line: line_of(text, object),
+        key: path.to_owned(),
+        message,
+        hint: Some(hint.to_owned()),
+    };
+    let name = ServerName::new(name)
+        .map_err(|error| mistake(error.to_string(), "choose another name for the server"))?;
+    if is_known {
+        let message = format!("the server `{name}` is in `mcpServers` and in `servers`");
+        return Err(mistake(message, "keep one of the two"));
+    }
+    let definition = read_server::read(Fields {
+        text,
+        object,
+        key: path,
+    })?;
+    Ok((name, definition))
+}
+
+fn settings(file: Fields<'_>) -> Result<FileSettings, Mistake> {
+    let mut settings = FileSettings {
+        naming: file.text("naming").map(|word| match word {
+            "server__tool" => Naming::DoubleUnderscore,
+            _ => Naming::Underscore,
+        }),
+        ..FileSettings::default()
+    };
+    if let Some(Value::Object(object)) = file.value("gateway") {
+        let gateway = Fields {
+            object,
+            key: "gateway",
+            ..file
+        };
+        let listen = gateway.text("listen").map(str::parse);
+        settings.listen = listen.transpose().map_err(|_| {
+            let hint = "write it as IP:PORT, for example 127.0.0.1:3000";
+            gateway.refusal("listen", "is not an address", hint)
+        })?;
+    }
+    if let Some(Value::Object(tools)) = file.value("tools")
+        && let Some(Value::Object(workspace)) = tools.get("workspace").map(|found| &found.value)
+        && let Some(Value::StringLit(path)) = workspace.get("path").map(|found| &found.value)
+    {
+        settings.workspace = Some(path.value.clone().into_owned());
+    }
+    Ok(settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The servers as the JSON that would be written for them, or the mistakes.
+    fn check(text: &str, expect: Result<&[(&str, &str)], &[(usize, &str, &str)]>) {
+        let seen = read(text)
+            .map(|content| {
+                let servers = content.servers.iter();
+                let servers = servers.map(|(name, definition)| {
+                    (name.to_string(), definition.to_json().as_str().to_owned())
+                });
+                servers.collect::<Vec<_>>()
+            })
+            .map_err(|mistakes| {
+                let mistakes = mistakes.0.into_iter();
+                let mistakes = mistakes.map(|mistake| {
+                    (
+                        mistake.line,
+                        mistake.message,
+                        mistake.hint.unwrap_or_default(),
+                    )
+                });
+                mistakes.collect::<Vec<_>>()
+            });
+        let owned = |text: &str| text.to_owned();
+        let expect = expect
+            .map(|servers| servers.iter().map(|(a, b)| (owned(a), owned(b))).collect())
+            .map_err(|mistakes| {
+                let mistakes = mistakes.iter();
+                mistakes
+                    .map(|(line, a, b)| (*line, owned(a), owned(b)))
+                    .collect()
+            });
+        assert_eq!(seen, expect, "{text}");
+    }
+
+    #[test]
+    fn servers_are_read_with_comments_and_commas_at_the_end() {
+        check("", Ok(&[]));
+        check("// nothing yet\n", Ok(&[]));
+        check("{}", Ok(&[]));
+        check(
+            "\u{feff}{\n  // mine\n  \"mcpServers\": {\n    \"b\": { \"command\": \"npx\", \"args\": [\"-y\", \"x\",], },\n    \"a\": { \"url\": \"https://a.example/mcp\" },\n  },\n}\n",
+            Ok(&[
+                ("b", r#"{"command":"npx","args":["-y","x"]}"#),
+                ("a", r#"{"type":"http","url":"https://a.example/mcp"}"#),
+            ]),
+        );
+    }
+
+    #[test]
+    fn forms_of_other_clients_mean_the_same() {
+        for (server, expect) in [
+            (
+                r#"{"type":"local","command":"x","env":{"PORT":3000,"ON":true,"T":"${T}"},"disabled":true}"#,
+                r#"{"command":"x","env":{"PORT":"3000","ON":"true","T":"${T}"},"enabled":false}"#,
+            ),
+            (
+                r#"{"serverUrl":"https://a.example/","type":"streamable-http","disabled":false}"#,
+                r#"{"type":"http","url":"https://a.example/"}"#,
+            ),
+            (
+                r#"{"httpUrl":"https://a.example/","trust":true,"autoApprove":["x"]}"#,
+                r#"{"type":"http","url":"https://a.example/"}"#,
+            ),
+            (
+                r#"{"url":"${BASE}/mcp","transport":"sse","oauth":true}"#,
+                r#"{"type":"sse","url":"${BASE}/mcp","oauth":{}}"#,
+            ),
+            (
+                r#"{"url":"https://a.example/","oauth":{"scopes":["a","b"],"clientId":"c"},"timeout":{"call":5}}"#,
+                r#"{"type":"http","url":"https://a.example/","oauth":{"clientId":"c","scope":"a b"},"timeout":5}"#,
+            ),
+        ] {
+            let text = format!(r#"{{"mcpServers":{{"s":{server}}}}}"#);
+            check(&text, Ok(&[("s", expect)]));
+            let text = format!(r#"{{"servers":{{"s":{server}}},"inputs":[]}}"#);
+            check(&text, Ok(&[("s", expect)]));
+        }
+    }
+
+    #[test]
+    fn all_keys_survive_reading_and_writing() {
+        for server in [
+            r#"{"command":"x","args":["a"],"env":{"A":"b"},"envFile":".env","cwd":"..","inheritEnv":"all","timeout":{"connect":1,"call":2,"max":3},"enabled":false,"allowedTools":["a_*"],"disabledTools":["b"],"tools":{"t":{"name":"n","description":"d","hidden":true,"fixed":{"a":12345678901234567890123},"defaults":{"b":[1,{"c":null}]}}},"roots":["."],"start":"lazy","idleStop":60000}"#,
+            r#"{"type":"sse","url":"https://a.example/","headers":{"X":"y"},"headersHelper":"h","oauth":false}"#,
+            r#"{"type":"http","url":"https://a.example/","oauth":{"account":"me","clientId":"a","clientSecret":"${S}","scope":"x y","callbackPort":0,"authParams":{"prompt":"consent"},"tokenParams":{"a":"b"},"sendResource":false,"redirectUri":"http://localhost:8123/cb","authorizationEndpoint":"https://as.example/authorize","tokenEndpoint":"https://as.example/token","clientName":"n","clientAuthMethod":"none","initialAccessTokenFile":"t","allowMissingPkceMetadata":true,"scopeSeparator":",","allowPrivateAddresses":true,"caFile":"c"}}"#,
+        ] {
+            let text = format!(r#"{{"mcpServers":{{"s":{server}}}}}"#);
+            check(&text, Ok(&[("s", server)]));
+        }
+    }
+
+    #[test]
+    fn mistakes_have_line_key_and_next_step() {
+        check(
+            "{\n  \"mcpServers\": {\n    \"a\": {\n      \"comand\": \"x\",\n      \"args\": \"y\"\n    }\n  },\n  \"gatewy\": {}\n}",
+            Err(&[
+                (
+                    4,
+                    "`mcpServers.a.comand` is not a key of the configuration",
+                    "did you mean `command`?",
+                ),
+                (
+                    5,
+                    "`mcpServers.a.args` must be a list of texts; it is a text",
+                    "",
+                ),
+                (
+                    8,
+                    "`gatewy` is not a key of the configuration",
+                    "did you mean `gateway`?",
+                ),
+            ]),
+        );
+        check(
+            "{\n  \"mcpServers\": {\n    \"a\": {},\n    \"b\": {\"command\": \"x\", \"url\": \"https://a.example/\"},\n    \"c\": {\"url\": \"a.example\"},\n    \"d\": {\"command\": \"x\", \"enabled\": true, \"disabled\": true}\n  }\n}",
+            Err(&[
+                (
+                    3,
+                    "`mcpServers.a` has neither `command` nor `url`",
+                    "add `command` for a program, or `url` for a server elsewhere",
+                ),
+                (
+                    4,
+                    "`mcpServers.b` has both `command` and `url`",
+                    "keep `command` for a program, or the URL for a server elsewhere",
+                ),
+                (
+                    5,
+                    "`mcpServers.c` has a URL that is not an http(s) URL",
+                    "begin it with http:// or https://; for a program, use `command`",
+                ),
+                (
+                    6,
+                    "`mcpServers.d` is both enabled and disabled",
+                    "keep one of the two keys",
+                ),
+            ]),
+        );
+        check(
+            "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"}\n    \"b\": 1\n  }\n}",
+            Err(&[(
+                3,
+                "this is not JSON: expected comma at column 26",
+                "check the commas, quotes and brackets there and just before",
+            )]),
+        );
+    }
+
+    #[test]
+    fn values_that_no_server_could_use_are_refused() {
+        for (server, line) in [
+            (
+                r#"{"command":"x","type":"htpp"}"#,
+                "`mcpServers.s.type` must be one of `stdio`, `local`, `http`, `streamable-http`, `streamableHttp`, `streamable_http`, `remote`, `sse`; it is `htpp`",
+            ),
+            (
+                r#"{"command":" "}"#,
+                "`mcpServers.s` has an empty `command`",
+            ),
+            (
+                r#"{"command":"x","type":"http"}"#,
+                "`mcpServers.s` has a `command`, but its type needs a `url`",
+            ),
+            (
+                r#"{"url":"https://a.example/","type":"stdio"}"#,
+                "`mcpServers.s` has a URL, but its type needs a `command`",
+            ),
+            (
+                r#"{"url":"https://a.example/","type":"sse","transport":"http"}"#,
+                "`mcpServers.s` has two different types",
+            ),
+            (
+                r#"{"url":"https://a.example/","httpUrl":"https://a.example/"}"#,
+                "`mcpServers.s` has both `url` and `httpUrl`",
+            ),
+            (
+                r#"{"command":"x","timeout":0}"#,
+                "`mcpServers.s.timeout` must be a whole number of milliseconds from 1 to 86400000 or an object; it is 0",
+            ),
+            (
+                r#"{"command":"x","timeout":{"call":86400001}}"#,
+                "`mcpServers.s.timeout.call` must be a whole number of milliseconds from 1 to 86400000; it is 86400001",
+            ),
+            (
+                r#"{"command":"x","args":["a",1]}"#,
+                "`mcpServers.s.args[1]` must be a text; it is 1",
+            ),
+            (
+                r#"{"command":"x","command":"y"}"#,
+                "`mcpServers.s.command` is there twice",
+            ),
+            (
+                r#"{"command":"x","env":{"A=B":"c"}}"#,
+                "`mcpServers.s` has a variable without a valid name",
+            ),
+            (
+                r#"{"url":"https://a.example/","oauth":{"tokenEndpoint":"http://a.example"}}"#,
+                "`mcpServers.s.oauth.tokenEndpoint` is refused: `http://a.example` cannot be an endpoint: it is neither https nor on this machine",
+            ),
+            (
+                r#"{"url":"https://a.example/","oauth":{"account":"a b"}}"#,
+                "`mcpServers.s.oauth.account` is not the name of an account",
+            ),
+            (
+                r#"{"command":"x","tools":{"t":{"fixed":{"a":1},"defaults":{"a":1}}}}"#,
+                "`mcpServers.s` has the argument `a` of the tool `t` both fixed and with a default",
+            ),
+        ] {
+            let text = format!(r#"{{"mcpServers":{{"s":{server}}}}}"#);
+            let mistakes = read(&text).unwrap_err().0;
+            let messages: Vec<String> = mistakes.into_iter().map(|found| found.message).collect();
+            assert_eq!(messages, [line], "{server}");
+        }
+    }
+
+    #[test]
+    fn keys_without_effect_are_noticed_in_one_line() {
+        let content = read(
+            r#"{"mcpServers":{"a":{"command":"x","trust":true},"b":{"command":"x","autoApprove":[],"trust":true}},"gateway":{"rules":[]},"tools":{"vault":{}}}"#,
+        );
+        assert_eq!(
+            content.unwrap().notices(),
+            [
+                "keys of other clients that mean nothing here: autoApprove, trust",
+                "keys without effect in this version: gateway.rules, tools.vault",
+            ]
+        );
+    }
+
+    #[test]
+    fn settings_are_read() {
+        let text = r#"{"naming":"server__tool","gateway":{"listen":"127.0.0.1:4000"},"tools":{"workspace":{"path":"src"}}}"#;
+        let expect = FileSettings {
+            naming: Some(Naming::DoubleUnderscore),
+            listen: Some("127.0.0.1:4000".parse().unwrap()),
+            workspace: Some("src".to_owned()),
+        };
+        assert_eq!(read(text).unwrap().settings, expect);
+        check(
+            r#"{"gateway":{"listen":"localhost:4000"}}"#,
+            Err(&[(
+                1,
+                "`gateway.listen` is not an address",
+                "write it as IP:PORT, for example 127.0.0.1:3000",
+            )]),
+        );
+    }
+}

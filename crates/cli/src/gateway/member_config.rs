@@ -1,0 +1,162 @@
+use std::sync::Arc;
+
+use callgate_hub::reconnect::Start;
+use callgate_hub::{ServerConfig, ToolChange, ToolPattern, ToolPolicy};
+use callgate_mcp::transport::child::InheritEnv;
+use callgate_oauth::Scopes;
+use callgate_oauth::store::{ChosenClient, ChosenKind};
+
+use super::service::GatewaySettings;
+use crate::config::definition::{Connection, ServerDefinition, StartTime, UrlTransport};
+use crate::config::load::ConfiguredServer;
+use crate::config::resolve::{ResolvedConnection, ResolvedLogin, ResolvedOAuth, ResolvedServer};
+use crate::config::template::Expanded;
+use crate::error::CommandError;
+use crate::server::{LoginSpec, ProcessSpec, RemoteSpec, ServerConnector, ServerSpec};
+
+/// A configured server for the hub. Variables of its definition get their values here.
+///
+/// # Errors
+/// A variable has no value, or the server is not trusted.
+pub(super) fn server_config(
+    server: &ConfiguredServer,
+    settings: &GatewaySettings,
+) -> Result<ServerConfig, CommandError> {
+    let definition = &server.definition;
+    let connector = ServerConnector {
+        spec: spec_of(server)?,
+        data_dir: settings.data_dir.clone(),
+        capabilities: settings.capabilities.clone(),
+    };
+    let mut config = ServerConfig::new(server.name.clone(), Arc::new(connector));
+    config.enabled = definition.enabled;
+    config.start = match definition.start {
+        StartTime::Eager => Start::AtOnce,
+        StartTime::Lazy => Start::OnFirstUse,
+    };
+    config.idle_stop = definition.idle_stop;
+    let timeouts = &definition.timeouts;
+    if let Some(connect) = timeouts.connect {
+        config.connect_timeout = connect;
+    }
+    if let Some(idle) = settings.call_timeout.or(timeouts.call) {
+        config.call_limits.idle = idle;
+        config.call_limits.maximum = config.call_limits.maximum.max(idle);
+    }
+    if let Some(maximum) = timeouts.max {
+        config.call_limits.maximum = maximum;
+    }
+    config.tools = tool_policy(definition);
+    if let Some(catalogs) = &settings.catalogs {
+        let key = server.definition_hash();
+        config.saved_catalog = catalogs.load(key.as_str()).map(|(catalog, _)| catalog);
+        config.catalog_key = Some(Arc::from(key.as_str()));
+    }
+    Ok(config)
+}
+
+/// The server with the values of its variables, ready to connect.
+pub(crate) fn spec_of(server: &ConfiguredServer) -> Result<ServerSpec, CommandError> {
+    let name = server.name.as_arc().clone();
+    let ResolvedServer { connection, .. } = server.resolve()?;
+    Ok(match connection {
+        ResolvedConnection::Command(command) => ServerSpec::Process(ProcessSpec {
+            name,
+            program: command.program.as_str().to_owned(),
+            args: command
+                .args
+                .iter()
+                .map(|it| it.as_str().to_owned())
+                .collect(),
+            env: owned(&command.env),
+            cwd: command.cwd,
+            inherit_env: match command.inherit_all {
+                true => InheritEnv::All,
+                false => InheritEnv::AllowList,
+            },
+        }),
+        ResolvedConnection::Url(url) => ServerSpec::Remote(Box::new(RemoteSpec {
+            name,
+            headers: owned(&url.headers),
+            headers_helper: url
+                .headers_helper
+                .map(|helper| (helper.command.as_str().to_owned(), Some(helper.directory))),
+            login: login(&url.oauth)?,
+            url: url.url,
+            transport: url.transport,
+            ca_file: None,
+        })),
+    })
+}
+
+/// Transport of a server in listings.
+pub(crate) fn transport(definition: &ServerDefinition) -> &'static str {
+    match &definition.connection {
+        Connection::Command(_) => "stdio",
+        Connection::Url(url) => match url.transport {
+            UrlTransport::Http => "http",
+            UrlTransport::Sse => "sse",
+        },
+    }
+}
+
+fn login(oauth: &ResolvedOAuth) -> Result<LoginSpec, CommandError> {
+    let login = match oauth {
+        ResolvedOAuth::Off => {
+            return Ok(LoginSpec {
+                is_off: true,
+                ..LoginSpec::default()
+            });
+        }
+        ResolvedOAuth::On(login) => login,
+    };
+    let scopes: Scopes = login.scopes.iter().collect();
+    if let Some(word) = login.scopes.iter().find(|word| !scopes.contains(word)) {
+        return Err(CommandError::usage(format!("`{word}` is not a scope"))
+            .hint("write each scope of `oauth.scope` as the server names it"));
+    }
+    Ok(LoginSpec {
+        account: login.account.clone(),
+        client: chosen_client(login),
+        scopes: (!login.scopes.is_empty()).then_some(scopes),
+        callback_port: login.callback_port,
+        options: login.options.clone(),
+        ..LoginSpec::default()
+    })
+}
+
+/// Client of the configuration, which was registered by hand.
+fn chosen_client(login: &ResolvedLogin) -> Option<ChosenClient> {
+    Some(ChosenClient {
+        client_id: login.client_id.clone()?,
+        client_secret: login.client_secret.clone(),
+        key_file: None,
+        kind: ChosenKind::Registered,
+        identity: None,
+    })
+}
+
+/// Filter and changes of the tools of a server.
+pub(crate) fn tool_policy(definition: &ServerDefinition) -> ToolPolicy {
+    let patterns = |texts: &[String]| texts.iter().map(|it| ToolPattern::new(it)).collect();
+    let mut policy = ToolPolicy::new();
+    policy.allow = definition.allowed_tools.as_deref().map(patterns);
+    policy.deny = patterns(&definition.disabled_tools);
+    for (own, written) in &definition.tools {
+        let mut change = ToolChange::new();
+        change.name.clone_from(&written.name);
+        change.description.clone_from(&written.description);
+        change.hidden = written.hidden;
+        change.fixed.clone_from(&written.fixed);
+        change.defaults.clone_from(&written.defaults);
+        policy.changes.insert(own.clone(), change);
+    }
+    policy
+}
+
+fn owned(pairs: &[(String, Expanded)]) -> Vec<(String, String)> {
+    let pairs = pairs.iter();
+    pairs
+        .map(|(name, value)| (name.clone(), value.as_str().to_owned()))
+        .collect()
+}

@@ -1,0 +1,31 @@
+//! The servers of the configuration as one service, in this process or in another one that runs already.
+//!
+//! # Layout
+//! - [`plan`]: which servers this process connects itself, and which it reaches through a running gateway.
+//! - [`Gateway`]: the hub with these servers, and the private method that tells about them.
+//! - [`ServerReport`]: the state of a server, as that method returns it.
+//! - `builtin`: servers inside this process. `attach`: the running gateway as a server.
+//! - `catalog_files`: catalogs that are kept across starts.
+//! - [`keep_current`]: applies changes of the configuration and of logins. [`keep_recorded`]: tells other processes
+//!   about this one.
+
+mod attach;
+mod builtin;
+mod catalog_files;
+mod keep_current;
+mod keep_recorded;
+mod member_config;
+mod plan;
+mod report;
+mod service;
+
+pub(crate) use attach::gateway_spec;
+pub(crate) use catalog_files::CatalogFiles;
+pub(crate) use keep_current::{Reload, keep_current};
+pub(crate) use keep_recorded::{RecordedEndpoint, keep_recorded, record_at};
+pub(crate) use member_config::{spec_of, tool_policy, transport};
+pub(crate) use plan::Member;
+pub(crate) use report::{
+    SERVERS_METHOD, ServerReport, ServersParams, ServersResult, Status, ToolName,
+};
+pub(crate) use service::{Gateway, GatewaySettings, WORKSPACE};

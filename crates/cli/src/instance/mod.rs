@@ -1,0 +1,16 @@
+//! Running processes of this program that share a data directory: what they serve and which servers they run.
+//!
+//! # Layout
+//! - [`InstanceRecord`]: a process, as it describes itself in a file.
+//! - [`Registry`]: the files of all processes. [`OwnRecord`]: the file of this one.
+//! - [`ProcessIdentity`]: a process that is told from a later one with the same number.
+//! - [`process_table`]: memory and time of processes, where the system tells.
+
+mod identity;
+pub(crate) mod process_table;
+mod record;
+mod registry;
+
+pub(crate) use identity::ProcessIdentity;
+pub(crate) use record::{EndpointAuth, InstanceRecord, ServerRecord};
+pub(crate) use registry::{OwnRecord, Registry};

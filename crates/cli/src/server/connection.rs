@@ -1,0 +1,189 @@
+use std::env;
+use std::path::Path;
+use std::pin::pin;
+use std::sync::Arc;
+
+use anyhow::anyhow;
+use callgate_mcp::Service;
+use callgate_mcp::Version;
+use callgate_mcp::transport::child::{ChildConfig, Environment, Supervisor};
+use callgate_mcp::transport::http::client::HttpConfig;
+use callgate_mcp::upstream::{Era, Process, Remote, RestartingProcess, UpstreamConfig};
+use callgate_mcp::wire::capabilities::ClientCapabilities;
+use callgate_mcp::wire::implementation::Implementation;
+use callgate_oauth::token_source::TokenSource;
+use tokio::time::timeout;
+
+use super::headers_helper;
+use super::spec::{ProcessSpec, RemoteSpec, ServerSpec};
+use crate::config::definition::UrlTransport;
+use crate::credentials::Credentials;
+use crate::error::{CommandError, Exit};
+use crate::logins::Logins;
+use crate::network::Network;
+use crate::stop::{self, StopSignals};
+
+/// A connected server of any revision.
+#[derive(Clone)]
+pub(crate) enum Server {
+    Process(Arc<Process>),
+    Restarting(Arc<RestartingProcess>),
+    Remote {
+        remote: Arc<Remote>,
+        token_source: Option<Arc<TokenSource>>,
+    },
+}
+
+impl Server {
+    /// Starts the program, or prepares a client of the URL, which is not contacted yet.
+    ///
+    /// A program is told of `capabilities`, if they are given, and otherwise of all; a URL of those in each call.
+    pub(crate) async fn connect(
+        spec: &ServerSpec,
+        data_dir: Option<&Path>,
+        capabilities: Option<ClientCapabilities>,
+    ) -> Result<Self, CommandError> {
+        match spec {
+            ServerSpec::Process(spec) => {
+                let mut config = UpstreamConfig::default();
+                config.capabilities = capabilities;
+                let process = spawn(spec)?.with_config(config);
+                Ok(Self::Process(Arc::new(process)))
+            }
+            ServerSpec::Remote(spec) => remote(spec, data_dir).await,
+        }
+    }
+
+    /// The same server; if it is a command, it is started again when it has exited.
+    pub(crate) fn restarting(self) -> Self {
+        match self {
+            Self::Process(process) => Self::Restarting(Arc::new(RestartingProcess::new(process))),
+            server => server,
+        }
+    }
+
+    pub(crate) fn service(&self) -> Arc<dyn Service> {
+        match self {
+            Self::Process(process) => process.clone(),
+            Self::Restarting(process) => process.clone(),
+            Self::Remote { remote, .. } => remote.clone(),
+        }
+    }
+
+    /// Revision of the server, once it has answered.
+    pub(crate) fn revision(&self) -> Option<String> {
+        let version = match self {
+            Self::Process(process) => process.version(),
+            Self::Restarting(_) => None,
+            Self::Remote { remote, .. } => remote.era().map(|era| match era {
+                Era::Old(version) => version,
+                _ => Version::LATEST,
+            }),
+        };
+        version.map(|version| version.to_string())
+    }
+
+    /// Stops the server process with its children, or finishes token refreshes of a remote server.
+    pub(crate) async fn close(&self) {
+        match self {
+            Self::Process(process) => process.close().await,
+            Self::Restarting(process) => process.close().await,
+            Self::Remote {
+                remote,
+                token_source,
+            } => {
+                remote.close().await;
+                if let Some(token_source) = token_source {
+                    token_source.wait_idle().await;
+                }
+            }
+        }
+    }
+
+    /// Closes the connection within a limited time, which a signal ends.
+    pub(crate) async fn close_soon(&self) -> Result<(), CommandError> {
+        let mut stop = StopSignals::listen()?;
+        let close = pin!(timeout(stop::GRACE, self.close()));
+        tokio::select! {
+            _ = close => Ok(()),
+            () = stop.next() => Err(CommandError::interrupted()),
+        }
+    }
+}
+
+/// Name and version of this program as a client.
+pub(crate) fn own_name() -> Implementation {
+    Implementation::new("callgate", env!("CARGO_PKG_VERSION"))
+}
+
+fn spawn(spec: &ProcessSpec) -> Result<Process, CommandError> {
+    let mut config = ChildConfig::new(spec.name.clone(), &spec.program);
+    config.args = spec.args.iter().map(Into::into).collect();
+    config.environment = Environment::from_pairs(env::vars_os());
+    config.inherit_env = spec.inherit_env;
+    let variables = spec.env.iter();
+    config.env = variables
+        .map(|(name, value)| (name.into(), value.into()))
+        .collect();
+    config.cwd.clone_from(&spec.cwd);
+    // We are our own supervisor; see `main`.
+    let own = env::current_exe().ok();
+    config.supervisor = own.map(Supervisor::new);
+    Process::spawn(&config).map_err(|error| {
+        CommandError::new(Exit::of(error.kind()), error)
+            .hint("check that the program is installed and its name is right")
+    })
+}
+
+async fn remote(spec: &RemoteSpec, data_dir: Option<&Path>) -> Result<Server, CommandError> {
+    let mut config = HttpConfig::new(spec.name.clone());
+    let mut headers = spec.headers.clone();
+    if let Some((command, directory)) = &spec.headers_helper {
+        headers.extend(headers_helper::run(command, directory.as_deref()).await?);
+    }
+    for (name, value) in &headers {
+        let headers = config.headers.with(name, value);
+        config.headers = headers.map_err(anyhow::Error::from)?;
+    }
+    let is_authorized = headers
+        .iter()
+        .any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+    // The login file is read, and the keychain may be asked.
+    let (spec, data_dir) = (spec.clone(), data_dir.map(Path::to_owned));
+    let prepare = move || {
+        let data_dir = data_dir.as_deref();
+        let stored = Logins::options_at(data_dir, &spec.url, spec.login.account.as_deref());
+        let mut options = spec.login.options.clone().over(&stored);
+        if let Some(path) = &spec.ca_file {
+            options.ca_file = Some(path.clone());
+        }
+        Network::new(options.ca_file.as_deref())?.apply(&mut config);
+        let mut token_source = None;
+        match Credentials::find(&spec.login, is_authorized, &spec.url, data_dir, &options)? {
+            Credentials::Given => {}
+            Credentials::Token(token) => {
+                let headers = config
+                    .headers
+                    .with("authorization", &format!("Bearer {token}"));
+                config.headers = headers.map_err(|_| {
+                    anyhow!("the token holds characters that cannot stand in a header")
+                })?;
+            }
+            Credentials::Login(login) => {
+                config.authorizer = Some(login.clone());
+                token_source = Some(login);
+            }
+        }
+        let mut remote = Remote::new(spec.url.as_str(), config)?;
+        if spec.transport == UrlTransport::Sse {
+            remote = remote.assume_sse();
+        }
+        Ok(Server::Remote {
+            remote: Arc::new(remote),
+            token_source,
+        })
+    };
+    tokio::task::spawn_blocking(prepare)
+        .await
+        .map_err(anyhow::Error::from)?
+}

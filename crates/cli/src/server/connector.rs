@@ -1,0 +1,118 @@
+use std::error::Error as StdError;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use callgate_hub::reconnect::{Failure, Lock};
+use callgate_hub::{Connector, Upstream};
+use callgate_mcp::wire::capabilities::ClientCapabilities;
+use callgate_mcp::{BoxFuture, Call, Error, Kind, Reply, Service, Version};
+use callgate_oauth::registration::NeedsClientRegistration;
+use callgate_oauth::token_source::{NeedsLogin, TokenError};
+
+use super::connection::Server;
+use super::spec::ServerSpec;
+
+/// Connects one server for the hub. Each connection reads the stored login anew.
+pub(crate) struct ServerConnector {
+    pub(crate) spec: ServerSpec,
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Capabilities that a program is told of; all where there are none.
+    pub(crate) capabilities: Option<ClientCapabilities>,
+}
+
+impl Connector for ServerConnector {
+    fn connect(&self) -> BoxFuture<'_, Result<Arc<dyn Upstream>, Error>> {
+        Box::pin(async {
+            let data_dir = self.data_dir.as_deref();
+            let connected = Server::connect(&self.spec, data_dir, self.capabilities.clone()).await;
+            let server = connected.map_err(|error| {
+                let error = error.into_source();
+                match error.downcast::<Error>() {
+                    Ok(error) => error,
+                    Err(error) => Error::new(Kind::Connect, format!("{error:#}")),
+                }
+                .from_upstream(self.spec.name())
+            })?;
+            Ok(Arc::new(Connection(server)) as Arc<dyn Upstream>)
+        })
+    }
+
+    fn failure(&self, error: &Error) -> Failure {
+        if is_client_missing(error) {
+            return Failure::Locked(Lock::NeedsClientRegistration);
+        }
+        if is_login_missing(error) {
+            return Failure::Locked(Lock::NeedsAuth);
+        }
+        Failure::Transient {
+            retry_after: error.retry_after(),
+        }
+    }
+}
+
+/// True if a person must register a client before there can be a login.
+fn is_client_missing(error: &Error) -> bool {
+    let Some(source) = error.source() else {
+        return false;
+    };
+    let of_token = source.downcast_ref::<Arc<TokenError>>();
+    source.is::<NeedsClientRegistration>()
+        || of_token.is_some_and(|error| matches!(**error, TokenError::NeedsClientRegistration(_)))
+}
+
+/// True if a person must log in before the server can be used.
+fn is_login_missing(error: &Error) -> bool {
+    let source = error.source();
+    let of_token = source.and_then(|source| source.downcast_ref::<Arc<TokenError>>());
+    let is_needed = match of_token {
+        // A failure that passes is tried again.
+        Some(error) => !error.is_transient(),
+        None => source.is_some_and(<dyn StdError>::is::<NeedsLogin>),
+    };
+    is_needed || (of_token.is_none() && error.kind() == Kind::Unauthorized)
+}
+
+/// A connection of the hub, which ends in good order.
+struct Connection(Server);
+
+impl Service for Connection {
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+        match &self.0 {
+            Server::Process(process) => process.call(call),
+            Server::Restarting(process) => process.call(call),
+            Server::Remote { remote, .. } => remote.call(call),
+        }
+    }
+}
+
+impl Upstream for Connection {
+    fn closed(&self) -> BoxFuture<'_, Error> {
+        Box::pin(async {
+            match &self.0 {
+                Server::Process(process) => process.closed().await.to_error(),
+                // It is started again by itself, which the hub does better: not used there.
+                Server::Restarting(_) => std::future::pending().await,
+                Server::Remote { remote, .. } => remote.closed().await.to_error(),
+            }
+        })
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.0.close())
+    }
+
+    fn version(&self) -> Option<Version> {
+        match &self.0 {
+            Server::Process(process) => process.version(),
+            Server::Restarting(_) => None,
+            Server::Remote { remote, .. } => remote.version(),
+        }
+    }
+
+    fn process_id(&self) -> Option<u32> {
+        match &self.0 {
+            Server::Process(process) => process.process_id(),
+            _ => None,
+        }
+    }
+}

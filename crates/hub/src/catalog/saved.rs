@@ -1,0 +1,163 @@
+use callgate_mcp::RawJson;
+use callgate_mcp::wire::discover::DiscoverResult;
+use callgate_mcp::wire::{DecodeError, Limits, ObjectWriter, ScanError};
+
+use super::item::{ListKind, PerKind};
+
+/// Catalog of one server as its owner keeps it across starts: what the server says of itself, and its
+/// lists as it sent them.
+pub(crate) struct SavedCatalog {
+    pub(crate) discovered: DiscoverResult,
+    pub(crate) lists: PerKind<Vec<RawJson>>,
+}
+
+/// A kept catalog that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SavedCatalogError {
+    #[error("it has {0} bytes, which is more than {MAX_BYTES}")]
+    TooLarge(usize),
+    #[error("it is not JSON")]
+    Json(#[from] ScanError),
+    #[error("it is not a catalog of this format")]
+    Format,
+    #[error("it belongs to another definition of the server")]
+    Foreign,
+    #[error("the server's description of itself cannot be read")]
+    Discovered(#[from] DecodeError),
+}
+
+/// Maximum bytes of a kept catalog.
+pub(crate) const MAX_BYTES: usize = 16 * 1024 * 1024;
+/// Name and version of the format.
+const FORMAT: &str = "callgate-catalog-1";
+
+/// Writes a catalog; the items are copied.
+///
+/// # Errors
+/// The catalog is too large to be kept.
+pub(crate) fn encode(
+    key: &str,
+    discovered: &DiscoverResult,
+    lists: &PerKind<Vec<RawJson>>,
+) -> Result<RawJson, SavedCatalogError> {
+    let discovered = RawJson::encode(discovered)?;
+    let items = ListKind::ALL.iter().flat_map(|kind| lists.get(*kind));
+    let bytes = items.map(|item| item.as_bytes().len() + 1).sum::<usize>();
+    let bytes = bytes + discovered.as_bytes().len();
+    if bytes > MAX_BYTES {
+        return Err(SavedCatalogError::TooLarge(bytes));
+    }
+    let catalog = ObjectWriter::with_capacity(bytes + key.len() + OVERHEAD)
+        .member("format", &RawJson::string(FORMAT))
+        .member("key", &RawJson::string(key))
+        .member("discovered", &discovered);
+    let catalog = ListKind::ALL.iter().fold(catalog, |catalog, kind| {
+        catalog.array(kind.method(), lists.get(*kind))
+    });
+    Ok(catalog.finish())
+}
+
+/// Reads a catalog that was kept under this key.
+///
+/// # Errors
+/// It is not a catalog, or belongs to another key.
+pub(crate) fn decode(bytes: Vec<u8>, key: &str) -> Result<SavedCatalog, SavedCatalogError> {
+    if bytes.len() > MAX_BYTES + OVERHEAD + key.len() {
+        return Err(SavedCatalogError::TooLarge(bytes.len()));
+    }
+    let limits = Limits {
+        bytes: bytes.len(),
+        ..Limits::default()
+    };
+    let catalog = RawJson::parse(bytes.into(), &limits)?;
+    let [format, found_key, discovered] = catalog.pick(["format", "key", "discovered"]);
+    if !format.is_some_and(|format| format.is(FORMAT)) {
+        return Err(SavedCatalogError::Format);
+    }
+    if !found_key.is_some_and(|found| found.is(key)) {
+        return Err(SavedCatalogError::Foreign);
+    }
+    let discovered = discovered.ok_or(SavedCatalogError::Format)?.decode()?;
+    let items = |kind: ListKind| {
+        let list = catalog.get(kind.method());
+        list.map(|list| list.elements()).unwrap_or_default()
+    };
+    Ok(SavedCatalog {
+        discovered,
+        lists: PerKind::of(items),
+    })
+}
+
+/// Bytes of a catalog besides its items and its key.
+const OVERHEAD: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use callgate_mcp::wire::capabilities::ServerCapabilities;
+
+    fn discovered() -> DiscoverResult {
+        DiscoverResult::new(Vec::new(), ServerCapabilities::default())
+    }
+
+    fn lists(tool: &str) -> PerKind<Vec<RawJson>> {
+        let mut lists = PerKind::default();
+        lists.set(ListKind::Tools, vec![serde_json::from_str(tool).unwrap()]);
+        lists
+    }
+
+    fn error(bytes: &[u8]) -> String {
+        let error = decode(bytes.to_vec(), "key").map(drop).unwrap_err();
+        error.to_string()
+    }
+
+    #[test]
+    fn items_come_back_byte_for_byte() {
+        let tool = r#"{"name":"a", "x":1e2,"_meta":{"k":10000000000000000001}}"#;
+        let saved = encode("k\"ey", &discovered(), &lists(tool)).unwrap();
+        let found = decode(saved.as_bytes().to_vec(), "k\"ey").unwrap();
+        assert_eq!(found.discovered, discovered());
+        let tools = found.lists.get(ListKind::Tools);
+        assert_eq!(
+            tools.iter().map(RawJson::as_str).collect::<Vec<_>>(),
+            [tool]
+        );
+        assert_eq!(found.lists.get(ListKind::Prompts), &[]);
+    }
+
+    #[test]
+    fn a_damaged_or_foreign_catalog_is_refused_with_the_reason() {
+        let saved = encode("key", &discovered(), &lists("{}")).unwrap();
+        let whole = saved.as_bytes();
+        assert!(decode(whole.to_vec(), "key").is_ok());
+        for length in 0..whole.len() {
+            assert_eq!(error(&whole[..length]), "it is not JSON", "{length}");
+        }
+        assert_eq!(error(b"\xff"), "it is not JSON");
+        for other in ["[]", "{}", r#"{"format":"callgate-catalog-0"}"#] {
+            assert_eq!(
+                error(other.as_bytes()),
+                "it is not a catalog of this format"
+            );
+        }
+        let foreign = encode("other", &discovered(), &lists("{}")).unwrap();
+        assert_eq!(
+            error(foreign.as_bytes()),
+            "it belongs to another definition of the server"
+        );
+        assert_eq!(
+            error(br#"{"format":"callgate-catalog-1","key":"key","discovered":[]}"#),
+            "the server's description of itself cannot be read"
+        );
+    }
+
+    #[test]
+    fn a_catalog_of_more_than_16_mib_is_neither_written_nor_read() {
+        let tool = format!("\"{}\"", "x".repeat(MAX_BYTES));
+        let error = encode("key", &discovered(), &lists(&tool)).unwrap_err();
+        assert!(matches!(error, SavedCatalogError::TooLarge(_)), "{error}");
+        let error = decode(vec![b' '; MAX_BYTES + 1_000], "key").map(drop);
+        let error = error.unwrap_err();
+        assert!(matches!(error, SavedCatalogError::TooLarge(_)), "{error}");
+    }
+}

@@ -1,0 +1,152 @@
+use std::time::Duration;
+
+use callgate_hub::reconnect::Start;
+use callgate_hub::{Hub, ServerConfig};
+use callgate_mcp::Client;
+use callgate_mcp::router::ToolRoute;
+use serde_json::json;
+use tokio::time::Instant;
+
+use crate::fake_server::{FakeServer, hub, router, server_name, wait_for};
+
+fn tool(name: &str, description: &str) -> ToolRoute {
+    ToolRoute::new(name, description, || async { "yes" })
+}
+
+fn server() -> FakeServer {
+    let router = router("git").instructions("Use it well.");
+    FakeServer::new(
+        router
+            .route(tool("log", "Shows"))
+            .route(tool("add", "Adds")),
+    )
+}
+
+fn config(server: &FakeServer, saved: Option<&[u8]>) -> ServerConfig {
+    let mut config = server.config("git");
+    config.catalog_key = Some("hash".into());
+    config.saved_catalog = saved.map(<[u8]>::to_vec);
+    config
+}
+
+async fn settled(hub: &Hub) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    assert!(hub.wait_settled(deadline).await);
+}
+
+async fn names(client: &Client) -> Vec<String> {
+    let tools = client.list_tools().await.unwrap();
+    tools.into_iter().map(|tool| tool.name).collect()
+}
+
+/// The catalog that a hub over this server wants to have saved.
+async fn saved(server: &FakeServer) -> Vec<u8> {
+    let (hub, _client) = hub(&[]);
+    hub.add(config(server, None)).unwrap();
+    settled(&hub).await;
+    let unsaved = hub.take_unsaved_catalogs();
+    let [catalog] = unsaved.as_slice() else {
+        panic!("{unsaved:?}");
+    };
+    assert_eq!(catalog.server, server_name("git"));
+    assert_eq!(&*catalog.key, "hash");
+    assert!(hub.take_unsaved_catalogs().is_empty());
+    catalog.catalog.as_bytes().to_vec()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_shows_the_saved_tools_before_the_server_is_connected() {
+    let server = server();
+    let saved = saved(&server).await;
+    server.hang();
+    let (hub, client) = hub(&[]);
+    hub.add(config(&server, Some(&saved))).unwrap();
+    assert_eq!(names(&client).await, ["git_log", "git_add"]);
+    let status = hub.status(&server_name("git")).unwrap();
+    assert_eq!((status.state.as_str(), status.tools), ("connecting", 2));
+    assert_eq!(status.info.unwrap().name, "git");
+    assert_eq!(status.instructions.as_deref(), Some("Use it well."));
+    server.crash();
+    let result = client.call_tool("git_log", &json!({})).await.unwrap();
+    assert_eq!(result.content[0].as_text(), Some("yes"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_truth_replaces_a_saved_catalog_and_changed_tools_are_named() {
+    let server = server();
+    let saved = saved(&server).await;
+    server.router.remove_tool("add");
+    server.router.remove_tool("log");
+    server.router.add_tool(tool("log", "Sends mail")).unwrap();
+    server.router.add_tool(tool("new", "Is new")).unwrap();
+    let (hub, client) = hub(&[]);
+    hub.add(config(&server, Some(&saved))).unwrap();
+    settled(&hub).await;
+    assert_eq!(names(&client).await, ["git_log", "git_new"]);
+    let status = hub.status(&server_name("git")).unwrap();
+    let changed: Vec<_> = status.changed_tools.iter().map(|name| &**name).collect();
+    assert_eq!(changed, ["log"]);
+    assert_eq!(hub.take_unsaved_catalogs().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_equal_catalog_is_not_saved_again() {
+    let server = server();
+    let saved = saved(&server).await;
+    let (hub, _client) = hub(&[]);
+    hub.add(config(&server, Some(&saved))).unwrap();
+    settled(&hub).await;
+    assert!(hub.take_unsaved_catalogs().is_empty());
+    let status = hub.status(&server_name("git")).unwrap();
+    assert!(status.listed && status.changed_tools.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_saved_catalog_that_cannot_be_used_is_ignored() {
+    let server = server();
+    let saved = saved(&server).await;
+    let damaged = saved.get(..saved.len() / 2).unwrap();
+    for (key, bytes) in [
+        ("other", saved.as_slice()),
+        ("hash", damaged),
+        ("hash", b""),
+    ] {
+        let (hub, client) = hub(&[]);
+        let mut config = config(&server, Some(bytes));
+        config.catalog_key = Some(key.into());
+        hub.add(config).unwrap();
+        assert_eq!(names(&client).await, Vec::<String>::new());
+        settled(&hub).await;
+        assert_eq!(names(&client).await, ["git_log", "git_add"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_starts_on_first_use_is_started_by_a_call_of_a_saved_tool() {
+    let server = server();
+    let saved = saved(&server).await;
+    let connects = server.connects();
+    let (hub, client) = hub(&[]);
+    let mut config = config(&server, Some(&saved));
+    config.start = Start::OnFirstUse;
+    hub.add(config).unwrap();
+    settled(&hub).await;
+    assert_eq!(names(&client).await, ["git_log", "git_add"]);
+    assert_eq!(server.connects(), connects);
+    assert!(client.call_tool("git_log", &json!({})).await.is_ok());
+    assert_eq!(server.connects(), connects + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_starts_on_first_use_and_is_unknown_is_started_by_a_list() {
+    let server = server();
+    let (hub, client) = hub(&[]);
+    let mut config = config(&server, None);
+    config.start = Start::OnFirstUse;
+    hub.add(config).unwrap();
+    settled(&hub).await;
+    assert_eq!(server.connects(), 0);
+    assert_eq!(names(&client).await, Vec::<String>::new());
+    wait_for(&hub, "git", "connected", 2).await;
+    assert_eq!(names(&client).await, ["git_log", "git_add"]);
+}
