@@ -1,6 +1,7 @@
 //! All printing. Text of a peer reaches a terminal only in its visible form.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use callgate_mcp::wire::RawJson;
 use tracing_subscriber::fmt::MakeWriter;
@@ -154,6 +155,8 @@ fn has_colors(out: &impl IsTerminal) -> bool {
 #[derive(Debug)]
 pub(crate) struct StatusLine {
     width: Option<usize>,
+    /// True while there is text to clear.
+    is_drawn: AtomicBool,
 }
 
 impl StatusLine {
@@ -161,6 +164,7 @@ impl StatusLine {
         let is_shown = io::stderr().is_terminal();
         Self {
             width: is_shown.then(terminal_width),
+            is_drawn: AtomicBool::new(false),
         }
     }
 
@@ -172,6 +176,7 @@ impl StatusLine {
         // One column less: a full line would begin a new one.
         let text = cut(&visible_line(text), width.saturating_sub(1));
         let mut out = io::stderr().lock();
+        self.is_drawn.store(true, Ordering::Relaxed);
         let _ = write!(out, "\r\u{1b}[2K{text}");
         let _ = out.flush();
     }
@@ -182,7 +187,7 @@ impl StatusLine {
     }
 
     pub(crate) fn clear(&self) {
-        if self.width.is_some() {
+        if self.is_drawn.swap(false, Ordering::Relaxed) {
             let mut out = io::stderr().lock();
             let _ = out.write_all("\r\u{1b}[2K".as_bytes());
             let _ = out.flush();

@@ -1,4 +1,3 @@
-use callgate_mcp::wire::discover::DiscoverResult;
 use callgate_mcp::wire::{Limits, RawJson, Splice, method};
 
 use crate::config::load::ConfiguredServer;
@@ -23,11 +22,6 @@ impl SavedCatalog {
     /// The server's description of itself.
     pub(crate) fn discovered(&self) -> Option<RawJson> {
         self.0.get("discovered")
-    }
-
-    /// The same, as far as we know its members.
-    pub(crate) fn about(&self) -> Option<DiscoverResult> {
-        self.discovered()?.decode().ok()
     }
 
     /// The items that a method lists.

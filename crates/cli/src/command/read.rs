@@ -47,8 +47,8 @@ pub(crate) async fn run(args: &Read, browse: Browse<'_>) -> Result<(), CommandEr
             Ok(raw) => raw,
             Err(error) if error.exit() == Exit::ToolFailed => {
                 let known = client.list_resources().await.unwrap_or_default();
-                let known = known.into_iter().map(|resource| resource.uri).collect();
-                return Err(with_near_miss(error, &uri, known, &place));
+                let known: Vec<String> = known.into_iter().map(|it| it.uri).collect();
+                return Err(with_near_miss(error, &uri, &known, &place));
             }
             Err(error) => return Err(error),
         };
@@ -80,7 +80,7 @@ async fn read_configured(
                     .saved(server)
                     .map(|saved| uris(&saved))
                     .unwrap_or_default();
-                Err(with_near_miss(error, &uri, known, &argument(name)))
+                Err(with_near_miss(error, &uri, &known, &argument(name)))
             }
             Err(error) => Err(error),
         }
@@ -154,7 +154,7 @@ async fn read(client: &Client, uri: &str) -> Result<RawJson, CommandError> {
     Ok(client.request(method::RESOURCES_READ, &params).await?)
 }
 
-fn with_near_miss(error: CommandError, uri: &str, known: Vec<String>, place: &str) -> CommandError {
+fn with_near_miss(error: CommandError, uri: &str, known: &[String], place: &str) -> CommandError {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     match closest(uri, &known) {
         Some(close) if close != uri => error.hint(format!("did you mean `{close}`?")),

@@ -284,10 +284,10 @@ impl Drawing {
         let columns = table.header.len();
         let drawn = draw(table, self.room());
         for line in drawn.lines {
-            self.push(line);
+            self.push(&line);
         }
         if rows > ROWS || drawn.columns < columns || drawn.is_cut {
-            self.push(Line::of(
+            self.push(&Line::of(
                 "a part of the table is left out; use --json to get all",
                 Style::DIM,
             ));
@@ -296,7 +296,7 @@ impl Drawing {
 
     fn code(&mut self, text: &str) {
         for line in text.lines() {
-            self.push(Line::of(&format!("    {line}"), CODE));
+            self.push(&Line::of(&format!("    {line}"), CODE));
         }
     }
 
@@ -342,9 +342,9 @@ impl Drawing {
     }
 
     /// Adds a line that is not wrapped.
-    fn push(&mut self, line: Line) {
+    fn push(&mut self, line: &Line) {
         let (first, _) = self.beginning();
-        self.lines.push(first.join(&line));
+        self.lines.push(first.join(line));
     }
 
     /// The beginning of the next line and of those after it. The mark of an item is used once.

@@ -267,7 +267,7 @@ fn type_words(schema: &RawJson, root: &RawJson, depth: usize) -> String {
         Some(kinds) => kinds.decode().unwrap_or_default(),
         None if properties.is_some() => vec!["object".to_owned()],
         None if schema.get("allOf").is_some() => vec!["object".to_owned()],
-        None => vec![unresolved(&schema, reference)],
+        None => vec![unresolved(&schema, reference.as_ref())],
     };
     let words = kinds.iter().map(|kind| match (kind.as_str(), &items) {
         ("array", Some(items)) if items.is_object() => {
@@ -279,7 +279,7 @@ fn type_words(schema: &RawJson, root: &RawJson, depth: usize) -> String {
 }
 
 /// Word for a schema without a type.
-fn unresolved(schema: &RawJson, reference: Option<String>) -> String {
+fn unresolved(schema: &RawJson, reference: Option<&String>) -> String {
     match text(schema, "$ref") {
         Some(name) if reference.is_none() => name,
         _ => "any".to_owned(),
