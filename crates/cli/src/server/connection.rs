@@ -1,5 +1,5 @@
 use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -126,13 +126,23 @@ fn spawn(spec: &ProcessSpec) -> Result<Process, CommandError> {
         .map(|(name, value)| (name.into(), value.into()))
         .collect();
     config.cwd.clone_from(&spec.cwd);
-    // We are our own supervisor; see `main`.
-    let own = env::current_exe().ok();
-    config.supervisor = own.map(Supervisor::new);
+    config.supervisor = own_program().map(Supervisor::new);
     Process::spawn(&config).map_err(|error| {
         CommandError::new(Exit::of(error.kind()), error)
             .hint("check that the program is installed and its name is right")
     })
+}
+
+/// The program of this process, which is its own supervisor; see `main`.
+///
+/// It may have been replaced by a new version since the start. Linux still has the one that runs.
+fn own_program() -> Option<PathBuf> {
+    let running = Path::new("/proc/self/exe");
+    match env::current_exe() {
+        Ok(path) if path.exists() => Some(path),
+        _ if cfg!(target_os = "linux") => Some(running.to_owned()),
+        _ => None,
+    }
 }
 
 async fn remote(spec: &RemoteSpec, data_dir: Option<&Path>) -> Result<Server, CommandError> {

@@ -16,6 +16,8 @@ mod elicitation;
 mod fixture;
 #[cfg(unix)]
 mod hostile;
+#[cfg(target_os = "linux")]
+mod hub;
 #[cfg(unix)]
 mod issuer;
 #[cfg(target_os = "linux")]
