@@ -83,7 +83,7 @@ async fn inspect_configured(
 ) -> Result<(), CommandError> {
     let configuration = browse.configuration()?;
     let (server, tool) = match (configuration.server(word), rest.first()) {
-        (Some(server), tool) => (server, tool.map(|tool| ToolWord::Own(tool))),
+        (Some(server), tool) => (server, tool.map(|tool| ToolWord::Own(tool.as_str()))),
         (None, _) => match tool_choices(word, &configuration).first() {
             Some(choice) => (choice.server, Some(choice.tool)),
             None => return Err(unknown_server(word, &configuration)),

@@ -95,7 +95,7 @@ impl Drawing {
             Event::End(tag) => self.end(tag),
             Event::Text(text) if self.in_code => self.code(&text),
             Event::Text(text) | Event::InlineMath(text) | Event::DisplayMath(text) => {
-                self.add(&text, Style::PLAIN)
+                self.add(&text, Style::PLAIN);
             }
             Event::Code(text) => self.add(&text, CODE),
             Event::Html(html) | Event::InlineHtml(html) => {
@@ -105,7 +105,7 @@ impl Drawing {
                 }
             }
             Event::SoftBreak | Event::HardBreak if self.table.is_some() => {
-                self.add(" ", Style::PLAIN)
+                self.add(" ", Style::PLAIN);
             }
             Event::SoftBreak | Event::HardBreak => self.end_text(),
             Event::Rule => {
