@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::browse_args::{Completions, Inspect, Man, Prompt, Prompts, Read, Resources, Search};
 use crate::clients::table;
 use crate::config_args::{Add, AddJson, ConfigArgs, EditArgs, Get};
 use crate::logins;
@@ -38,6 +39,18 @@ pub(crate) enum Command {
     List(List),
     /// Call a tool of a server
     Call(Call),
+    /// Show a server, or a tool with its arguments
+    Inspect(Inspect),
+    /// List the prompts of a server, or of all
+    Prompts(Prompts),
+    /// Print a prompt, filled in with arguments
+    Prompt(Prompt),
+    /// List the resources of a server, or of all
+    Resources(Resources),
+    /// Print the contents of a resource
+    Read(Read),
+    /// Find tools, prompts and resources of all servers by words
+    Search(Search),
     /// Log in to a server, or manage the stored logins
     #[command(visible_alias = "login")]
     Auth(Box<Auth>),
@@ -69,6 +82,10 @@ pub(crate) enum Command {
     Disable(EditArgs),
     /// Show, check and trust configuration files
     Config(ConfigArgs),
+    /// Print a script that completes commands in a shell
+    Completions(Completions),
+    /// Print the manual page
+    Man(Man),
 }
 
 #[derive(Debug, Args)]

@@ -10,13 +10,17 @@
 //!   `identity`: the client and the identity token of a login. `provider_choice`: options for unusual providers.
 //! - `endpoint`: HTTP and stdio of the commands that serve. `access`: their authentication. `http_limits`: their
 //!   limits. `data_dir`, `token`: state on disk.
-//! - `clients`: other programs that use MCP servers, and their files.
+//! - `browse_args`: arguments of the commands that show what servers offer. `help`: the groups of commands in the
+//!   help. `uri_template`: URIs with variables.
+//! - `render`: content of servers as lines. `present`: content on standard output.
+//! - `clients`: other programs that use MCP servers, and their files. `doctor`: checks for the usual mistakes.
 //! - `error`, `login_error`: failures with hints and exit codes. `output`: printing. `visible`: text of peers.
 
 mod access;
 mod age;
 mod args;
 mod arguments;
+mod browse_args;
 mod client_choice;
 mod clients;
 mod command;
@@ -32,6 +36,7 @@ mod elicitation;
 mod endpoint;
 mod error;
 mod gateway;
+mod help;
 mod http_limits;
 mod identity;
 mod instance;
@@ -40,36 +45,48 @@ mod login_error;
 mod logins;
 mod network;
 mod output;
+mod present;
 mod provider_choice;
+mod render;
+mod saved_catalog;
 mod server;
 mod server_choice;
 mod stop;
 mod suggestion;
 mod target;
 mod token;
+mod uri_template;
 mod visible;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use callgate_mcp::transport::child::{STDERR_TARGET, supervisor};
-use clap::Parser;
 use tokio::runtime::Runtime;
 use tracing_subscriber::EnvFilter;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, ConnectionArgs};
+use crate::command::browse::Browse;
 use crate::command::change::Change;
 use crate::config::LoadOptions;
 use crate::error::CommandError;
 use crate::output::LogWriter;
+use crate::render::screen::Screen;
 
 fn main() -> ExitCode {
     // First of all: a process that is started as a supervisor does nothing else.
     if let Some(exit) = supervisor::run_if_requested(std::env::args_os()) {
         return exit;
     }
-    let words = config_args::with_repeated_options(std::env::args_os());
-    let cli = match Cli::try_parse_from(words) {
+    // Without a command, a user on a terminal sees the state; everyone else the help.
+    if std::env::args_os().len() == 1
+        && output::is_terminal()
+        && let Some(screen) = Screen::of_stdout()
+    {
+        let shown = command::overview::run(None, &screen);
+        return shown.map_or_else(|error| error.report(false), |()| ExitCode::SUCCESS);
+    }
+    let cli = match help::parse(config_args::with_repeated_options(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return report(&error),
     };
@@ -117,6 +134,9 @@ fn run_at_once(cli: &Cli) -> Option<Result<(), CommandError>> {
         Command::Disconnect(args) => command::disconnect::run(args, data_dir, json),
         Command::Ps => command::ps::run(data_dir, json),
         Command::Token => command::token::run(data_dir, json),
+        Command::Search(args) => command::search::run(args, browse("search", None, cli)),
+        Command::Completions(args) => command::completions::run(args),
+        Command::Man(args) => command::man::run(args),
         Command::List(args) if args.server.is_none() && args.connection.server.stdio.is_none() => {
             match command::list::known_servers(args, config, data_dir) {
                 Ok(listing) if listing.is_complete() => listing.print(json),
@@ -135,10 +155,40 @@ async fn run(cli: &Cli) -> Result<(), CommandError> {
         Command::Relay(args) => command::relay::run(args, data_dir, cli.json).await,
         Command::List(args) => command::list::run(args, config, data_dir, cli.json).await,
         Command::Call(args) => command::call::run(args, config, data_dir, cli.json).await,
+        Command::Inspect(args) => {
+            command::inspect::run(args, browse("inspect", Some(&args.connection), cli)).await
+        }
+        Command::Prompts(args) => {
+            command::prompts::run(args, browse("prompts", Some(&args.connection), cli)).await
+        }
+        Command::Prompt(args) => {
+            command::prompt::run(args, browse("prompt", Some(&args.connection), cli)).await
+        }
+        Command::Resources(args) => {
+            command::resources::run(args, browse("resources", Some(&args.connection), cli)).await
+        }
+        Command::Read(args) => {
+            command::read::run(args, browse("read", Some(&args.connection), cli)).await
+        }
         Command::Auth(args) => command::auth::run(args, config, data_dir, cli.json).await,
         Command::Logout(args) => command::logout::run(args, config, data_dir, cli.json).await,
         Command::Doctor(args) => command::doctor::run(args, config, data_dir, cli.json).await,
         _ => run_at_once(cli).unwrap_or(Ok(())),
+    }
+}
+
+/// Options of a command that shows what servers offer.
+fn browse<'a>(
+    command: &'static str,
+    connection: Option<&'a ConnectionArgs>,
+    cli: &'a Cli,
+) -> Browse<'a> {
+    Browse {
+        command,
+        connection,
+        config: cli.config.as_deref(),
+        data_dir: cli.data_dir.as_deref(),
+        json: cli.json,
     }
 }
 

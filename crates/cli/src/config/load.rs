@@ -297,10 +297,6 @@ impl ConfiguredServer {
     }
 
     /// Hash of the definition and of the place that its paths start at. Values of variables are not part of it.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "the saved catalog of a server uses it")
-    )]
     pub(crate) fn definition_hash(&self) -> ContentHash {
         let directory = self.origin.path.parent().unwrap_or(Path::new(""));
         let json = self.definition.to_json();

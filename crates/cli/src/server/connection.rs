@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use callgate_mcp::Service;
+use callgate_mcp::Version;
 use callgate_mcp::transport::child::{ChildConfig, Environment, Supervisor};
 use callgate_mcp::transport::http::client::HttpConfig;
-use callgate_mcp::upstream::{Process, Remote, RestartingProcess, UpstreamConfig};
+use callgate_mcp::upstream::{Era, Process, Remote, RestartingProcess, UpstreamConfig};
 use callgate_mcp::wire::capabilities::ClientCapabilities;
 use callgate_mcp::wire::implementation::Implementation;
 use callgate_oauth::token_source::TokenSource;
@@ -67,6 +68,19 @@ impl Server {
             Self::Restarting(process) => process.clone(),
             Self::Remote { remote, .. } => remote.clone(),
         }
+    }
+
+    /// Revision of the server, once it has answered.
+    pub(crate) fn revision(&self) -> Option<String> {
+        let version = match self {
+            Self::Process(process) => process.version(),
+            Self::Restarting(_) => None,
+            Self::Remote { remote, .. } => remote.era().map(|era| match era {
+                Era::Old(version) => version,
+                _ => Version::LATEST,
+            }),
+        };
+        version.map(|version| version.to_string())
     }
 
     /// Stops the server process with its children, or finishes token refreshes of a remote server.

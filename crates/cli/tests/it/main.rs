@@ -5,6 +5,8 @@
 #[cfg(unix)]
 mod auth;
 #[cfg(unix)]
+mod browse;
+#[cfg(unix)]
 mod call;
 #[cfg(target_os = "linux")]
 mod canary;
