@@ -1,6 +1,7 @@
 use std::borrow::Cow;
 
 use bytes::BufMut;
+use memchr::memchr2;
 
 /// A string holds half of a surrogate pair and so has no text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -70,6 +71,27 @@ pub(crate) fn plain_length(bytes: &[u8]) -> usize {
         (length, rest) = (length + block.len(), after);
     }
     length + plain_words(rest)
+}
+
+/// The same in a text without control characters.
+pub(crate) fn plain_length_without_controls(bytes: &[u8]) -> usize {
+    let (length, rest) = match bytes.split_first_chunk() {
+        None => (0, bytes),
+        Some((word, rest)) => {
+            let special = special_bytes(u64::from_le_bytes(*word));
+            if special != 0 {
+                return special.trailing_zeros() as usize / 8;
+            }
+            (word.len(), rest)
+        }
+    };
+    length + memchr2(b'"', b'\\', rest).unwrap_or(rest.len())
+}
+
+/// True if there is a control character, such as a line break. No part of it is skipped, so that
+/// the compiler turns it into vector instructions.
+pub(crate) fn has_controls(bytes: &[u8]) -> bool {
+    bytes.iter().fold(u8::MAX, |least, byte| least.min(*byte)) < 0x20
 }
 
 /// Length of the valid JSON string at the start of `bytes`, quotes included.
@@ -299,6 +321,12 @@ mod tests {
                 let bytes = [&vec![b'x'; prefix], bytes].concat();
                 let expect = bytes.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
                 prop_assert_eq!(plain_length(&bytes), expect.unwrap_or(bytes.len()));
+                let controls = bytes.iter().any(|byte| *byte < 0x20);
+                prop_assert_eq!(has_controls(&bytes), controls);
+                if !controls {
+                    let plain = plain_length_without_controls(&bytes);
+                    prop_assert_eq!(plain, expect.unwrap_or(bytes.len()));
+                }
             }
         }
 
