@@ -168,8 +168,10 @@ impl FramingFields {
 fn line_length(bytes: &[u8]) -> Option<(usize, bool)> {
     let found = memchr2(b'\n', b'_', bytes)?;
     let rest = bytes.get(found..)?;
-    let length = memchr(b'\n', rest)?;
-    Some((found + length, length > 0))
+    if rest.starts_with(b"\n") {
+        return Some((found, false));
+    }
+    memchr(b'\n', rest).map(|length| (found + length, true))
 }
 
 /// True if the name of a field has an underscore: some proxies and gateways take it for a hyphen.
