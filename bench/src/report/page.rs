@@ -9,6 +9,7 @@ pub fn render(figures: &Figures) -> String {
     [
         introduction(figures),
         targets(figures),
+        EXCESS.to_owned(),
         tables::servers(figures),
         tables::relays(figures),
         tables::clients(figures),
@@ -81,6 +82,10 @@ fn targets(figures: &Figures) -> String {
 const REACH: &str = "\
 Every real server is slower than `bare`: if the throughput of bare itself, relative to rmcp, is below a target, no server can meet that target on this machine.
 ";
+
+/// Profile of the figures that miss their target. It is written by hand: the functions of a profile
+/// do not explain themselves.
+const EXCESS: &str = include_str!("excess.md");
 
 /// Explanation of the memory figures.
 const MEMORY: &str = "\

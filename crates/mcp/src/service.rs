@@ -156,7 +156,7 @@ impl Cx {
     }
 
     /// The context of a request whose `_meta` was read as `peer`.
-    pub(crate) fn of_peer(id: Id, peer: PeerInfo) -> Self {
+    pub(crate) fn of_peer(id: Id, peer: impl Into<Arc<PeerInfo>>) -> Self {
         Self {
             id,
             caller: Caller::Local,
@@ -164,16 +164,9 @@ impl Cx {
             notify: Notifier::disabled(),
             deadline: None,
             extensions: Extensions::default(),
-            peer: Arc::new(peer),
+            peer: peer.into(),
             trace_headers: None,
         }
-    }
-
-    /// Sets the claims that were read from the `_meta` of the request.
-    #[cfg(feature = "legacy")]
-    pub(crate) fn with_peer(mut self, peer: PeerInfo) -> Self {
-        self.peer = Arc::new(peer);
-        self
     }
 
     /// Sets the authority that the request acts with.

@@ -161,7 +161,7 @@ impl Remote {
             return Box::pin(calling).await.map_err(CallFailure::into_error);
         }
         let era = self.find_era(&cached, &call).await?;
-        let error = match self.attempt(era, &cached, call.clone()).await {
+        let error = match self.attempt(era, &cached, &call).await {
             Err(CallFailure::Contradiction(error)) => error,
             Err(failure) => return Err(failure.into_error()),
             Ok(reply) => {
@@ -180,7 +180,7 @@ impl Remote {
                 if found.is_modern() {
                     self.sessions.clear();
                 }
-                let outcome = self.attempt(found, &next, call).await;
+                let outcome = self.attempt(found, &next, &call).await;
                 outcome
                     .inspect(|_| next.prove())
                     .map_err(CallFailure::into_error)
@@ -277,22 +277,20 @@ impl Remote {
         &self,
         era: Era,
         cached: &Arc<CachedEra>,
-        call: Call,
+        call: &Call,
     ) -> Result<Reply, CallFailure> {
         match era {
-            Era::Modern => {
-                let method = call.method.clone();
-                self.modern.call(call).await.map_err(|error| {
-                    if http_detection::contradicts_modern(&method, &error) {
-                        CallFailure::Contradiction(error)
-                    } else {
-                        CallFailure::Final(error)
-                    }
-                })
-            }
+            Era::Modern => self.modern.answer(call).await.map_err(|error| {
+                if http_detection::contradicts_modern(&call.method, &error) {
+                    CallFailure::Contradiction(error)
+                } else {
+                    CallFailure::Final(error)
+                }
+            }),
             #[cfg(feature = "legacy")]
             Era::Old(version) => {
                 // Boxed, so that the futures of calls to a modern server do not have its size.
+                let call = call.clone();
                 Box::pin(self.sessions.call(version, cached, &self.config, call)).await
             }
             #[cfg(not(feature = "legacy"))]

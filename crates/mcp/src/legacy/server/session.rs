@@ -10,7 +10,9 @@ use callgate_wire::legacy::logging::SetLevelParams;
 use callgate_wire::legacy::method as old;
 use callgate_wire::legacy::subscription::SubscribeParams;
 use callgate_wire::logging::LogLevel;
-use callgate_wire::{Frame, Id, Limits, Method, Notification, RawJson, Version, method};
+use callgate_wire::{
+    Frame, Id, Limits, Method, Notification, ObjectEdit, RawJson, Version, method,
+};
 
 use super::batch;
 use super::client_request::{ClientRequest, Message, MessageSink, RequestOrigin, wait_for_room};
@@ -188,8 +190,9 @@ impl Session {
             // are not passed on.
             _ => {
                 let service = &self.upstream;
-                let cx = origin.context(Id::number(0));
-                if let Ok(notification) = service.translate(cx, method, &params, None) {
+                let context = |claims| origin.context(Id::number(0), claims);
+                let params = ObjectEdit::new(&params);
+                if let Ok(notification) = service.stamp(context, &method, params, None) {
                     self.notifications.pass_on(&service.service, notification);
                 }
             }
@@ -259,24 +262,33 @@ impl Session {
 
     /// Runs a request until there is a response, and room for it. Dropping the future cancels it.
     async fn respond(self: Arc<Self>, request: ClientRequest) -> Message {
-        let outcome = self.answer(&request).await;
-        let outcome = outcome.map_err(|error| self.translate(&request.method, error));
+        let id = &request.id;
+        let response = self.answer(&request).await.unwrap_or_else(|error| {
+            let error = self.translate(&request.method, error);
+            Message::response(Some(id), &Err(error))
+        });
         // Before the wait for room, in which it would take memory that is not counted.
-        let message = Message::admitted_response(&request.id, &outcome, &*request.sink);
-        drop(outcome);
+        let response = Message::admitted(response, id, &*request.sink);
         wait_for_room(&request.sink).await;
-        message
+        response
     }
 
-    async fn answer(&self, request: &ClientRequest) -> Result<RawJson, Error> {
+    async fn answer(&self, request: &ClientRequest) -> Result<Message, Error> {
+        let answered = |result: &RawJson| Message::result(&request.id, result);
         if let Some(tasks) = self.known_tasks()
             && let Some(answer) = self.answer_task(tasks, request).await
         {
-            return answer;
+            return answer.map(|result| answered(&result));
         }
         match request.method.as_str() {
-            old::RESOURCES_SUBSCRIBE => self.subscribe(request, Change::Subscribe).await,
-            old::RESOURCES_UNSUBSCRIBE => self.subscribe(request, Change::Unsubscribe).await,
+            old::RESOURCES_SUBSCRIBE => {
+                let done = self.subscribe(request, Change::Subscribe).await?;
+                Ok(answered(&done))
+            }
+            old::RESOURCES_UNSUBSCRIBE => {
+                let done = self.subscribe(request, Change::Unsubscribe).await?;
+                Ok(answered(&done))
+            }
             method::TOOLS_LIST
             | method::PROMPTS_LIST
             | method::RESOURCES_LIST

@@ -14,7 +14,7 @@ use super::outbox::{Outbox, Sender};
 use super::server_call;
 use crate::error::{Error, Kind};
 use crate::notifier::Notifier;
-use crate::server::accept::{self, RequestMeta};
+use crate::server::accept::{self, IncompleteMeta, RequestMeta};
 use crate::server::{
     ClientMessage, ClientNotifications, InFlight, RunningCall, RunningRequest, reply, revisions,
 };
@@ -70,10 +70,11 @@ where
 /// Revisions with sessions that share a line connection with the newest one.
 pub(crate) trait LineSessions: Send + Sync {
     /// Handles a message, unless it belongs to none of these revisions; then it is handed back.
-    /// Responses go to `line`.
+    /// Responses go to `line`. `meta` is the metadata of a request.
     fn take(
         self: Arc<Self>,
         message: ClientMessage,
+        meta: Option<IncompleteMeta>,
         line: &Arc<LineServer>,
     ) -> Result<(), ClientMessage>;
 
@@ -174,9 +175,9 @@ impl LineServer {
     fn start(self: &Arc<Self>, request: Request, bytes: usize) {
         let meta = match RequestMeta::read(&request.params) {
             Ok(meta) => meta,
-            Err(error) => {
+            Err(incomplete) => {
                 let message = ClientMessage::One(Frame::Request(request));
-                return self.hand_over(message, Some(error));
+                return self.hand_over(message, Some(incomplete));
             }
         };
         let id = request.id.clone();
@@ -207,10 +208,11 @@ impl LineServer {
         });
     }
 
-    /// Hands a message to the older revisions. If none takes it, a request is refused with `error`.
-    fn hand_over(self: &Arc<Self>, message: ClientMessage, error: Option<Error>) {
+    /// Hands a message to the older revisions. If none takes it, a request is refused because of its
+    /// metadata.
+    fn hand_over(self: &Arc<Self>, message: ClientMessage, meta: Option<IncompleteMeta>) {
         let message = match &self.sessions {
-            Some(sessions) => sessions.clone().take(message, self),
+            Some(sessions) => sessions.clone().take(message, meta, self),
             None => Err(message),
         };
         match message {
@@ -225,7 +227,10 @@ impl LineServer {
                 tracing::debug!("ignored a response from a client");
             }
             Err(ClientMessage::One(Frame::Request(request))) => {
-                let error = error.unwrap_or_else(|| Error::method_not_found(&request.method));
+                let error = match meta {
+                    Some(incomplete) => incomplete.into_error(),
+                    None => Error::method_not_found(&request.method),
+                };
                 let error = revisions::explain(&request, error);
                 self.push(|out| reply::error_response(out, Some(&request.id), &error));
             }

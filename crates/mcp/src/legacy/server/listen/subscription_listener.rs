@@ -4,7 +4,7 @@ use std::time::Duration;
 use callgate_wire::subscription::{
     SubscriptionFilter, SubscriptionsAcknowledgedParams, SubscriptionsListenParams,
 };
-use callgate_wire::{Id, Method, Notification, RawJson, code, method};
+use callgate_wire::{Id, Notification, code, method};
 use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
@@ -187,15 +187,10 @@ impl SubscriptionListener {
         filter.resource_subscriptions = Some(uris.clone()).filter(|uris| !uris.is_empty());
         let params = SubscriptionsListenParams::new(filter);
         let (notify, notifications) = Notifier::channel(EVENT_CAPACITY);
-        let params = RawJson::encode(&params).expect("params are always JSON");
-        let method = Method::new(method::SUBSCRIPTIONS_LISTEN);
-        let cx = self
-            .upstream
-            .origin
-            .context(id.clone())
-            .with_notifier(notify);
-        let call = self.upstream.call(cx, &method, &params, None);
-        let call = call.expect("these params are an object");
+        let origin = &self.upstream.origin;
+        let context = |peer| origin.context(id.clone(), peer).with_notifier(notify);
+        let method = method::SUBSCRIPTIONS_LISTEN;
+        let call = self.upstream.call(context, method, &params);
         self.opening = Some(Opening {
             stream: SubscriptionStream::new(id, call, notifications),
             until: Instant::now() + ACKNOWLEDGE_TIMEOUT,

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -72,14 +73,34 @@ impl ModernHttpClient {
         self.violations.load(Ordering::Relaxed)
     }
 
+    /// Calls the server. Dropping the future closes the response.
+    pub(crate) async fn answer(&self, call: &Call) -> Result<Reply, Error> {
+        let target = request::target(call)?;
+        let mirrored = tool(call, target.as_ref());
+        let mirrored = mirrored.and_then(|tool| self.tool_headers.params_of(&tool));
+        let headers = mirrored.as_deref().unwrap_or_default();
+        match self.send(call, target.as_ref(), headers).await {
+            Err(error) if error.code() == code::HEADER_MISMATCH => {
+                // Boxed, so that the futures of other calls do not have its size.
+                Box::pin(self.call_with_fresh_headers(call, mirrored, error)).await
+            }
+            outcome => outcome,
+        }
+    }
+
     /// Makes one POST of `call` and reads the response.
-    async fn send(&self, call: &Call, mirrored: &[HeaderParam]) -> Result<Reply, Error> {
+    async fn send(
+        &self,
+        call: &Call,
+        target: Option<&RawJson>,
+        mirrored: &[HeaderParam],
+    ) -> Result<Reply, Error> {
         let number = self.next_id.fetch_add(1, Ordering::Relaxed);
         let config = self.upstream.config();
         let pending = PendingRequest::new(number, &config.name, call);
         let params = pending.params()?;
         let constant = &self.upstream.constant_headers;
-        let headers = request::headers(constant, &call.method, &params, mirrored)?;
+        let headers = request::headers(constant, call, target, mirrored)?;
 
         let mut request = Request::new(request::body(&pending.id, &call.method, &params));
         *request.method_mut() = http::Method::POST;
@@ -127,7 +148,8 @@ impl ModernHttpClient {
         tried: Option<Arc<[HeaderParam]>>,
         refusal: Error,
     ) -> Result<Reply, Error> {
-        let Some(tool) = tool_of(call) else {
+        let target = request::target(call)?;
+        let Some(tool) = tool(call, target.as_ref()) else {
             return Err(refusal);
         };
         if let Err(error) = self.refresh_tool_headers(call, &tool).await {
@@ -138,7 +160,8 @@ impl ModernHttpClient {
         if fresh == tried {
             return Err(refusal);
         }
-        self.send(call, fresh.as_deref().unwrap_or_default()).await
+        let fresh = fresh.as_deref().unwrap_or_default();
+        self.send(call, target.as_ref(), fresh).await
     }
 
     /// Lists tools up to the page that has `tool`, with the metadata of `call`.
@@ -150,7 +173,7 @@ impl ModernHttpClient {
                 list_params(call, cursor.as_ref())?,
                 call.cx.clone().with_notifier(Notifier::disabled()),
             );
-            let page = self.send(&list, &[]).await?.into_result();
+            let page = self.send(&list, None, &[]).await?.into_result();
             let tools = page.get("tools").map(|tools| tools.elements());
             let has_tool = |listed: &RawJson| {
                 listed
@@ -171,18 +194,7 @@ impl ModernHttpClient {
 
 impl Service for ModernHttpClient {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
-        Box::pin(async move {
-            let mirrored = tool_of(&call).and_then(|tool| self.tool_headers.params_of(&tool));
-            let outcome = self
-                .send(&call, mirrored.as_deref().unwrap_or_default())
-                .await;
-            match outcome {
-                Err(error) if error.code() == code::HEADER_MISMATCH => {
-                    self.call_with_fresh_headers(&call, mirrored, error).await
-                }
-                outcome => outcome,
-            }
-        })
+        Box::pin(async move { self.answer(&call).await })
     }
 
     fn notify(&self, notification: Call) -> BoxFuture<'_, ()> {
@@ -195,13 +207,10 @@ impl Service for ModernHttpClient {
     }
 }
 
-/// Tool that a call is for.
-fn tool_of(call: &Call) -> Option<String> {
-    if call.method.as_str() != method::TOOLS_CALL {
-        return None;
-    }
-    let name = call.params().get("name")?;
-    name.text().map(Into::into)
+/// Tool that a call with this target is for.
+fn tool<'a>(call: &Call, target: Option<&'a RawJson>) -> Option<Cow<'a, str>> {
+    let target = target.filter(|_| call.method.as_str() == method::TOOLS_CALL);
+    target.and_then(RawJson::text)
 }
 
 /// The params of `tools/list` on behalf of `call`.

@@ -16,6 +16,7 @@ use super::body_reader::{self, BodyBudget};
 use super::config::{HttpServerConfig, HttpServerLimits};
 use super::connection_health::ConnectionHealth;
 use super::event_stream::EventStream;
+use super::fields::Fields;
 use super::head::{self, Admission};
 use super::host_policy::{HostPolicy, OwnAddress};
 use super::response::{self, Refusal};
@@ -171,13 +172,15 @@ impl Shared {
         body: B,
     ) -> Result<Response<ResponseBody>, Refusal> {
         let Self { policy, config, .. } = self;
-        policy.check_host(head)?;
+        let fields = Fields::of(&head.headers);
+        policy.check_host(head, fields.host)?;
         // Documents are public: they are served before the origin and the token are checked.
         if let Some(document) = documents::find(config, head.uri.path()) {
             return documents::answer(document, &head.method);
         }
         let serves_sessions = self.sessions.is_some();
-        let admission = head::admit(head, source, policy, config, serves_sessions).await?;
+        let admission = head::admit(head, &fields, source, policy, config, serves_sessions);
+        let admission = admission.await?;
         if let Some(health) = health {
             health.authenticate();
         }
@@ -191,7 +194,7 @@ impl Shared {
         }
         // The reservation lasts until there is an answer, or the first part of one.
         let (body, _reservation) = body_reader::read(body, &config.limits, &self.bodies).await?;
-        Ok(self.answer_message(head, admission, &body).await)
+        Ok(self.answer_message(head, &fields, admission, &body).await)
     }
 
     /// Answers a message. A request is one of the newest revision if its headers and its metadata
@@ -199,6 +202,7 @@ impl Shared {
     async fn answer_message(
         &self,
         head: &Parts,
+        fields: &Fields<'_>,
         admission: Admission,
         body: &Bytes,
     ) -> Response<ResponseBody> {
@@ -211,16 +215,20 @@ impl Shared {
             }
             frame => frame,
         };
-        let (message, error) = match frame {
-            Ok(Frame::Request(request)) => {
-                match mirror::check(&head.headers, &request, config.header_params.as_ref()) {
+        let check = |request: &Message| {
+            let params = config.header_params.as_ref();
+            mirror::check(&head.headers, fields, request, params)
+        };
+        let message = match frame {
+            Ok(Frame::Request(request)) if mirror::may_be_supported(fields) => {
+                match check(&request) {
                     Ok(peer) => return self.call(admission, request, peer).await,
-                    Err(error) => (ClientMessage::One(Frame::Request(request)), Some(error)),
+                    Err(_) => ClientMessage::One(Frame::Request(request)),
                 }
             }
-            Ok(frame) => (ClientMessage::One(frame), None),
+            Ok(frame) => ClientMessage::One(frame),
             Err(error) => match ClientMessage::from_malformed(body, error) {
-                Ok(array) => (array, None),
+                Ok(array) => array,
                 Err(error) => return response::reject_frame(&error),
             },
         };
@@ -236,7 +244,11 @@ impl Shared {
         };
         match unclaimed {
             ClientMessage::One(Frame::Request(request)) => {
-                let error = error.unwrap_or_else(|| Error::method_not_found(&request.method));
+                // Checked once more for its error, which the requests of old clients do not need.
+                let error = match check(&request) {
+                    Err(error) => error,
+                    Ok(_) => Error::method_not_found(&request.method),
+                };
                 let error = revisions::explain(&request, error);
                 response::reject(Some(&request.id), &error)
             }
