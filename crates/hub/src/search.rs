@@ -455,7 +455,7 @@ mod tests {
         let index = Index::new(&items);
         let lengths: Vec<usize> = index.words.keys().map(String::len).collect();
         assert_eq!(lengths, [1, 4, WORD]);
-        let query = "q ".repeat(100_000) + &"word ".repeat(100_000);
+        let query = "word ".repeat(100_000) + &"q ".repeat(100_000);
         assert_eq!(search(&items, &query, 10).len(), 1);
     }
 }

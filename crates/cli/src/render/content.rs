@@ -90,17 +90,20 @@ fn contents(contents: &ResourceContents, screen: &Screen) -> Vec<Piece> {
 }
 
 /// Text: JSON and markdown are drawn, everything else stays as it came.
+///
+/// Without styles all of it stays: emphasis would be lost, and both are made to be read as they are.
 pub(crate) fn text_piece(text: &str, mime_type: Option<&str>, screen: &Screen) -> Piece {
+    if !screen.styles {
+        return Piece::Text(text.to_owned());
+    }
     if let Some(value) = json(text) {
         return Piece::Lines(structured(&value, screen.width));
     }
-    let is_marked =
-        mime_type == Some("text/markdown") || mime_type.is_none_or(|kind| kind == "text/plain");
-    // Without styles emphasis would be lost, and markdown is made to be read as it is.
-    if screen.styles && is_marked && is_markdown(text) {
-        return Piece::Lines(markdown(text, screen.width));
+    let may_be_marked = mime_type.is_none_or(|kind| matches!(kind, "text/plain" | "text/markdown"));
+    match may_be_marked && is_markdown(text) {
+        true => Piece::Lines(markdown(text, screen.width)),
+        false => Piece::Text(text.to_owned()),
     }
-    Piece::Text(text.to_owned())
 }
 
 /// An object or array in JSON, if the text is one.
@@ -223,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn markdown_stays_as_it_came_without_styles() {
+    fn text_stays_as_it_came_without_styles() {
         let plain = Screen {
             styles: false,
             ..SCREEN
@@ -231,6 +234,10 @@ mod tests {
         assert_eq!(
             text_piece("# a", None, &plain),
             Piece::Text("# a".to_owned())
+        );
+        assert_eq!(
+            text_piece("[1]", None, &plain),
+            Piece::Text("[1]".to_owned())
         );
     }
 }

@@ -162,7 +162,7 @@ impl Drawing<'_> {
                 return nodes;
             }
         }
-        if let Some(items) = items.filter(|items| items.is_object()) {
+        if let Some(items) = items.filter(RawJson::is_object) {
             nodes.extend(self.nodes(&items, steps + 1));
         }
         let alternatives: Vec<RawJson> = [any, one]
