@@ -5,9 +5,11 @@ mod example;
 mod figures;
 mod markdown;
 mod page;
+mod section;
 mod tables;
 mod target;
 
 pub use figures::{ClientLevel, CommandTime, CostLevel, Figures, HeldMemory, LoadLevel};
 pub use page::render;
+pub use section::put_section;
 pub use target::{Bound, Target};
