@@ -128,7 +128,7 @@ impl Node {
 }
 
 /// Runs a command and returns its time and its processor time.
-async fn time(words: &[OsString], home: &Path) -> Result<(Duration, Duration)> {
+pub(crate) async fn time(words: &[OsString], home: &Path) -> Result<(Duration, Duration)> {
     let (program, arguments) = words.split_first().context("no command")?;
     let cpu = cpu_time_of_children()?;
     let start = Instant::now();

@@ -9,7 +9,7 @@
 //! - [`throughput`], [`valgrind`]: the two kinds of measurement
 //! - [`suite`]: everything that one run measures
 //! - [`hop`]: the way of a call through a hub
-//! - [`command_line`]: commands of the binary beside other command-line clients
+//! - [`command_line`], [`configured_commands`]: commands of the binary beside other command-line clients
 //! - [`hubs`]: many servers behind one endpoint, beside other hubs; [`peers`]: programs of others
 //! - [`statistics`]: the arithmetic
 //! - [`awake`]: keeps the processors from sleeping under load
@@ -23,6 +23,7 @@
 
 pub mod awake;
 pub mod command_line;
+pub mod configured_commands;
 pub mod echo;
 pub mod hop;
 pub mod hubs;

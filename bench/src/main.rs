@@ -9,6 +9,8 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use callgate_bench::awake::{self, Awake};
 use callgate_bench::command_line;
+use callgate_bench::configured_commands;
+use callgate_bench::hop;
 use callgate_bench::hubs::{self, HubKind, ServerSet};
 use callgate_bench::machine::Machine;
 use callgate_bench::options::{Options, Part};
@@ -30,7 +32,8 @@ async fn main() -> Result<()> {
     for part in &options.parts {
         page = match part {
             Part::Echo => echo(&options, &programs).await?,
-            Part::Hop | Part::Commands => page,
+            Part::Hop => hop(&programs, &page).await?,
+            Part::Commands => commands(&options, &programs, page).await?,
             Part::Hubs => hubs(&options, &programs, page).await?,
         };
     }
@@ -65,6 +68,25 @@ async fn echo(options: &Options, programs: &Path) -> Result<String> {
     }))
 }
 
+/// Counts the instructions of calls through a hub, and puts their section into the page.
+async fn hop(programs: &Path, page: &str) -> Result<String> {
+    let valgrind = Valgrind::find(programs.join("bench-profiles"))?;
+    let figures = hop::measure(&valgrind, programs).await?;
+    Ok(report::put_section(page, &report::hop_section(&figures)))
+}
+
+/// Measures commands on configured servers, and puts their section into the page.
+async fn commands(options: &Options, programs: &Path, page: String) -> Result<String> {
+    let Some(node) = &options.node else {
+        eprintln!("mcporter is not installed: measuring no commands on configured servers");
+        return Ok(page);
+    };
+    let directory = directory(programs, "bench-commands")?;
+    let figures = configured_commands::measure(programs, node, &directory).await?;
+    let section = report::commands_section(&figures);
+    Ok(report::put_section(&page, &section))
+}
+
 /// Measures the hubs, and puts their section into the page.
 async fn hubs(options: &Options, programs: &Path, page: String) -> Result<String> {
     let Some(peers) = options.peers() else {
@@ -73,13 +95,15 @@ async fn hubs(options: &Options, programs: &Path, page: String) -> Result<String
     };
     let directory = directory(programs, "bench-hubs")?;
     let servers = ServerSet::new(&peers, &directory)?;
+    let alone = hubs::start_alone(&servers).await?;
+    eprintln!("without a hub: all servers listed after {alone:?}");
     let mut figures = Vec::new();
     for kind in HubKind::ALL {
         let directory = directory.join(kind.to_string());
         figures.push(hubs::measure(kind, &servers, programs, &peers, &directory).await?);
     }
-    eprintln!("{figures:#?}");
-    Ok(page)
+    let section = report::hubs_section(&figures, alone, servers.count());
+    Ok(report::put_section(&page, &section))
 }
 
 /// Makes a directory beside the programs.

@@ -18,8 +18,8 @@ use tokio::time::timeout;
 use super::{HubKind, server_process};
 use crate::process::Memory;
 
-/// Timeout of one request to a hub.
-const REQUEST_LIMIT: Duration = Duration::from_secs(120);
+/// Timeout of one request to a hub, long enough for ten at a time that start all servers each.
+const REQUEST_LIMIT: Duration = Duration::from_secs(300);
 
 /// Timeout of the exit of a hub, which ends its servers first.
 const EXIT_LIMIT: Duration = Duration::from_secs(15);

@@ -1,11 +1,11 @@
 //! Measurement of one hub.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use callgate_mcp::client::Client;
+use callgate_mcp::wire::method;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
@@ -89,13 +89,14 @@ async fn measure_running(
     let client = hub.client()?;
     let first_start = all_listed(kind, hub, &client, servers).await?;
     eprintln!("{kind}: all servers listed after {first_start:?}");
-    let list = median_time(async || Ok(drop(client.list_tools().await?))).await?;
+    // Raw, because the time that a client takes to decode the tools is not that of the hub.
+    let list = median_time(async || Ok(client.list_raw(method::TOOLS_LIST).await?)).await?;
     eprintln!("{kind}: tools/list {list:?}");
     let probes = servers.probes();
     let probe = probes.first().context("no server answers calls")?;
     let call = median_time(async || call(kind, &client, probe).await).await?;
     eprintln!("{kind}: call {call:?}");
-    let calls_per_second = load(kind, hub, &probes).await?;
+    let calls_per_second = load(kind, hub, &probes, call).await?;
     eprintln!("{kind}: {calls_per_second:.0} calls/s with {CLIENTS} clients");
     let memory = hub.memory()?.peak;
     let killed = server_process::kill(&probe.server)?;
@@ -148,7 +149,7 @@ async fn all_listed(
     }
 }
 
-async fn median_time(request: impl AsyncFn() -> Result<()>) -> Result<Duration> {
+async fn median_time<T>(request: impl AsyncFn() -> Result<T>) -> Result<Duration> {
     let mut times = Vec::new();
     let start = Instant::now();
     loop {
@@ -171,18 +172,20 @@ async fn call(kind: HubKind, client: &Client, probe: &Probe) -> Result<()> {
 }
 
 /// Calls per second of clients that call one server each.
-async fn load(kind: HubKind, hub: &HubProcess, probes: &[Probe]) -> Result<f64> {
+async fn load(kind: HubKind, hub: &HubProcess, probes: &[Probe], usual: Duration) -> Result<f64> {
     let mut clients = Vec::new();
     for probe in probes.iter().take(CLIENTS) {
         let client = hub.client()?;
-        call(kind, &client, probe).await?;
+        // A call of seconds is no faster after another one.
+        if usual < Duration::from_secs(1) {
+            call(kind, &client, probe).await?;
+        }
         clients.push((client, probe.clone()));
     }
     ensure!(clients.len() == CLIENTS, "too few servers answer calls");
     let mut tasks = JoinSet::new();
-    let start = Arc::new(Instant::now());
+    let start = Instant::now();
     for (client, probe) in clients {
-        let start = start.clone();
         tasks.spawn(async move {
             let mut calls = 0_u32;
             while start.elapsed() < LOAD_TIME {

@@ -11,7 +11,7 @@ use crate::peers::{Node, Peers, Python};
 /// Servers of one configuration, all over stdio.
 #[derive(Debug)]
 pub struct ServerSet {
-    servers: Vec<ConfiguredServer>,
+    pub(super) servers: Vec<ConfiguredServer>,
 }
 
 /// A tool of one server, called with the same arguments each time.
@@ -25,11 +25,12 @@ pub struct Probe {
     pub arguments: Value,
 }
 
+/// One server.
 #[derive(Debug)]
-struct ConfiguredServer {
-    name: String,
-    command: PathBuf,
-    arguments: Vec<String>,
+pub(super) struct ConfiguredServer {
+    pub(super) name: String,
+    pub(super) command: PathBuf,
+    pub(super) arguments: Vec<String>,
     environment: Vec<(&'static str, String)>,
     probe: Option<(&'static str, Value)>,
 }
@@ -83,10 +84,8 @@ impl ServerSet {
     #[must_use]
     pub fn configuration(&self) -> Value {
         let servers = self.servers.iter().map(|server| {
-            let mut environment = server_process::marks(&server.name);
-            environment.extend(server.environment.iter().cloned());
-            let environment: serde_json::Map<_, _> = environment
-                .into_iter()
+            let environment: serde_json::Map<_, _> = server
+                .variables()
                 .map(|(name, value)| (name.to_owned(), Value::from(value)))
                 .collect();
             let entry = json!({
@@ -125,6 +124,12 @@ impl ConfiguredServer {
             environment: Vec::new(),
             probe: None,
         }
+    }
+
+    /// Variables that the server gets, those that mark its process included.
+    pub(super) fn variables(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let marks = server_process::marks(&self.name);
+        marks.into_iter().chain(self.environment.iter().cloned())
     }
 
     fn probe(mut self, tool: &'static str, arguments: Value) -> Self {
