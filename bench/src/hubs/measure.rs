@@ -97,7 +97,7 @@ async fn measure_running(
     let call = median_time(async || call(kind, &client, probe).await).await?;
     eprintln!("{kind}: call {call:?}");
     let calls_per_second = load(kind, hub, &probes, call).await?;
-    eprintln!("{kind}: {calls_per_second:.0} calls/s with {CLIENTS} clients");
+    eprintln!("{kind}: {calls_per_second:.2} calls/s with {CLIENTS} clients");
     let memory = hub.memory()?.peak;
     let killed = server_process::kill(&probe.server)?;
     let recovery = recovery(kind, &client, probe, call).await;

@@ -33,7 +33,7 @@ pub fn hubs_section(figures: &[HubFigures], alone: Duration, servers: usize) -> 
             shown(hub.second_start),
             shown(hub.list),
             shown(hub.call),
-            grouped(hub.calls_per_second),
+            number(hub.calls_per_second),
             recovery,
             grouped(hub.memory as f64),
         ]);
@@ -46,7 +46,7 @@ pub fn hubs_section(figures: &[HubFigures], alone: Duration, servers: usize) -> 
          {servers} servers of one configuration, all over stdio, behind three hubs in one run: `callgate serve`, `mcp-hub` from npm and `fastmcp run` from PyPI.\n\
          {TEXT}\
          A server that does not answer within {limit} s after it was killed counts as lost, and in the comparison as {limit} s.\n\
-         Without a hub, started all at once, the servers are listed after {alone} ms: no hub can list them sooner unless it knows them from an earlier start.\n\
+         Without a hub, started all at once, the servers are listed after {alone} ms: the time of the servers themselves, which a hub saves only if it knows them from an earlier start.\n\
          \n{targets}\n{table}"
     )
 }
@@ -96,13 +96,17 @@ fn targets(figures: &[HubFigures]) -> Vec<Target> {
     targets
 }
 
-/// Milliseconds, with decimals where they say something.
+/// Milliseconds.
 fn shown(time: Duration) -> String {
-    let millis = time.as_secs_f64() * 1e3;
-    if millis < 100.0 {
-        ratio(millis)
+    number(time.as_secs_f64() * 1e3)
+}
+
+/// A number, with decimals where they say something.
+fn number(value: f64) -> String {
+    if value < 100.0 {
+        ratio(value)
     } else {
-        grouped(millis)
+        grouped(value)
     }
 }
 
