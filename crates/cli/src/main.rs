@@ -1,7 +1,7 @@
 //! The `callgate` binary: arguments, wiring, terminal.
 //!
 //! # Layout
-//! - `args`: the command line. `command`: one file per command.
+//! - `args`, `login_args`, `config_args`: the command line. `command`: one file per command.
 //! - `server`: connection to the server that a command names, with its `credentials`. `target`: one command's use of
 //!   it. `network`: proxies and certificates.
 //! - `config`: the servers and settings in configuration files. `suggestion`: near misses of names.
@@ -41,6 +41,7 @@ mod http_limits;
 mod identity;
 mod instance;
 mod keychain;
+mod login_args;
 mod login_error;
 mod logins;
 mod network;
