@@ -22,10 +22,6 @@ pub(crate) mod mistake;
 pub(crate) mod places;
 pub(crate) mod read_file;
 mod read_server;
-#[expect(
-    dead_code,
-    reason = "the commands that connect to configured servers use all of it"
-)]
 pub(crate) mod resolve;
 pub(crate) mod schema;
 pub(crate) mod secret_text;

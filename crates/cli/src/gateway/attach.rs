@@ -32,6 +32,7 @@ impl Connector for AttachConnector {
                 spec,
                 data_dir: self.data_dir.clone(),
                 capabilities: None,
+                roots: Vec::new(),
             };
             connector.connect().await
         })

@@ -1,16 +1,19 @@
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use callgate_hub::reconnect::Start;
 use callgate_hub::{ServerConfig, ToolChange, ToolPattern, ToolPolicy};
 use callgate_mcp::transport::child::InheritEnv;
+use callgate_mcp::wire::roots::Root;
 use callgate_oauth::Scopes;
 use callgate_oauth::store::{ChosenClient, ChosenKind};
+use url::Url;
 
 use super::service::GatewaySettings;
 use crate::config::definition::{Connection, ServerDefinition, StartTime, UrlTransport};
 use crate::config::load::ConfiguredServer;
 use crate::config::resolve::{ResolvedConnection, ResolvedLogin, ResolvedOAuth, ResolvedServer};
-use crate::config::template::Expanded;
+use crate::config::template::{self, Expanded};
 use crate::error::CommandError;
 use crate::server::{LoginSpec, ProcessSpec, RemoteSpec, ServerConnector, ServerSpec};
 
@@ -27,6 +30,7 @@ pub(super) fn server_config(
         spec: spec_of(server)?,
         data_dir: settings.data_dir.clone(),
         capabilities: settings.capabilities.clone(),
+        roots: roots_of(server)?,
     };
     let mut config = ServerConfig::new(server.name.clone(), Arc::new(connector));
     config.enabled = definition.enabled;
@@ -87,6 +91,37 @@ pub(crate) fn spec_of(server: &ConfiguredServer) -> Result<ServerSpec, CommandEr
             ca_file: None,
         })),
     })
+}
+
+/// Roots of a server: URIs as they are, paths from the directory of their file.
+fn roots_of(server: &ConfiguredServer) -> Result<Vec<Root>, CommandError> {
+    if server.definition.roots.is_empty() {
+        return Ok(Vec::new());
+    }
+    let directory = server.origin.path.parent().unwrap_or(Path::new("."));
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let root = |text: &str| {
+        if text.contains("://") {
+            return Ok(Root::new(text));
+        }
+        let path = template::path(text, directory, home.as_deref());
+        let uri = Url::from_directory_path(&path);
+        let uri = uri.map_err(|()| {
+            let message = format!(
+                "the root {} of `{}` is not absolute",
+                path.display(),
+                server.name
+            );
+            CommandError::usage(message).hint("write the whole path, or a file: URI")
+        })?;
+        Ok(Root::new(uri.as_str().trim_end_matches('/')))
+    };
+    let resolved = server.resolve()?;
+    resolved
+        .roots
+        .iter()
+        .map(|text| root(text.as_str()))
+        .collect()
 }
 
 /// Transport of a server in listings.

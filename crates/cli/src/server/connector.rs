@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use callgate_hub::reconnect::{Failure, Lock};
 use callgate_hub::{Connector, Upstream};
+use callgate_mcp::layer::Roots;
+use callgate_mcp::wire::RawJson;
 use callgate_mcp::wire::capabilities::ClientCapabilities;
+use callgate_mcp::wire::roots::Root;
 use callgate_mcp::{BoxFuture, Call, Error, Kind, Reply, Service, Version};
 use callgate_oauth::registration::NeedsClientRegistration;
 use callgate_oauth::token_source::{NeedsLogin, TokenError};
@@ -18,15 +21,25 @@ pub(crate) struct ServerConnector {
     pub(crate) data_dir: Option<PathBuf>,
     /// Capabilities that a program is told of; all where there are none.
     pub(crate) capabilities: Option<ClientCapabilities>,
+    /// Roots that the server is told of, in place of those of clients.
+    pub(crate) roots: Vec<Root>,
 }
 
 impl Connector for ServerConnector {
     fn connect(&self) -> BoxFuture<'_, Result<Arc<dyn Upstream>, Error>> {
         Box::pin(async {
             let data_dir = self.data_dir.as_deref();
-            let connected = Server::connect(&self.spec, data_dir, self.capabilities.clone()).await;
+            let mut capabilities = self.capabilities.clone();
+            if let Some(capabilities) = capabilities.as_mut().filter(|_| !self.roots.is_empty()) {
+                capabilities.roots = Some(RawJson::empty_object());
+            }
+            let connected = Server::connect(&self.spec, data_dir, capabilities).await;
             let server = connected.map_err(|error| error.into_request_error(self.spec.name()))?;
-            Ok(Arc::new(Connection(server)) as Arc<dyn Upstream>)
+            let service = match self.roots.is_empty() {
+                true => server.service(),
+                false => Arc::new(Roots::new(server.service(), self.roots.clone())),
+            };
+            Ok(Arc::new(Connection { server, service }) as Arc<dyn Upstream>)
         })
     }
 
@@ -66,22 +79,22 @@ pub(crate) fn is_login_missing(error: &Error) -> bool {
 }
 
 /// A connection of the hub, which ends in good order.
-struct Connection(Server);
+struct Connection {
+    server: Server,
+    /// The server, told of its roots.
+    service: Arc<dyn Service>,
+}
 
 impl Service for Connection {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
-        match &self.0 {
-            Server::Process(process) => process.call(call),
-            Server::Restarting(process) => process.call(call),
-            Server::Remote { remote, .. } => remote.call(call),
-        }
+        self.service.call(call)
     }
 }
 
 impl Upstream for Connection {
     fn closed(&self) -> BoxFuture<'_, Error> {
         Box::pin(async {
-            match &self.0 {
+            match &self.server {
                 Server::Process(process) => process.closed().await.to_error(),
                 // It is started again by itself, which the hub does better: not used there.
                 Server::Restarting(_) => std::future::pending().await,
@@ -91,11 +104,11 @@ impl Upstream for Connection {
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.0.close())
+        Box::pin(self.server.close())
     }
 
     fn version(&self) -> Option<Version> {
-        match &self.0 {
+        match &self.server {
             Server::Process(process) => process.version(),
             Server::Restarting(_) => None,
             Server::Remote { remote, .. } => remote.version(),
@@ -103,7 +116,7 @@ impl Upstream for Connection {
     }
 
     fn process_id(&self) -> Option<u32> {
-        match &self.0 {
+        match &self.server {
             Server::Process(process) => process.process_id(),
             _ => None,
         }

@@ -10,6 +10,7 @@
 //! - [`PanicGuard`]: turns a panic into the error of one request.
 //! - [`HeaderParamCache`]: learns which parameters of tools are mirrored in headers.
 //! - [`PublicErrors`]: keeps the details of an upstream's failure from callers.
+//! - [`Roots`]: tells a service of fixed roots.
 //! - [`LargeResults`]: turns long texts into links that are read in pages.
 //!
 //! ```
@@ -32,6 +33,7 @@ mod large_results;
 mod panic_guard;
 mod progress_filter;
 mod public_errors;
+mod roots;
 mod stored_results;
 mod timeout;
 
@@ -45,4 +47,5 @@ pub use large_results::{LargeResultLimits, LargeResults};
 pub use panic_guard::PanicGuard;
 pub use progress_filter::ProgressFilter;
 pub use public_errors::PublicErrors;
+pub use roots::Roots;
 pub use timeout::{TimeLimits, Timeout};

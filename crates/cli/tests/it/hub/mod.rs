@@ -5,5 +5,6 @@ mod call;
 mod list;
 mod many;
 mod results;
+mod roots;
 mod serve;
 mod setup;

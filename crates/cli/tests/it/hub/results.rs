@@ -40,7 +40,7 @@ fn agents_read_long_texts_in_pages_and_call_prints_them_whole() {
     assert_eq!(kinds(&result), ["text", "resource_link"]);
     let link = result["content"][1]["uri"].as_str().unwrap();
     let ran = home.run(&["read", &serving.url, link]);
-    assert_eq!(ran, Ran::printed(&format!("{}\n", long_text())));
+    assert_eq!(ran, Ran::printed(&long_text()));
     // Through the same gateway.
     let whole = home.run(&["call", "s/a", "n=1"]);
     assert_eq!(whole, Ran::printed(&format!("{}\n", long_text())));
