@@ -46,6 +46,7 @@ pub(crate) fn run(
     })?;
     let records = Records::of(&data);
     let record = records.load(client)?.map(|(record, _)| record);
+    check_place(client, &file, record.as_ref())?;
     let current = file::read(&file.path)?;
     let plan = plan_connect(client, &file, current.as_deref(), record.as_ref(), &entry)?;
     let ConnectPlan::Write {
@@ -97,6 +98,23 @@ pub(crate) fn run(
         hints(client, &endpoint);
     }
     Ok(())
+}
+
+/// There is one backup for each client: an entry in another file is removed before it is forgotten.
+fn check_place(
+    client: &Client,
+    file: &ClientFile,
+    record: Option<&Record>,
+) -> Result<(), CommandError> {
+    match record {
+        Some(record) if record.file != file.path && record.file.exists() => {
+            let (name, other) = (&client.name, record.file.display());
+            let message = format!("{name} is connected in another file, {other}");
+            let hint = format!("run `callgate disconnect {}` first", client.id);
+            Err(CommandError::usage(message).hint(hint))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The client with this name; the command line has checked it.

@@ -160,13 +160,14 @@ fn a_project_has_servers_of_its_own() {
     "#);
 }
 
+/// A file with tabs, comments and a comma at the end, and without a last line end.
+const TABS: &str =
+    "{\n\t// mine\n\t\"mcpServers\": {\n\t\t\"a\": { \"command\": \"x\" }, // last\n\t}\n}";
+
 #[test]
-fn a_client_is_connected_and_disconnected() {
+fn without_a_yes_nothing_is_written() {
     let home = Home::new();
-    let before =
-        "{\n\t// mine\n\t\"mcpServers\": {\n\t\t\"a\": { \"command\": \"x\" }, // last\n\t}\n}";
-    let path = home.write(".cursor/mcp.json", before);
-    fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
+    let path = home.write(".cursor/mcp.json", TABS);
     insta::assert_snapshot!(home.said(&["connect", "cursor", "--dry-run"]), @r#"
     HOME/.cursor/mcp.json
     @@ line 2 @@
@@ -198,7 +199,14 @@ fn a_client_is_connected_and_disconnected() {
     hint: run `callgate connect cursor --yes`
     exit 1
     "#);
-    assert_eq!(fs::read_to_string(&path).unwrap(), before);
+    assert_eq!(fs::read_to_string(&path).unwrap(), TABS);
+}
+
+#[test]
+fn a_client_is_connected_and_disconnected() {
+    let home = Home::new();
+    let path = home.write(".cursor/mcp.json", TABS);
+    fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
     insta::assert_snapshot!(home.said(&["connect", "cursor", "--yes"]), @r#"
     HOME/.cursor/mcp.json
     @@ line 2 @@
@@ -238,7 +246,7 @@ fn a_client_is_connected_and_disconnected() {
     disconnected Cursor: HOME/.cursor/mcp.json is as it was before
     exit 0
     "#);
-    assert_eq!(fs::read_to_string(&path).unwrap(), before);
+    assert_eq!(fs::read_to_string(&path).unwrap(), TABS);
     assert_eq!(
         fs::metadata(&path).unwrap().permissions().mode() & 0o777,
         0o640
@@ -476,6 +484,11 @@ fn variables_of_a_client_name_other_places() {
         run(&["connect", client, "--yes"]);
         let text = fs::read_to_string(home.path().join(file)).unwrap();
         assert!(text.contains("callgate"), "{client} {text}");
+        let said = home.said(&["connect", client, "--yes"]);
+        assert!(
+            said.contains("is connected in another file, HOME/other/"),
+            "{client} {said}"
+        );
         // It is known where the entry is, whatever the variable says.
         let said = home.said(&["disconnect", client]);
         assert!(
