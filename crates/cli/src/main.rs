@@ -41,6 +41,9 @@ mod output;
 mod provider_choice;
 mod server;
 mod server_choice;
+mod service;
+mod setup;
+mod setup_args;
 mod stop;
 mod suggestion;
 mod target;
@@ -100,6 +103,8 @@ fn run_at_once(cli: &Cli) -> Option<Result<(), CommandError>> {
         Command::Import(args) => Some(command::import::run(args, config, data_dir, cli.json)),
         Command::Connect(args) => Some(command::connect::run(args, config, data_dir, cli.json)),
         Command::Disconnect(args) => Some(command::disconnect::run(args, data_dir, cli.json)),
+        Command::Setup(args) => Some(command::setup::run(args, config, data_dir, cli.json)),
+        Command::Service(args) => Some(command::service::run(args, config, data_dir, cli.json)),
         Command::List(args) if args.server.is_none() && args.connection.server.stdio.is_none() => {
             match command::list::known_servers(args, config, data_dir) {
                 Ok(listing) if listing.is_complete() => Some(listing.print(cli.json)),
@@ -126,6 +131,8 @@ async fn run(cli: &Cli) -> Result<(), CommandError> {
         Command::Import(args) => command::import::run(args, config, data_dir, cli.json),
         Command::Connect(args) => command::connect::run(args, config, data_dir, cli.json),
         Command::Disconnect(args) => command::disconnect::run(args, data_dir, cli.json),
+        Command::Setup(args) => command::setup::run(args, config, data_dir, cli.json),
+        Command::Service(args) => command::service::run(args, config, data_dir, cli.json),
     }
 }
 

@@ -11,4 +11,6 @@ pub(crate) mod logout;
 pub(crate) mod ps;
 pub(crate) mod relay;
 pub(crate) mod serve;
+pub(crate) mod service;
+pub(crate) mod setup;
 pub(crate) mod token;
