@@ -1,7 +1,7 @@
 //! Commands of the binary beside other command-line clients.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -9,19 +9,11 @@ use anyhow::{Context, Result, ensure};
 use tokio::process::Command;
 use tokio::time::timeout;
 
+use crate::peers::Node;
 use crate::process::{HttpServer, cpu_time_of_children};
 use crate::report::CommandTime;
 use crate::variant::Variant;
 use crate::workload::{Era, Transport};
-
-/// Node.js and the directory of its packages.
-#[derive(Debug, Clone)]
-pub struct Peers {
-    /// Program of Node.js.
-    pub node: PathBuf,
-    /// Directory of the packages.
-    pub modules: PathBuf,
-}
 
 /// Timeout of one command.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -32,17 +24,13 @@ const RUNS: usize = 5;
 /// Measures `call` and `list` of the binary and of other command-line clients, on Callgate's server.
 ///
 /// `home` is an empty directory, so that no configuration of the user counts.
-pub async fn times(
-    programs: &Path,
-    peers: Option<&Peers>,
-    home: &Path,
-) -> Result<Vec<CommandTime>> {
+pub async fn times(programs: &Path, node: Option<&Node>, home: &Path) -> Result<Vec<CommandTime>> {
     let server = Variant::Ours.server(Transport::Http, Era::Stateless, programs);
     let server = HttpServer::start(&server).await?;
     let url = server.url();
     let mut clients = vec![callgate(programs, &url)];
-    if let Some(peers) = peers {
-        clients.extend([inspector(peers, &url), mcporter(peers, &url)]);
+    if let Some(node) = node {
+        clients.extend([inspector(node, &url), mcporter(node, &url)]);
     }
     let mut times = Vec::new();
     for command in ["call", "list"] {
@@ -89,11 +77,11 @@ fn callgate(programs: &Path, url: &str) -> CommandLine {
     }
 }
 
-fn inspector(peers: &Peers, url: &str) -> CommandLine {
+fn inspector(node: &Node, url: &str) -> CommandLine {
     let words = |rest: &[&str]| {
         let script = "@modelcontextprotocol/inspector/clients/launcher/build/index.js";
         let start = ["--cli", url, "--protocol-era", "auto", "--method"];
-        peers.script(script, start.iter().chain(rest))
+        node.script(script, start.iter().chain(rest))
     };
     CommandLine {
         program: "MCP Inspector",
@@ -108,8 +96,8 @@ fn inspector(peers: &Peers, url: &str) -> CommandLine {
     }
 }
 
-fn mcporter(peers: &Peers, url: &str) -> CommandLine {
-    let words = |rest: &[&str]| peers.script("mcporter/dist/cli.js", rest);
+fn mcporter(node: &Node, url: &str) -> CommandLine {
+    let words = |rest: &[&str]| node.script("mcporter/dist/cli.js", rest);
     CommandLine {
         program: "mcporter",
         call: words(&[
@@ -126,21 +114,21 @@ fn mcporter(peers: &Peers, url: &str) -> CommandLine {
     }
 }
 
-impl Peers {
+impl Node {
     fn script<'a>(
         &self,
         script: &str,
         words: impl IntoIterator<Item = &'a &'a str>,
     ) -> Vec<OsString> {
         let script = self.modules.join(script).into_os_string();
-        let mut command = vec![self.node.clone().into_os_string(), script];
+        let mut command = vec![self.program.clone().into_os_string(), script];
         command.extend(words.into_iter().map(OsString::from));
         command
     }
 }
 
 /// Runs a command and returns its time and its processor time.
-async fn time(words: &[OsString], home: &Path) -> Result<(Duration, Duration)> {
+pub(crate) async fn time(words: &[OsString], home: &Path) -> Result<(Duration, Duration)> {
     let (program, arguments) = words.split_first().context("no command")?;
     let cpu = cpu_time_of_children()?;
     let start = Instant::now();

@@ -8,9 +8,12 @@
 //! - [`load`], [`process`]: load generators and server processes
 //! - [`throughput`], [`valgrind`]: the two kinds of measurement
 //! - [`suite`]: everything that one run measures
-//! - [`command_line`]: commands of the binary beside other command-line clients
+//! - [`hop`]: the way of a call through a hub
+//! - [`command_line`], [`configured_commands`]: commands of the binary beside other command-line clients
+//! - [`hubs`]: many servers behind one endpoint, beside other hubs; [`peers`]: programs of others
 //! - [`statistics`]: the arithmetic
 //! - [`awake`]: keeps the processors from sleeping under load
+//! - [`options`]: the parts that one run measures
 //! - [`machine`], [`report`]: the page `docs/benchmarks.md`
 //!
 //! # Invariants
@@ -20,11 +23,16 @@
 
 pub mod awake;
 pub mod command_line;
+pub mod configured_commands;
 pub mod echo;
+pub mod hop;
+pub mod hubs;
 pub mod listen;
 pub mod load;
 pub mod machine;
+pub mod options;
 pub mod payload;
+pub mod peers;
 pub mod process;
 pub mod report;
 pub mod statistics;

@@ -1,18 +1,21 @@
-//! Runs the benchmark: `cargo xtask bench [--quick]`.
+//! Runs the benchmark: `cargo xtask bench [--quick] [PART]...`.
 //!
 //! It prints the page it writes to `docs/benchmarks.md`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use callgate_bench::awake::{self, Awake};
-use callgate_bench::command_line::{self, Peers};
+use callgate_bench::command_line;
+use callgate_bench::configured_commands;
+use callgate_bench::hop;
+use callgate_bench::hubs::{self, HubKind, ServerSet};
 use callgate_bench::machine::Machine;
+use callgate_bench::options::{Options, Part};
 use callgate_bench::report::{self, Figures};
 use callgate_bench::suite;
-use callgate_bench::throughput::Schedule;
 use callgate_bench::valgrind::Valgrind;
 
 #[tokio::main(flavor = "current_thread")]
@@ -20,64 +23,104 @@ async fn main() -> Result<()> {
     if std::env::args().nth(1).as_deref() == Some(awake::SPIN) {
         return awake::spin();
     }
-    let (schedule, peers) = options(std::env::args().skip(1))?;
-    let this = std::env::current_exe()?;
-    let programs = this.with_file_name("");
-    let valgrind = Valgrind::find(programs.join("bench-profiles"))?;
+    let options = Options::read(std::env::args().skip(1))?;
+    let programs = std::env::current_exe()?.with_file_name("");
     build()?;
     let start = Instant::now();
-    let machine = Machine::describe()?;
-    let servers = suite::servers(&valgrind, &programs).await?;
-    let relays = suite::relays(&valgrind, &programs).await?;
-    let clients = suite::clients(&valgrind, &programs).await?;
-    let held = suite::held(&programs).await?;
-    let home = programs.join("bench-home");
-    std::fs::create_dir_all(&home)?;
-    let commands = command_line::times(&programs, peers.as_ref(), &home).await?;
-    let awake = Awake::start(&this)?;
-    let loads = suite::loads(&schedule, &programs).await?;
-    drop(awake);
-    let figures = Figures {
-        machine,
-        valgrind: valgrind.version().to_owned(),
-        schedule,
-        loads,
-        servers,
-        relays,
-        clients,
-        held,
-        commands,
-    };
-    let page = report::render(&figures);
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/benchmarks.md");
+    let mut page = std::fs::read_to_string(&path).unwrap_or_default();
+    for part in &options.parts {
+        page = match part {
+            Part::Echo => echo(&options, &programs).await?,
+            Part::Hop => hop(&programs, &page).await?,
+            Part::Commands => commands(&options, &programs, page).await?,
+            Part::Hubs => hubs(&options, &programs, page).await?,
+        };
+    }
     std::fs::write(&path, &page).context("cannot write docs/benchmarks.md")?;
     println!("{page}");
     eprintln!("measured in {} s", start.elapsed().as_secs());
     Ok(())
 }
 
-/// Reads `[--quick] [--peers NODE MODULES]`.
-fn options(mut arguments: impl Iterator<Item = String>) -> Result<(Schedule, Option<Peers>)> {
-    let (mut rounds, mut warm_up, mut duration) = (5, 300, 1200);
-    let mut peers = None;
-    while let Some(argument) = arguments.next() {
-        match &*argument {
-            "--quick" => (rounds, warm_up, duration) = (3, 100, 500),
-            "--peers" => {
-                let mut path = || Some(arguments.next()?.into());
-                let (node, modules) = path().zip(path()).context("two paths after --peers")?;
-                peers = Some(Peers { node, modules });
-            }
-            _ => bail!("usage: cargo xtask bench [--quick]"),
-        }
-    }
-    let schedule = Schedule {
-        warm_up: Duration::from_millis(warm_up),
-        duration: Duration::from_millis(duration),
-        rounds,
-    };
-    Ok((schedule, peers))
+/// Measures the echo tool, and returns a new page.
+async fn echo(options: &Options, programs: &Path) -> Result<String> {
+    let valgrind = Valgrind::find(programs.join("bench-profiles"))?;
+    let servers = suite::servers(&valgrind, programs).await?;
+    let relays = suite::relays(&valgrind, programs).await?;
+    let clients = suite::clients(&valgrind, programs).await?;
+    let held = suite::held(programs).await?;
+    let home = directory(programs, "bench-home")?;
+    let commands = command_line::times(programs, options.node.as_ref(), &home).await?;
+    let awake = Awake::start(&std::env::current_exe()?)?;
+    let loads = suite::loads(&options.schedule, programs).await?;
+    drop(awake);
+    Ok(report::render(&Figures {
+        machine: Machine::describe()?,
+        valgrind: valgrind.version().to_owned(),
+        schedule: options.schedule,
+        loads,
+        servers,
+        relays,
+        clients,
+        held,
+        commands,
+    }))
 }
+
+/// Counts the instructions of calls through a hub, and puts their section into the page.
+async fn hop(programs: &Path, page: &str) -> Result<String> {
+    let valgrind = Valgrind::find(programs.join("bench-profiles"))?;
+    let figures = hop::measure(&valgrind, programs).await?;
+    Ok(report::put_section(page, &report::hop_section(&figures)))
+}
+
+/// Measures commands on configured servers, and puts their section into the page.
+async fn commands(options: &Options, programs: &Path, page: String) -> Result<String> {
+    let Some(node) = &options.node else {
+        eprintln!("mcporter is not installed: measuring no commands on configured servers");
+        return Ok(page);
+    };
+    let directory = directory(programs, "bench-commands")?;
+    let figures = configured_commands::measure(programs, node, &directory).await?;
+    let section = report::commands_section(&figures);
+    Ok(report::put_section(&page, &section))
+}
+
+/// Measures the hubs, and puts their section into the page.
+async fn hubs(options: &Options, programs: &Path, page: String) -> Result<String> {
+    let Some(peers) = options.peers() else {
+        eprintln!("no hubs of others are installed: measuring none");
+        return Ok(page);
+    };
+    let directory = directory(programs, "bench-hubs")?;
+    let servers = ServerSet::new(&peers, &directory)?;
+    // Twice, so that none is measured with programs that were not read from the disk yet.
+    let alone = hubs::start_alone(&servers).await?;
+    let alone = alone.min(hubs::start_alone(&servers).await?);
+    eprintln!("without a hub: all servers listed after {alone:?}");
+    let mut figures = Vec::new();
+    for kind in HubKind::ALL {
+        let directory = directory.join(kind.to_string());
+        figures.push(hubs::measure(kind, &servers, programs, &peers, &directory).await?);
+    }
+    let section = report::hubs_section(&figures, alone, servers.count());
+    Ok(report::put_section(&page, &section))
+}
+
+/// Makes a directory beside the programs.
+fn directory(programs: &Path, name: &str) -> Result<PathBuf> {
+    let directory = programs.join(name);
+    std::fs::create_dir_all(&directory)?;
+    Ok(directory)
+}
+
+/// Profile of this program.
+const PROFILE: &str = if cfg!(debug_assertions) {
+    "dev"
+} else {
+    "bench"
+};
 
 /// Builds the measured programs. Cargo puts them beside this program because they share its profile.
 fn build() -> Result<()> {
@@ -87,7 +130,7 @@ fn build() -> Result<()> {
             "build",
             "--quiet",
             "--profile",
-            "bench",
+            PROFILE,
             "--package",
             "callgate-bench",
             "--package",

@@ -29,23 +29,23 @@ pub struct Request {
 impl Request {
     /// Builds the request as an HTTP POST to `authority`, in `session` if there is one.
     #[must_use]
-    pub fn http(authority: &str, shape: Shape, session: Option<&str>) -> Self {
+    pub fn http(authority: &str, shape: Shape, tool: &str, session: Option<&str>) -> Self {
         let era = match session {
             None => Era::Stateless,
             Some(_) => Era::Session,
         };
         let headers = match session {
-            None => format!("Mcp-Method: tools/call\r\nMcp-Name: {}\r\n", shape.tool()),
+            None => format!("Mcp-Method: tools/call\r\nMcp-Name: {tool}\r\n"),
             Some(session) => format!("Mcp-Session-Id: {session}\r\n"),
         };
-        let post = post(authority, era, &headers, &message(era, shape));
+        let post = post(authority, era, &headers, &message(era, shape, tool));
         Self::new(post, era, shape)
     }
 
     /// Builds the request as one line for a stdio server.
     #[must_use]
     pub fn line(era: Era, shape: Shape) -> Self {
-        Self::new(message(era, shape) + "\n", era, shape)
+        Self::new(message(era, shape, shape.tool()) + "\n", era, shape)
     }
 
     /// Returns the bytes to send, with `id` as the request id.
@@ -118,11 +118,10 @@ pub fn listen(authority: &str) -> String {
     post(authority, Era::Stateless, headers, &body)
 }
 
-fn message(era: Era, shape: Shape) -> String {
+fn message(era: Era, shape: Shape, tool: &str) -> String {
     format!(
         "{{\"jsonrpc\":\"2.0\",\"id\":{FIRST_ID},\"method\":\"tools/call\",\"params\":{{\
-         \"name\":\"{}\",\"arguments\":{}{}}}}}",
-        shape.tool(),
+         \"name\":\"{tool}\",\"arguments\":{}{}}}}}",
         shape.arguments(),
         meta(era)
     )
@@ -157,7 +156,7 @@ mod tests {
     #[test]
     fn the_content_length_is_the_length_of_the_body() {
         for session in [None, Some("s")] {
-            let mut request = Request::http("127.0.0.1:1", Shape::Argument(100), session);
+            let mut request = Request::http("127.0.0.1:1", Shape::Argument(100), "a", session);
             let text = String::from_utf8(request.with_id(FIRST_ID).to_vec()).unwrap();
             let (head, body) = text.split_once("\r\n\r\n").unwrap();
             assert!(head.ends_with(&format!("Content-Length: {}", body.len())));

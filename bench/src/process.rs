@@ -11,7 +11,7 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use crate::load::{HttpLoad, Length, Outcome, StdioLoad};
-use crate::workload::{Transport, Workload};
+use crate::workload::{HUB_SERVER, Transport, Workload};
 
 /// Timeout of a run, long enough under valgrind too; a server that hangs must not hang the benchmark.
 const RUN_LIMIT: Duration = Duration::from_secs(120);
@@ -52,9 +52,13 @@ impl Server {
         } = *workload;
         let mut child = spawn(command)?;
         let load = match transport {
-            Transport::Http => {
+            Transport::Http | Transport::Hub => {
                 let address = address(&mut child).await?;
-                Load::Http(HttpLoad::connect(address, concurrency, era, shape).await?)
+                let tool = match transport {
+                    Transport::Hub => format!("{HUB_SERVER}_{}", shape.tool()),
+                    _ => shape.tool().to_owned(),
+                };
+                Load::Http(HttpLoad::connect(address, concurrency, era, shape, &tool).await?)
             }
             Transport::Stdio => {
                 let stdin = child.stdin.take().context("standard input is piped")?;
@@ -196,7 +200,7 @@ fn cpu_time(stat: &str, position: usize, ticks_per_second: u64) -> Option<Durati
 }
 
 impl Memory {
-    fn of(child: &Child) -> Result<Self> {
+    pub(crate) fn of(child: &Child) -> Result<Self> {
         let status = proc_file(child, "status")?;
         Self::read(&status).with_context(|| format!("unexpected process status: {status}"))
     }

@@ -102,7 +102,7 @@ pub async fn clients(valgrind: &Valgrind, programs: &Path) -> Result<Vec<ClientL
         for transport in Transport::ALL {
             for shape in [Shape::Echo, Shape::Result(100 << 10)] {
                 let target: Vec<OsString> = match transport {
-                    Transport::Http => vec![server.url().into()],
+                    Transport::Http | Transport::Hub => vec![server.url().into()],
                     Transport::Stdio => Variant::Bare.server(transport, era, programs),
                 };
                 let cost = async |variant: Variant, kind: &str| {
@@ -112,7 +112,7 @@ pub async fn clients(valgrind: &Valgrind, programs: &Path) -> Result<Vec<ClientL
                     valgrind.client_cost(&command, shape).await
                 };
                 let (floor, users, modern) = match transport {
-                    Transport::Http => ("http", "remote", "modern_http"),
+                    Transport::Http | Transport::Hub => ("http", "remote", "modern_http"),
                     Transport::Stdio => ("stdio", "process", "modern_child"),
                 };
                 let level = ClientLevel {

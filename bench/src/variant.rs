@@ -25,7 +25,7 @@ impl Variant {
     #[must_use]
     pub fn server(self, transport: Transport, era: Era, programs: &Path) -> Vec<OsString> {
         let transport = match transport {
-            Transport::Http => "http",
+            Transport::Http | Transport::Hub => "http",
             Transport::Stdio => "stdio",
         };
         let mut command = vec![self.program(transport, programs)];

@@ -23,6 +23,8 @@ pub struct Workload {
 pub enum Transport {
     /// Streamable HTTP on loopback, one outstanding request per connection.
     Http,
+    /// The same to a hub, which shows the tools of its server [`HUB_SERVER`].
+    Hub,
     /// Lines on standard input and output, several requests in flight.
     Stdio,
 }
@@ -47,8 +49,11 @@ pub enum Shape {
     Result(usize),
 }
 
+/// Name of the server that is called through a hub.
+pub const HUB_SERVER: &str = "bench";
+
 impl Transport {
-    /// Every transport.
+    /// Every transport of a server.
     pub const ALL: [Self; 2] = [Self::Http, Self::Stdio];
 }
 
@@ -137,6 +142,7 @@ impl fmt::Display for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Http => "HTTP",
+            Self::Hub => "hub",
             Self::Stdio => "stdio",
         })
     }

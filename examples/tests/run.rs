@@ -52,6 +52,29 @@ fn an_endpoint_is_mounted_beside_other_routes() {
 }
 
 #[test]
+fn a_hub_presents_several_servers_as_one() {
+    let server = env!("CARGO_BIN_EXE_stdio_server");
+    let http = HttpServer::start(env!("CARGO_BIN_EXE_http_server"));
+    check(
+        Command::new(env!("CARGO_BIN_EXE_hub")).args([
+            &format!("one={server}"),
+            &format!("two={}", http.url),
+            "gone=/no/such/program",
+            "one_add",
+            r#"{"a":2,"b":3}"#,
+        ]),
+        &[
+            "one is connected",
+            "two is connected",
+            "gone is failed",
+            "one_add: Adds two numbers",
+            "two_count: Counts",
+            r#"{"sum":5}"#,
+        ],
+    );
+}
+
+#[test]
 fn a_tool_asks_the_user() {
     check(
         &mut Command::new(env!("CARGO_BIN_EXE_elicitation")),

@@ -2,6 +2,8 @@
 
 mod abandoned;
 mod client;
+mod killed_supervisor;
+mod long_name;
 mod page;
 mod ping_flood;
 mod program;
@@ -16,6 +18,7 @@ use anyhow::{Context, Result};
 
 use crate::process;
 use crate::repo::Repo;
+pub(crate) use long_name::serve_long_name;
 use page::Row;
 pub(crate) use ping_flood::serve_flood;
 
@@ -35,15 +38,14 @@ pub(crate) struct Options {
 type Attack = fn(&Path) -> Result<Row>;
 
 /// Attacks by the name that selects them.
-///
-/// Attacks on the terminal and on the supervisor of child processes belong here too, each with its row,
-/// once there is a measurement for them.
 const ATTACKS: &[(&str, Attack)] = &[
     ("ping-flood", ping_flood::run),
     ("unread-answers", unread::run),
     ("silent-connections", silent::run),
     ("abandoned-sessions", abandoned::run),
     ("subscriptions", subscriptions::run),
+    ("long-name", long_name::run),
+    ("killed-supervisor", killed_supervisor::run),
 ];
 
 /// Runs the attacks, prints their outcomes and writes them to `docs/security.md`.

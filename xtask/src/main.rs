@@ -110,6 +110,12 @@ enum Command {
     /// Speak over standard input and output as the server of the ping flood
     #[command(hide = true)]
     Flood,
+    /// Speak over standard input and output as the server with a long name of a tool
+    #[command(hide = true)]
+    LongName {
+        /// Number of characters
+        length: usize,
+    },
     /// Check the licenses and sources of the dependencies
     Deny,
 }
@@ -147,6 +153,7 @@ fn run(command: Command) -> Result<()> {
         Command::Bench { args } => bench::run(&repo, &args),
         Command::Attack(options) => attack::run(&repo, &options),
         Command::Flood => attack::serve_flood(),
+        Command::LongName { length } => attack::serve_long_name(length),
         Command::Deny => deny::run(&repo),
     }
 }

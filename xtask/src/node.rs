@@ -24,6 +24,7 @@ const PACKAGES: &[&str] = &[
     "@modelcontextprotocol/server-everything@2026.8.31",
     "@modelcontextprotocol/server-filesystem@2026.8.31",
     "@modelcontextprotocol/server-memory@2026.8.31",
+    "mcp-hub@4.2.1",
     "mcporter@0.12.3",
     "oidc-provider@9.13.3",
     // A relay in front of old servers that answers the probe like a new one.

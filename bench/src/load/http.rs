@@ -22,12 +22,13 @@ pub struct HttpLoad {
 
 impl HttpLoad {
     /// Opens the connections, each with a session if the era has them, and checks that the server
-    /// answers on each of them.
+    /// answers on each of them. `tool` is the name that the server has for the tool of `shape`.
     pub async fn connect(
         address: SocketAddr,
         connections: usize,
         era: Era,
         shape: Shape,
+        tool: &str,
     ) -> Result<Self> {
         let mut opened = Vec::with_capacity(connections);
         for _ in 0..connections {
@@ -36,7 +37,7 @@ impl HttpLoad {
                 Era::Stateless => None,
                 Era::Session => Some(socket.handshake().await?),
             };
-            let request = Request::http(&address.to_string(), shape, session.as_deref());
+            let request = Request::http(&address.to_string(), shape, tool, session.as_deref());
             let mut connection = Connection {
                 socket,
                 request,
@@ -77,7 +78,12 @@ pub async fn hold_sessions(address: SocketAddr, count: usize) -> Result<TcpStrea
         let session = socket.handshake().await?;
         let mut connection = Connection {
             socket,
-            request: Request::http(&address.to_string(), Shape::Echo, Some(&session)),
+            request: Request::http(
+                &address.to_string(),
+                Shape::Echo,
+                Shape::Echo.tool(),
+                Some(&session),
+            ),
             next_id: FIRST_ID,
         };
         connection.probe().await?;

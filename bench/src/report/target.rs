@@ -46,7 +46,7 @@ impl Target {
         })
     }
 
-    fn new(what: impl Into<String>, bound: Bound, measured: Option<f64>) -> Self {
+    pub(super) fn new(what: impl Into<String>, bound: Bound, measured: Option<f64>) -> Self {
         let what = what.into();
         Self {
             what,

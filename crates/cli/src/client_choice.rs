@@ -12,12 +12,12 @@ use callgate_oauth::store::{ChosenClient, ChosenKind};
 use callgate_oauth::token_source::{Config, Grant};
 
 use crate::error::CommandError;
-use crate::{args, identity};
+use crate::{identity, login_args};
 
 const SECRET_VARIABLE: &str = "CALLGATE_CLIENT_SECRET";
 
 /// The client that is named on the command line, if one is.
-pub(crate) fn from_args(args: &args::Client) -> Result<Option<ChosenClient>, CommandError> {
+pub(crate) fn from_args(args: &login_args::Client) -> Result<Option<ChosenClient>, CommandError> {
     if let Some(url) = &args.client_metadata_url {
         described(url)?;
         return Ok(Some(ChosenClient {

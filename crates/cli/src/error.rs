@@ -107,6 +107,11 @@ impl CommandError {
         ExitCode::from(self.exit as u8)
     }
 
+    /// The exit code.
+    pub(crate) fn exit(&self) -> Exit {
+        self.exit
+    }
+
     /// True if the command was told to end.
     pub(crate) fn is_interrupt(&self) -> bool {
         self.exit == Exit::Interrupted

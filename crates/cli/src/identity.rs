@@ -8,20 +8,20 @@ use callgate_oauth::store::{ChosenIdentity, ChosenProvider};
 use callgate_oauth::token_source::{Assertion, Grant};
 use url::Url;
 
-use crate::args;
 use crate::client_choice::{absolute, secret_in};
 use crate::error::CommandError;
+use crate::login_args;
 use crate::logins::http_url;
 
 /// The identity token that the command line names, if any. Secrets stay in their files.
-pub(crate) fn from_args(args: &args::Client) -> Result<Option<ChosenIdentity>, CommandError> {
+pub(crate) fn from_args(args: &login_args::Client) -> Result<Option<ChosenIdentity>, CommandError> {
     if let Some(file) = &args.workload_identity {
         return Ok(Some(ChosenIdentity {
             token_file: absolute(file)?,
             provider: None,
         }));
     }
-    let args::Enterprise {
+    let login_args::Enterprise {
         enterprise_token: Some(file),
         enterprise_token_endpoint: Some(endpoint),
         enterprise_client_id: Some(client_id),

@@ -1,7 +1,7 @@
 //! The `callgate` binary: arguments, wiring, terminal.
 //!
 //! # Layout
-//! - `args`: the command line. `command`: one file per command.
+//! - `args`, `login_args`, `config_args`: the command line. `command`: one file per command.
 //! - `server`: connection to the server that a command names, with its `credentials`. `target`: one command's use of
 //!   it. `network`: proxies and certificates.
 //! - `config`: the servers and settings in configuration files. `suggestion`: near misses of names.
@@ -10,35 +10,46 @@
 //!   `identity`: the client and the identity token of a login. `provider_choice`: options for unusual providers.
 //! - `endpoint`: HTTP and stdio of the commands that serve. `access`: their authentication. `http_limits`: their
 //!   limits. `data_dir`, `token`: state on disk.
-//! - `clients`: other programs that use MCP servers, and their files.
+//! - `browse_args`: arguments of the commands that show what servers offer. `help`: the groups of commands in the
+//!   help. `uri_template`: URIs with variables.
+//! - `render`: content of servers as lines. `present`: content on standard output.
+//! - `clients`: other programs that use MCP servers, and their files. `doctor`: checks for the usual mistakes.
 //! - `error`, `login_error`: failures with hints and exit codes. `output`: printing. `visible`: text of peers.
 
 mod access;
 mod age;
 mod args;
 mod arguments;
+mod browse_args;
 mod client_choice;
 mod clients;
 mod command;
 mod config;
+mod config_args;
 mod configured_login;
 mod consent;
 mod credentials;
 mod data_dir;
+mod definition_text;
 mod doctor;
 mod elicitation;
 mod endpoint;
 mod error;
 mod gateway;
+mod help;
 mod http_limits;
 mod identity;
 mod instance;
 mod keychain;
+mod login_args;
 mod login_error;
 mod logins;
 mod network;
 mod output;
+mod present;
 mod provider_choice;
+mod render;
+mod saved_catalog;
 mod server;
 mod server_choice;
 mod service;
@@ -48,26 +59,38 @@ mod stop;
 mod suggestion;
 mod target;
 mod token;
+mod uri_template;
 mod visible;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use callgate_mcp::transport::child::{STDERR_TARGET, supervisor};
-use clap::Parser;
 use tokio::runtime::Runtime;
 use tracing_subscriber::EnvFilter;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, ConnectionArgs};
+use crate::command::browse::Browse;
+use crate::command::change::Change;
+use crate::config::LoadOptions;
 use crate::error::CommandError;
 use crate::output::LogWriter;
+use crate::render::screen::Screen;
 
 fn main() -> ExitCode {
     // First of all: a process that is started as a supervisor does nothing else.
     if let Some(exit) = supervisor::run_if_requested(std::env::args_os()) {
         return exit;
     }
-    let cli = match Cli::try_parse() {
+    // Without a command, a user on a terminal sees the state; everyone else the help.
+    if std::env::args_os().len() == 1
+        && output::is_terminal()
+        && let Some(screen) = Screen::of_stdout()
+    {
+        let shown = command::overview::run(None, &screen);
+        return shown.map_or_else(|error| error.report(false), |()| ExitCode::SUCCESS);
+    }
+    let cli = match help::parse(config_args::with_repeated_options(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return report(&error),
     };
@@ -96,24 +119,39 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// Runs a command that waits for nothing, without a runtime; `None` for the others.
 fn run_at_once(cli: &Cli) -> Option<Result<(), CommandError>> {
-    let (config, data_dir) = (cli.config.as_deref(), cli.data_dir.as_deref());
-    match &cli.command {
-        Command::Ps => Some(command::ps::run(data_dir, cli.json)),
-        Command::Token => Some(command::token::run(data_dir, cli.json)),
-        Command::Import(args) => Some(command::import::run(args, config, data_dir, cli.json)),
-        Command::Connect(args) => Some(command::connect::run(args, config, data_dir, cli.json)),
-        Command::Disconnect(args) => Some(command::disconnect::run(args, data_dir, cli.json)),
-        Command::Setup(args) => Some(command::setup::run(args, config, data_dir, cli.json)),
-        Command::Service(args) => Some(command::service::run(args, config, data_dir, cli.json)),
+    let (config, data_dir, json) = (cli.config.as_deref(), cli.data_dir.as_deref(), cli.json);
+    let options = || LoadOptions::new(config, data_dir);
+    let change = |change, args| command::change::run(change, args, &options()?, json);
+    let with_options = |run: &dyn Fn(&LoadOptions) -> Result<(), CommandError>| run(&options()?);
+    Some(match &cli.command {
+        Command::Get(args) => with_options(&|options| command::get::run(args, options, json)),
+        Command::Add(args) => with_options(&|options| command::add::run(args, options, json)),
+        Command::AddJson(args) => {
+            with_options(&|options| command::add::run_json(args, options, json))
+        }
+        Command::Remove(args) => change(Change::Remove, args),
+        Command::Enable(args) => change(Change::Enable, args),
+        Command::Disable(args) => change(Change::Disable, args),
+        Command::Config(args) => with_options(&|options| command::config::run(args, options, json)),
+        Command::Import(args) => command::import::run(args, config, data_dir, json),
+        Command::Connect(args) => command::connect::run(args, config, data_dir, json),
+        Command::Disconnect(args) => command::disconnect::run(args, data_dir, json),
+        Command::Setup(args) => command::setup::run(args, config, data_dir, json),
+        Command::Service(args) => command::service::run(args, config, data_dir, json),
+        Command::Ps => command::ps::run(data_dir, json),
+        Command::Token => command::token::run(data_dir, json),
+        Command::Search(args) => command::search::run(args, browse("search", None, cli)),
+        Command::Completions(args) => command::completions::run(args),
+        Command::Man(args) => command::man::run(args),
         Command::List(args) if args.server.is_none() && args.connection.server.stdio.is_none() => {
             match command::list::known_servers(args, config, data_dir) {
-                Ok(listing) if listing.is_complete() => Some(listing.print(cli.json)),
-                Ok(_) => None,
-                Err(error) => Some(Err(error)),
+                Ok(listing) if listing.is_complete() => listing.print(json),
+                Ok(_) => return None,
+                Err(error) => Err(error),
             }
         }
-        _ => None,
-    }
+        _ => return None,
+    })
 }
 
 async fn run(cli: &Cli) -> Result<(), CommandError> {
@@ -123,16 +161,40 @@ async fn run(cli: &Cli) -> Result<(), CommandError> {
         Command::Relay(args) => command::relay::run(args, data_dir, cli.json).await,
         Command::List(args) => command::list::run(args, config, data_dir, cli.json).await,
         Command::Call(args) => command::call::run(args, config, data_dir, cli.json).await,
+        Command::Inspect(args) => {
+            command::inspect::run(args, browse("inspect", Some(&args.connection), cli)).await
+        }
+        Command::Prompts(args) => {
+            command::prompts::run(args, browse("prompts", Some(&args.connection), cli)).await
+        }
+        Command::Prompt(args) => {
+            command::prompt::run(args, browse("prompt", Some(&args.connection), cli)).await
+        }
+        Command::Resources(args) => {
+            command::resources::run(args, browse("resources", Some(&args.connection), cli)).await
+        }
+        Command::Read(args) => {
+            command::read::run(args, browse("read", Some(&args.connection), cli)).await
+        }
         Command::Auth(args) => command::auth::run(args, config, data_dir, cli.json).await,
         Command::Logout(args) => command::logout::run(args, config, data_dir, cli.json).await,
-        Command::Ps => command::ps::run(data_dir, cli.json),
         Command::Doctor(args) => command::doctor::run(args, config, data_dir, cli.json).await,
-        Command::Token => command::token::run(data_dir, cli.json),
-        Command::Import(args) => command::import::run(args, config, data_dir, cli.json),
-        Command::Connect(args) => command::connect::run(args, config, data_dir, cli.json),
-        Command::Disconnect(args) => command::disconnect::run(args, data_dir, cli.json),
-        Command::Setup(args) => command::setup::run(args, config, data_dir, cli.json),
-        Command::Service(args) => command::service::run(args, config, data_dir, cli.json),
+        _ => run_at_once(cli).unwrap_or(Ok(())),
+    }
+}
+
+/// Options of a command that shows what servers offer.
+fn browse<'a>(
+    command: &'static str,
+    connection: Option<&'a ConnectionArgs>,
+    cli: &'a Cli,
+) -> Browse<'a> {
+    Browse {
+        command,
+        connection,
+        config: cli.config.as_deref(),
+        data_dir: cli.data_dir.as_deref(),
+        json: cli.json,
     }
 }
 

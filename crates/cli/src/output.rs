@@ -1,10 +1,14 @@
 //! All printing. Text of a peer reaches a terminal only in its visible form.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use callgate_mcp::wire::RawJson;
 use tracing_subscriber::fmt::MakeWriter;
 
+use crate::render::image::InlineImage;
+use crate::render::line::Line;
+use crate::render::screen::Screen;
 use crate::visible::{cut, visible, visible_json, visible_line};
 
 /// Maximum width of the first column of a table. A longer name moves the second column of its own row.
@@ -25,6 +29,11 @@ pub(crate) fn json(value: &RawJson) -> io::Result<()> {
 pub(crate) fn member(name: &str, text: &str) -> io::Result<()> {
     let object = format!("{{\"{name}\":{}}}", RawJson::string(text).as_str());
     json_line(&object, io::stdout().lock())
+}
+
+/// Prints a value as one line of JSON.
+pub(crate) fn value(value: &serde_json::Value) -> io::Result<()> {
+    json_line(&value.to_string(), io::stdout().lock())
 }
 
 /// Prints one line of JSON on standard error. A closed standard error is no failure of the command.
@@ -151,6 +160,8 @@ fn has_colors(out: &impl IsTerminal) -> bool {
 #[derive(Debug)]
 pub(crate) struct StatusLine {
     width: Option<usize>,
+    /// True while there is text to clear.
+    is_drawn: AtomicBool,
 }
 
 impl StatusLine {
@@ -158,6 +169,7 @@ impl StatusLine {
         let is_shown = io::stderr().is_terminal();
         Self {
             width: is_shown.then(terminal_width),
+            is_drawn: AtomicBool::new(false),
         }
     }
 
@@ -169,6 +181,7 @@ impl StatusLine {
         // One column less: a full line would begin a new one.
         let text = cut(&visible_line(text), width.saturating_sub(1));
         let mut out = io::stderr().lock();
+        self.is_drawn.store(true, Ordering::Relaxed);
         let _ = write!(out, "\r\u{1b}[2K{text}");
         let _ = out.flush();
     }
@@ -179,7 +192,7 @@ impl StatusLine {
     }
 
     pub(crate) fn clear(&self) {
-        if self.width.is_some() {
+        if self.is_drawn.swap(false, Ordering::Relaxed) {
             let mut out = io::stderr().lock();
             let _ = out.write_all("\r\u{1b}[2K".as_bytes());
             let _ = out.flush();
@@ -211,6 +224,30 @@ pub(crate) fn text(text: &str) -> io::Result<()> {
         true => line(&visible(text), out),
         false => line(text, out),
     }
+}
+
+/// Prints lines, with styles if the terminal has them. They hold text in its visible form alone.
+pub(crate) fn lines(lines: &[Line], screen: &Screen) -> io::Result<()> {
+    let mut text = String::new();
+    for line in lines {
+        text.push_str(&line.paint(screen.styles));
+        text.push('\n');
+    }
+    match text.is_empty() {
+        true => Ok(()),
+        false => line(&text, io::stdout().lock()),
+    }
+}
+
+/// Shows an image on a terminal that can.
+pub(crate) fn image(image: &InlineImage) -> io::Result<()> {
+    line(image.sequence(), io::stdout().lock())
+}
+
+/// Writes bytes to a program or file that standard output is.
+pub(crate) fn bytes(bytes: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    unless_closed(out.write_all(bytes).and_then(|()| out.flush()))
 }
 
 /// Prints a message to the user on standard error, in its visible form.
@@ -263,12 +300,17 @@ fn json_line(json: &str, out: impl Write + IsTerminal) -> io::Result<()> {
     }
 }
 
-/// Prints a line; a closed pipe, as after `| head`, is not an error.
+/// Prints a line.
 fn line(text: &str, mut out: impl Write) -> io::Result<()> {
     let end: &[u8] = if text.ends_with('\n') { b"" } else { b"\n" };
     let written = out.write_all(text.as_bytes());
     let written = written.and_then(|()| out.write_all(end));
-    match written.and_then(|()| out.flush()) {
+    unless_closed(written.and_then(|()| out.flush()))
+}
+
+/// A closed pipe, as after `| head`, is not an error.
+fn unless_closed(written: io::Result<()>) -> io::Result<()> {
+    match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written,
     }

@@ -8,14 +8,14 @@ use callgate_oauth::options::{
 };
 use callgate_oauth::registration::AuthMethod;
 
-use crate::args;
 use crate::client_choice::absolute;
 use crate::error::CommandError;
+use crate::login_args;
 
 const INITIAL_TOKEN_VARIABLE: &str = "CALLGATE_INITIAL_ACCESS_TOKEN";
 
 /// The options that are named on the command line.
-pub(crate) fn from_args(args: &args::Provider) -> Result<ProviderOptions, CommandError> {
+pub(crate) fn from_args(args: &login_args::Provider) -> Result<ProviderOptions, CommandError> {
     let endpoint = |url: &Option<String>| {
         let url = url.as_deref().map(EndpointUrl::parse);
         url.transpose().map_err(CommandError::usage)

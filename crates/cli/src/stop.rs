@@ -93,7 +93,7 @@ impl ReloadSignal {
         {
             return;
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

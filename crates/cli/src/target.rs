@@ -187,6 +187,14 @@ impl Target {
         Ok(result.servers.into_iter().next())
     }
 
+    /// Revision of a server of the command line, once it has answered.
+    pub(crate) fn revision(&self) -> Option<String> {
+        match &self.connection {
+            TargetConnection::Server(server) => server.revision(),
+            TargetConnection::Own { .. } => None,
+        }
+    }
+
     /// Does `work` with the server, then closes the connection.
     ///
     /// On a signal it ends soon, but not at once: the new token of a refresh that has begun would be lost.

@@ -8,7 +8,21 @@ use crate::reconnect::{Failure, Lock};
 /// Connects to one server.
 ///
 /// The hub knows neither configurations nor logins: what builds the hub brings a connector for each
-/// server that does.
+/// server that does. A function that makes an upstream is the simplest one:
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use callgate_hub::{ServerConfig, ServerName, Upstream};
+/// use callgate_mcp::upstream::{ChildConfig, Process};
+///
+/// let connect = || {
+///     let process = Process::spawn(&ChildConfig::new("files", "files-server"))?;
+///     Ok(Arc::new(process) as Arc<dyn Upstream>)
+/// };
+/// let config = ServerConfig::new(ServerName::new("files")?, Arc::new(connect));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Connector: Send + Sync + 'static {
     /// Starts a process, or opens what is needed to send requests. Dropping the future gives up.
     ///
@@ -26,6 +40,15 @@ pub trait Connector: Send + Sync + 'static {
                 retry_after: error.retry_after(),
             },
         }
+    }
+}
+
+impl<F> Connector for F
+where
+    F: Fn() -> Result<Arc<dyn Upstream>, Error> + Send + Sync + 'static,
+{
+    fn connect(&self) -> BoxFuture<'_, Result<Arc<dyn Upstream>, Error>> {
+        Box::pin(async { self() })
     }
 }
 

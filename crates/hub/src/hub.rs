@@ -303,7 +303,7 @@ impl Hub {
         let snapshot = self.shared.catalog.snapshot();
         let routed = route::route(&snapshot, call, |name| self.server(name))?;
         let reply = routed.server.call(routed.call, routed.repeatable).await?;
-        Ok(route::expose(reply, &routed.server))
+        Ok(route::expose(reply, &routed.server, routed.is_about_task))
     }
 }
 
@@ -317,7 +317,7 @@ impl Service for Hub {
                 return Box::pin(std::future::ready(discovered.ok_or_else(missing)));
             }
             method::SUBSCRIPTIONS_LISTEN => {
-                return Box::pin(listen::listen(&self.shared, call));
+                return Box::pin(listen::listen(&self.shared, call, |name| self.server(name)));
             }
             method::TOOLS_LIST => ListKind::Tools,
             method::PROMPTS_LIST => ListKind::Prompts,
@@ -327,9 +327,9 @@ impl Service for Hub {
         };
         let member = call.method.list_member().expect("the method lists items");
         let snapshot = self.shared.catalog.snapshot();
-        // Its tools can be used only once they are known, so a list is a use of such a server.
-        for server in snapshot.unknown() {
-            server.use_if_idle();
+        // A server without items in the lists cannot be used by one, so that a list is a use of it.
+        for server in snapshot.absent() {
+            server.use_if_waiting();
         }
         let cursor = call.params().get("cursor");
         let page = snapshot.list(kind).page(member, cursor.as_ref());

@@ -13,7 +13,8 @@
 //! - `sync`: keeps the catalog equal to what a connected server offers.
 //! - `catalog`: the merged lists; `exposed_names`: the names that agents see.
 //! - `route`: from a request to the server that it is for; `listen`: subscriptions of callers;
-//!   `watched`: the resources that they watch.
+//!   `watched`: the resources that they watch; `task_watch`: their tasks.
+//! - [`search`]: items of all servers by words.
 //!
 //! # Invariants
 //! - No server waits for another one: each has a task of its own.
@@ -30,6 +31,7 @@ mod listen;
 mod mutex;
 pub mod reconnect;
 mod route;
+pub mod search;
 mod server;
 mod server_config;
 mod server_name;
@@ -37,6 +39,7 @@ mod shared;
 mod signals;
 mod status;
 mod sync;
+mod task_watch;
 mod tool_pattern;
 mod tool_policy;
 mod watched;

@@ -1,19 +1,28 @@
+use std::sync::Arc;
+
 use callgate_mcp::wire::subscription::{
     SubscriptionFilter, SubscriptionsListenParams, SubscriptionsListenResult,
 };
 use callgate_mcp::{Call, Error, RawJson, Reply};
 
 use crate::catalog::ListKind;
+use crate::server::Server;
+use crate::server_name::ServerName;
 use crate::shared::Shared;
+use crate::task_watch::TaskWatch;
 use crate::watched::WatchedResource;
 
 /// Maximum number of resources in one subscription; the rest is not acknowledged.
 const MAX_RESOURCES: usize = 1_000;
 
 /// Answers `subscriptions/listen` until the subscription is closed. Dropping the future unsubscribes.
-pub(crate) async fn listen(shared: &Shared, call: Call) -> Result<Reply, Error> {
-    let (_, params, cx) = call.into_parts();
-    let params: SubscriptionsListenParams = params.decode().map_err(|error| {
+pub(crate) async fn listen(
+    shared: &Shared,
+    call: Call,
+    server: impl Fn(&ServerName) -> Option<Arc<Server>> + Send,
+) -> Result<Reply, Error> {
+    let cx = &call.cx;
+    let params: SubscriptionsListenParams = call.params().decode().map_err(|error| {
         Error::invalid_params("`notifications` must be an object that selects notifications")
             .with_source(error)
     })?;
@@ -25,14 +34,20 @@ pub(crate) async fn listen(shared: &Shared, call: Call) -> Result<Reply, Error> 
     accepted.resources_list_changed = asked.resources_list_changed.filter(|asked| *asked);
     let uris = resources.iter().map(|resource| resource.exposed.clone());
     accepted.resource_subscriptions = asked.resource_subscriptions.map(|_| uris.collect());
+    let tasks = TaskWatch::new(asked.task_ids.as_deref().unwrap_or_default(), server);
+    accepted.task_ids = asked.task_ids.map(|_| tasks.exposed.clone());
     let _watch = shared.watched.watch(resources);
-    shared
-        .catalog
-        .subscribers
-        .serve(&cx, accepted, shared.max_subscriptions, |change, meta| {
-            change.notification(meta.clone())
-        })
-        .await?;
+    let limit = shared.max_subscriptions;
+    let subscribers = &shared.catalog.subscribers;
+    let changes = subscribers.serve(cx, accepted, limit, |change, meta| {
+        change.notification(meta.clone())
+    });
+    // The acknowledgment comes first, because the changes are polled first.
+    tokio::select! {
+        biased;
+        served = changes => served?,
+        never = tasks.follow(&call) => match never {},
+    }
     let end = RawJson::encode(&SubscriptionsListenResult::new(&cx.id));
     Ok(Reply::Complete(end.expect("the result is JSON")))
 }

@@ -16,6 +16,8 @@ pub(crate) struct Routed {
     pub(crate) call: Call,
     /// True if the request may be sent twice.
     pub(crate) repeatable: bool,
+    /// True if the request is about a task.
+    pub(crate) is_about_task: bool,
 }
 
 /// Finds the server that a request is for, and replaces the exposed name by the server's own.
@@ -47,18 +49,24 @@ pub(crate) fn route(
 }
 
 /// Puts the server into the id of a task, so that later requests find it.
-pub(crate) fn expose(reply: Reply, server: &Server) -> Reply {
-    let Reply::Task(result) = reply else {
-        return reply;
-    };
-    let id = result.get("taskId");
+pub(crate) fn expose(reply: Reply, server: &Server, is_about_task: bool) -> Reply {
+    match reply {
+        Reply::Task(result) => Reply::Task(expose_task(result, server)),
+        Reply::Complete(result) if is_about_task => Reply::Complete(expose_task(result, server)),
+        reply => reply,
+    }
+}
+
+/// Puts the server into the `taskId` of a result or of the params of a notification.
+pub(crate) fn expose_task(message: RawJson, server: &Server) -> RawJson {
+    let id = message.get("taskId");
     let id = id.as_ref().and_then(RawJson::text);
     let exposed = id.map(|id| task_id(server.name(), &id));
     let edited = exposed.and_then(|id| {
-        let edit = Splice::new(&result).set(&["taskId"], &RawJson::string(&id));
+        let edit = Splice::new(&message).set(&["taskId"], &RawJson::string(&id));
         edit.finish().ok()
     });
-    Reply::Task(edited.unwrap_or(result))
+    edited.unwrap_or(message)
 }
 
 fn by_name(
@@ -144,9 +152,17 @@ fn rewritten(
     }
     Ok(Routed {
         server,
+        is_about_task: is_about_task(&call),
         call,
         repeatable,
     })
+}
+
+fn is_about_task(call: &Call) -> bool {
+    matches!(
+        call.method.as_str(),
+        method::TASKS_GET | method::TASKS_UPDATE | method::TASKS_CANCEL
+    )
 }
 
 fn set(call: &mut Call, path: &[&str], value: &RawJson) -> Result<(), Error> {
@@ -180,11 +196,12 @@ fn may_match(template: &str, uri: &str) -> bool {
 }
 
 /// Id of a task as callers see it. The length says where the name of the server ends.
-fn task_id(server: &ServerName, id: &str) -> String {
+pub(crate) fn task_id(server: &ServerName, id: &str) -> String {
     format!("{}:{server}:{id}", server.as_str().len())
 }
 
-fn split_task_id(id: &str) -> Option<(ServerName, &str)> {
+/// The server and its own id of a task that a caller names.
+pub(crate) fn split_task_id(id: &str) -> Option<(ServerName, &str)> {
     let (length, rest) = id.split_once(':')?;
     let length: usize = length.parse().ok()?;
     let name = ServerName::new(rest.get(..length)?).ok()?;

@@ -114,9 +114,10 @@ impl Server {
         self.signals.send(event);
     }
 
-    /// Connects a server that waits for its first use.
-    pub(crate) fn use_if_idle(&self) {
-        if self.view.borrow().phase == Phase::Idle {
+    /// Connects a server that waits to be used.
+    pub(crate) fn use_if_waiting(&self) {
+        let phase = self.view.borrow().phase;
+        if matches!(phase, Phase::Idle | Phase::Stopped { .. }) {
             self.signals.send(Event::Used);
         }
     }

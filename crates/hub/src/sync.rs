@@ -9,7 +9,7 @@ use callgate_mcp::wire::capabilities::ServerCapabilities;
 use callgate_mcp::wire::subscription::SubscriptionFilter;
 use callgate_mcp::{Client, Error};
 use futures_util::FutureExt as _;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::catalog::ListKind;
 use crate::server::Server;
@@ -79,6 +79,9 @@ pub(crate) async fn follow(
 /// Pause before a list that failed is read again, and before a lost subscription is opened again.
 const RETRY: Duration = Duration::from_secs(15);
 
+/// Time that a server has to accept a subscription.
+const SUBSCRIBE: Duration = Duration::from_secs(5);
+
 /// Lists that a server offers.
 fn offered_lists(capabilities: &ServerCapabilities) -> Vec<ListKind> {
     let mut offered = Vec::new();
@@ -111,13 +114,32 @@ async fn subscribe(
         filter = filter.with_resources();
         filter = uris.iter().fold(filter, SubscriptionFilter::with_resource);
     }
-    match client.listen(&filter).await {
-        Ok(subscription) => Some(subscription),
-        Err(error) => {
+    if uris.is_empty() && !announces_changes(capabilities) {
+        return None;
+    }
+    // The lists are read after this, so a server that never answers must not delay them for long.
+    match timeout(SUBSCRIBE, client.listen(&filter)).await {
+        Ok(Ok(subscription)) => Some(subscription),
+        Ok(Err(error)) => {
             tracing::debug!(%error, "the server takes no subscription");
             None
         }
+        Err(_) => {
+            tracing::debug!("the server does not answer a subscription");
+            None
+        }
     }
+}
+
+/// True if a server says that it tells of changes of a list.
+fn announces_changes(capabilities: &ServerCapabilities) -> bool {
+    let lists = [&capabilities.tools, &capabilities.prompts].map(|list| {
+        let list = list.as_ref();
+        list.and_then(|list| list.list_changed)
+    });
+    let resources = capabilities.resources.as_ref();
+    let resources = resources.and_then(|resources| resources.list_changed);
+    lists.contains(&Some(true)) || resources == Some(true)
 }
 
 /// The next event; waits for ever without a subscription.

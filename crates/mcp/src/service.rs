@@ -22,6 +22,7 @@ use tokio::time::Instant;
 use crate::error::Error;
 use crate::notifier::Notifier;
 
+pub(crate) use caller::CallerKey;
 pub use caller::{Caller, Principal, Source, TransportKind};
 pub use extensions::Extensions;
 pub use peer::PeerInfo;
@@ -32,6 +33,16 @@ pub use trace::TraceContext;
 pub trait Service: Send + Sync + 'static {
     /// Handles one request. Dropping the future cancels it.
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>>;
+
+    /// Handles a notification of the caller that the edges do not know, such as one of an extension.
+    ///
+    /// Its id names nothing, its notifier drops all, and it never fails. Layers and upstreams pass it on;
+    /// a service that has no use for it ignores it, as this default does. Edges give up after 10 seconds
+    /// and drop the future.
+    fn notify(&self, notification: Call) -> BoxFuture<'_, ()> {
+        tracing::debug!(method = %notification.method, "ignored a notification of a client");
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// A boxed future that can move between threads.
@@ -145,7 +156,7 @@ impl Cx {
     }
 
     /// The context of a request whose `_meta` was read as `peer`.
-    pub(crate) fn of_peer(id: Id, peer: PeerInfo) -> Self {
+    pub(crate) fn of_peer(id: Id, peer: impl Into<Arc<PeerInfo>>) -> Self {
         Self {
             id,
             caller: Caller::Local,
@@ -153,16 +164,9 @@ impl Cx {
             notify: Notifier::disabled(),
             deadline: None,
             extensions: Extensions::default(),
-            peer: Arc::new(peer),
+            peer: peer.into(),
             trace_headers: None,
         }
-    }
-
-    /// Sets the claims that were read from the `_meta` of the request.
-    #[cfg(feature = "legacy")]
-    pub(crate) fn with_peer(mut self, peer: PeerInfo) -> Self {
-        self.peer = Arc::new(peer);
-        self
     }
 
     /// Sets the authority that the request acts with.
@@ -260,6 +264,10 @@ impl Reply {
 impl<S: Service + ?Sized> Service for Arc<S> {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
         S::call(self, call)
+    }
+
+    fn notify(&self, notification: Call) -> BoxFuture<'_, ()> {
+        S::notify(self, notification)
     }
 }
 

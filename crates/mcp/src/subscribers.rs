@@ -9,7 +9,7 @@ use std::sync::Arc;
 use callgate_wire::params::NotificationParams;
 use callgate_wire::resource::ResourceUpdatedParams;
 use callgate_wire::subscription::{SubscriptionFilter, SubscriptionsAcknowledgedParams};
-use callgate_wire::{DecodeError, Meta, Method, Notification, RawJson, method};
+use callgate_wire::{DecodeError, Id, Meta, Method, Notification, RawJson, Splice, meta, method};
 use tokio::sync::Notify;
 
 use crate::error::{Error, Kind};
@@ -257,6 +257,18 @@ impl ChangeFilter {
             ServerChange::Resource(uri) => self.uris.contains(uri),
             ServerChange::Task(id) => self.task_ids.contains(id),
         }
+    }
+}
+
+/// A notification of a server, as one of the subscription `id`.
+pub(crate) fn tagged(notification: &Notification, id: &Id) -> Notification {
+    let tagging = Splice::new(&notification.params)
+        .set(&["_meta", meta::SUBSCRIPTION_ID], id.as_raw())
+        .finish();
+    Notification {
+        method: notification.method.clone(),
+        // A `_meta` that is no object is left as it is.
+        params: tagging.unwrap_or_else(|_| notification.params.clone()),
     }
 }
 

@@ -105,11 +105,14 @@ impl<'a> Cursor<'a> {
         Some((RawText { bytes, escaped }, span))
     }
 
-    /// Passes `known`, if that slice of the text is next, in one step.
+    /// Passes `known`, an object or array, in one step if it is next.
+    ///
+    /// Equal bytes are enough: no object or array begins with the whole text of another one.
     pub(crate) fn skip_known(&mut self, known: &[u8]) -> Option<Range<usize>> {
         let start = self.at;
+        let is_container = matches!(known.first(), Some(b'{' | b'['));
         let rest = self.bytes.get(start..)?;
-        (!known.is_empty() && std::ptr::eq(rest.as_ptr(), known.as_ptr())).then(|| {
+        (is_container && rest.starts_with(known)).then(|| {
             self.at += known.len();
             start..self.at
         })

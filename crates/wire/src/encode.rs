@@ -5,7 +5,8 @@ use memchr::memchr2;
 
 use crate::id::Id;
 use crate::method::Method;
-use crate::raw::RawJson;
+use crate::object_edit::ObjectEdit;
+use crate::raw::{RawJson, to_line};
 use crate::rpc_error::RpcError;
 
 /// Appends a request.
@@ -42,6 +43,20 @@ pub fn result(out: &mut BytesMut, id: &Id, result: &RawJson) {
     out.reserve(RESULT_OVERHEAD + id.as_raw().as_bytes().len() + result.as_bytes().len());
     result_prefix(out, id);
     value(out, result);
+    out.put_slice(RESULT_SUFFIX);
+}
+
+/// Appends a response whose result is the outcome of `edit`, in one copy.
+pub fn edited_result(out: &mut BytesMut, id: &Id, edit: &ObjectEdit<'_>) {
+    out.reserve(RESULT_OVERHEAD + id.as_raw().as_bytes().len() + edit.max_len());
+    result_prefix(out, id);
+    let start = out.len();
+    edit.write(out);
+    if let Some(written) = out.get_mut(start..)
+        && memchr2(b'\n', b'\r', written).is_some()
+    {
+        to_line(written);
+    }
     out.put_slice(RESULT_SUFFIX);
 }
 

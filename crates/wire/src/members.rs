@@ -37,7 +37,7 @@ impl<'a> Member<'a> {
 #[derive(Debug, Clone)]
 pub struct Members<'a> {
     cursor: Cursor<'a>,
-    /// A container inside the text whose end need not be searched.
+    /// The bytes of an object or array whose end need not be searched where it occurs.
     known: &'a [u8],
 }
 
@@ -53,7 +53,7 @@ impl<'a> Members<'a> {
         Self { cursor, known: &[] }
     }
 
-    /// The same walk, which passes `known`, a value inside the same text, in one step.
+    /// The same walk, which passes `known`, the bytes of an object or array, in one step.
     pub(crate) fn beside(self, known: &'a [u8]) -> Self {
         Self { known, ..self }
     }

@@ -1,4 +1,4 @@
-use bytes::Bytes;
+use bytes::{BufMut, Bytes};
 
 use crate::members::Member;
 use crate::raw::RawJson;
@@ -80,54 +80,75 @@ impl<'a> ObjectEdit<'a> {
     /// Writes the object; the source itself, if nothing was changed.
     #[must_use]
     pub fn finish(self) -> RawJson {
-        let is_kept = |change: &MemberChange| matches!(change, MemberChange::Keep);
-        if self.more.is_empty() && self.members.iter().all(|(_, change)| is_kept(change)) {
+        if self.is_unchanged() {
             return self.source.clone();
         }
+        let mut out = Vec::with_capacity(self.max_len());
+        self.write(&mut out);
+        RawJson::trusted(Bytes::from(out))
+    }
+
+    /// Maximum length of the written object. It is the exact one if the edits only removed members
+    /// and there is no white space between the others.
+    pub(crate) fn max_len(&self) -> usize {
         let text = self.source.as_bytes();
-        let more = self
-            .more
-            .iter()
-            .map(|(key, value)| key.len() + value.as_bytes().len() + 4);
-        let replaced = self.members.iter().map(|(_, change)| match change {
-            MemberChange::Replace(value) => value.as_bytes().len(),
-            _ => 0,
+        if self.is_unchanged() {
+            return text.len();
+        }
+        let members = self.members.iter().map(|(member, change)| {
+            let length = match change {
+                MemberChange::Remove => return 0,
+                MemberChange::Keep => member.value_span.end,
+                MemberChange::Replace(value) => member.value_span.start + value.as_bytes().len(),
+            };
+            length - member.key_span.start + 1
         });
-        let room = text.len() + more.sum::<usize>() + replaced.sum::<usize>() + 2;
-        let mut out = Vec::with_capacity(room);
-        out.push(b'{');
+        // Every character of a key may be escaped.
+        let more = self.more.iter();
+        let more = more.map(|(key, value)| 6 * key.len() + value.as_bytes().len() + 4);
+        // A brace more than there are commas, unless there are no members.
+        (1 + members.sum::<usize>() + more.sum::<usize>()).max(2)
+    }
+
+    /// Appends the object.
+    pub(crate) fn write(&self, out: &mut impl BufMut) {
+        let text = self.source.as_bytes();
+        if self.is_unchanged() {
+            return out.put_slice(text);
+        }
+        // The bracket or comma before the next member.
+        let mut before: &[u8] = b"{";
         for (member, change) in &self.members {
             let (end, value) = match change {
                 MemberChange::Remove => continue,
                 MemberChange::Keep => (member.value_span.end, &[][..]),
                 MemberChange::Replace(value) => (member.value_span.start, value.as_bytes()),
             };
-            separate(&mut out);
             let kept = text.get(member.key_span.start..end);
-            out.extend_from_slice(kept.unwrap_or_default());
-            out.extend_from_slice(value);
+            for part in [before, kept.unwrap_or_default(), value] {
+                out.put_slice(part);
+            }
+            before = b",";
         }
         for (key, value) in &self.more {
-            separate(&mut out);
-            write_string(&mut out, key);
-            out.push(b':');
-            out.extend_from_slice(value.as_bytes());
+            out.put_slice(before);
+            write_string(out, key);
+            out.put_slice(b":");
+            out.put_slice(value.as_bytes());
+            before = b",";
         }
-        out.push(b'}');
-        RawJson::trusted(Bytes::from(out))
+        out.put_slice(if before == b"{" { b"{}" } else { b"}" });
+    }
+
+    fn is_unchanged(&self) -> bool {
+        let is_kept = |change: &MemberChange| matches!(change, MemberChange::Keep);
+        self.more.is_empty() && self.members.iter().all(|(_, change)| is_kept(change))
     }
 
     fn change(&mut self, key: &str) -> Option<&mut MemberChange> {
         let mut members = self.members.iter_mut();
         let (_, change) = members.find(|(member, _)| member.is(key))?;
         Some(change)
-    }
-}
-
-/// Writes a comma, unless the object is empty so far.
-fn separate(out: &mut Vec<u8>) {
-    if out.len() > 1 {
-        out.push(b',');
     }
 }
 

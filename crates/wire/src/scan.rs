@@ -113,9 +113,16 @@ pub(crate) fn scan(
         });
     }
     let (open, keys) = (Vec::with_capacity(8), Vec::with_capacity(LINEAR_KEYS));
+    // Most messages are on one line. Then only a quote or a backslash can end the plain part of a
+    // string, which takes less to find in a long one.
+    let plain_length = match text::has_controls(bytes) {
+        true => text::plain_length,
+        false => text::plain_length_without_controls,
+    };
     Scanner {
         bytes,
         at: 0,
+        plain_length,
         limits,
         outside: duplicates,
         inside: duplicates,
@@ -151,6 +158,8 @@ enum Container<'a> {
 struct Scanner<'a, 'l> {
     bytes: &'a [u8],
     at: usize,
+    /// Finds the end of the plain part of a string.
+    plain_length: fn(&[u8]) -> usize,
     limits: &'l Limits,
     /// The rule for the outermost object.
     outside: Duplicates,
@@ -345,7 +354,7 @@ impl<'a> Scanner<'a, '_> {
         let mut escaped = false;
         loop {
             let rest = self.bytes.get(self.at..).unwrap_or_default();
-            self.at += text::plain_length(rest);
+            self.at += (self.plain_length)(rest);
             match self.peek() {
                 Some(b'"') => {
                     let bytes = self.bytes.get(start..self.at).unwrap_or_default();

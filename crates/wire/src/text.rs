@@ -1,5 +1,7 @@
 use std::borrow::Cow;
-use std::io::Write as _;
+
+use bytes::BufMut;
+use memchr::memchr2;
 
 /// A string holds half of a surrogate pair and so has no text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -52,29 +54,60 @@ impl<'a> RawText<'a> {
 
 /// Number of bytes before the first quote, backslash or control character.
 ///
-/// Most strings of a message are short, so eight bytes at a time are looked at first; the bytes of
-/// a long text are then compared in blocks, which the compiler turns into vector instructions.
+/// Most strings of a message are short, so one word of eight bytes is looked at first; the bytes of
+/// a longer text are then compared in blocks, which the compiler turns into vector instructions.
 pub(crate) fn plain_length(bytes: &[u8]) -> usize {
-    let (start, rest) = bytes.split_at(bytes.len().min(SHORT));
-    let length = plain_words(start);
-    if length < start.len() || rest.is_empty() {
-        return length;
+    let (mut length, mut rest) = (0, bytes);
+    if let Some((word, after)) = rest.split_first_chunk() {
+        let special = special_bytes(u64::from_le_bytes(*word));
+        if special != 0 {
+            return special.trailing_zeros() as usize / 8;
+        }
+        (length, rest) = (word.len(), after);
     }
-    let (blocks, _) = rest.as_chunks::<BLOCK>();
-    let plain = blocks.iter().take_while(|block| is_plain(block)).count() * BLOCK;
-    length + plain + plain_words(rest.get(plain..).unwrap_or_default())
+    while let Some((block, after)) = rest.split_first_chunk()
+        && is_plain(block)
+    {
+        (length, rest) = (length + block.len(), after);
+    }
+    length + plain_words(rest)
+}
+
+/// The same in a text without control characters.
+pub(crate) fn plain_length_without_controls(bytes: &[u8]) -> usize {
+    let (length, rest) = match bytes.split_first_chunk() {
+        None => (0, bytes),
+        Some((word, rest)) => {
+            let special = special_bytes(u64::from_le_bytes(*word));
+            if special != 0 {
+                return special.trailing_zeros() as usize / 8;
+            }
+            (word.len(), rest)
+        }
+    };
+    length + memchr2(b'"', b'\\', rest).unwrap_or(rest.len())
+}
+
+/// True if there is a control character, such as a line break. No part of it is skipped, so that
+/// the compiler turns it into vector instructions.
+pub(crate) fn has_controls(bytes: &[u8]) -> bool {
+    bytes.iter().fold(u8::MAX, |least, byte| least.min(*byte)) < 0x20
 }
 
 /// Length of the valid JSON string at the start of `bytes`, quotes included.
 ///
-/// Escapes in a long text are not stopped at: only a quote can end it.
+/// Escapes are not stopped at: only a quote can end it, unless a backslash escapes it.
 pub(crate) fn string_length(bytes: &[u8]) -> usize {
     let text = bytes.get(1..).unwrap_or_default();
-    let mut at = plain_words(text.get(..SHORT).unwrap_or(text));
-    if text.get(at) == Some(&b'"') {
-        return at + 2;
-    }
-    while let Some(length) = memchr::memchr(b'"', text.get(at..).unwrap_or_default()) {
+    let mut at = first_quote(text.get(..SHORT).unwrap_or(text));
+    loop {
+        let rest = text.get(at..).unwrap_or_default();
+        let Some(length) = (match rest.first() {
+            Some(b'"') => Some(0),
+            _ => memchr::memchr(b'"', rest),
+        }) else {
+            return bytes.len();
+        };
         at += length;
         let before = text.get(..at).unwrap_or_default();
         let backslashes = before.iter().rev().take_while(|byte| **byte == b'\\');
@@ -83,18 +116,22 @@ pub(crate) fn string_length(bytes: &[u8]) -> usize {
             return at + 1;
         }
     }
-    bytes.len()
 }
 
-/// Length up to which a text is searched eight bytes at a time.
+/// Length up to which the end of a string is searched eight bytes at a time.
 const SHORT: usize = 32;
-/// Length of the blocks in which a longer text is searched.
-const BLOCK: usize = 64;
+/// Length of the blocks in which a long text is searched: the lines of a text file, each of which
+/// ends in an escape, have more than one.
+const BLOCK: usize = 32;
 
 fn is_plain(block: &[u8; BLOCK]) -> bool {
-    let special = |found, byte: &u8| found | is_special(*byte);
-    // Without an early end, so that all bytes are compared at once.
-    !block.iter().fold(false, special)
+    let mut special = 0;
+    // Without an early end, and in a plain loop, so that all bytes are compared at once in every
+    // kind of build.
+    for byte in block {
+        special |= u8::from(*byte == b'"') | u8::from(*byte == b'\\') | u8::from(*byte < 0x20);
+    }
+    special == 0
 }
 
 fn is_special(byte: u8) -> bool {
@@ -114,42 +151,57 @@ fn plain_words(bytes: &[u8]) -> usize {
     words.len() * 8 + end.unwrap_or(tail.len())
 }
 
+/// Position of the first quote, or the end; by words of eight bytes.
+fn first_quote(bytes: &[u8]) -> usize {
+    let (words, tail) = bytes.as_chunks();
+    for (index, word) in words.iter().enumerate() {
+        let quotes = equal_bytes(u64::from_le_bytes(*word), b'"') & HIGHS;
+        if quotes != 0 {
+            return index * 8 + quotes.trailing_zeros() as usize / 8;
+        }
+    }
+    let quote = tail.iter().position(|byte| *byte == b'"');
+    words.len() * 8 + quote.unwrap_or(tail.len())
+}
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const HIGHS: u64 = 0x8080_8080_8080_8080;
+
 /// Sets the high bit of the lowest byte that does not stand for itself; higher bits may lie.
 fn special_bytes(word: u64) -> u64 {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGHS: u64 = 0x8080_8080_8080_8080;
-    let zero_bytes = |word: u64| word.wrapping_sub(ONES) & !word;
-    let quotes = zero_bytes(word ^ (ONES * b'"' as u64));
-    let backslashes = zero_bytes(word ^ (ONES * b'\\' as u64));
     let controls = word.wrapping_sub(ONES * 0x20) & !word;
-    (quotes | backslashes | controls) & HIGHS
+    (equal_bytes(word, b'"') | equal_bytes(word, b'\\') | controls) & HIGHS
+}
+
+/// Sets the high bit of the lowest byte that equals `byte`; other bits may lie.
+fn equal_bytes(word: u64, byte: u8) -> u64 {
+    let zeros = word ^ (ONES * u64::from(byte));
+    zeros.wrapping_sub(ONES) & !zeros
 }
 
 /// Appends `text` as a JSON string, as `serde_json` writes it.
-pub(crate) fn write_string(out: &mut Vec<u8>, text: &str) {
-    out.push(b'"');
+pub(crate) fn write_string(out: &mut impl BufMut, text: &str) {
+    out.put_u8(b'"');
     let mut rest = text.as_bytes();
     loop {
         let (plain, special) = rest.split_at(plain_length(rest));
-        out.extend_from_slice(plain);
+        out.put_slice(plain);
         let Some((byte, after)) = special.split_first() else {
             break;
         };
         match byte {
-            b'"' => out.extend_from_slice(b"\\\""),
-            b'\\' => out.extend_from_slice(b"\\\\"),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            0x08 => out.extend_from_slice(b"\\b"),
-            0x0c => out.extend_from_slice(b"\\f"),
-            _ => {
-                let _ = write!(out, "\\u{byte:04x}");
-            }
+            b'"' => out.put_slice(b"\\\""),
+            b'\\' => out.put_slice(b"\\\\"),
+            b'\n' => out.put_slice(b"\\n"),
+            b'\r' => out.put_slice(b"\\r"),
+            b'\t' => out.put_slice(b"\\t"),
+            0x08 => out.put_slice(b"\\b"),
+            0x0c => out.put_slice(b"\\f"),
+            _ => out.put_slice(format!("\\u{byte:04x}").as_bytes()),
         }
         rest = after;
     }
-    out.push(b'"');
+    out.put_u8(b'"');
 }
 
 fn unescape(raw: &str) -> Result<String, LoneSurrogate> {
@@ -269,6 +321,12 @@ mod tests {
                 let bytes = [&vec![b'x'; prefix], bytes].concat();
                 let expect = bytes.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
                 prop_assert_eq!(plain_length(&bytes), expect.unwrap_or(bytes.len()));
+                let controls = bytes.iter().any(|byte| *byte < 0x20);
+                prop_assert_eq!(has_controls(&bytes), controls);
+                if !controls {
+                    let plain = plain_length_without_controls(&bytes);
+                    prop_assert_eq!(plain, expect.unwrap_or(bytes.len()));
+                }
             }
         }
 

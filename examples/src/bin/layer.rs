@@ -31,6 +31,10 @@ impl<S: Service> Service for Counted<S> {
             outcome
         })
     }
+
+    fn notify(&self, notification: Call) -> BoxFuture<'_, ()> {
+        self.inner.notify(notification)
+    }
 }
 
 #[tokio::main(flavor = "current_thread")]

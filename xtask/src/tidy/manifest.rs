@@ -12,7 +12,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("crates/tools", &["mcp", "wire"]),
     ("crates/cli", &["hub", "mcp", "oauth", "tools", "wire"]),
     ("conformance", &["mcp", "oauth", "wire"]),
-    ("bench", &["mcp", "wire"]),
+    ("bench", &["hub", "mcp", "wire"]),
     ("xtask", &[]),
 ];
 

@@ -3,7 +3,6 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use callgate_mcp::client::Client;
-use callgate_mcp::wire::content::Content;
 use callgate_mcp::wire::progress::ProgressParams;
 use callgate_mcp::wire::tool::{CallToolResult, Tool};
 use callgate_mcp::wire::{Number, RawJson};
@@ -17,7 +16,7 @@ use crate::output::{StatusLine, argument};
 use crate::server_choice::{ToolWord, not_connected, tool_choices, unknown_server};
 use crate::suggestion::closest;
 use crate::target::{Target, Use, User};
-use crate::{arguments, output};
+use crate::{arguments, output, present};
 
 /// Calls a tool of a server and prints the result.
 pub(crate) async fn run(
@@ -199,12 +198,10 @@ fn print(raw: &RawJson, json: bool) -> Result<(), CommandError> {
     if json {
         output::json(raw)?;
     } else if !failed {
-        for content in &result.content {
-            output::text(&describe(content))?;
-        }
+        present::result(&result)?;
     }
     if failed {
-        let said: Vec<String> = result.content.iter().map(describe).collect();
+        let said: Vec<String> = result.content.iter().map(present::describe).collect();
         let said = said.join("\n");
         return Err(CommandError::new(
             Exit::ToolFailed,
@@ -212,20 +209,4 @@ fn print(raw: &RawJson, json: bool) -> Result<(), CommandError> {
         ));
     }
     Ok(())
-}
-
-/// Text as it is, and one line about content that cannot be shown.
-fn describe(content: &Content) -> String {
-    match content {
-        Content::Text(text) => text.text.clone(),
-        Content::Image(image) => binary("image", &image.mime_type, &image.data),
-        Content::Audio(audio) => binary("audio", &audio.mime_type, &audio.data),
-        other => RawJson::encode(other)
-            .map_or_else(|error| error.to_string(), |raw| raw.as_str().to_owned()),
-    }
-}
-
-fn binary(kind: &str, mime_type: &str, base64: &str) -> String {
-    let bytes = base64.trim_end_matches('=').len() * 3 / 4;
-    format!("[{kind}, {mime_type}, {bytes} bytes; use --json to get it]")
 }

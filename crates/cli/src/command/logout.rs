@@ -4,9 +4,9 @@ use callgate_mcp::wire::RawJson;
 use callgate_oauth::token_source::{Revocation, TokenSource};
 use serde::Serialize;
 
-use crate::args::Logout;
 use crate::configured_login;
 use crate::error::CommandError;
+use crate::login_args::Logout;
 use crate::logins::Logins;
 use crate::output;
 

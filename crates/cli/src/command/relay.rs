@@ -90,6 +90,10 @@ impl<S: Service> Service for WithHints<S> {
             })
         })
     }
+
+    fn notify(&self, notification: Call) -> BoxFuture<'_, ()> {
+        self.0.notify(notification)
+    }
 }
 
 /// True if the failure is one between this process and the server.

@@ -29,6 +29,23 @@ pub(crate) struct ServerDefinition {
     pub(crate) idle_stop: Option<Duration>,
 }
 
+impl ServerDefinition {
+    /// A server with the defaults of everything but the way to reach it.
+    pub(crate) fn new(connection: Connection) -> Self {
+        Self {
+            connection,
+            enabled: true,
+            timeouts: Timeouts::default(),
+            allowed_tools: None,
+            disabled_tools: Vec::new(),
+            tools: BTreeMap::new(),
+            roots: Vec::new(),
+            start: StartTime::default(),
+            idle_stop: None,
+        }
+    }
+}
+
 /// Way to reach a server.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Connection {
@@ -71,7 +88,7 @@ pub(crate) struct UrlDefinition {
 pub(crate) enum UrlTransport {
     /// Streamable HTTP; falls back to HTTP+SSE as the specification says.
     Http,
-    /// HTTP+SSE, the transport of 2024-11-05.
+    /// HTTP+SSE, the transport of the oldest servers.
     Sse,
 }
 

@@ -10,12 +10,14 @@ use callgate_hub::{Naming, ServerName};
 
 use super::definition::ServerDefinition;
 use super::digest::{ContentHash, sha256};
-use super::places::{LoadOptions, Scope};
+use super::mistake::{Mistake, Mistakes};
+use super::places::{LoadOptions, PlacedFile, Scope};
 use super::read_file::{self, FileContent};
-use super::text::MAX_BYTES;
+use super::text::{MAX_BYTES, whole};
 use super::trust::TrustStore;
 use crate::error::CommandError;
 use crate::output;
+use crate::suggestion::closest;
 
 /// The servers and settings of all files that apply here.
 #[derive(Debug, Clone, Default)]
@@ -62,7 +64,6 @@ pub(crate) struct ShadowedServer {
 pub(crate) struct ConfigFile {
     pub(crate) origin: Origin,
     pub(crate) content: FileContent,
-    pub(crate) hash: ContentHash,
     pub(crate) trusted: bool,
     /// Reason why the file has no content here.
     pub(crate) problem: Option<String>,
@@ -85,8 +86,8 @@ pub(crate) struct Settings {
 pub(crate) fn load(options: &LoadOptions) -> Result<Configuration, CommandError> {
     let trust = TrustStore::open(options.data_dir.as_deref());
     let mut files = Vec::new();
-    for origin in origins(options) {
-        files.extend(read(origin, &trust)?);
+    for PlacedFile { path, scope } in options.files() {
+        files.extend(read(Origin { path, scope }, &trust)?);
     }
     let mut configuration = merge(files, options);
     configuration.notices.extend(trust.notice());
@@ -101,20 +102,6 @@ pub(crate) fn load(options: &LoadOptions) -> Result<Configuration, CommandError>
     Ok(configuration)
 }
 
-/// Files to read, nearest first.
-fn origins(options: &LoadOptions) -> Vec<Origin> {
-    let origin = |path, scope| Origin { path, scope };
-    if let Some(path) = &options.config {
-        return vec![origin(path.clone(), Scope::Flag)];
-    }
-    let project = options.project_files().into_iter();
-    let user = options.user_file().into_iter();
-    project
-        .map(|path| origin(path, Scope::Project))
-        .chain(user.map(|path| origin(path, Scope::User)))
-        .collect()
-}
-
 /// Reads a file; `None` if there is none and it need not be there.
 ///
 /// A file that is not trusted cannot fail a command: else any project could.
@@ -124,7 +111,6 @@ fn read(origin: Origin, trust: &TrustStore) -> Result<Option<ConfigFile>, Comman
     let unread = |error: CommandError| ConfigFile {
         origin: origin.clone(),
         content: FileContent::default(),
-        hash: sha256(b""),
         trusted: false,
         problem: Some(error.with_hints().replace('\n', "; ")),
     };
@@ -144,11 +130,10 @@ fn read(origin: Origin, trust: &TrustStore) -> Result<Option<ConfigFile>, Comman
     };
     let hash = sha256(&bytes);
     let trusted = !is_project || trust.contains(path, &hash);
-    match parse(path, bytes) {
+    match parse(bytes).map_err(|mistakes| mistakes.in_file(path)) {
         Ok(content) => Ok(Some(ConfigFile {
             origin,
             content,
-            hash,
             trusted,
             problem: None,
         })),
@@ -157,15 +142,25 @@ fn read(origin: Origin, trust: &TrustStore) -> Result<Option<ConfigFile>, Comman
     }
 }
 
-fn parse(path: &Path, bytes: Vec<u8>) -> Result<FileContent, CommandError> {
+/// Reads a file that must be there, for its content and the hash of its bytes.
+pub(crate) fn parse_file(path: &Path) -> Result<(FileContent, ContentHash), Mistakes> {
+    let bytes = read_bytes(path)
+        .map_err(|error| Mistakes::from(whole(format!("the file cannot be read: {error}"))))?;
+    let hash = sha256(&bytes);
+    Ok((parse(bytes)?, hash))
+}
+
+fn parse(bytes: Vec<u8>) -> Result<FileContent, Mistakes> {
     let text = String::from_utf8(bytes).map_err(|error| {
         let before = error.as_bytes().get(..error.utf8_error().valid_up_to());
         let lines = before.unwrap_or_default().iter();
-        let line = 1 + lines.filter(|byte| **byte == b'\n').count();
-        CommandError::from(anyhow!("{}:{line}: this is not UTF-8", path.display()))
-            .hint("save the file as UTF-8")
+        Mistake {
+            line: 1 + lines.filter(|byte| **byte == b'\n').count(),
+            hint: Some("save the file as UTF-8".to_owned()),
+            ..whole("this is not UTF-8".to_owned())
+        }
     })?;
-    read_file::read(&text).map_err(|mistakes| mistakes.in_file(path))
+    read_file::read(&text)
 }
 
 fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
@@ -237,9 +232,20 @@ impl Configuration {
             .find(|server| server.name.as_str() == name)
     }
 
-    /// Files that the user has not trusted.
-    pub(crate) fn untrusted_files(&self) -> impl Iterator<Item = &ConfigFile> {
-        self.files.iter().filter(|file| !file.trusted)
+    /// The error about a server that no file has.
+    pub(crate) fn unknown(&self, name: &str) -> CommandError {
+        let error =
+            CommandError::usage(format!("there is no server `{name}` in the configuration"));
+        let names: Vec<&str> = self
+            .servers
+            .iter()
+            .map(|server| server.name.as_str())
+            .collect();
+        match closest(name, &names) {
+            Some(close) => error.hint(format!("did you mean `{close}`?")),
+            None if names.is_empty() => error.hint("add one with `callgate add`"),
+            None => error.hint(format!("the servers are {}", names.join(", "))),
+        }
     }
 
     fn add_settings(&mut self, file: &ConfigFile, options: &LoadOptions) {
@@ -296,5 +302,233 @@ impl ConfiguredServer {
         let json = self.definition.to_json();
         let text = format!("{}\0{}", directory.display(), json.as_str());
         sha256(text.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::trust;
+    use super::*;
+
+    struct World {
+        _directory: tempfile::TempDir,
+        options: LoadOptions,
+    }
+
+    impl World {
+        /// A home with the project `home/project`, whose subdirectory is the current one.
+        fn new() -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let home = directory.path().join("home");
+            let current_dir = home.join("project/sub");
+            fs::create_dir_all(current_dir.join("deep")).unwrap();
+            let options = LoadOptions {
+                config: None,
+                current_dir,
+                data_dir: Some(directory.path().join("data")),
+                user_dir: Some(home.join(".config/callgate")),
+                home: Some(home),
+            };
+            Self {
+                _directory: directory,
+                options,
+            }
+        }
+
+        fn write(&self, path: &str, text: &str) -> PathBuf {
+            let path = self.options.home.as_ref().unwrap().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+            path
+        }
+
+        fn trust(&self, path: &Path) {
+            let hash = sha256(&fs::read(path).unwrap());
+            trust::add(self.options.data_dir.as_deref(), path, &hash).unwrap();
+        }
+
+        /// Name, command or URL, scope and trust of each server.
+        fn servers(&self) -> Vec<String> {
+            let configuration = load(&self.options).unwrap();
+            let servers = configuration.servers.iter();
+            let servers = servers.map(|server| {
+                let target = crate::definition_text::target(&server.definition);
+                let trusted = if server.trusted { "" } else { " untrusted" };
+                format!("{} {target} {}{trusted}", server.name, server.origin.scope)
+            });
+            servers.collect()
+        }
+    }
+
+    fn server(name: &str, command: &str) -> String {
+        format!(r#"{{"mcpServers":{{"{name}":{{"command":"{command}"}}}}}}"#)
+    }
+
+    #[test]
+    fn the_nearest_definition_of_a_name_is_used() {
+        let world = World::new();
+        assert_eq!(world.servers(), Vec::<String>::new());
+        world.write(".config/callgate/config.json", &server("a", "user"));
+        let above = world.write("project/.mcp.json", &server("a", "above"));
+        let near = world.write("project/sub/.mcp.json", &server("b", "near"));
+        let ours = world.write("project/sub/callgate.json", &server("b", "ours"));
+        world.write(".mcp.json", &server("c", "not of the project"));
+        for path in [&above, &near, &ours] {
+            world.trust(path);
+        }
+        assert_eq!(world.servers(), ["b ours project", "a above project"]);
+        let shadowed = load(&world.options).unwrap().shadowed;
+        let shadowed: Vec<_> = shadowed
+            .iter()
+            .map(|hidden| (hidden.name.as_str(), hidden.origin.path.as_path()))
+            .collect();
+        let user = world.options.user_file().unwrap();
+        assert_eq!(shadowed, [("b", near.as_path()), ("a", user.as_path())]);
+
+        // The root of a repository ends the search.
+        fs::create_dir(world.options.current_dir.join(".git")).unwrap();
+        assert_eq!(world.servers(), ["b ours project", "a user user"]);
+
+        let config = world.write("other.json", &server("z", "flag"));
+        let alone = LoadOptions {
+            config: Some(config),
+            ..world.options.clone()
+        };
+        let names: Vec<String> = load(&alone)
+            .unwrap()
+            .servers
+            .iter()
+            .map(|server| server.name.to_string())
+            .collect();
+        assert_eq!(names, ["z"]);
+    }
+
+    #[test]
+    fn a_project_file_is_trusted_by_its_content_and_place() {
+        let world = World::new();
+        world.write(".config/callgate/config.json", &server("a", "user"));
+        let text = r#"{"mcpServers":{"a":{"command":"theirs"},"b":{"command":"b"}},"gateway":{"listen":"127.0.0.1:1"}}"#;
+        let path = world.write("project/sub/.mcp.json", text);
+        // It hides nothing of the user before it is trusted, and sets nothing.
+        assert_eq!(world.servers(), ["a user user", "b b project untrusted"]);
+        let configuration = load(&world.options).unwrap();
+        assert_eq!(configuration.settings, Settings::default());
+        let refused = configuration.server("b").unwrap().resolve().unwrap_err();
+        assert_eq!(
+            refused.with_hints(),
+            format!(
+                "the server `b` is in {0}, which is not trusted\nhint: run `callgate config trust {0}` to see and trust its servers",
+                path.display()
+            )
+        );
+
+        world.trust(&path);
+        assert_eq!(world.servers(), ["a theirs project", "b b project"]);
+        let listen = load(&world.options).unwrap().settings.listen;
+        assert_eq!(listen, Some("127.0.0.1:1".parse().unwrap()));
+
+        // Another place with the same content, and another content in the same place.
+        let elsewhere = world.write("project/sub/callgate.json", text);
+        assert_eq!(world.servers(), ["a theirs project", "b b project"]);
+        assert!(
+            !load(&world.options)
+                .unwrap()
+                .files
+                .iter()
+                .any(|file| file.trusted && file.origin.path == elsewhere)
+        );
+        fs::write(&path, format!("{text} ")).unwrap();
+        assert_eq!(world.servers(), ["a user user", "b b project untrusted"]);
+
+        fs::write(&path, text).unwrap();
+        assert!(trust::remove(world.options.data_dir.as_deref(), &path).unwrap());
+        assert_eq!(world.servers(), ["a user user", "b b project untrusted"]);
+    }
+
+    #[test]
+    fn a_project_file_that_is_not_trusted_fails_no_command() {
+        let world = World::new();
+        world.write(".config/callgate/config.json", &server("a", "user"));
+        let path = world.write("project/sub/.mcp.json", "{");
+        assert_eq!(world.servers(), ["a user user"]);
+        world.trust(&path);
+        assert!(load(&world.options).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_trust_store_that_others_could_write_trusts_nothing() {
+        use std::os::unix::fs::PermissionsExt;
+        let world = World::new();
+        let path = world.write("project/sub/.mcp.json", &server("b", "b"));
+        world.trust(&path);
+        let store = world
+            .options
+            .data_dir
+            .as_ref()
+            .unwrap()
+            .join("trusted-configs.json");
+        let mode = fs::metadata(&store).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600);
+        assert_eq!(world.servers(), ["b b project"]);
+        fs::set_permissions(&store, fs::Permissions::from_mode(0o666)).unwrap();
+        assert_eq!(world.servers(), ["b b project untrusted"]);
+        let notices = load(&world.options).unwrap().notices;
+        assert!(
+            notices
+                .iter()
+                .any(|notice| notice.starts_with("no project file is trusted: ")),
+            "{notices:?}"
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_too_large_or_not_text_is_refused() {
+        let world = World::new();
+        let path = world.write(".config/callgate/config.json", &" ".repeat(MAX_BYTES));
+        assert_eq!(world.servers(), Vec::<String>::new());
+        fs::write(&path, " ".repeat(MAX_BYTES + 1)).unwrap();
+        let error = load(&world.options).unwrap_err().with_hints();
+        assert_eq!(
+            error,
+            format!(
+                "{}:1: the file has more than {MAX_BYTES} bytes",
+                path.display()
+            )
+        );
+        fs::write(&path, b"{\n\xff}").unwrap();
+        let error = load(&world.options).unwrap_err().with_hints();
+        assert_eq!(
+            error,
+            format!(
+                "{}:2: this is not UTF-8\nhint: save the file as UTF-8",
+                path.display()
+            )
+        );
+    }
+
+    #[test]
+    fn the_hash_of_a_definition_depends_on_its_meaning_and_place() {
+        let world = World::new();
+        let hash = |path: &str, text: &str| {
+            let config = world.write(path, text);
+            let options = LoadOptions {
+                config: Some(config),
+                ..world.options.clone()
+            };
+            load(&options).unwrap().servers[0].definition_hash()
+        };
+        let first = hash("x/a.json", &server("a", "x"));
+        assert_eq!(
+            hash(
+                "x/b.json",
+                r#"{"mcpServers":{"a":{ "type":"stdio", "command" : "x" }}}"#
+            ),
+            first
+        );
+        assert_ne!(hash("x/a.json", &server("a", "y")), first);
+        assert_ne!(hash("y/a.json", &server("a", "x")), first);
     }
 }

@@ -37,7 +37,7 @@ impl Mistakes {
                 0 => message,
                 more => format!("{message} (and {more} more)"),
             }),
-            |error, hint| error.hint(hint),
+            CommandError::hint,
         );
         match more {
             [] => error,

@@ -6,8 +6,9 @@
 //! - [`definition`]: a server as it is written in a file. [`template`]: text with variables. [`resolve`]: a server
 //!   with the values of its variables.
 //! - [`keys`], [`shape`]: the one table of all keys. [`check`]: a text against it. [`text`]: JSON with comments.
-//!   [`mistake`]: errors with line, key and next step.
+//!   [`schema`]: the table as a JSON Schema. [`mistake`]: errors with line, key and next step.
 //! - [`read_file`], [`read_server`]: from text to definitions. [`write_server`]: from a definition to JSON.
+//! - [`secret_text`]: definitions for listings, without secrets.
 //! - [`edit`]: changes of a file that keep its comments. [`file_write`]: locked and atomic writes. [`digest`]: hashes.
 
 mod check;
@@ -21,7 +22,13 @@ pub(crate) mod mistake;
 pub(crate) mod places;
 pub(crate) mod read_file;
 mod read_server;
+#[expect(
+    dead_code,
+    reason = "the commands that connect to configured servers use all of it"
+)]
 pub(crate) mod resolve;
+pub(crate) mod schema;
+pub(crate) mod secret_text;
 mod shape;
 pub(crate) mod template;
 mod text;
@@ -29,6 +36,5 @@ pub(crate) mod trust;
 mod write_server;
 
 pub(crate) use definition::ServerDefinition;
-pub(crate) use load::{Configuration, ConfiguredServer, Origin, load};
+pub(crate) use load::{Configuration, ConfiguredServer, load};
 pub(crate) use places::{LoadOptions, Scope};
-pub(crate) use resolve::ResolvedServer;

@@ -1,6 +1,7 @@
 //! Places of configuration files.
 
 use std::env;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -41,6 +42,29 @@ pub(crate) struct LoadOptions {
     pub(crate) home: Option<PathBuf>,
 }
 
+/// A configuration file that may be there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PlacedFile {
+    pub(crate) path: PathBuf,
+    pub(crate) scope: Scope,
+}
+
+impl PlacedFile {
+    pub(crate) fn exists(&self) -> bool {
+        self.path.exists()
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Flag => "--config",
+            Self::Project => "project",
+            Self::User => "user",
+        })
+    }
+}
+
 impl LoadOptions {
     /// The options of a command line in the environment of this process.
     pub(crate) fn new(
@@ -64,6 +88,30 @@ impl LoadOptions {
         })
     }
 
+    /// The files that apply, nearest first. Those of the project are there, the others may be missing.
+    pub(crate) fn files(&self) -> Vec<PlacedFile> {
+        let placed = |path, scope| PlacedFile { path, scope };
+        if let Some(path) = &self.config {
+            return vec![placed(path.clone(), Scope::Flag)];
+        }
+        let project = self.project_files().into_iter();
+        let user = self.user_file().into_iter();
+        project
+            .map(|path| placed(path, Scope::Project))
+            .chain(user.map(|path| placed(path, Scope::User)))
+            .collect()
+    }
+
+    /// A file that the user names: one that applies, or any other.
+    pub(crate) fn placed(&self, path: &Path) -> PlacedFile {
+        let path = self.current_dir.join(path);
+        let is_it = |file: &PlacedFile| file.path == path;
+        self.files().into_iter().find(is_it).unwrap_or(PlacedFile {
+            path,
+            scope: Scope::Flag,
+        })
+    }
+
     /// The file of the user: the one that is there, else the one to make. `None` without a home.
     pub(crate) fn user_file(&self) -> Option<PathBuf> {
         let candidates = USER_FILES.map(|name| Some(self.user_dir.as_ref()?.join(name)));
@@ -83,8 +131,8 @@ impl LoadOptions {
     /// The file of the project that commands write.
     pub(crate) fn project_file(&self) -> PathBuf {
         let name = ".mcp.json";
-        let there = self.project_dirs().into_iter().map(|dir| dir.join(name));
-        let there = there.filter(|path| path.exists()).next();
+        let mut there = self.project_dirs().into_iter().map(|dir| dir.join(name));
+        let there = there.find(|path| path.exists());
         there.unwrap_or_else(|| {
             let directories = self.project_dirs();
             let root = directories.last().unwrap_or(&self.current_dir);

@@ -169,8 +169,14 @@ fn settings(file: Fields<'_>) -> Result<FileSettings, Mistake> {
 mod tests {
     use super::*;
 
+    /// Name and JSON of a server.
+    type Server<'a> = (&'a str, &'a str);
+
+    /// Line, message and hint of a mistake.
+    type Found<'a> = (usize, &'a str, &'a str);
+
     /// The servers as the JSON that would be written for them, or the mistakes.
-    fn check(text: &str, expect: Result<&[(&str, &str)], &[(usize, &str, &str)]>) {
+    fn check(text: &str, expect: Result<&[Server<'_>], &[Found<'_>]>) {
         let seen = read(text)
             .map(|content| {
                 let servers = content.servers.iter();

@@ -326,3 +326,103 @@ impl std::fmt::Debug for ResolvedUrl {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use callgate_hub::ServerName;
+
+    use super::*;
+    use crate::config::definition::ServerDefinition;
+    use crate::config::load::Origin;
+    use crate::config::places::Scope;
+
+    fn resolve(directory: &Path, text: &str) -> Result<ResolvedServer, String> {
+        let server = ConfiguredServer {
+            name: ServerName::new("s").unwrap(),
+            definition: ServerDefinition::from_text(text).unwrap().0,
+            origin: Origin {
+                path: directory.join("config.json"),
+                scope: Scope::User,
+            },
+            trusted: true,
+        };
+        server.resolve().map_err(|error| error.with_hints())
+    }
+
+    #[test]
+    fn a_program_gets_the_values_of_its_variables() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = "# mine\nexport A=1\nB='two # 2'\nC=three # 3\n\nD=\"4\"\n";
+        fs::write(directory.path().join(".env"), file).unwrap();
+        fs::write(directory.path().join("secret"), "s3\n").unwrap();
+        let resolved = resolve(
+            directory.path(),
+            r#"{"command":"x","args":["${NO_SUCH_VARIABLE:-y}"],"env":{"D":"{file:secret}"},"envFile":".env","cwd":"sub"}"#,
+        )
+        .unwrap();
+        let ResolvedConnection::Command(command) = &resolved.connection else {
+            panic!("{resolved:?}");
+        };
+        let env: Vec<(&str, &str)> = command
+            .env
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        assert_eq!(
+            env,
+            [("A", "1"), ("B", "two # 2"), ("C", "three"), ("D", "s3")]
+        );
+        let args: Vec<&str> = command.args.iter().map(Expanded::as_str).collect();
+        assert_eq!(args, ["y"]);
+        assert_eq!(command.cwd, Some(directory.path().join("sub")));
+        assert!(!format!("{resolved:?}").contains("s3"), "{resolved:?}");
+    }
+
+    #[test]
+    fn a_variable_without_a_value_names_its_key_and_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("config.json");
+        let file = file.display();
+        for (text, expect) in [
+            (
+                r#"{"command":"x","env":{"T":"${NO_SUCH_VARIABLE}"}}"#,
+                format!(
+                    "`mcpServers.s.env.T` of {file}: the variable `NO_SUCH_VARIABLE` is not set\nhint: set it, or write a default in the file: ${{NO_SUCH_VARIABLE:-default}}"
+                ),
+            ),
+            (
+                r#"{"command":"x","args":["a","${input:token}"]}"#,
+                format!(
+                    "`mcpServers.s.args[1]` of {file}: `${{input:token}}` is an input of VS Code, which Callgate does not ask for\nhint: write a variable of the environment instead, such as ${{TOKEN}}"
+                ),
+            ),
+            (
+                r#"{"url":"${NO_SUCH_VARIABLE:-x}"}"#,
+                format!(
+                    "`mcpServers.s.url` of {file}: `${{NO_SUCH_VARIABLE:-x}}` does not become an http(s) URL\nhint: check the values of its variables"
+                ),
+            ),
+        ] {
+            assert_eq!(resolve(directory.path(), text).map(drop), Err(expect));
+        }
+        fs::write(directory.path().join(".env"), "A=1\nnonsense\n").unwrap();
+        let error = resolve(directory.path(), r#"{"command":"x","envFile":".env"}"#).unwrap_err();
+        assert!(
+            error.contains(": line 2 of ") && error.contains("is not NAME=value"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_url_shows_no_secret_for_debugging() {
+        let directory = tempfile::tempdir().unwrap();
+        let text = r#"{"url":"https://a.example/s3cret?k=s3cret","headers":{"X":"s3cret"},"oauth":{"clientId":"i","clientSecret":"s3cret"}}"#;
+        let resolved = resolve(directory.path(), text).unwrap();
+        assert_eq!(
+            format!("{resolved:?}"),
+            "ResolvedServer { connection: Url(ResolvedUrl { host: Some(\"a.example\"), headers: [(\"X\", …)], .. }), roots: [] }"
+        );
+    }
+}

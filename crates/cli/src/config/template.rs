@@ -67,14 +67,15 @@ impl Template {
         !parts.is_empty() && !parts.iter().any(is_value)
     }
 
-    /// Names of the variables of the environment, in their order.
-    pub(crate) fn variable_names(&self) -> Vec<&str> {
+    /// The text without its variables, and with their defaults.
+    pub(crate) fn literal(&self) -> String {
         let parts = parts(&self.0).into_iter();
-        let names = parts.filter_map(|part| match part {
-            Part::Variable { name, .. } => Some(name),
-            _ => None,
+        let texts = parts.map(|part| match part {
+            Part::Text(text) => text,
+            Part::Variable { default, .. } => default.unwrap_or_default(),
+            Part::File(_) | Part::Unknown(_) => "",
         });
-        names.collect()
+        texts.collect()
     }
 
     /// The text with the values of its variables.
@@ -336,11 +337,5 @@ mod tests {
         ] {
             assert_eq!(Template::new(text).is_only_variables(), expect, "{text}");
         }
-    }
-
-    #[test]
-    fn the_variables_of_a_text_are_named() {
-        let template = Template::new("${A}{env:B}${C:-d}{file:x}$${D}");
-        assert_eq!(template.variable_names(), ["A", "B", "C"]);
     }
 }

@@ -20,24 +20,24 @@ impl ServerDefinition {
             Connection::Url(url) => url_members(url),
         };
         if let Some(timeout) = timeouts(self.timeouts) {
-            members.add("timeout", timeout);
+            members.add("timeout", &timeout);
         }
         if !self.enabled {
-            members.add("enabled", boolean(false));
+            members.add("enabled", &boolean(false));
         }
         if let Some(tools) = &self.allowed_tools {
-            members.add("allowedTools", texts(tools));
+            members.add("allowedTools", &texts(tools));
         }
         members.add_unless_empty("disabledTools", &self.disabled_tools, texts);
         if !self.tools.is_empty() {
-            members.add("tools", object(&self.tools, tool));
+            members.add("tools", &object(&self.tools, tool));
         }
         members.add_unless_empty("roots", &self.roots, templates);
         if self.start == StartTime::Lazy {
-            members.add("start", RawJson::string("lazy"));
+            members.add("start", &RawJson::string("lazy"));
         }
         if let Some(time) = self.idle_stop {
-            members.add("idleStop", milliseconds(time));
+            members.add("idleStop", &milliseconds(time));
         }
         members.finish()
     }
@@ -51,20 +51,20 @@ impl Members {
         Self(ObjectWriter::new())
     }
 
-    fn add(&mut self, key: &str, value: RawJson) {
+    fn add(&mut self, key: &str, value: &RawJson) {
         let writer = std::mem::take(&mut self.0);
-        self.0 = writer.member(key, &value);
+        self.0 = writer.member(key, value);
     }
 
     fn add_unless_empty<T>(&mut self, key: &str, items: &[T], write: fn(&[T]) -> RawJson) {
         if !items.is_empty() {
-            self.add(key, write(items));
+            self.add(key, &write(items));
         }
     }
 
     fn add_template(&mut self, key: &str, template: Option<&Template>) {
         if let Some(template) = template {
-            self.add(key, RawJson::string(template.as_str()));
+            self.add(key, &RawJson::string(template.as_str()));
         }
     }
 
@@ -81,7 +81,7 @@ fn command_members(command: &CommandDefinition) -> Members {
     members.add_template("envFile", command.env_file.as_ref());
     members.add_template("cwd", command.cwd.as_ref());
     if command.inherit_all {
-        members.add("inheritEnv", RawJson::string("all"));
+        members.add("inheritEnv", &RawJson::string("all"));
     }
     members
 }
@@ -93,14 +93,14 @@ fn url_members(url: &UrlDefinition) -> Members {
         UrlTransport::Sse => "sse",
     };
     // Other clients need it, and may read the same file.
-    members.add("type", RawJson::string(transport));
+    members.add("type", &RawJson::string(transport));
     members.add_template("url", Some(&url.url));
     members.add_unless_empty("headers", &url.headers, pairs);
     members.add_template("headersHelper", url.headers_helper.as_ref());
     match &url.oauth {
         None => {}
-        Some(OAuthDefinition::Off) => members.add("oauth", boolean(false)),
-        Some(OAuthDefinition::On(settings)) => members.add("oauth", oauth(settings)),
+        Some(OAuthDefinition::Off) => members.add("oauth", &boolean(false)),
+        Some(OAuthDefinition::On(settings)) => members.add("oauth", &oauth(settings)),
     }
     members
 }
@@ -108,19 +108,19 @@ fn url_members(url: &UrlDefinition) -> Members {
 fn oauth(settings: &OAuthSettings) -> RawJson {
     let mut members = Members::new();
     if let Some(account) = &settings.account {
-        members.add("account", RawJson::string(account));
+        members.add("account", &RawJson::string(account));
     }
     members.add_template("clientId", settings.client_id.as_ref());
     members.add_template("clientSecret", settings.client_secret.as_ref());
     if !settings.scopes.is_empty() {
-        members.add("scope", RawJson::string(&settings.scopes.join(" ")));
+        members.add("scope", &RawJson::string(&settings.scopes.join(" ")));
     }
     if let Some(port) = settings.callback_port {
-        members.add("callbackPort", number(u64::from(port)));
+        members.add("callbackPort", &number(u64::from(port)));
     }
     let options = RawJson::encode(&settings.options).expect("options are plain JSON");
     for (key, value) in options.members_besides(&[]) {
-        members.add(&key, value);
+        members.add(&key, &value);
     }
     members.finish()
 }
@@ -141,7 +141,7 @@ fn timeouts(timeouts: Timeouts) -> Option<RawJson> {
             let mut members = Members::new();
             for (key, time) in [("connect", connect), ("call", call), ("max", max)] {
                 if let Some(time) = time {
-                    members.add(key, milliseconds(time));
+                    members.add(key, &milliseconds(time));
                 }
             }
             Some(members.finish())
@@ -153,15 +153,15 @@ fn tool(change: &ToolChange) -> RawJson {
     let mut members = Members::new();
     for (key, text) in [("name", &change.name), ("description", &change.description)] {
         if let Some(text) = text {
-            members.add(key, RawJson::string(text));
+            members.add(key, &RawJson::string(text));
         }
     }
     if change.hidden {
-        members.add("hidden", boolean(true));
+        members.add("hidden", &boolean(true));
     }
     for (key, values) in [("fixed", &change.fixed), ("defaults", &change.defaults)] {
         if !values.is_empty() {
-            members.add(key, object(values, RawJson::clone));
+            members.add(key, &object(values, RawJson::clone));
         }
     }
     members.finish()
@@ -170,7 +170,7 @@ fn tool(change: &ToolChange) -> RawJson {
 fn object<T>(map: &BTreeMap<String, T>, write: fn(&T) -> RawJson) -> RawJson {
     let mut members = Members::new();
     for (key, value) in map {
-        members.add(key, write(value));
+        members.add(key, &write(value));
     }
     members.finish()
 }

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use super::{Code, Finding};
 use crate::config::ServerDefinition;
 use crate::config::definition::Connection;
+use crate::config::template::Template;
 
 /// A server that a client starts or contacts itself.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,14 +62,14 @@ fn program_key(definition: &ServerDefinition) -> Option<String> {
         return None;
     };
     let words = std::iter::once(&command.command).chain(&command.args);
-    let words: Vec<&str> = words.map(|word| word.as_str()).collect();
+    let words: Vec<&str> = words.map(Template::as_str).collect();
     let mut env: Vec<String> = command
         .env
         .iter()
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
     env.sort_unstable();
-    let cwd = command.cwd.as_ref().map(|cwd| cwd.as_str());
+    let cwd = command.cwd.as_ref().map(Template::as_str);
     // Debug quotes each text, so that no two lists have the same form.
     Some(format!("{words:?} {env:?} {cwd:?}"))
 }

@@ -61,17 +61,6 @@ impl CatalogFiles {
         Ok(())
     }
 
-    /// Marks a catalog as true now, although it is the same as before.
-    pub(crate) fn touch(&self, key: &str) {
-        let file = self
-            .path(key)
-            .map(|path| fs::File::options().write(true).open(path));
-        if let Some(Ok(file)) = file {
-            // Without it the listing shows an earlier time.
-            let _ = file.set_modified(SystemTime::now());
-        }
-    }
-
     /// Path of a catalog. The key is a hash: a text from elsewhere cannot lead out of the directory.
     fn path(&self, key: &str) -> Option<PathBuf> {
         let is_hash = !key.is_empty() && key.chars().all(|c| c.is_ascii_hexdigit());

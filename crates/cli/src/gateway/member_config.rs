@@ -138,7 +138,7 @@ fn chosen_client(login: &ResolvedLogin) -> Option<ChosenClient> {
 
 /// Filter and changes of the tools of a server.
 pub(crate) fn tool_policy(definition: &ServerDefinition) -> ToolPolicy {
-    let patterns = |texts: &[String]| texts.iter().map(|it| ToolPattern::new(it)).collect();
+    let patterns = |texts: &[String]| texts.iter().map(ToolPattern::new).collect();
     let mut policy = ToolPolicy::new();
     policy.allow = definition.allowed_tools.as_deref().map(patterns);
     policy.deny = patterns(&definition.disabled_tools);

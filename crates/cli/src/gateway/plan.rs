@@ -89,7 +89,7 @@ impl ConfiguredServer {
             name: ServerName::new(name).unwrap(),
             definition,
             origin: Origin {
-                path: "/home/example/config.json".into(),
+                path: "/etc/callgate/config.json".into(),
                 scope: Scope::User,
             },
             trusted: true,

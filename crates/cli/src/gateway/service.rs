@@ -229,6 +229,9 @@ impl Gateway {
                 return None;
             }
             let status = statuses.iter().find(|status| status.name == entry.name)?;
+            if Status::of_state(status.state) == Status::Disabled {
+                return None;
+            }
             let age = status
                 .connected_since
                 .map(|since| since.elapsed().as_secs());
@@ -312,12 +315,11 @@ impl Gateway {
 
     /// True while lists wait: a server is connecting of which nothing is known.
     fn is_starting(&self) -> bool {
-        Instant::now() < self.first_lists
-            && self
-                .hub
-                .statuses()
-                .iter()
-                .any(|status| is_pending(status) && status.info.is_none() && status.attempts <= 1)
+        let is_unknown = |status: &ServerStatus| {
+            let items = status.tools + status.prompts + status.resources;
+            is_pending(status) && items == 0 && status.attempts <= 1
+        };
+        Instant::now() < self.first_lists && self.hub.statuses().iter().any(is_unknown)
     }
 
     async fn list(&self, call: Call) -> Result<Reply, Error> {

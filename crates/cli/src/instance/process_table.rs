@@ -8,7 +8,7 @@ pub(crate) struct ProcessTable {
     processes: HashMap<u32, ProcessStat>,
 }
 
-/// What the system says about one process.
+/// Entry of the system about one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ProcessStat {
     parent: u32,

@@ -143,7 +143,7 @@ mod tests {
         fs::write(directory.path().join("run/notes.txt"), "x").unwrap();
         fs::write(directory.path().join("run/other.json"), "{}").unwrap();
         if own.process.start_ticks.is_some() {
-            assert_eq!(registry.live(), [own.clone()]);
+            assert_eq!(registry.live(), std::slice::from_ref(&own));
             assert!(!left.path.exists());
         }
         assert_eq!(

@@ -1,13 +1,14 @@
 use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
 
 use anyhow::anyhow;
 use callgate_mcp::Service;
+use callgate_mcp::Version;
 use callgate_mcp::transport::child::{ChildConfig, Environment, Supervisor};
 use callgate_mcp::transport::http::client::HttpConfig;
-use callgate_mcp::upstream::{Process, Remote, RestartingProcess, UpstreamConfig};
+use callgate_mcp::upstream::{Era, Process, Remote, RestartingProcess, UpstreamConfig};
 use callgate_mcp::wire::capabilities::ClientCapabilities;
 use callgate_mcp::wire::implementation::Implementation;
 use callgate_oauth::token_source::TokenSource;
@@ -69,6 +70,19 @@ impl Server {
         }
     }
 
+    /// Revision of the server, once it has answered.
+    pub(crate) fn revision(&self) -> Option<String> {
+        let version = match self {
+            Self::Process(process) => process.version(),
+            Self::Restarting(_) => None,
+            Self::Remote { remote, .. } => remote.era().map(|era| match era {
+                Era::Old(version) => version,
+                _ => Version::LATEST,
+            }),
+        };
+        version.map(|version| version.to_string())
+    }
+
     /// Stops the server process with its children, or finishes token refreshes of a remote server.
     pub(crate) async fn close(&self) {
         match self {
@@ -112,13 +126,23 @@ fn spawn(spec: &ProcessSpec) -> Result<Process, CommandError> {
         .map(|(name, value)| (name.into(), value.into()))
         .collect();
     config.cwd.clone_from(&spec.cwd);
-    // We are our own supervisor; see `main`.
-    let own = env::current_exe().ok();
-    config.supervisor = own.map(Supervisor::new);
+    config.supervisor = own_program().map(Supervisor::new);
     Process::spawn(&config).map_err(|error| {
         CommandError::new(Exit::of(error.kind()), error)
             .hint("check that the program is installed and its name is right")
     })
+}
+
+/// The program of this process, which is its own supervisor; see `main`.
+///
+/// It may have been replaced by a new version since the start. Linux still has the one that runs.
+fn own_program() -> Option<PathBuf> {
+    let running = Path::new("/proc/self/exe");
+    match env::current_exe() {
+        Ok(path) if path.exists() => Some(path),
+        _ if cfg!(target_os = "linux") => Some(running.to_owned()),
+        _ => None,
+    }
 }
 
 async fn remote(spec: &RemoteSpec, data_dir: Option<&Path>) -> Result<Server, CommandError> {

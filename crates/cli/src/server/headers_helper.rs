@@ -67,7 +67,8 @@ async fn run_within(
         .map_err(|_| anyhow!("it did not print a JSON object of headers"))
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
 

@@ -104,7 +104,7 @@ fn errors_are_one_line_of_json_on_request() {
         )
     );
     assert_eq!(
-        home.run(&["list", "--json"]),
+        home.run(&["relay", "--json"]),
         Ran::failed(
             1,
             "{\"error\":{\"kind\":\"unexpected\",\"message\":\"the following required arguments were not provided: <URL>\",\"hints\":[\"run the same command with --help\"]}}\n"

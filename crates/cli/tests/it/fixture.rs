@@ -90,7 +90,7 @@ impl Home {
         let workspace = self.workspace();
         let mut command = self.command(&["serve", "--listen", "127.0.0.1:0", "--workspace"]);
         command.arg(workspace).args(args).stderr(Stdio::null());
-        Serving::start(command)
+        Serving::start(&mut command)
     }
 
     /// A `relay` on a free port, whose log goes to a file.
@@ -98,7 +98,7 @@ impl Home {
         let mut command = self.command(&["relay", "--listen", "127.0.0.1:0"]);
         let log = fs::File::create(self.relay_log()).unwrap();
         command.args(args).stderr(log);
-        Serving::start(command)
+        Serving::start(&mut command)
     }
 
     pub(crate) fn relay_log(&self) -> std::path::PathBuf {
@@ -241,7 +241,8 @@ impl Ran {
 }
 
 impl Serving {
-    fn start(mut command: Command) -> Self {
+    /// Starts a command that serves, and reads its address.
+    pub(crate) fn start(command: &mut Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap())

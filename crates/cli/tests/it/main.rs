@@ -5,11 +5,15 @@
 #[cfg(unix)]
 mod auth;
 #[cfg(unix)]
+mod browse;
+#[cfg(unix)]
 mod call;
 #[cfg(target_os = "linux")]
 mod canary;
 #[cfg(unix)]
 mod clients;
+#[cfg(unix)]
+mod config;
 #[cfg(unix)]
 mod doctor;
 #[cfg(unix)]
@@ -18,6 +22,8 @@ mod elicitation;
 mod fixture;
 #[cfg(unix)]
 mod hostile;
+#[cfg(target_os = "linux")]
+mod hub;
 #[cfg(unix)]
 mod issuer;
 #[cfg(target_os = "linux")]
@@ -34,6 +40,8 @@ mod provider;
 mod raw;
 #[cfg(unix)]
 mod relay;
+#[cfg(unix)]
+mod relay_notifications;
 #[cfg(unix)]
 mod serve;
 #[cfg(unix)]

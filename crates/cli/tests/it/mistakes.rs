@@ -10,21 +10,27 @@ fn check(args: &[&str], expect: &str) {
 
 #[test]
 fn a_server_is_a_url_or_a_command() {
-    check(
-        &["list"],
-        "error: the following required arguments were not provided:\n  <URL>\n\n\
-         Usage: callgate list [OPTIONS] <URL>\n       callgate list [OPTIONS] --stdio <COMMAND>\n\n\
-         For more information, try '--help'.\n",
-    );
-    let hint = "hint: begin a URL with http:// or https://; for a server that is a command, use --stdio COMMAND\n";
     for args in [
         &["list", "localhost:3000/mcp"][..],
         &["call", "localhost:3000/mcp", "tool"],
         &["call", "localhost:3000/mcp"],
     ] {
-        let error = "error: `localhost:3000/mcp` is not an http(s) URL\n";
+        let error =
+            "error: `localhost:3000/mcp` is neither a configured server nor an http(s) URL\n";
+        let hint = "hint: begin a URL with http:// or https://\n";
         check(args, &format!("{error}{hint}"));
     }
+    check(
+        &["relay", "localhost:3000/mcp"],
+        "error: `localhost:3000/mcp` is not an http(s) URL\n\
+         hint: begin a URL with http:// or https://; for a server that is a command, use --stdio COMMAND\n",
+    );
+    check(
+        &["call", "files/read"],
+        "error: `files/read` is neither a configured server nor an http(s) URL\n\
+         hint: run `callgate list` to see the configured servers; begin a URL with http:// or https://, \
+         and for a server that is a command, use --stdio COMMAND\n",
+    );
 }
 
 #[test]

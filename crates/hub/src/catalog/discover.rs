@@ -1,6 +1,7 @@
 use callgate_mcp::wire::Meta;
 use callgate_mcp::wire::capabilities::{ListCapability, ResourcesCapability, ServerCapabilities};
 use callgate_mcp::wire::discover::DiscoverResult;
+use callgate_mcp::wire::task;
 use callgate_mcp::{Implementation, RawJson, Version};
 
 use crate::server_name::ServerName;
@@ -11,7 +12,7 @@ const MAX_INSTRUCTIONS: usize = 64 * 1024;
 /// Merges what the servers say about themselves.
 ///
 /// Tools, prompts and resources are always offered: a server that has them may connect later, and
-/// clients read the capabilities only once.
+/// clients read the capabilities only once. Tasks are offered once a server has them.
 pub(crate) fn merge<'a>(
     info: &Implementation,
     servers: impl Iterator<Item = (&'a ServerName, &'a DiscoverResult)>,
@@ -24,6 +25,10 @@ pub(crate) fn merge<'a>(
     capabilities.completions = Some(RawJson::empty_object());
     let mut instructions = String::new();
     for (name, discovered) in servers {
+        if discovered.capabilities.has_extension(task::EXTENSION) {
+            let settings = RawJson::empty_object();
+            capabilities = capabilities.with_extension(task::EXTENSION, settings);
+        }
         let Some(text) = discovered.instructions.as_deref() else {
             continue;
         };

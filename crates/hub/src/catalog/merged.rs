@@ -12,7 +12,6 @@ use super::snapshot::Snapshot;
 use super::{discover, saved};
 use crate::exposed_names::{ExposedNames, Naming, Origin, Scheme};
 use crate::mutex::Mutex;
-use crate::reconnect::Start;
 use crate::server::Server;
 
 /// Catalog of all servers, merged into one [`Snapshot`] after every change.
@@ -252,12 +251,10 @@ impl Catalog {
             Some((offer.server.name(), discovered))
         });
         let discovered = discover::merge(&self.info, discovered);
-        let is_unknown = |offer: &&Offer| {
-            offer.discovered.is_none() && offer.server.config.start == Start::OnFirstUse
-        };
-        let unknown = state.offers.iter().filter(is_unknown);
-        let unknown = unknown.map(|offer| offer.server.clone()).collect();
-        let snapshot = self.snapshot().with_discovered(discovered, unknown);
+        let is_absent = |offer: &&Offer| offer.discovered.is_none() || offer.is_hidden;
+        let absent = state.offers.iter().filter(is_absent);
+        let absent = absent.map(|offer| offer.server.clone()).collect();
+        let snapshot = self.snapshot().with_discovered(discovered, absent);
         self.snapshot.send_replace(Arc::new(snapshot));
     }
 }
@@ -327,6 +324,81 @@ impl CatalogState {
                 items.map(|item| item.key.clone()).collect()
             }
             ListKind::Tools | ListKind::Prompts => HashSet::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server_config::ServerConfig;
+    use crate::server_name::ServerName;
+    use callgate_mcp::{Error, Kind, Reply};
+
+    fn server(number: usize) -> Arc<Server> {
+        let connector = || Err(Error::new(Kind::Connect, "not in this test"));
+        let name = ServerName::new(&format!("server{number}")).unwrap();
+        Arc::new(Server::new(ServerConfig::new(name, Arc::new(connector))))
+    }
+
+    fn tools(count: usize) -> Vec<RawJson> {
+        let tool = |tool| format!(r#"{{"name":"tool{tool}","inputSchema":{{"type":"object"}}}}"#);
+        let parse = |tool: String| serde_json::from_str(&tool).unwrap();
+        (0..count).map(tool).map(parse).collect()
+    }
+
+    fn catalog(servers: usize, tools_each: usize) -> (Catalog, Vec<Arc<Server>>) {
+        let catalog = Catalog::new(Implementation::new("hub", "1"), Naming::default());
+        let servers: Vec<_> = (0..servers).map(server).collect();
+        for server in &servers {
+            catalog.add(server, None);
+            catalog.set_list(server, ListKind::Tools, tools(tools_each));
+        }
+        (catalog, servers)
+    }
+
+    /// Address of the definition of each tool, by its name.
+    fn definitions(catalog: &Catalog) -> Vec<(Arc<str>, *const u8)> {
+        let snapshot = catalog.snapshot();
+        let items = snapshot.list(ListKind::Tools).items().iter();
+        items
+            .map(|item| (item.key.clone(), item.definition.as_bytes().as_ptr()))
+            .collect()
+    }
+
+    /// Address of the result of a list request.
+    fn listed(catalog: &Catalog) -> (usize, *const u8) {
+        let snapshot = catalog.snapshot();
+        let page = snapshot.list(ListKind::Tools).page("tools", None).unwrap();
+        let Reply::Complete(page) = page else {
+            panic!("{page:?}");
+        };
+        (page.as_bytes().len(), page.as_bytes().as_ptr())
+    }
+
+    #[test]
+    fn merging_5000_tools_of_100_servers_makes_none_of_them_anew() {
+        let (catalog, servers) = catalog(100, 50);
+        let before = definitions(&catalog);
+        assert_eq!(before.len(), 5_000);
+        // A change at one server: the definitions of all others are the same bytes at the same place,
+        // so they were neither read nor written.
+        catalog.set_list(&servers[0], ListKind::Tools, tools(51));
+        let after = definitions(&catalog);
+        assert_eq!(after.len(), 5_001);
+        assert_eq!(after[51..], before[50..]);
+    }
+
+    #[test]
+    fn a_list_is_served_without_copying_it_however_long_it_is() {
+        for tools_each in [1, 500] {
+            let (catalog, servers) = catalog(10, tools_each);
+            let first = listed(&catalog);
+            assert_eq!(listed(&catalog), first);
+            // Other lists change without it, and a list that is sent again changes nothing.
+            catalog.set_list(&servers[3], ListKind::Prompts, tools(1));
+            catalog.set_list(&servers[3], ListKind::Tools, tools(tools_each));
+            assert_eq!(listed(&catalog), first);
         }
     }
 }

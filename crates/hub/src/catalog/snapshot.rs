@@ -13,8 +13,9 @@ pub(crate) struct Snapshot {
     lists: PerKind<Arc<ItemList>>,
     /// Answer to `server/discover`.
     pub(crate) discovered: Option<RawJson>,
-    /// Servers that start on first use and have not said yet what they offer.
-    unknown: Arc<[Arc<Server>]>,
+    /// Servers that no caller can use by an item: they have never said what they offer, or have been
+    /// away for too long.
+    absent: Arc<[Arc<Server>]>,
 }
 
 /// One merged list, in the order of the servers.
@@ -43,22 +44,23 @@ impl Snapshot {
         Self {
             lists,
             discovered: self.discovered.clone(),
-            unknown: self.unknown.clone(),
+            absent: self.absent.clone(),
         }
     }
 
     /// The same snapshot with another answer to `server/discover`.
-    pub(crate) fn with_discovered(&self, discovered: RawJson, unknown: Vec<Arc<Server>>) -> Self {
+    pub(crate) fn with_discovered(&self, discovered: RawJson, absent: Vec<Arc<Server>>) -> Self {
         Self {
             lists: self.lists.clone(),
             discovered: Some(discovered),
-            unknown: unknown.into(),
+            absent: absent.into(),
         }
     }
 
-    /// Servers that start on first use and have not said yet what they offer.
-    pub(crate) fn unknown(&self) -> &[Arc<Server>] {
-        &self.unknown
+    /// Servers that no caller can use by an item: they have never said what they offer, or have been
+    /// away for too long.
+    pub(crate) fn absent(&self) -> &[Arc<Server>] {
+        &self.absent
     }
 
     pub(crate) fn list(&self, kind: ListKind) -> &ItemList {

@@ -54,9 +54,12 @@ async fn a_call_in_flight_fails_when_its_server_dies_and_is_not_sent_again() {
     while server.calls() == 0 {
         tokio::task::yield_now().await;
     }
+    let death = tokio::time::Instant::now();
     server.crash();
     let error = call.await.unwrap().unwrap_err();
+    assert!(death.elapsed() < Duration::from_millis(250));
     assert_eq!(error.kind(), Kind::Closed);
+    assert_eq!(error.origin(), &Origin::Upstream("s".into()));
     wait_for(&hub, "s", "connected", 1).await;
     assert_eq!(server.calls(), 1);
     assert!(client.call_tool("o_echo", &json!({})).await.is_ok());

@@ -127,6 +127,11 @@ async fn the_tools_of_a_lost_server_stay_as_unavailable_and_then_go() {
     }
     tokio::time::sleep(std::time::Duration::from_secs(11 * 60)).await;
     assert_eq!(marked().await, None);
+    // None of them can be called any more, so a list is what connects the server again.
+    git.crash();
+    while marked().await != Some(false) {
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

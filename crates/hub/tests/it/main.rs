@@ -4,10 +4,13 @@
 
 mod calls;
 mod fake_server;
+mod large_results;
+mod limits;
 mod lists;
 mod reconnecting;
 mod saved_catalogs;
 mod simulation;
 mod status;
 mod subscriptions;
+mod tasks;
 mod tool_policy;

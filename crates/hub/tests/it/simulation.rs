@@ -1,6 +1,9 @@
-//! A seeded simulation: servers die, hang, lock and change their lists while callers call, cancel
-//! and listen. Every call gets exactly one answer, and the catalog ends equal to the truth.
+//! A seeded simulation: servers die, hang, lock, answer late and change their lists, people turn them
+//! off and on and restart the hub with saved catalogs, while callers call, cancel and listen. Every
+//! call gets exactly one answer, and the catalog ends equal to the truth.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -12,6 +15,9 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::fake_server::{FakeServer, hub, router, server_name};
+
+/// Saved catalogs by server, as an owner keeps them.
+type Saved = HashMap<String, Vec<u8>>;
 
 /// Number of schedules that are run.
 const SCHEDULES: u64 = 10_000;
@@ -66,13 +72,14 @@ async fn schedule(seed: u64) {
         FakeServer::new(router(name).route(tool("t0", delay)))
     });
     let named: Vec<_> = SERVERS.into_iter().zip(&servers).collect();
-    let (hub, client) = hub(&named);
+    let mut saved = Saved::new();
+    let (mut hub, mut client) = start(&named, &saved);
     let mut calls = JoinSet::new();
     let mut made = 0;
     for step in 1..=20 {
         let server = &servers[usize::try_from(random.below(3)).unwrap()];
         let name = SERVERS[usize::try_from(random.below(3)).unwrap()];
-        match random.below(10) {
+        match random.below(16) {
             0 => server.crash(),
             1 => server.go_down(),
             2 => server.lock(),
@@ -93,6 +100,30 @@ async fn schedule(seed: u64) {
                 let filter = SubscriptionFilter::default().with_tools();
                 let _ = tokio::time::timeout(Duration::from_secs(1), listen.listen(&filter)).await;
             }
+            8 => {
+                // The same tool with another definition.
+                server.router.remove_tool("t0");
+                server
+                    .router
+                    .add_tool(tool("t0", random.below(500)))
+                    .unwrap();
+            }
+            9 => server.answer_after(Duration::from_millis(random.below(40_000))),
+            10 => {
+                hub.set_enabled(&server_name(name), false);
+            }
+            11 => {
+                hub.set_enabled(&server_name(name), true);
+            }
+            12 => {
+                // Calls in flight stay with the hub that they were made at.
+                save(&hub, &mut saved);
+                hub.close().await;
+                if random.below(4) == 0 {
+                    saved.values_mut().for_each(|catalog| catalog.truncate(40));
+                }
+                (hub, client) = start(&named, &saved);
+            }
             _ => {
                 made += 1;
                 calls.spawn(call(client.clone(), format!("{name}_t0")));
@@ -106,35 +137,66 @@ async fn schedule(seed: u64) {
         answered += 1;
     }
     assert_eq!(answered, made, "seed {seed}");
-    settle(seed, &hub, &client, &named).await;
+    let truth = settle(seed, &hub, &client, &named).await;
+    save(&hub, &mut saved);
+    hub.close().await;
+    servers.iter().for_each(FakeServer::hang);
+    let (_hub, client) = start(&named, &saved);
+    assert_eq!(names(&client).await, truth, "seed {seed}");
 }
 
-/// Lets every server run again, and waits until the catalog is equal to what they offer.
-async fn settle(seed: u64, hub: &Hub, client: &Client, named: &[(&str, &FakeServer)]) {
-    // Every server runs again, and a person has logged in.
+/// A hub over the servers, with the catalogs that were saved.
+fn start(named: &[(&str, &FakeServer)], saved: &Saved) -> (Arc<Hub>, Client) {
+    let (hub, client) = hub(&[]);
+    for (name, server) in named {
+        let mut config = server.config(name);
+        config.catalog_key = Some("key".into());
+        config.saved_catalog = saved.get(*name).cloned();
+        hub.add(config).unwrap();
+    }
+    (hub, client)
+}
+
+fn save(hub: &Hub, saved: &mut Saved) {
+    for unsaved in hub.take_unsaved_catalogs() {
+        let catalog = unsaved.catalog.as_bytes().to_vec();
+        saved.insert(unsaved.server.to_string(), catalog);
+    }
+}
+
+async fn names(client: &Client) -> Vec<String> {
+    let tools = client.list_tools().await.unwrap();
+    tools.into_iter().map(|tool| tool.name).collect()
+}
+
+/// Lets every server run again, waits until the catalog is equal to what they offer, and returns the
+/// names of the tools.
+async fn settle(
+    seed: u64,
+    hub: &Hub,
+    client: &Client,
+    named: &[(&str, &FakeServer)],
+) -> Vec<String> {
+    // Every server runs again and is turned on, and a person has logged in.
     for (name, server) in named {
         server.crash();
+        server.answer_after(Duration::ZERO);
+        hub.set_enabled(&server_name(name), true);
         hub.login_changed(&server_name(name));
     }
     let mut truth = Vec::new();
     for (name, server) in named {
-        let own = Client::builder(std::sync::Arc::new(server.router.clone())).build();
-        let tools = own.list_tools().await.unwrap();
-        truth.extend(
-            tools
-                .into_iter()
-                .map(|tool| format!("{name}_{}", tool.name)),
-        );
+        let own = Client::builder(Arc::new(server.router.clone())).build();
+        let tools = names(&own).await;
+        truth.extend(tools.into_iter().map(|tool| format!("{name}_{tool}")));
     }
     let listed = async {
         loop {
-            let tools = client.list_tools().await.unwrap();
-            let tools: Vec<_> = tools.into_iter().map(|tool| tool.name).collect();
             let states = hub.statuses();
-            if tools == truth
+            if names(client).await == truth
                 && states
                     .iter()
-                    .all(|status| status.state.as_str() == "connected")
+                    .all(|status| status.state.as_str() == "connected" && status.listed)
             {
                 return;
             }
@@ -147,6 +209,7 @@ async fn settle(seed: u64, hub: &Hub, client: &Client, named: &[(&str, &FakeServ
     };
     let listed = tokio::time::timeout(Duration::from_secs(300), listed).await;
     assert!(listed.is_ok(), "seed {seed}: {:?}", hub.statuses());
+    truth
 }
 
 /// Makes a call, which ends in any way.

@@ -47,6 +47,10 @@ impl<S: Service> Service for HeaderParamCache<S> {
             })
         })
     }
+
+    fn notify(&self, notification: Call) -> BoxFuture<'_, ()> {
+        self.service.notify(notification)
+    }
 }
 
 #[cfg(test)]

@@ -63,6 +63,10 @@ impl<S: Service> Service for InputRounds<S> {
             }
         })
     }
+
+    fn notify(&self, notification: Call) -> BoxFuture<'_, ()> {
+        self.service.notify(notification)
+    }
 }
 
 /// The rounds of one request: decides what follows each reply. It does no I/O.

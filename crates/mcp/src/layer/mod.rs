@@ -10,6 +10,7 @@
 //! - [`PanicGuard`]: turns a panic into the error of one request.
 //! - [`HeaderParamCache`]: learns which parameters of tools are mirrored in headers.
 //! - [`PublicErrors`]: keeps the details of an upstream's failure from callers.
+//! - [`LargeResults`]: turns long texts into links that are read in pages.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -27,9 +28,11 @@
 
 mod header_param_cache;
 mod input_rounds;
+mod large_results;
 mod panic_guard;
 mod progress_filter;
 mod public_errors;
+mod stored_results;
 mod timeout;
 
 pub(crate) use input_rounds::{Round, Rounds, input_requests};
@@ -38,6 +41,7 @@ pub(crate) use timeout::{Expired, LONGEST, Timer};
 
 pub use header_param_cache::HeaderParamCache;
 pub use input_rounds::{AnswerInput, InputRounds};
+pub use large_results::{LargeResultLimits, LargeResults};
 pub use panic_guard::PanicGuard;
 pub use progress_filter::ProgressFilter;
 pub use public_errors::PublicErrors;

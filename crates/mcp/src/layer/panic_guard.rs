@@ -34,6 +34,21 @@ impl<S: Service> Service for PanicGuard<S> {
             None => Poll::Ready(Err(panicked(&id))),
         }))
     }
+
+    fn notify(&self, notification: Call) -> BoxFuture<'_, ()> {
+        let mut running = catch_unwind(AssertUnwindSafe(|| self.0.notify(notification))).ok();
+        Box::pin(poll_fn(move |cx| {
+            let polled = match &mut running {
+                Some(running) => poll_guarded(running, cx),
+                None => Poll::Ready(Err(Panicked)),
+            };
+            polled.map(|outcome| {
+                if outcome == Err(Panicked) {
+                    tracing::error!("the handler of a notification panicked");
+                }
+            })
+        }))
+    }
 }
 
 /// Polls the call of the request `id`; a panic is the error of this one request.

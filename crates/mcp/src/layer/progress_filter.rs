@@ -22,6 +22,10 @@ impl<S: Service> Service for ProgressFilter<S> {
         }
         self.0.call(call)
     }
+
+    fn notify(&self, notification: Call) -> BoxFuture<'_, ()> {
+        self.0.notify(notification)
+    }
 }
 
 #[cfg(test)]

@@ -33,6 +33,10 @@ impl<S: Service> Service for PublicErrors<S> {
             })
         })
     }
+
+    fn notify(&self, notification: Call) -> BoxFuture<'_, ()> {
+        self.0.notify(notification)
+    }
 }
 
 /// Text for the caller; `None` if that of the error may be shown.

@@ -69,6 +69,10 @@ impl<S: Service> Service for Timeout<S> {
             }
         })
     }
+
+    fn notify(&self, notification: Call) -> BoxFuture<'_, ()> {
+        self.service.notify(notification)
+    }
 }
 
 impl Default for TimeLimits {

@@ -16,24 +16,44 @@ pub(crate) struct RequestMeta {
     version: Option<Version>,
 }
 
+/// Reason why the metadata of a request is incomplete.
+///
+/// All requests of older revisions have it, so it becomes an error only if none of these takes the
+/// request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IncompleteMeta {
+    /// There is no `_meta`, or it is no object.
+    Absent,
+    /// `_meta` lacks this member, or it has a wrong type.
+    Without(&'static str),
+}
+
+impl IncompleteMeta {
+    /// The error of a request of the newest revision.
+    pub(crate) fn into_error(self) -> Error {
+        match self {
+            Self::Absent => Error::invalid_params("params must have the object `_meta`"),
+            Self::Without(key) => Error::invalid_params(format!("`_meta` must have `{key}`")),
+        }
+    }
+}
+
 impl RequestMeta {
     /// Reads the metadata in the params of a request.
-    pub(crate) fn read(params: &RawJson) -> Result<Self, Error> {
+    pub(crate) fn read(params: &RawJson) -> Result<Self, IncompleteMeta> {
         let (meta, []) = PeerMeta::find(params, []);
         Self::complete(meta)
     }
 
     /// Checks that the `_meta` of a request is there and complete.
-    pub(crate) fn complete(meta: Option<PeerMeta>) -> Result<Self, Error> {
-        let missing = |key: &str| Error::invalid_params(format!("`_meta` must have `{key}`"));
-        let meta =
-            meta.ok_or_else(|| Error::invalid_params("params must have the object `_meta`"))?;
+    pub(crate) fn complete(meta: Option<PeerMeta>) -> Result<Self, IncompleteMeta> {
+        let meta = meta.ok_or(IncompleteMeta::Absent)?;
         let Some(named) = meta.version.as_ref().and_then(RawJson::text) else {
-            return Err(missing(meta::PROTOCOL_VERSION));
+            return Err(IncompleteMeta::Without(meta::PROTOCOL_VERSION));
         };
         let version = Version::parse(&named).filter(|version| SUPPORTED.contains(version));
         if !meta.capabilities.as_ref().is_some_and(RawJson::is_object) {
-            return Err(missing(meta::CLIENT_CAPABILITIES));
+            return Err(IncompleteMeta::Without(meta::CLIENT_CAPABILITIES));
         }
         Ok(Self { meta, version })
     }
@@ -94,6 +114,7 @@ mod tests {
     fn check(params: &str, expect: Result<&str, (Kind, &str)>) {
         let params = RawJson::parse(params.to_owned().into(), &Limits::default()).unwrap();
         let seen = RequestMeta::read(&params)
+            .map_err(IncompleteMeta::into_error)
             .and_then(RequestMeta::into_peer)
             .map(|peer| peer.capabilities().as_str().to_owned())
             .map_err(|error| (error.kind(), error.to_string()));

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use callgate_wire::Version;
 
+use super::Cx;
+
 /// Authority that a request acts with, as the transport has verified it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -25,6 +27,39 @@ pub struct Principal {
     name: Box<str>,
     scopes: Vec<Box<str>>,
     credential: Option<Box<str>>,
+}
+
+/// Caller of a request, to be compared with those of other requests.
+#[derive(Debug, Clone)]
+pub(crate) struct CallerKey {
+    caller: Caller,
+    /// Conversation of an anonymous caller: nothing else tells it from others.
+    conversation: Option<Arc<str>>,
+}
+
+impl CallerKey {
+    pub(crate) fn of(cx: &Cx) -> Self {
+        let conversation = match cx.caller {
+            Caller::Anonymous => cx.source.conversation.clone(),
+            _ => None,
+        };
+        Self {
+            caller: cx.caller.clone(),
+            conversation,
+        }
+    }
+
+    /// True if all are certainly of one caller. Anonymous ones are if they share a conversation.
+    pub(crate) fn are_of_one_caller<'a>(keys: impl IntoIterator<Item = &'a Self>) -> bool {
+        let mut keys = keys.into_iter();
+        let Some(first) = keys.next() else {
+            return true;
+        };
+        keys.all(|key| {
+            let is_known = key.caller != Caller::Anonymous || key.conversation.is_some();
+            is_known && key.caller == first.caller && key.conversation == first.conversation
+        })
+    }
 }
 
 impl Caller {

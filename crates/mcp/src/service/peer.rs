@@ -75,6 +75,18 @@ impl PeerInfo {
         token.and_then(|token| Id::try_from(token).ok())
     }
 
+    /// Name of the protocol revision, as it came.
+    #[cfg(feature = "http-client")]
+    pub(crate) fn named_version(&self) -> Option<&RawJson> {
+        self.meta.version.as_ref()
+    }
+
+    /// Token that progress of this request is reported under, as it came.
+    #[cfg(feature = "http-client")]
+    pub(crate) fn raw_progress_token(&self) -> Option<&RawJson> {
+        self.meta.progress_token.as_ref()
+    }
+
     /// Reads the params of a request that is known to be of a revision that we speak.
     ///
     /// `otherwise` is the revision of a request that does not name one, such as one that a service

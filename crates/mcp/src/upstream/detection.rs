@@ -88,12 +88,43 @@ impl Detection {
             }
             Some(_) => Box::pin(call_detected(outcome, name, call)),
             None => Box::pin(async move {
-                let (outcome, mut done) = self.begin(name, detect);
-                // Nothing is ever sent: the channel closes when the detection has ended.
-                while done.changed().await.is_ok() {}
+                let outcome = self.detected(name, detect).await;
                 call_detected(outcome, name, call).await
             }),
         }
+    }
+
+    /// Passes on a notification of a client, in the same way as a call.
+    pub(crate) async fn notify<F>(
+        &self,
+        name: &Arc<str>,
+        notification: Call,
+        detect: impl FnOnce(LinkWatcher) -> F,
+    ) where
+        F: Future<Output = Result<Detected, Error>> + Send + 'static,
+    {
+        let outcome = self.attempt.lock().outcome.clone();
+        let outcome = match outcome.get() {
+            Some(_) => outcome,
+            None => self.detected(name, detect).await,
+        };
+        match outcome.get() {
+            Some(Ok(Detected::Modern(link))) => link.pass_on(notification).await,
+            #[cfg(feature = "legacy")]
+            Some(Ok(Detected::Old(session, _))) => session.notify(notification).await,
+            _ => tracing::debug!(server = %name, "dropped a notification: there is no connection"),
+        }
+    }
+
+    /// Waits for the detection, which is begun unless it has begun.
+    async fn detected<F>(&self, name: &Arc<str>, detect: impl FnOnce(LinkWatcher) -> F) -> Outcome
+    where
+        F: Future<Output = Result<Detected, Error>> + Send + 'static,
+    {
+        let (outcome, mut done) = self.begin(name, detect);
+        // Nothing is ever sent: the channel closes when the detection has ended.
+        while done.changed().await.is_ok() {}
+        outcome
     }
 
     /// Revision that the server speaks, once it is detected.

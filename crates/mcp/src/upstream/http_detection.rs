@@ -9,6 +9,7 @@ use http::response::Parts;
 
 use super::era::{Era, code_of};
 use crate::error::{Error, Kind};
+use crate::service::{Call, Cx};
 use crate::transport::http::client::{
     BodyStream, Content, ErrorStatus, HttpFailure, HttpUpstream, carries_message, finish, framed,
     headers, parse,
@@ -29,13 +30,13 @@ pub(crate) enum Probe {
 /// There is no answer, or one that says nothing about the era.
 pub(crate) async fn probe(upstream: &HttpUpstream, params: &RawJson) -> Result<Probe, Error> {
     let method = Method::new(method::SERVER_DISCOVER);
-    let params = probe_params(params);
+    let call = Call::new(method, probe_params(params), Cx::new(Id::number(0)));
     let mut message = BytesMut::new();
-    encode::request(&mut message, &Id::number(0), &method, &params);
+    encode::request(&mut message, &call.cx.id, &call.method, call.params());
     let mut request = Request::new(framed(message.freeze()));
     *request.method_mut() = http::Method::POST;
     *request.uri_mut() = upstream.target.clone();
-    *request.headers_mut() = headers(&upstream.constant_headers, &method, &params, &[])?;
+    *request.headers_mut() = headers(&upstream.constant_headers, &call, None, &[])?;
 
     let (head, body) = upstream.send(request).await?;
     let (content, body) = answer(upstream, &head, body).await;

@@ -104,6 +104,20 @@ impl OldSessions {
         opened.session.call(call).await.map_err(CallFailure::Final)
     }
 
+    /// Passes on a notification in the session that a call with the same metadata has.
+    pub(super) async fn notify(
+        &self,
+        version: Version,
+        cached: &Arc<CachedEra>,
+        config: &UpstreamConfig,
+        notification: Call,
+    ) -> Result<(), CallFailure> {
+        let slot = self.slot(&notification)?;
+        let opened = self.opened(&slot, version, cached, config, &notification);
+        opened.await?.session.notify(notification).await;
+        Ok(())
+    }
+
     /// The slot of the session for a call.
     fn slot(&self, call: &Call) -> Result<Arc<SessionSlot>, CallFailure> {
         let key = Key {

@@ -147,6 +147,22 @@ impl Process {
         self.running.child().process_id()
     }
 
+    /// The detection for a first client of this older revision, or of the newest one.
+    fn detect(
+        &self,
+        translated_from: Option<Version>,
+    ) -> impl FnOnce(LinkWatcher) -> BoxFuture<'static, Result<Detected, Error>> + Send + '_ {
+        move |watcher| {
+            let (running, assumed) = (self.running.clone(), self.assumed);
+            let config = self.config.clone();
+            Box::pin(async move {
+                running
+                    .detect(assumed, translated_from, config, &watcher)
+                    .await
+            })
+        }
+    }
+
     /// Number of lines from the server that were not messages.
     #[must_use]
     pub fn malformed_lines(&self) -> u64 {
@@ -162,17 +178,15 @@ impl Process {
 
 impl Service for Process {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+        let detect = self.detect(call.cx.source.translated_from);
+        self.detection
+            .call(&self.running.command.name, call, detect)
+    }
+
+    fn notify(&self, notification: Call) -> BoxFuture<'_, ()> {
+        let detect = self.detect(notification.cx.source.translated_from);
         let name = &self.running.command.name;
-        let translated_from = call.cx.source.translated_from;
-        self.detection.call(name, call, move |watcher| {
-            let (running, assumed) = (self.running.clone(), self.assumed);
-            let config = self.config.clone();
-            async move {
-                running
-                    .detect(assumed, translated_from, config, &watcher)
-                    .await
-            }
-        })
+        Box::pin(self.detection.notify(name, notification, detect))
     }
 }
 

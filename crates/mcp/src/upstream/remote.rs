@@ -153,12 +153,15 @@ impl Remote {
         let cached = self.era_cache.current();
         #[cfg(feature = "legacy")]
         if call.cx.source.translated_from.is_some()
-            && let Some(outcome) = Box::pin(self.answer_in_session(&cached, &call)).await
+            && Box::pin(self.is_for_session(&cached, &call)).await?
         {
-            return outcome;
+            let calling = self
+                .sessions
+                .call(Era::NEWEST_OLD, &cached, &self.config, call);
+            return Box::pin(calling).await.map_err(CallFailure::into_error);
         }
         let era = self.find_era(&cached, &call).await?;
-        let error = match self.attempt(era, &cached, call.clone()).await {
+        let error = match self.attempt(era, &cached, &call).await {
             Err(CallFailure::Contradiction(error)) => error,
             Err(failure) => return Err(failure.into_error()),
             Ok(reply) => {
@@ -177,7 +180,7 @@ impl Remote {
                 if found.is_modern() {
                     self.sessions.clear();
                 }
-                let outcome = self.attempt(found, &next, call).await;
+                let outcome = self.attempt(found, &next, &call).await;
                 outcome
                     .inspect(|_| next.prove())
                     .map_err(CallFailure::into_error)
@@ -186,17 +189,36 @@ impl Remote {
         }
     }
 
-    /// Answers a call of an old client in a session, if the server has sessions beside the newest
-    /// revision or nothing is known about it yet.
+    /// Passes on a notification of a client, in the same way as a call.
+    async fn pass_on(&self, notification: Call) -> Result<(), Error> {
+        let cached = self.era_cache.current();
+        #[cfg(feature = "legacy")]
+        {
+            let is_for_session = notification.cx.source.translated_from.is_some()
+                && self.is_for_session(&cached, &notification).await?;
+            let era = match is_for_session {
+                true => Era::Old(Era::NEWEST_OLD),
+                false => self.find_era(&cached, &notification).await?,
+            };
+            if let Era::Old(version) = era {
+                let (sessions, config) = (&self.sessions, &self.config);
+                let passing = sessions.notify(version, &cached, config, notification);
+                return passing.await.map_err(CallFailure::into_error);
+            }
+        }
+        #[cfg(not(feature = "legacy"))]
+        self.find_era(&cached, &notification).await?;
+        self.modern.notify(notification).await;
+        Ok(())
+    }
+
+    /// True if a call of an old client is made in a session: if the server has sessions beside the
+    /// newest revision. If nothing is known about it yet, one is opened.
     #[cfg(feature = "legacy")]
-    async fn answer_in_session(
-        &self,
-        cached: &Arc<CachedEra>,
-        call: &Call,
-    ) -> Option<Result<Reply, Error>> {
+    async fn is_for_session(&self, cached: &Arc<CachedEra>, call: &Call) -> Result<bool, Error> {
         let is_old = cached.known().is_some_and(|era| !era.is_modern());
         if is_old || cached.refuses_sessions() {
-            return None;
+            return Ok(false);
         }
         let (version, config) = (Era::NEWEST_OLD, &self.config);
         let opening = self.sessions.keeps_state(version, cached, config, call);
@@ -206,16 +228,14 @@ impl Remote {
             Err(CallFailure::Contradiction(_)) => true,
             // A server that fails at a handshake may still answer the newest revision.
             Err(CallFailure::NoSession(error)) if http_detection::is_server_failure(&error) => {
-                return None;
+                return Ok(false);
             }
-            Err(failure) => return Some(Err(failure.into_error())),
+            Err(failure) => return Err(failure.into_error()),
         };
         if is_refused {
             cached.set_refuses_sessions();
-            return None;
         }
-        let calling = self.sessions.call(version, cached, config, call.clone());
-        Some(calling.await.map_err(CallFailure::into_error))
+        Ok(!is_refused)
     }
 
     /// The next entry after `past`, whose era a failure contradicted.
@@ -257,22 +277,20 @@ impl Remote {
         &self,
         era: Era,
         cached: &Arc<CachedEra>,
-        call: Call,
+        call: &Call,
     ) -> Result<Reply, CallFailure> {
         match era {
-            Era::Modern => {
-                let method = call.method.clone();
-                self.modern.call(call).await.map_err(|error| {
-                    if http_detection::contradicts_modern(&method, &error) {
-                        CallFailure::Contradiction(error)
-                    } else {
-                        CallFailure::Final(error)
-                    }
-                })
-            }
+            Era::Modern => self.modern.answer(call).await.map_err(|error| {
+                if http_detection::contradicts_modern(&call.method, &error) {
+                    CallFailure::Contradiction(error)
+                } else {
+                    CallFailure::Final(error)
+                }
+            }),
             #[cfg(feature = "legacy")]
             Era::Old(version) => {
                 // Boxed, so that the futures of calls to a modern server do not have its size.
+                let call = call.clone();
                 Box::pin(self.sessions.call(version, cached, &self.config, call)).await
             }
             #[cfg(not(feature = "legacy"))]
@@ -296,6 +314,15 @@ impl Remote {
 impl Service for Remote {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
         Box::pin(self.answer(call))
+    }
+
+    fn notify(&self, notification: Call) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            if let Err(error) = self.pass_on(notification).await {
+                let server = &self.upstream.config().name;
+                tracing::debug!(%server, %error, "cannot pass on a notification");
+            }
+        })
     }
 }
 

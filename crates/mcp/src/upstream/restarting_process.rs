@@ -89,6 +89,11 @@ impl Service for RestartingProcess {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
         Box::pin(self.answer(call))
     }
+
+    /// Starts no process: a notification is about what the one before knew.
+    fn notify(&self, notification: Call) -> BoxFuture<'_, ()> {
+        self.process.notify(notification)
+    }
 }
 
 impl RestartSchedule {

@@ -105,6 +105,17 @@ impl Service for StreamPair {
             detect(link, self.assumed, translated_from, self.config.clone())
         })
     }
+
+    fn notify(&self, notification: Call) -> BoxFuture<'_, ()> {
+        let translated_from = notification.cx.source.translated_from;
+        let passing = self
+            .detection
+            .notify(&self.name, notification, move |_watcher| {
+                let link = self.connection.link.clone();
+                detect(link, self.assumed, translated_from, self.config.clone())
+            });
+        Box::pin(passing)
+    }
 }
 
 async fn detect(

@@ -208,6 +208,24 @@ async fn a_closed_child_refuses_calls_and_says_why() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_child_has_the_id_of_the_root_of_its_process_tree_until_it_is_closed() {
+    let config = peer(["evil", "complete"]);
+    for config in [config.clone(), supervised(config)] {
+        let child = ModernChild::spawn(&config).unwrap();
+        ask(&child).await.unwrap();
+        let process = format!("/proc/{}/stat", child.process_id().unwrap());
+        let stat = std::fs::read_to_string(process).unwrap();
+        // The parent is the fourth field; the second may have spaces, but is in brackets.
+        let after_name = stat.rsplit(')').next().unwrap();
+        let parent = after_name.split_whitespace().nth(1);
+        assert_eq!(parent, Some(&*std::process::id().to_string()));
+        soon(child.close()).await;
+        assert_eq!(child.process_id(), None);
+    }
+}
+
 #[tokio::test]
 async fn a_child_that_does_not_go_is_put_down() {
     let mut config = peer(["shape", "stubborn", "/dev/null"]);

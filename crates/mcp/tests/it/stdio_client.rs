@@ -4,7 +4,7 @@ use std::time::Duration;
 use callgate_mcp::transport::line::{LineConfig, ModernConnection};
 use callgate_mcp::transport::memory;
 use callgate_mcp::wire::{Limits, Method, Notification};
-use callgate_mcp::{Error, Kind, Origin, Reply, Retry, Service};
+use callgate_mcp::{Caller, Error, Kind, Origin, Reply, Retry, Service};
 use tokio::io::{DuplexStream, duplex, split};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -76,6 +76,44 @@ async fn an_unknown_notification_reaches_the_only_call() {
     peer.send(&result("1", r#"{"resultType":"complete"}"#))
         .await;
     assert!(outcome(calling).await.is_ok());
+}
+
+#[tokio::test]
+async fn an_unknown_notification_reaches_the_subscriptions_of_an_only_caller() {
+    let (connection, mut peer) = connect(LineConfig::default());
+    let start = |method: &str, caller: &str| {
+        let (mut call, told) = call(method, r#"{"notifications":{}}"#);
+        call.cx.caller = Caller::named(caller);
+        let id = call.cx.id.to_string();
+        let connection = connection.clone();
+        (
+            tokio::spawn(async move { connection.call(call).await }),
+            told,
+            id,
+        )
+    };
+    let (_listen, mut of_listen, id) = start("subscriptions/listen", "ann");
+    peer.line().await.unwrap();
+    let (_call, mut of_call, _) = start("tools/call", "ann");
+    peer.line().await.unwrap();
+    let news = "notifications/vendor/news";
+    peer.send(&notification(news, r#"{"n":1}"#)).await;
+    let meta = format!(r#"{{"io.modelcontextprotocol/subscriptionId":{id}}}"#);
+    let expect = Notification {
+        method: Method::new(news),
+        params: json(&format!(r#"{{"n":1,"_meta":{meta}}}"#)),
+    };
+    assert_eq!(soon(of_listen.next()).await, expect);
+    assert_eq!(of_call.try_next(), None);
+
+    // With a call of another caller, it might be about that one.
+    let (other, mut of_other, _) = start("tools/call", "bob");
+    peer.line().await.unwrap();
+    peer.send(&notification(news, r#"{"n":2}"#)).await;
+    peer.send(&result("3", r#"{"resultType":"complete"}"#))
+        .await;
+    assert!(outcome(other).await.is_ok());
+    assert_eq!((of_listen.try_next(), of_other.try_next()), (None, None));
 }
 
 #[tokio::test]

@@ -25,6 +25,19 @@ pub const NOTIFICATIONS_ELICITATION_COMPLETE: &str = "notifications/elicitation/
 /// Says that a task changed.
 pub const NOTIFICATIONS_TASKS_STATUS: &str = "notifications/tasks/status";
 
+/// True for a notification of a client about the connection that it came by: its handshake, its requests and
+/// the questions on it. It means nothing on another connection.
+#[must_use]
+pub fn is_about_connection(method: &Method) -> bool {
+    matches!(
+        method.as_str(),
+        NOTIFICATIONS_INITIALIZED
+            | NOTIFICATIONS_ROOTS_LIST_CHANGED
+            | crate::method::NOTIFICATIONS_CANCELLED
+            | crate::method::NOTIFICATIONS_PROGRESS
+    )
+}
+
 /// True for the method that opens a session, and so changes the meaning of a whole connection.
 #[must_use]
 pub fn opens_session(method: &Method) -> bool {

@@ -14,11 +14,11 @@ use callgate_oauth::token_source::{
 use tokio::time::timeout;
 
 use super::{login_check, status};
-use crate::args::LogIn;
 use crate::client_choice;
 use crate::configured_login;
 use crate::consent::{self, CallbackMethod};
 use crate::error::CommandError;
+use crate::login_args::LogIn;
 use crate::logins::Logins;
 use crate::output;
 use crate::provider_choice;

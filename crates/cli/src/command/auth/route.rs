@@ -1,8 +1,8 @@
 use std::path::Path;
 
 use super::{import, list, log_in, store};
-use crate::args::{Auth, AuthCommand};
 use crate::error::CommandError;
+use crate::login_args::{Auth, AuthCommand};
 
 /// Logs in to a server, or runs the subcommand.
 pub(crate) async fn run(

@@ -4,9 +4,9 @@ use callgate_mcp::wire::RawJson;
 use callgate_oauth::store::SecretPlace;
 use serde::Serialize;
 
-use crate::args::StorePlace;
 use crate::data_dir::DataDir;
 use crate::error::CommandError;
+use crate::login_args::StorePlace;
 use crate::logins::{self, Logins};
 use crate::output;
 

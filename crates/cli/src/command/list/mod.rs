@@ -9,4 +9,4 @@ mod servers;
 mod tools;
 
 pub(crate) use servers::known_servers;
-pub(crate) use tools::run;
+pub(crate) use tools::{own_tools, run};

@@ -5,10 +5,11 @@ use callgate_wire::logging::LogLevel;
 use callgate_wire::{Id, Map, Notification, RawJson, RpcError, Splice, code, task};
 use tokio::sync::Notify;
 
+use super::listen_streams::ListenStreams;
 use super::question::Question;
 use crate::mutex::Mutex;
 use crate::notifier::Notifier;
-use crate::service::{Call, Caller, PeerInfo};
+use crate::service::{Call, CallerKey, PeerInfo};
 
 /// Table of the calls that an old server works on, oldest first.
 #[derive(Debug, Default)]
@@ -25,7 +26,7 @@ struct CallTableState {
 pub(super) struct OldCall {
     /// Number of the call, which is its progress token at the server.
     pub(super) number: u64,
-    caller: Caller,
+    caller: CallerKey,
     /// True if its result may ask for input.
     carries_input: bool,
     state: Mutex<OldCallState>,
@@ -67,7 +68,7 @@ impl CallTable {
         state.last += 1;
         let old_call = Arc::new(OldCall {
             number: state.last,
-            caller: call.cx.caller.clone(),
+            caller: CallerKey::of(&call.cx),
             carries_input: call.method.may_ask_input(),
             state: Mutex::new(OldCallState::new(client)),
             wake: Notify::new(),
@@ -104,15 +105,29 @@ impl CallTable {
         }
     }
 
-    /// Delivers a notification that this client does not know and that names no call to the newest
-    /// call, if all calls are of one caller.
-    pub(super) fn pass(&self, notification: &Notification) {
-        let calls = self.all();
-        match calls.last() {
-            Some(newest) if is_of_one_caller(&calls) => newest.pass(notification),
-            _ => tracing::debug!(
+    /// Delivers a notification that this client does not know and that names no call: to all streams
+    /// that listen, or else to the newest call. All of them must be of one caller: otherwise one could
+    /// read what is about another.
+    pub(super) fn pass(&self, notification: &Notification, listening: &ListenStreams) {
+        let (calls, streams) = (self.all(), listening.all());
+        let callers = calls.iter().map(|old_call| &old_call.caller);
+        let callers = callers.chain(streams.iter().map(|stream| &stream.caller));
+        if !CallerKey::are_of_one_caller(callers) {
+            return tracing::debug!(
                 method = %notification.method,
-                "dropped an unknown notification that belongs to no call"
+                "dropped a notification that names no call: several callers are connected"
+            );
+        }
+        match calls.last() {
+            _ if !streams.is_empty() => {
+                for stream in streams {
+                    stream.pass(notification);
+                }
+            }
+            Some(newest) => newest.pass(notification),
+            None => tracing::debug!(
+                method = %notification.method,
+                "dropped a notification: no client listens or waits for a call"
             ),
         }
     }
@@ -165,7 +180,7 @@ impl OldCall {
     pub(super) fn of_task(call: &Call, client: Requester) -> Self {
         Self {
             number: 0,
-            caller: call.cx.caller.clone(),
+            caller: CallerKey::of(&call.cx),
             carries_input: true,
             state: Mutex::new(OldCallState::new(Requester {
                 notify: Notifier::disabled(),
@@ -363,13 +378,7 @@ impl Requester {
     }
 }
 
-/// True if all calls are of the same caller. Several anonymous callers count as different ones.
+/// True if all calls are certainly of the same caller.
 fn is_of_one_caller(calls: &[Arc<OldCall>]) -> bool {
-    match calls {
-        [] | [_] => true,
-        [first, rest @ ..] => {
-            first.caller != Caller::Anonymous
-                && rest.iter().all(|old_call| old_call.caller == first.caller)
-        }
-    }
+    CallerKey::are_of_one_caller(calls.iter().map(|old_call| &old_call.caller))
 }

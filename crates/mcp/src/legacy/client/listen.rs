@@ -2,9 +2,10 @@ use callgate_wire::subscription::{
     SubscriptionFilter, SubscriptionsAcknowledgedParams, SubscriptionsListenParams,
 };
 use callgate_wire::{Meta, Method, Notification, RawJson, method};
+use tokio::time::timeout;
 
 use super::call_table::Requester;
-use super::session::SessionShared;
+use super::session::{STREAM_HEAD_START, SessionShared};
 use super::tasks::require_extension;
 use crate::error::{Error, Kind};
 use crate::service::{Call, Reply};
@@ -25,9 +26,11 @@ pub(super) async fn listen(shared: &SessionShared, call: Call) -> Result<Reply, 
         require_extension(&client)?;
     }
     let mut filter = offered(shared, params.notifications);
-    if filter != SubscriptionFilter::default()
-        && let Err(error) = shared.transport.listen().await
-    {
+    if filter == SubscriptionFilter::default() {
+        // Only for notifications that this client does not know, so it is not worth a long wait. The
+        // stream is opened all the same.
+        let _ = timeout(STREAM_HEAD_START, shared.transport.listen()).await;
+    } else if let Err(error) = shared.transport.listen().await {
         tracing::debug!(server = %shared.name, %error, "the server tells no changes");
         filter = SubscriptionFilter::default();
     }
@@ -46,7 +49,7 @@ pub(super) async fn listen(shared: &SessionShared, call: Call) -> Result<Reply, 
         method: Method::new(method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED),
         params: RawJson::encode(&acknowledged).expect("params are always JSON"),
     };
-    cx.notify.send(acknowledged).await;
+    let _entry = shared.listen_streams.add(&cx, acknowledged);
     if shared.is_disconnected() {
         return Ok(Reply::subscription_end(&cx.id));
     }

@@ -21,6 +21,7 @@ mod handshake;
 pub(crate) mod http;
 pub(crate) mod line_transport;
 mod listen;
+mod listen_streams;
 mod question;
 mod reply_sender;
 mod resource_subscriptions;

@@ -110,7 +110,7 @@ impl SessionShared {
             }
             _ => match of {
                 Some(old_call) => old_call.pass(notification),
-                None => self.calls.pass(notification),
+                None => self.calls.pass(notification, &self.listen_streams),
             },
         }
     }

@@ -3,13 +3,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_wire::logging::LogLevel;
-use callgate_wire::{RawJson, Version, method};
+use callgate_wire::{Notification, RawJson, Version, method};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::timeout;
 
 use super::call_table::CallTable;
+use super::convert;
 use super::handshake::initialize;
 use super::listen::listen;
+use super::listen_streams::ListenStreams;
 use super::question::Question;
 use super::reply_sender::ReplySender;
 use super::resource_subscriptions::ResourceSubscriptions;
@@ -36,7 +38,7 @@ pub(crate) struct Session {
 }
 
 /// Time that the first calls wait for the stream of messages outside of calls to open.
-const STREAM_HEAD_START: Duration = Duration::from_millis(500);
+pub(super) const STREAM_HEAD_START: Duration = Duration::from_millis(500);
 
 /// Parts of a session that its calls share with its background tasks.
 pub(super) struct SessionShared {
@@ -55,6 +57,7 @@ pub(super) struct SessionShared {
     pub(super) sealer: StateSealer,
     pub(super) url_elicitations: UrlElicitations,
     pub(super) listeners: Subscribers,
+    pub(super) listen_streams: ListenStreams,
     pub(super) resource_subscriptions: ResourceSubscriptions,
     pub(super) tasks: Arc<TaskTable>,
     pub(super) tools: TaskSupportCache,
@@ -90,6 +93,7 @@ impl Session {
             sealer: StateSealer::new(config.state_key.clone().unwrap_or_else(StateKey::random)),
             url_elicitations: UrlElicitations::default(),
             listeners: Subscribers::default(),
+            listen_streams: ListenStreams::default(),
             resource_subscriptions: ResourceSubscriptions::default(),
             tasks: Arc::default(),
             tools: TaskSupportCache::default(),
@@ -147,6 +151,20 @@ impl Service for Session {
             }
             _ => Box::pin(self.shared.forward(call)),
         }
+    }
+
+    fn notify(&self, notification: Call) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let params = convert::old_notification_params(notification.params());
+            let method = notification.method;
+            let sending = self
+                .shared
+                .transport
+                .notify(Notification { method, params });
+            if let Err(error) = sending.await {
+                tracing::debug!(server = %self.shared.name, %error, "cannot pass on a notification");
+            }
+        })
     }
 }
 

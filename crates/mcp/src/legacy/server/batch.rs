@@ -41,7 +41,9 @@ pub(crate) fn receive(
     });
     for frame in frames {
         match frame {
-            Ok(Frame::Notification(notification)) => session.receive_notification(notification),
+            Ok(Frame::Notification(notification)) => {
+                session.receive_notification(notification, origin);
+            }
             Ok(Frame::Response(response)) => session.questions.answer(response),
             Ok(Frame::Request(request)) if is_handshake(&request) => {
                 let message = "a handshake must not be part of a batch";

@@ -1,13 +1,13 @@
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use callgate_wire::{Id, Method, RawJson, Request, encode};
+use callgate_wire::{Id, Method, ObjectEdit, RawJson, Request, encode};
 
 use crate::error::Error;
 #[cfg(feature = "http-server")]
 use crate::server::CallerBudget;
 use crate::server::reply;
-use crate::service::{BoxFuture, Caller, Cx, Source, TraceContext};
+use crate::service::{BoxFuture, Caller, Cx, PeerInfo, Source, TraceContext};
 
 /// Request of an old client, and the stream that its response goes to.
 pub(super) struct ClientRequest {
@@ -41,16 +41,17 @@ impl ClientRequest {
         }
     }
 
-    /// The context of a call that is made for this request.
-    pub(super) fn context(&self) -> Cx {
-        self.origin.context(self.id.clone())
+    /// The context of a call that is made for this request, with the claims of its client.
+    pub(super) fn context(&self, peer: Arc<PeerInfo>) -> Cx {
+        self.origin.context(self.id.clone(), peer)
     }
 }
 
 impl RequestOrigin {
-    /// The context of a call that is made for a request of this origin.
-    pub(super) fn context(&self, id: Id) -> Cx {
-        let cx = Cx::new(id)
+    /// The context of a call that is made for a request of this origin, with the claims of its
+    /// client.
+    pub(super) fn context(&self, id: Id, peer: Arc<PeerInfo>) -> Cx {
+        let cx = Cx::of_peer(id, peer)
             .with_caller(self.caller.clone())
             .with_source(self.source.clone());
         match &self.trace {
@@ -130,13 +131,20 @@ impl Message {
         })
     }
 
-    /// The response to the request `id` on `sink`, or an error if there is no room for it.
-    pub(super) fn admitted_response(
-        id: &Id,
-        outcome: &Result<RawJson, Error>,
-        sink: &dyn MessageSink,
-    ) -> Self {
-        let response = Self::response(Some(id), outcome);
+    /// The response with this result.
+    pub(super) fn result(id: &Id, result: &RawJson) -> Self {
+        Self::write(MessageKind::Response, |out| encode::result(out, id, result))
+    }
+
+    /// The response with the result that `edit` makes.
+    pub(super) fn edited_result(id: &Id, edit: &ObjectEdit<'_>) -> Self {
+        Self::write(MessageKind::Response, |out| {
+            encode::edited_result(out, id, edit);
+        })
+    }
+
+    /// The response to the request `id` if there is room for it on `sink`, or else an error.
+    pub(super) fn admitted(response: Self, id: &Id, sink: &dyn MessageSink) -> Self {
         #[cfg(feature = "http-server")]
         if let Some(unsent) = sink.unsent() {
             return match unsent.admit(response.json) {
@@ -144,7 +152,7 @@ impl Message {
                 Err(error) => Self::response(Some(id), &Err(error)),
             };
         }
-        let _ = sink;
+        let _ = (id, sink);
         response
     }
 

@@ -18,6 +18,7 @@ use super::session::Session;
 use super::tasks::must_be_a_task;
 use crate::error::{Error, Kind};
 use crate::layer::{Round, Rounds};
+use crate::mutex::Mutex;
 use crate::notifier::Notifier;
 use crate::service::{BoxFuture, Call, Cx, PeerInfo, PeerMeta, Reply, Service};
 
@@ -25,10 +26,10 @@ use crate::service::{BoxFuture, Call, Cx, PeerInfo, PeerMeta, Reply, Service};
 const NOTIFICATIONS: usize = 64;
 
 impl Session {
-    /// Calls the service for a request, and translates the result. Dropping the future cancels the
+    /// Calls the service for a request, and writes its response. Dropping the future cancels the
     /// call.
-    pub(super) async fn forward(&self, request: &ClientRequest) -> Result<RawJson, Error> {
-        let method = &request.method;
+    pub(super) async fn forward(&self, request: &ClientRequest) -> Result<Message, Error> {
+        let (id, method) = (&request.id, &request.method);
         let outcome = self.run_rounds(&self.upstream, request).await;
         let reply = match (outcome, &self.tasks) {
             (Err(error), Some(tasks)) if must_be_a_task(request, &error) => {
@@ -45,8 +46,11 @@ impl Session {
         };
         let result = convert::result(self.version(), method, &result);
         Ok(match (method.as_str(), self.known_tasks()) {
-            (method::TOOLS_LIST, Some(_)) => convert::with_task_support(&result),
-            _ => result,
+            (method::TOOLS_LIST, Some(_)) => {
+                Message::result(id, &convert::with_task_support(&result.finish()))
+            }
+            // In one copy, since results may be large.
+            _ => Message::edited_result(id, &result),
         })
     }
 
@@ -58,11 +62,16 @@ impl Session {
         request: &ClientRequest,
     ) -> Result<Reply, Error> {
         let sink = &request.sink;
-        let mut params = original(&request.params)?;
+        let params = original(&request.params)?;
+        let mut reply = self.call_service(upstream, request, params).await?;
+        // Most services ask nothing, and the params are not needed again.
+        if !matches!(reply, Reply::InputRequired(_)) {
+            return Ok(reply);
+        }
+        let params = original(&request.params)?.finish();
         let mut rounds = Rounds::new(&request.method, &params, self.config.rounds);
         let mut opened = Vec::new();
         loop {
-            let reply = self.call_service(upstream, request, &params).await?;
             let responses = match rounds.receive(reply)? {
                 Round::Done(reply) => {
                     notify_urls_done(&opened, sink).await;
@@ -78,7 +87,9 @@ impl Session {
                     answers.responses
                 }
             };
-            params = rounds.next_params(&responses)?;
+            let params = rounds.next_params(&responses)?;
+            let params = ObjectEdit::new(&params);
+            reply = self.call_service(upstream, request, params).await?;
         }
     }
 
@@ -87,20 +98,21 @@ impl Session {
         &self,
         upstream: &SessionService,
         request: &ClientRequest,
-        params: &RawJson,
+        params: ObjectEdit<'_>,
     ) -> Result<Reply, Error> {
         let sink = &request.sink;
         let level = *self.level.lock();
         let (notify, mut notifications) = Notifier::channel(NOTIFICATIONS);
-        let cx = request.context().with_notifier(notify);
+        let context = |peer| request.context(peer).with_notifier(notify);
         let can_be_asked = sink.carries_questions();
-        let mut answer = match can_be_asked {
-            true => upstream.call(cx, &request.method, params, level)?,
+        let call = match can_be_asked {
+            true => upstream.stamp(context, &request.method, params, level)?,
             false => {
                 let upstream = upstream.without_questions();
-                upstream.call(cx, &request.method, params, level)?
+                upstream.stamp(context, &request.method, params, level)?
             }
         };
+        let mut answer = upstream.service.call(call);
         let is_wanted = |notification: &Notification| {
             notification.method.as_str() != method::NOTIFICATIONS_MESSAGE
                 || has_wanted_level(notification, level)
@@ -146,7 +158,6 @@ async fn with_room<T>(
     mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
 ) -> T {
     loop {
-        wait_for_room(sink).await;
         let looked = poll_fn(|cx| match sink.has_room() {
             true => poll(cx).map(Some),
             false => Poll::Ready(None),
@@ -154,6 +165,7 @@ async fn with_room<T>(
         if let Some(found) = looked.await {
             return found;
         }
+        sink.room().await;
     }
 }
 
@@ -167,7 +179,7 @@ fn wants_to_ask(error: &Error) -> bool {
 }
 
 /// The params without members that only later rounds or 2025-11-25 have.
-fn original(params: &RawJson) -> Result<RawJson, Error> {
+fn original(params: &RawJson) -> Result<ObjectEdit<'_>, Error> {
     if !params.is_object() {
         return Err(Error::invalid_params("params must be an object"));
     }
@@ -176,7 +188,7 @@ fn original(params: &RawJson) -> Result<RawJson, Error> {
     for key in ["inputResponses", "requestState", "task"] {
         edit.remove(key);
     }
-    Ok(edit.finish())
+    Ok(edit)
 }
 
 /// Notifies the client that the URLs of this request are done.
@@ -231,6 +243,8 @@ pub(super) struct ClientIdentity {
     pub(super) client_info: Option<RawJson>,
     version: RawJson,
     pub(super) encoded: RawJson,
+    /// Claims of a request without metadata of its own, by the log level; written when it changes.
+    usual: Mutex<Option<(Option<LogLevel>, Arc<PeerInfo>)>>,
 }
 
 impl ClientIdentity {
@@ -246,7 +260,38 @@ impl ClientIdentity {
             unknown,
             client_info,
             version: RawJson::string(Version::LATEST.as_str()),
+            usual: Mutex::default(),
         }
+    }
+
+    /// The claims of a request without metadata of its own.
+    fn claims(&self, level: Option<LogLevel>) -> Arc<PeerInfo> {
+        let mut usual = self.usual.lock();
+        match &*usual {
+            Some((of_level, claims)) if *of_level == level => claims.clone(),
+            _ => {
+                let claims = Arc::new(self.claims_in(&RawJson::empty_object(), level));
+                *usual = Some((level, claims.clone()));
+                claims
+            }
+        }
+    }
+
+    /// The claims of a request with the metadata `given`, other members of which stay.
+    fn claims_in(&self, given: &RawJson, level: Option<LogLevel>) -> PeerInfo {
+        let mut edit = ObjectEdit::new(given);
+        let level = level.map(|level| RawJson::encode(&level).expect("a level is always JSON"));
+        let members = [
+            Some(self.version.clone()),
+            Some(self.encoded.clone()),
+            self.client_info.clone(),
+            level,
+            edit.get(meta::PROGRESS_TOKEN),
+        ];
+        for (key, value) in PeerMeta::MEMBERS.into_iter().zip(&members) {
+            edit.set_or_remove(key, value.clone());
+        }
+        PeerMeta::new(edit.finish(), members).of(Version::LATEST)
     }
 }
 
@@ -298,60 +343,47 @@ impl SessionService {
         }
     }
 
-    /// Calls the service in the context `cx`. Dropping the future cancels the call.
+    /// Calls the service. Dropping the future cancels the call.
     pub(super) fn call(
         &self,
-        mut cx: Cx,
-        method: &Method,
-        params: &RawJson,
-        level: Option<LogLevel>,
-    ) -> Result<BoxFuture<'static, Result<Reply, Error>>, Error> {
-        cx.source.translated_from = Some(self.version);
-        let (params, peer) = self.stamp(params, level)?;
-        let call = Call::of_read_meta(method.clone(), params, cx.with_peer(peer));
+        context: impl FnOnce(Arc<PeerInfo>) -> Cx,
+        method: &str,
+        params: &impl Serialize,
+    ) -> BoxFuture<'static, Result<Reply, Error>> {
+        let params = RawJson::encode(params).expect("params are always JSON");
+        let params = ObjectEdit::new(&params);
+        let call = self.stamp(context, &Method::new(method), params, None);
         let service = self.service.clone();
-        Ok(Box::pin(async move { service.call(call).await }))
+        Box::pin(async move { service.call(call?).await })
     }
 
     /// Calls the service without log messages, and waits for its result.
     pub(super) async fn result(
         &self,
-        cx: Cx,
+        context: impl FnOnce(Arc<PeerInfo>) -> Cx,
         method: &str,
         params: &impl Serialize,
     ) -> Result<RawJson, Error> {
-        let params = RawJson::encode(params).expect("params are always JSON");
-        let reply = self.call(cx, &Method::new(method), &params, None)?.await?;
+        let reply = self.call(context, method, params).await?;
         Ok(reply.into_result())
     }
 
-    /// The params with the metadata of the session, and the claims in it; other metadata stays.
-    fn stamp(
+    /// The call with the metadata of the session in its params; other metadata stays.
+    pub(super) fn stamp(
         &self,
-        params: &RawJson,
+        context: impl FnOnce(Arc<PeerInfo>) -> Cx,
+        method: &Method,
+        mut params: ObjectEdit<'_>,
         level: Option<LogLevel>,
-    ) -> Result<(RawJson, PeerInfo), Error> {
-        let identity = &self.identity;
-        let mut params = ObjectEdit::new(params);
-        let given = params.get("_meta").unwrap_or_else(RawJson::empty_object);
-        if !given.is_object() {
-            return Err(Error::invalid_params("`_meta` must be an object"));
-        }
-        let mut edit = ObjectEdit::new(&given);
-        let level = level.map(|level| RawJson::encode(&level).expect("a level is always JSON"));
-        let members = [
-            Some(identity.version.clone()),
-            Some(identity.encoded.clone()),
-            identity.client_info.clone(),
-            level,
-            edit.get(meta::PROGRESS_TOKEN),
-        ];
-        for (key, value) in PeerMeta::MEMBERS.into_iter().zip(&members) {
-            edit.set_or_remove(key, value.clone());
-        }
-        let meta = edit.finish();
-        params.set("_meta", meta.clone());
-        let peer = PeerMeta::new(meta, members).of(Version::LATEST);
-        Ok((params.finish(), peer))
+    ) -> Result<Call, Error> {
+        let claims = match params.get("_meta") {
+            None => self.identity.claims(level),
+            Some(given) if given.is_object() => Arc::new(self.identity.claims_in(&given, level)),
+            Some(_) => return Err(Error::invalid_params("`_meta` must be an object")),
+        };
+        params.set("_meta", claims.meta().clone());
+        let mut cx = context(claims);
+        cx.source.translated_from = Some(self.version);
+        Ok(Call::of_read_meta(method.clone(), params.finish(), cx))
     }
 }

@@ -55,10 +55,10 @@ pub(super) async fn discover(
     upstream: &SessionService,
 ) -> Result<(ServerFeatures, RawJson), Error> {
     let version = upstream.version;
-    let cx = upstream.origin.context(Id::text("handshake"));
+    let context = |peer| upstream.origin.context(Id::text("handshake"), peer);
     let params = RawJson::empty_object();
     let result = upstream
-        .result(cx, method::SERVER_DISCOVER, &params)
+        .result(context, method::SERVER_DISCOVER, &params)
         .await?;
     let found: DiscoverResult = result.decode().map_err(|error| {
         Error::new(Kind::Protocol, "malformed result of `server/discover`").with_source(error)

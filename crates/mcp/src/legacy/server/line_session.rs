@@ -9,6 +9,7 @@ use super::handshake::is_handshake;
 use super::session::{Session, conversation_key};
 use crate::error::{Error, Kind};
 use crate::mutex::Mutex;
+use crate::server::accept::IncompleteMeta;
 use crate::server::{ClientMessage, SessionLimits};
 use crate::service::{BoxFuture, Caller, Service, Source, TransportKind};
 use crate::transport::line::{LineServer, LineSessions};
@@ -138,18 +139,24 @@ impl LineSessions for LineSession {
     fn take(
         self: Arc<Self>,
         message: ClientMessage,
+        meta: Option<IncompleteMeta>,
         line: &Arc<LineServer>,
     ) -> Result<(), ClientMessage> {
         let mut state = self.state.lock();
         match message {
             // A request that names a revision in `_meta` is one of the newest revision, and wrong.
-            ClientMessage::One(Frame::Request(request)) if names_version(&request) => {
+            ClientMessage::One(Frame::Request(request))
+                if meta != Some(IncompleteMeta::Absent) && names_version(&request) =>
+            {
                 return Err(ClientMessage::One(Frame::Request(request)));
             }
             ClientMessage::One(Frame::Request(request)) if is_handshake(&request) => {
                 self.open(&mut state, request, line.clone());
             }
-            ClientMessage::Array(..) if matches!(*state, LineSessionState::Closed) => {
+            // Without a session these are no messages of an older revision.
+            ClientMessage::Array(..) | ClientMessage::One(Frame::Notification(_))
+                if matches!(*state, LineSessionState::Closed) =>
+            {
                 return Err(message);
             }
             message => {

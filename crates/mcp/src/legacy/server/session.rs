@@ -10,7 +10,9 @@ use callgate_wire::legacy::logging::SetLevelParams;
 use callgate_wire::legacy::method as old;
 use callgate_wire::legacy::subscription::SubscribeParams;
 use callgate_wire::logging::LogLevel;
-use callgate_wire::{Frame, Limits, Method, Notification, RawJson, Version, method};
+use callgate_wire::{
+    Frame, Id, Limits, Method, Notification, ObjectEdit, RawJson, Version, method,
+};
 
 use super::batch;
 use super::client_request::{ClientRequest, Message, MessageSink, RequestOrigin, wait_for_room};
@@ -23,7 +25,7 @@ use crate::error::{Error, Kind};
 use crate::legacy::pending_responses::PendingResponses;
 use crate::mutex::Mutex;
 use crate::seal::random;
-use crate::server::{ClientMessage, InFlight, RunningRequest, SessionLimits};
+use crate::server::{ClientMessage, ClientNotifications, InFlight, RunningRequest, SessionLimits};
 use crate::service::Service;
 
 /// Session of one old client: its identity, its requests, questions, subscriptions and tasks.
@@ -36,6 +38,7 @@ pub(crate) struct Session {
     /// Lowest level of log messages to send.
     pub(super) level: Mutex<Option<LogLevel>>,
     in_flight: InFlight,
+    notifications: Arc<ClientNotifications>,
     /// Questions to the client that it has not answered yet.
     pub(super) questions: Arc<PendingResponses>,
     pub(super) last_question: AtomicU64,
@@ -99,6 +102,7 @@ impl Session {
             in_flight: InFlight::new(config.in_flight, config.in_flight_bytes),
             questions: Arc::new(PendingResponses::new(config.questions)),
             last_question: AtomicU64::new(0),
+            notifications: Arc::default(),
         })
     }
 
@@ -158,7 +162,7 @@ impl Session {
     ) -> Result<bool, Error> {
         match message {
             ClientMessage::One(Frame::Notification(notification)) => {
-                self.receive_notification(notification);
+                self.receive_notification(notification, origin);
             }
             ClientMessage::One(Frame::Response(response)) => self.questions.answer(response),
             ClientMessage::One(Frame::Request(request)) => {
@@ -172,7 +176,7 @@ impl Session {
         Ok(false)
     }
 
-    pub(crate) fn receive_notification(self: &Arc<Self>, notification: Notification) {
+    pub(crate) fn receive_notification(&self, notification: Notification, origin: &RequestOrigin) {
         let Notification { method, params } = notification;
         match method.as_str() {
             old::NOTIFICATIONS_INITIALIZED => self.subscriptions.ready(),
@@ -182,8 +186,16 @@ impl Session {
                     self.in_flight.cancel_unique(&id);
                 }
             }
-            // Roots are requested when they are needed, and progress of questions is not used.
-            _ => {}
+            // Roots are requested when they are needed, and progress of questions is not used: these
+            // are not passed on.
+            _ => {
+                let service = &self.upstream;
+                let context = |claims| origin.context(Id::number(0), claims);
+                let params = ObjectEdit::new(&params);
+                if let Ok(notification) = service.stamp(context, &method, params, None) {
+                    self.notifications.pass_on(&service.service, notification);
+                }
+            }
         }
     }
 
@@ -250,24 +262,33 @@ impl Session {
 
     /// Runs a request until there is a response, and room for it. Dropping the future cancels it.
     async fn respond(self: Arc<Self>, request: ClientRequest) -> Message {
-        let outcome = self.answer(&request).await;
-        let outcome = outcome.map_err(|error| self.translate(&request.method, error));
+        let id = &request.id;
+        let response = self.answer(&request).await.unwrap_or_else(|error| {
+            let error = self.translate(&request.method, error);
+            Message::response(Some(id), &Err(error))
+        });
         // Before the wait for room, in which it would take memory that is not counted.
-        let message = Message::admitted_response(&request.id, &outcome, &*request.sink);
-        drop(outcome);
+        let response = Message::admitted(response, id, &*request.sink);
         wait_for_room(&request.sink).await;
-        message
+        response
     }
 
-    async fn answer(&self, request: &ClientRequest) -> Result<RawJson, Error> {
+    async fn answer(&self, request: &ClientRequest) -> Result<Message, Error> {
+        let answered = |result: &RawJson| Message::result(&request.id, result);
         if let Some(tasks) = self.known_tasks()
             && let Some(answer) = self.answer_task(tasks, request).await
         {
-            return answer;
+            return answer.map(|result| answered(&result));
         }
         match request.method.as_str() {
-            old::RESOURCES_SUBSCRIBE => self.subscribe(request, Change::Subscribe).await,
-            old::RESOURCES_UNSUBSCRIBE => self.subscribe(request, Change::Unsubscribe).await,
+            old::RESOURCES_SUBSCRIBE => {
+                let done = self.subscribe(request, Change::Subscribe).await?;
+                Ok(answered(&done))
+            }
+            old::RESOURCES_UNSUBSCRIBE => {
+                let done = self.subscribe(request, Change::Unsubscribe).await?;
+                Ok(answered(&done))
+            }
             method::TOOLS_LIST
             | method::PROMPTS_LIST
             | method::RESOURCES_LIST
@@ -316,7 +337,6 @@ mod tests {
     use crate::legacy::server::client_request::MessageKind;
     use crate::service::{BoxFuture, Call, Reply};
     use crate::service::{Caller, Source};
-    use callgate_wire::{Id, Limits};
     use tokio::sync::{Semaphore, mpsc};
 
     /// Answers with its params once it has a permit, and says when it is called and when it ends.

@@ -100,7 +100,8 @@ impl Default for ExitTimeouts {
         Self {
             exit: Duration::from_secs(2),
             terminate: Duration::from_secs(2),
-            status: Duration::from_millis(500),
+            // Callers wait for it, and are to know of a dead server within 250 milliseconds.
+            status: Duration::from_millis(200),
         }
     }
 }

@@ -30,8 +30,9 @@ pub(super) struct Lifecycle {
 }
 
 /// Time to read the rest of the streams of a process that has exited. The bytes are in the pipes
-/// already; only a descendant that holds a pipe open makes this take the whole time.
-const DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
+/// already; only a descendant that holds a pipe open makes this take the whole time. Callers wait
+/// for it, so it is short.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Time after which a killed process that still runs is reported in the log.
 const KILL_TIMEOUT: Duration = Duration::from_secs(5);

@@ -150,6 +150,10 @@ impl Service for ModernChild {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
         Box::pin(self.link.call(call))
     }
+
+    fn notify(&self, notification: Call) -> BoxFuture<'_, ()> {
+        Box::pin(async move { self.link.pass_on(notification).await })
+    }
 }
 
 impl Drop for ModernChild {

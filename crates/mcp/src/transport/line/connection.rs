@@ -71,6 +71,10 @@ impl Service for ModernConnection {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
         Box::pin(self.link.call(call))
     }
+
+    fn notify(&self, notification: Call) -> BoxFuture<'_, ()> {
+        Box::pin(async move { self.link.pass_on(notification).await })
+    }
 }
 
 impl Drop for ModernConnection {

@@ -88,11 +88,15 @@ impl Link {
         self.ask(&pending_call, method, params).await
     }
 
+    /// Passes on a notification of a client as it is.
+    pub(crate) async fn pass_on(&self, notification: Call) {
+        let (method, params, _) = notification.into_parts();
+        if let Err(error) = self.notify(&Notification { method, params }).await {
+            tracing::debug!(server = %self.name, %error, "cannot pass on a notification");
+        }
+    }
+
     /// Sends a notification, waiting while the outbox is full.
-    #[cfg_attr(
-        not(feature = "legacy"),
-        expect(dead_code, reason = "only servers of older revisions need it")
-    )]
     pub(crate) async fn notify(&self, notification: &Notification) -> Result<(), Error> {
         let Notification { method, params } = notification;
         self.outbox.room().await;

@@ -10,7 +10,7 @@ use super::outbox::{Closed, Outbox};
 use crate::error::{Error, Kind};
 use crate::mutex::Mutex;
 use crate::notifier::Notifier;
-use crate::service::Call;
+use crate::service::{Call, CallerKey};
 use crate::transport::CloseReason;
 
 /// Table of the calls that wait for their answers, by their ids on this connection.
@@ -35,6 +35,8 @@ struct Entry {
 /// Ids by which the caller of a call knows it, and the sink for its notifications.
 #[derive(Clone)]
 pub(super) struct CallerContext {
+    /// Absent for a request of this process itself.
+    pub(super) key: Option<CallerKey>,
     /// Id of the request; subscriptions are named after it.
     pub(super) id: Id,
     /// Progress token of the caller, or else the id of its request.
@@ -59,6 +61,7 @@ impl CallerContext {
     pub(super) fn new(call: &Call) -> Self {
         let peer = call.cx.peer();
         Self {
+            key: Some(CallerKey::of(&call.cx)),
             id: call.cx.id.clone(),
             progress_token: peer.progress_token().unwrap_or_else(|| call.cx.id.clone()),
             log_level: peer.log_level(),
@@ -70,6 +73,7 @@ impl CallerContext {
     /// The context of a request that receives its answer only.
     pub(super) fn silent() -> Self {
         Self {
+            key: None,
             id: Id::number(0),
             progress_token: Id::number(0),
             log_level: None,
@@ -188,11 +192,16 @@ impl PendingCalls {
         Some(self.state.lock().calls.get(&number)?.caller.clone())
     }
 
-    /// The callers of all waiting calls that match.
+    /// The callers of all waiting calls that match, oldest first.
     pub(super) fn callers(&self, matches: impl Fn(&CallerContext) -> bool) -> Vec<CallerContext> {
         let state = self.state.lock();
-        let callers = state.calls.values().map(|entry| &entry.caller);
-        callers.filter(|caller| matches(caller)).cloned().collect()
+        let entries = state.calls.iter();
+        let mut entries: Vec<_> = entries
+            .filter(|(_, entry)| matches(&entry.caller))
+            .collect();
+        entries.sort_unstable_by_key(|(number, _)| **number);
+        let callers = entries.into_iter().map(|(_, entry)| entry.caller.clone());
+        callers.collect()
     }
 }
 

@@ -9,7 +9,8 @@ use super::id_finder::answered_id;
 use super::lines::{Line, is_header};
 use super::link::{Link, rename};
 use crate::error::{Error, Kind};
-use crate::service::Reply;
+use crate::service::{CallerKey, Reply};
+use crate::subscribers::tagged;
 use crate::transport::CloseReason;
 
 /// Routes the messages of a server to the calls they are for. It never waits for a call.
@@ -161,13 +162,26 @@ impl<'a> MessageRouter<'a> {
         });
     }
 
-    /// A notification that names no call belongs to the only one, if there is only one.
+    /// A notification that names no call goes to all subscriptions, or else to the newest call. All
+    /// calls must be of one caller: otherwise one could read what is about another.
     fn unknown(&self, notification: &Notification) {
-        match self.link.pending.callers(|_| true).as_slice() {
-            [only] => only.notify.offer(notification.clone()),
-            _ => {
-                tracing::debug!(method = %notification.method, "ignored a notification to no call");
-            }
+        let callers = self.link.pending.callers(|caller| caller.key.is_some());
+        let keys = callers.iter().filter_map(|caller| caller.key.as_ref());
+        let Some(newest) = callers
+            .last()
+            .filter(|_| CallerKey::are_of_one_caller(keys))
+        else {
+            tracing::debug!(method = %notification.method, "ignored a notification to no call");
+            return;
+        };
+        let mut subscriptions = callers.iter().filter(|it| it.is_subscription).peekable();
+        if subscriptions.peek().is_none() {
+            newest.notify.offer(notification.clone());
+        }
+        for subscription in subscriptions {
+            subscription
+                .notify
+                .offer(tagged(notification, &subscription.id));
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
-use callgate_wire::{Frame, FrameError, Id, Request, RpcError, code, encode, method};
+use callgate_wire::{Frame, FrameError, Id, Notification, Request, RpcError, code, encode, method};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
@@ -14,9 +14,11 @@ use super::outbox::{Outbox, Sender};
 use super::server_call;
 use crate::error::{Error, Kind};
 use crate::notifier::Notifier;
-use crate::server::accept::{self, RequestMeta};
-use crate::server::{ClientMessage, InFlight, RunningCall, RunningRequest, reply, revisions};
-use crate::service::{Service, Source, TransportKind};
+use crate::server::accept::{self, IncompleteMeta, RequestMeta};
+use crate::server::{
+    ClientMessage, ClientNotifications, InFlight, RunningCall, RunningRequest, reply, revisions,
+};
+use crate::service::{Call, Cx, Service, Source, TransportKind};
 
 /// Serves the requests that arrive on `reader` until it ends.
 ///
@@ -45,6 +47,7 @@ where
         config,
         outbox: Outbox::new(config.unsent_bytes),
         in_flight: InFlight::new(config.in_flight, config.in_flight_bytes),
+        notifications: Arc::default(),
     });
     let _cancel = CancelOnDrop(server.clone());
     let mut lines = Lines::new(reader, config.limits.bytes);
@@ -67,10 +70,11 @@ where
 /// Revisions with sessions that share a line connection with the newest one.
 pub(crate) trait LineSessions: Send + Sync {
     /// Handles a message, unless it belongs to none of these revisions; then it is handed back.
-    /// Responses go to `line`.
+    /// Responses go to `line`. `meta` is the metadata of a request.
     fn take(
         self: Arc<Self>,
         message: ClientMessage,
+        meta: Option<IncompleteMeta>,
         line: &Arc<LineServer>,
     ) -> Result<(), ClientMessage>;
 
@@ -88,6 +92,7 @@ pub(crate) struct LineServer {
     config: LineConfig,
     pub(super) outbox: Outbox,
     pub(super) in_flight: InFlight,
+    notifications: Arc<ClientNotifications>,
 }
 
 impl LineServer {
@@ -170,9 +175,9 @@ impl LineServer {
     fn start(self: &Arc<Self>, request: Request, bytes: usize) {
         let meta = match RequestMeta::read(&request.params) {
             Ok(meta) => meta,
-            Err(error) => {
+            Err(incomplete) => {
                 let message = ClientMessage::One(Frame::Request(request));
-                return self.hand_over(message, Some(error));
+                return self.hand_over(message, Some(incomplete));
             }
         };
         let id = request.id.clone();
@@ -203,19 +208,29 @@ impl LineServer {
         });
     }
 
-    /// Hands a message to the older revisions. If none takes it, a request is refused with `error`.
-    fn hand_over(self: &Arc<Self>, message: ClientMessage, error: Option<Error>) {
+    /// Hands a message to the older revisions. If none takes it, a request is refused because of its
+    /// metadata.
+    fn hand_over(self: &Arc<Self>, message: ClientMessage, meta: Option<IncompleteMeta>) {
         let message = match &self.sessions {
-            Some(sessions) => sessions.clone().take(message, self),
+            Some(sessions) => sessions.clone().take(message, meta, self),
             None => Err(message),
         };
         match message {
-            Ok(()) | Err(ClientMessage::One(Frame::Notification(_))) => {}
+            Ok(()) => {}
+            Err(ClientMessage::One(Frame::Notification(notification))) => {
+                let Notification { method, params } = notification;
+                let cx = Cx::new(Id::number(0)).with_source(Source::new(TransportKind::Lines));
+                let notification = Call::new(method, params, cx);
+                self.notifications.pass_on(&self.service, notification);
+            }
             Err(ClientMessage::One(Frame::Response(_))) => {
                 tracing::debug!("ignored a response from a client");
             }
             Err(ClientMessage::One(Frame::Request(request))) => {
-                let error = error.unwrap_or_else(|| Error::method_not_found(&request.method));
+                let error = match meta {
+                    Some(incomplete) => incomplete.into_error(),
+                    None => Error::method_not_found(&request.method),
+                };
                 let error = revisions::explain(&request, error);
                 self.push(|out| reply::error_response(out, Some(&request.id), &error));
             }

@@ -2,11 +2,13 @@ use std::sync::{Arc, Mutex};
 
 use callgate_mcp::wire::RawJson;
 use callgate_mcp::{BoxFuture, Call, Error, Reply, Service};
+use tokio::sync::watch;
 
 /// A service that notes what it is asked and what it answers.
 pub(crate) struct Noted {
     service: Arc<dyn Service>,
     exchanges: Mutex<Vec<Exchange>>,
+    notifications: watch::Sender<Vec<(String, RawJson)>>,
 }
 
 /// A request that was answered.
@@ -22,6 +24,7 @@ impl Noted {
         Self {
             service,
             exchanges: Mutex::default(),
+            notifications: watch::Sender::default(),
         }
     }
 
@@ -30,6 +33,15 @@ impl Noted {
         let exchanges = self.exchanges.lock().unwrap().clone();
         let is_noted = |each: &Exchange| !matches!(&*each.method, "server/discover" | "tools/list");
         exchanges.into_iter().filter(is_noted).collect()
+    }
+}
+
+impl Noted {
+    /// Waits for a notification of the client, and returns all so far.
+    pub(crate) async fn notifications(&self) -> Vec<(String, RawJson)> {
+        let mut notifications = self.notifications.subscribe();
+        let some = notifications.wait_for(|them| !them.is_empty()).await;
+        some.unwrap().clone()
     }
 }
 
@@ -46,5 +58,12 @@ impl Service for Noted {
             });
             Ok(reply)
         })
+    }
+
+    fn notify(&self, notification: Call) -> BoxFuture<'_, ()> {
+        let (method, params, _) = notification.into_parts();
+        let noted = (method.as_str().to_owned(), params);
+        self.notifications.send_modify(|them| them.push(noted));
+        Box::pin(std::future::ready(()))
     }
 }

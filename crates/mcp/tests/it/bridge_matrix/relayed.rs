@@ -2,7 +2,7 @@
 
 use callgate_mcp::wire::resource::ReadResourceParams;
 use callgate_mcp::wire::{Map, RawJson};
-use callgate_mcp::{Error, Reply};
+use callgate_mcp::{Call, Cx, Error, Id, Method, Reply};
 use serde_json::{Value, json};
 
 use super::asking::ODD;
@@ -96,6 +96,39 @@ async fn hc_16_only_the_server_allows_shared_caching_and_old_ones_cannot() {
             true => json!([private, private]),
             false => json!([[60_000, "public"], private]),
         }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_unknown_notification_of_a_client_reaches_the_server() {
+    async fn notify(pair: Pair) -> Result<Value, Error> {
+        let notify = |method: &str| {
+            let params = json!({
+                "n": 1, "task": {}, "_meta": {
+                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                    "io.modelcontextprotocol/clientCapabilities": {},
+                    "vendor/x": 2,
+                },
+            });
+            let params = RawJson::encode(&params).unwrap();
+            let cx = Cx::new(Id::number(0));
+            pair.service()
+                .notify(Call::new(Method::new(method), params, cx))
+        };
+        // These are about the connection to the client.
+        notify("notifications/roots/list_changed").await;
+        notify("notifications/progress").await;
+        notify("notifications/vendor/hello").await;
+        let notifications = pair.server.notifications().await;
+        let noted = notifications.iter().map(|(method, params)| {
+            let [n, task, meta] = params.pick(["n", "task", "_meta"]);
+            json!([method, n, task, meta.unwrap().get("vendor/x")])
+        });
+        Ok(noted.collect())
+    }
+    check(notify, |_, _| {
+        json!([["notifications/vendor/hello", 1, {}, 2]])
     })
     .await;
 }

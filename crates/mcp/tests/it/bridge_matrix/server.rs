@@ -62,6 +62,11 @@ impl Server {
         self.noted.exchanges()
     }
 
+    /// Waits for a notification of the client, and returns all so far.
+    pub(crate) async fn notifications(&self) -> Vec<(String, RawJson)> {
+        self.noted.notifications().await
+    }
+
     /// Waits until `reached` is true of the calls that never end.
     pub(crate) async fn waiting(&self, reached: impl Fn(&Waiting) -> bool) -> Waiting {
         let mut watching = self.waiting.subscribe();

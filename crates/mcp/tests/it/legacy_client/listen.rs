@@ -150,3 +150,36 @@ async fn subscriptions_are_bounded() {
     let second = outcome(start(&stream, listen(Id::number(2), "{}"))).await;
     assert_eq!(second.expect_err("there is no room").kind(), Kind::Busy);
 }
+
+#[tokio::test]
+async fn an_unknown_notification_goes_to_every_listen_of_an_only_caller() {
+    let (stream, mut peer) = connect(CHANGES, UpstreamConfig::default()).await;
+    let news = "notifications/vendor/news";
+    let tagged = |id: &str| {
+        let meta = format!(r#"{{"io.modelcontextprotocol/subscriptionId":{id}}}"#);
+        (
+            news.to_owned(),
+            raw(&format!(r#"{{"n":1,"_meta":{meta}}}"#)),
+        )
+    };
+    let (_one, mut first) = start_told(&stream, listen(Id::number(7), "{}").by("ann"));
+    let tools = r#"{"toolsListChanged":true}"#;
+    let (_two, mut second) = start_told(&stream, listen(Id::number(8), tools).by("ann"));
+    assert_eq!(told(&mut first).await, acknowledged("7", "{}"));
+    assert_eq!(told(&mut second).await, acknowledged("8", tools));
+    peer.send(&notification(news, r#"{"n":1}"#)).await;
+    assert_eq!(told(&mut first).await, tagged("7"));
+    assert_eq!(told(&mut second).await, tagged("8"));
+
+    // With a stream of another caller, it might be about that one.
+    let (_other, mut third) = start_told(&stream, listen(Id::number(9), "{}").by("bob"));
+    assert_eq!(told(&mut third).await, acknowledged("9", "{}"));
+    peer.send(&notification(news, r#"{"n":2}"#)).await;
+    peer.send(&notification("notifications/tools/list_changed", "{}"))
+        .await;
+    assert_eq!(
+        told(&mut second).await.0,
+        "notifications/tools/list_changed"
+    );
+    assert_eq!((first.try_next(), third.try_next()), (None, None));
+}

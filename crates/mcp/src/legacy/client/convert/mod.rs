@@ -5,5 +5,5 @@ mod params;
 mod result;
 
 pub(super) use error::{Failure, read_failure};
-pub(super) use params::old_params;
+pub(super) use params::{old_notification_params, old_params};
 pub(super) use result::complete;

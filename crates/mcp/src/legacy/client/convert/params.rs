@@ -1,33 +1,42 @@
-use callgate_wire::{Id, RawJson, Splice, meta};
+use callgate_wire::{Id, RawJson, Splice, SpliceError, meta};
 
 use crate::error::Error;
 
 /// Params of a request for an old server: without the members that only this revision has, and with
 /// `token` as the progress token, if there is one.
 pub(crate) fn old_params(params: &RawJson, token: Option<&Id>) -> Result<RawJson, Error> {
-    let splice = Splice::new(params)
+    let splice = without_metadata(params)
         .remove(&["inputResponses"])
         .remove(&["requestState"])
-        .remove(&["task"])
-        .remove(&["_meta", meta::PROTOCOL_VERSION])
-        .remove(&["_meta", meta::CLIENT_CAPABILITIES])
-        .remove(&["_meta", meta::CLIENT_INFO])
-        .remove(&["_meta", meta::LOG_LEVEL]);
+        .remove(&["task"]);
     let splice = match token {
         Some(token) => splice.set(&["_meta", meta::PROGRESS_TOKEN], token.as_raw()),
         None => splice.remove(&["_meta", meta::PROGRESS_TOKEN]),
     };
-    let params = splice
-        .finish()
-        .map_err(|error| Error::invalid_params(error.to_string()))?;
+    finish(splice).map_err(|error| Error::invalid_params(error.to_string()))
+}
+
+/// Params of a notification for an old server: without the metadata that only this revision has.
+pub(crate) fn old_notification_params(params: &RawJson) -> RawJson {
+    finish(without_metadata(params)).unwrap_or_else(|_| params.clone())
+}
+
+fn without_metadata(params: &RawJson) -> Splice<'_> {
+    Splice::new(params)
+        .remove(&["_meta", meta::PROTOCOL_VERSION])
+        .remove(&["_meta", meta::CLIENT_CAPABILITIES])
+        .remove(&["_meta", meta::CLIENT_INFO])
+        .remove(&["_meta", meta::LOG_LEVEL])
+}
+
+/// The outcome, without a `_meta` that has nothing left.
+fn finish(splice: Splice<'_>) -> Result<RawJson, SpliceError> {
+    let params = splice.finish()?;
     if params
         .get("_meta")
         .is_some_and(|meta| meta.members().next().is_none())
     {
-        return Splice::new(&params)
-            .remove(&["_meta"])
-            .finish()
-            .map_err(|error| Error::invalid_params(error.to_string()));
+        return Splice::new(&params).remove(&["_meta"]).finish();
     }
     Ok(params)
 }

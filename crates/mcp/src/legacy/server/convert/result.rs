@@ -2,8 +2,8 @@ use callgate_wire::{Method, ObjectEdit, RawJson, Version, meta, method};
 
 use super::{content, cursor, tool};
 
-/// Complete result for a client of `version`. Members that it ignores stay.
-pub(crate) fn result(version: Version, method: &Method, result: &RawJson) -> RawJson {
+/// Makes a complete result one for a client of `version`. Members that it ignores stay.
+pub(crate) fn result<'a>(version: Version, method: &Method, result: &'a RawJson) -> ObjectEdit<'a> {
     let mut edit = ObjectEdit::new(result);
     edit.remove("resultType");
     remove_meta(&mut edit, meta::SERVER_INFO);
@@ -20,7 +20,7 @@ pub(crate) fn result(version: Version, method: &Method, result: &RawJson) -> Raw
         }),
         _ => {}
     }
-    edit.finish()
+    edit
 }
 
 fn called(version: Version, result: &mut ObjectEdit<'_>) {
@@ -58,16 +58,16 @@ pub(crate) fn remove_meta(object: &mut ObjectEdit<'_>, key: &str) {
     let Some(meta) = object.get("_meta").filter(RawJson::is_object) else {
         return;
     };
+    let mut members = meta.members();
+    if members.next().is_some_and(|first| first.is(key)) && members.next().is_none() {
+        return object.remove("_meta");
+    }
     let mut edit = ObjectEdit::new(&meta);
     if edit.get(key).is_none() {
         return;
     }
     edit.remove(key);
-    let rest = edit.finish();
-    match rest.as_str() {
-        "{}" => object.remove("_meta"),
-        _ => object.set("_meta", rest),
-    }
+    object.set("_meta", edit.finish());
 }
 
 #[cfg(test)]
@@ -78,7 +78,7 @@ mod tests {
     fn check(method: &str, given: &str, expect: &str) {
         let given = RawJson::parse(given.to_owned().into(), &Limits::default()).unwrap();
         let seen = result(Version::V2025_03_26, &Method::new(method), &given);
-        assert_eq!(seen.as_str(), expect);
+        assert_eq!(seen.finish().as_str(), expect);
     }
 
     #[test]

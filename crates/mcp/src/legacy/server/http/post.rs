@@ -3,6 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_wire::{Frame, Request, Version};
+use futures_util::FutureExt;
 use http::header::HeaderValue;
 use http::{Response, StatusCode};
 use tokio::time::timeout;
@@ -225,8 +226,12 @@ impl SessionEndpoint {
             return response.map_or_else(response::accepted, responses::json);
         }
         if accepts.json {
-            let first = poll_fn(|cx| stream.reader.poll_first(cx));
-            let first = timeout(self.first_event_timeout(stream.version), first).await;
+            let first = || poll_fn(|cx| stream.reader.poll_first(cx));
+            // Most calls have ended by now, and need no timer.
+            let first = match first().now_or_never() {
+                Some(first) => Ok(first),
+                None => timeout(self.first_event_timeout(stream.version), first()).await,
+            };
             if let Ok(FirstEvent::Response(response)) = first {
                 return responses::json(response);
             }

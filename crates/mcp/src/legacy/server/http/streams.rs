@@ -445,10 +445,11 @@ mod tests {
         let share = CallerBudget::new(&budget, &Caller::Anonymous);
         let source = Streams::new(0, share).open(Retention::Nothing);
         let sink = source.for_request();
-        let large = Ok(RawJson::string(&"x".repeat(10_000)));
-        let admit = || Message::admitted_response(&Id::number(1), &large, &*sink);
+        let id = Id::number(1);
+        let large = Message::result(&id, &RawJson::string(&"x".repeat(10_000)));
+        let admit = || Message::admitted(large.clone(), &id, &*sink);
         let admitted = admit();
-        assert_eq!(admitted, Message::response(Some(&Id::number(1)), &large));
+        assert_eq!(admitted, large);
         let refused = String::from_utf8(admit().json.to_vec()).unwrap();
         assert_eq!(
             refused,

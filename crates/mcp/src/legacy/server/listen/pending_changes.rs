@@ -13,7 +13,11 @@ use crate::legacy::server::convert;
 pub(super) struct PendingChanges {
     most: usize,
     waiting: VecDeque<Notification>,
+    bytes: usize,
 }
+
+/// Maximum bytes of the changes that wait; a single one may have more.
+const MAX_BYTES: usize = 1024 * 1024;
 
 impl PendingChanges {
     /// Changes of which at most `most` wait; a newer one replaces the oldest.
@@ -21,6 +25,7 @@ impl PendingChanges {
         Self {
             most,
             waiting: VecDeque::new(),
+            bytes: 0,
         }
     }
 
@@ -86,7 +91,9 @@ impl PendingChanges {
 
     /// The oldest change.
     pub(super) fn next(&mut self) -> Option<Notification> {
-        self.waiting.pop_front()
+        let next = self.waiting.pop_front()?;
+        self.bytes -= size(&next);
+        Some(next)
     }
 
     fn insert(&mut self, notification: Notification) {
@@ -96,11 +103,19 @@ impl PendingChanges {
     }
 
     fn push(&mut self, notification: Notification) {
-        if self.waiting.len() >= self.most {
-            self.waiting.pop_front();
+        let bytes = size(&notification);
+        while self.waiting.len() >= self.most || self.bytes + bytes > MAX_BYTES {
+            if self.next().is_none() {
+                break;
+            }
         }
+        self.bytes += bytes;
         self.waiting.push_back(notification);
     }
+}
+
+fn size(notification: &Notification) -> usize {
+    notification.method.as_str().len() + notification.params.as_bytes().len()
 }
 
 fn without_subscription(params: &RawJson) -> RawJson {
@@ -167,6 +182,22 @@ mod tests {
             pending.add(&updated(uri, ""));
         }
         assert_eq!(rest(pending), [updated(2, ""), updated(3, "")]);
+    }
+
+    #[test]
+    fn the_bytes_of_those_that_wait_are_limited() {
+        let mut pending = PendingChanges::new(8);
+        let large = |number: usize| {
+            let text = "x".repeat(MAX_BYTES / 3);
+            notification(
+                "notifications/vendor/news",
+                &format!(r#"{{"{number}":"{text}"}}"#),
+            )
+        };
+        for number in 0..4 {
+            pending.add(&large(number));
+        }
+        assert_eq!(rest(pending), [large(2), large(3)]);
     }
 
     #[test]

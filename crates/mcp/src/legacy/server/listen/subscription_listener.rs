@@ -4,7 +4,7 @@ use std::time::Duration;
 use callgate_wire::subscription::{
     SubscriptionFilter, SubscriptionsAcknowledgedParams, SubscriptionsListenParams,
 };
-use callgate_wire::{Id, Method, Notification, RawJson, code, method};
+use callgate_wire::{Id, Notification, code, method};
 use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
@@ -138,11 +138,7 @@ impl SubscriptionListener {
 
     /// Opens the subscription if it is needed and possible now, and ends one that is not needed.
     fn open_or_end(&mut self, now: Instant) {
-        let somewhere = self.sink.borrow().is_some();
-        let wanted = match self.uris.is_empty() {
-            true => somewhere && self.lists != SubscriptionFilter::default(),
-            false => true,
-        };
+        let wanted = self.sink.borrow().is_some() || !self.uris.is_empty();
         if !wanted {
             self.gap |= self.live.take().is_some();
         }
@@ -150,6 +146,10 @@ impl SubscriptionListener {
         if wanted && self.is_idle() && is_due {
             self.open(self.uris.clone(), None);
         }
+    }
+
+    fn has_lists(&self) -> bool {
+        self.lists != SubscriptionFilter::default()
     }
 
     fn is_idle(&self) -> bool {
@@ -171,7 +171,7 @@ impl SubscriptionListener {
             Change::Subscribe(uri) => uris.push(uri.clone()),
             Change::Unsubscribe(uri) => uris.retain(|watched| watched != uri),
         }
-        if uris.is_empty() && self.lists == SubscriptionFilter::default() {
+        if uris.is_empty() && self.sink.borrow().is_none() && !self.has_lists() {
             self.uris.clear();
             self.live = None;
             return command.finish(Ok(()));
@@ -187,15 +187,10 @@ impl SubscriptionListener {
         filter.resource_subscriptions = Some(uris.clone()).filter(|uris| !uris.is_empty());
         let params = SubscriptionsListenParams::new(filter);
         let (notify, notifications) = Notifier::channel(EVENT_CAPACITY);
-        let params = RawJson::encode(&params).expect("params are always JSON");
-        let method = Method::new(method::SUBSCRIPTIONS_LISTEN);
-        let cx = self
-            .upstream
-            .origin
-            .context(id.clone())
-            .with_notifier(notify);
-        let call = self.upstream.call(cx, &method, &params, None);
-        let call = call.expect("these params are an object");
+        let origin = &self.upstream.origin;
+        let context = |peer| origin.context(id.clone(), peer).with_notifier(notify);
+        let method = method::SUBSCRIPTIONS_LISTEN;
+        let call = self.upstream.call(context, method, &params);
         self.opening = Some(Opening {
             stream: SubscriptionStream::new(id, call, notifications),
             until: Instant::now() + ACKNOWLEDGE_TIMEOUT,
@@ -271,6 +266,8 @@ impl SubscriptionListener {
         self.gap = true;
         self.retry_at = match outcome {
             Err(error) if error.code() == code::METHOD_NOT_FOUND => None,
+            // A server that has nothing to announce need not keep it open, and is not asked again.
+            _ if self.uris.is_empty() && !self.has_lists() => None,
             _ => Some(Instant::now() + AGAIN.delay(self.losses)),
         };
         self.losses = self.losses.saturating_add(1);

@@ -66,8 +66,7 @@ impl Subscriptions {
         let mut state = self.state.lock();
         if !state.ready {
             state.ready = true;
-            let somewhere = state.sink.borrow().is_some();
-            if somewhere && self.has_lists() {
+            if state.sink.borrow().is_some() {
                 self.settled.send_replace(false);
                 self.start(&mut state);
             }
@@ -77,7 +76,7 @@ impl Subscriptions {
     /// Sends changes to `sink` from now on, or drops them.
     pub(in crate::legacy::server) fn set_sink(&self, sink: Option<Arc<dyn MessageSink>>) {
         let mut state = self.state.lock();
-        let useful = state.ready && sink.is_some() && self.has_lists();
+        let useful = state.ready && sink.is_some();
         if useful {
             self.settled.send_replace(false);
         }
@@ -120,10 +119,6 @@ impl Subscriptions {
         if let Some(listener) = state.listener.take() {
             listener.abort.abort();
         }
-    }
-
-    fn has_lists(&self) -> bool {
-        self.lists != SubscriptionFilter::default()
     }
 
     fn start<'a>(&self, state: &'a mut SubscriptionState) -> &'a ListenerTask {

@@ -82,7 +82,7 @@ impl Session {
         let result = result.await?;
         let call = Method::new(method::TOOLS_CALL);
         let result = convert::result(self.version(), &call, &result);
-        convert::related_to(&related, &result)
+        convert::related_to(&related, &result.finish())
     }
 }
 

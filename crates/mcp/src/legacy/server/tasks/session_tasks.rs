@@ -35,8 +35,8 @@ impl SessionTasks {
         method: &str,
         params: &impl Serialize,
     ) -> Result<RawJson, Error> {
-        let cx = request.context();
-        self.upstream.result(cx, method, params).await
+        let context = |peer| request.context(peer);
+        self.upstream.result(context, method, params).await
     }
 }
 

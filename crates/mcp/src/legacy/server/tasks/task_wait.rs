@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_wire::task::{CancelTaskParams, EXTENSION, UpdateTaskParams};
-use callgate_wire::{Map, Method, RawJson, code, method};
+use callgate_wire::{Map, RawJson, code, method};
 use tokio::runtime::Handle;
 
 use super::methods::{created, encode};
@@ -116,11 +116,11 @@ impl Drop for HiddenTask<'_> {
         if self.entry.has_ended() {
             return;
         }
-        let params = encode(&CancelTaskParams::new(self.entry.task().task_id));
-        let method = Method::new(method::TASKS_CANCEL);
+        let params = CancelTaskParams::new(self.entry.task().task_id);
+        let context = |peer| self.request.context(peer);
         let upstream = &self.tasks.upstream;
-        let cancel = upstream.call(self.request.context(), &method, &params, None);
-        if let (Ok(cancel), Ok(runtime)) = (cancel, Handle::try_current()) {
+        let cancel = upstream.call(context, method::TASKS_CANCEL, &params);
+        if let Ok(runtime) = Handle::try_current() {
             // Detached: the call that the task belonged to is gone.
             runtime.spawn(cancel);
         }

@@ -1,14 +1,16 @@
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use callgate_wire::{Method, RawJson, Splice, code, meta, method};
+use bytes::BytesMut;
+use callgate_wire::{Method, RawJson, Splice, code, encode, meta, method};
 use http::Request;
 
 use super::config::HttpConfig;
 use super::http_upstream::HttpUpstream;
 use super::pending_request::PendingRequest;
 use super::request;
-use super::response::ResponseReader;
+use super::response::{ResponseReader, finish};
 use crate::error::Error;
 use crate::header_param::HeaderParam;
 use crate::notifier::Notifier;
@@ -71,14 +73,34 @@ impl ModernHttpClient {
         self.violations.load(Ordering::Relaxed)
     }
 
+    /// Calls the server. Dropping the future closes the response.
+    pub(crate) async fn answer(&self, call: &Call) -> Result<Reply, Error> {
+        let target = request::target(call)?;
+        let mirrored = tool(call, target.as_ref());
+        let mirrored = mirrored.and_then(|tool| self.tool_headers.params_of(&tool));
+        let headers = mirrored.as_deref().unwrap_or_default();
+        match self.send(call, target.as_ref(), headers).await {
+            Err(error) if error.code() == code::HEADER_MISMATCH => {
+                // Boxed, so that the futures of other calls do not have its size.
+                Box::pin(self.call_with_fresh_headers(call, mirrored, error)).await
+            }
+            outcome => outcome,
+        }
+    }
+
     /// Makes one POST of `call` and reads the response.
-    async fn send(&self, call: &Call, mirrored: &[HeaderParam]) -> Result<Reply, Error> {
+    async fn send(
+        &self,
+        call: &Call,
+        target: Option<&RawJson>,
+        mirrored: &[HeaderParam],
+    ) -> Result<Reply, Error> {
         let number = self.next_id.fetch_add(1, Ordering::Relaxed);
         let config = self.upstream.config();
         let pending = PendingRequest::new(number, &config.name, call);
         let params = pending.params()?;
         let constant = &self.upstream.constant_headers;
-        let headers = request::headers(constant, &call.method, &params, mirrored)?;
+        let headers = request::headers(constant, call, target, mirrored)?;
 
         let mut request = Request::new(request::body(&pending.id, &call.method, &params));
         *request.method_mut() = http::Method::POST;
@@ -101,6 +123,24 @@ impl ModernHttpClient {
         })
     }
 
+    /// Makes one POST of a notification. Its response tells nothing but that it came.
+    async fn post(&self, notification: &Call) -> Result<(), Error> {
+        let constant = &self.upstream.constant_headers;
+        let mut message = BytesMut::new();
+        encode::notification(&mut message, &notification.method, notification.params());
+        let mut request = Request::new(request::framed(message.freeze()));
+        *request.method_mut() = http::Method::POST;
+        *request.uri_mut() = self.upstream.target.clone();
+        *request.headers_mut() = request::notification_headers(constant, &notification.method)?;
+        let (head, body) = self.upstream.send(request).await?;
+        if !head.status.is_success() {
+            let (server, status) = (&self.upstream.config().name, head.status);
+            tracing::debug!(%server, %status, "a notification was refused");
+        }
+        finish(body).await;
+        Ok(())
+    }
+
     /// Repeats a tool call that was refused for its headers, if the schema of the tool has others now.
     async fn call_with_fresh_headers(
         &self,
@@ -108,7 +148,8 @@ impl ModernHttpClient {
         tried: Option<Arc<[HeaderParam]>>,
         refusal: Error,
     ) -> Result<Reply, Error> {
-        let Some(tool) = tool_of(call) else {
+        let target = request::target(call)?;
+        let Some(tool) = tool(call, target.as_ref()) else {
             return Err(refusal);
         };
         if let Err(error) = self.refresh_tool_headers(call, &tool).await {
@@ -119,7 +160,8 @@ impl ModernHttpClient {
         if fresh == tried {
             return Err(refusal);
         }
-        self.send(call, fresh.as_deref().unwrap_or_default()).await
+        let fresh = fresh.as_deref().unwrap_or_default();
+        self.send(call, target.as_ref(), fresh).await
     }
 
     /// Lists tools up to the page that has `tool`, with the metadata of `call`.
@@ -131,7 +173,7 @@ impl ModernHttpClient {
                 list_params(call, cursor.as_ref())?,
                 call.cx.clone().with_notifier(Notifier::disabled()),
             );
-            let page = self.send(&list, &[]).await?.into_result();
+            let page = self.send(&list, None, &[]).await?.into_result();
             let tools = page.get("tools").map(|tools| tools.elements());
             let has_tool = |listed: &RawJson| {
                 listed
@@ -152,28 +194,23 @@ impl ModernHttpClient {
 
 impl Service for ModernHttpClient {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+        Box::pin(async move { self.answer(&call).await })
+    }
+
+    fn notify(&self, notification: Call) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            let mirrored = tool_of(&call).and_then(|tool| self.tool_headers.params_of(&tool));
-            let outcome = self
-                .send(&call, mirrored.as_deref().unwrap_or_default())
-                .await;
-            match outcome {
-                Err(error) if error.code() == code::HEADER_MISMATCH => {
-                    self.call_with_fresh_headers(&call, mirrored, error).await
-                }
-                outcome => outcome,
+            if let Err(error) = self.post(&notification).await {
+                let server = &self.upstream.config().name;
+                tracing::debug!(%server, %error, "cannot pass on a notification");
             }
         })
     }
 }
 
-/// Tool that a call is for.
-fn tool_of(call: &Call) -> Option<String> {
-    if call.method.as_str() != method::TOOLS_CALL {
-        return None;
-    }
-    let name = call.params().get("name")?;
-    name.text().map(Into::into)
+/// Tool that a call with this target is for.
+fn tool<'a>(call: &Call, target: Option<&'a RawJson>) -> Option<Cow<'a, str>> {
+    let target = target.filter(|_| call.method.as_str() == method::TOOLS_CALL);
+    target.and_then(RawJson::text)
 }
 
 /// The params of `tools/list` on behalf of `call`.

@@ -36,7 +36,7 @@ impl<'a> PendingRequest<'a> {
             id: Id::number(number),
             server,
             call,
-            token: call.params().at(&["_meta", meta::PROGRESS_TOKEN]),
+            token: call.cx.peer().raw_progress_token().cloned(),
         }
     }
 
@@ -45,8 +45,14 @@ impl<'a> PendingRequest<'a> {
         if self.token.is_some() || self.is_subscription() {
             return Ok(self.call.params().clone());
         }
-        Splice::new(self.call.params())
-            .set(&["_meta", meta::PROGRESS_TOKEN], self.id.as_raw())
+        let (params, meta) = (self.call.params(), self.call.cx.peer().meta());
+        let (key, token) = (meta::PROGRESS_TOKEN, self.id.as_raw());
+        // Almost always `_meta` is there, and its position is known.
+        if let Some(params) = params.with_member_in(meta, key, token) {
+            return Ok(params);
+        }
+        Splice::new(params)
+            .set(&["_meta", key], token)
             .finish()
             .map_err(|error| Error::invalid_params(error.to_string()))
     }

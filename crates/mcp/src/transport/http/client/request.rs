@@ -2,7 +2,7 @@ use std::io::IoSlice;
 
 use bytes::buf::Chain;
 use bytes::{Buf, Bytes, BytesMut};
-use callgate_wire::{Id, Method, RawJson, encode, header, meta};
+use callgate_wire::{Id, Method, RawJson, Version, encode, header, meta};
 use http::header::{ACCEPT, CONTENT_TYPE, HOST, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use http_body_util::Full;
@@ -11,6 +11,7 @@ use super::config::Headers;
 use super::endpoint::Endpoint;
 use crate::error::Error;
 use crate::header_param::HeaderParam;
+use crate::service::Call;
 
 /// Body of a request.
 pub(crate) type Body = Full<Message>;
@@ -93,29 +94,47 @@ pub(super) fn constant_headers(endpoint: &Endpoint, configured: &Headers) -> Hea
     headers
 }
 
-/// All headers of one request.
+static PROTOCOL_VERSION: HeaderName = HeaderName::from_static(header::PROTOCOL_VERSION);
+static METHOD: HeaderName = HeaderName::from_static(header::METHOD);
+static NAME: HeaderName = HeaderName::from_static(header::NAME);
+
+/// The target of a call, such as the name of its tool; `None` if its method has none.
+///
+/// # Errors
+/// The member that names it is missing, or not a string.
+pub(super) fn target(call: &Call) -> Result<Option<RawJson>, Error> {
+    let Some(key) = call.method.target_member() else {
+        return Ok(None);
+    };
+    let [target] = call.params().pick_beside(call.cx.peer().meta(), [key]);
+    let target = target.filter(|target| target.text().is_some());
+    let method = &call.method;
+    let missing =
+        || Error::invalid_params(format!("params of `{method}` must have the string `{key}`"));
+    target.ok_or_else(missing).map(Some)
+}
+
+/// All headers of the request that makes `call` with this target.
 pub(crate) fn headers(
     constant: &HeaderMap,
-    method: &Method,
-    params: &RawJson,
+    call: &Call,
+    target: Option<&RawJson>,
     mirrored: &[HeaderParam],
 ) -> Result<HeaderMap, Error> {
-    let mut headers = constant.clone();
-    let version = params.at(&["_meta", meta::PROTOCOL_VERSION]);
-    let version = version.as_ref().and_then(RawJson::text).ok_or_else(|| {
+    let version = call.cx.peer().named_version();
+    let version = version.and_then(RawJson::text).ok_or_else(|| {
         Error::invalid_params(format!("`_meta` must have `{}`", meta::PROTOCOL_VERSION))
     })?;
-    insert(&mut headers, header::PROTOCOL_VERSION, &version)?;
-    insert(&mut headers, header::METHOD, method.as_str())?;
-    if let Some(key) = method.target_member() {
-        let name = params.get(key);
-        let name = name.as_ref().and_then(RawJson::text).ok_or_else(|| {
-            Error::invalid_params(format!("params of `{method}` must have the string `{key}`"))
-        })?;
-        insert(&mut headers, header::NAME, &header::encode_value(&name))?;
+    let mut headers = constant.clone();
+    insert(&mut headers, &PROTOCOL_VERSION, &version)?;
+    insert(&mut headers, &METHOD, call.method.as_str())?;
+    if let Some(target) = target.and_then(RawJson::text) {
+        let target = header::encode_value(&target);
+        insert(&mut headers, &NAME, &target)?;
     }
     if !mirrored.is_empty() {
-        let arguments = params
+        let arguments = call
+            .params()
             .get("arguments")
             .unwrap_or_else(RawJson::empty_object);
         for param in mirrored {
@@ -125,24 +144,43 @@ pub(crate) fn headers(
                 .as_ref()
                 .and_then(HeaderParam::encode)
             {
-                insert(&mut headers, &param.header, &value)?;
+                let name = &param.header;
+                let header: HeaderName = name.parse().map_err(|_| unfit(name))?;
+                insert(&mut headers, &header, &value)?;
             }
         }
     }
     Ok(headers)
 }
 
-fn insert(headers: &mut HeaderMap, name: &str, value: &str) -> Result<(), Error> {
-    let unfit = || Error::invalid_params(format!("header `{name}` cannot hold its value"));
-    let header: HeaderName = name.parse().map_err(|_| unfit())?;
-    let value = HeaderValue::from_str(value).map_err(|_| unfit())?;
-    headers.try_insert(header, value).map_err(|_| unfit())?;
-    Ok(())
+/// All headers of one notification, whose metadata need not name a revision.
+pub(super) fn notification_headers(
+    constant: &HeaderMap,
+    method: &Method,
+) -> Result<HeaderMap, Error> {
+    let mut headers = constant.clone();
+    insert(&mut headers, &PROTOCOL_VERSION, Version::LATEST.as_str())?;
+    insert(&mut headers, &METHOD, method.as_str())?;
+    Ok(headers)
+}
+
+fn insert(headers: &mut HeaderMap, name: &HeaderName, value: &str) -> Result<(), Error> {
+    let value = HeaderValue::from_str(value).map_err(|_| unfit(name.as_str()))?;
+    let is_full = headers.try_insert(name, value).is_err();
+    match is_full {
+        true => Err(unfit(name.as_str())),
+        false => Ok(()),
+    }
+}
+
+fn unfit(name: &str) -> Error {
+    Error::invalid_params(format!("header `{name}` cannot hold its value"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::service::Cx;
     use callgate_wire::Limits;
 
     fn check(method: &str, members: &str, expect: Result<&[(&str, &str)], &str>) {
@@ -160,7 +198,9 @@ mod tests {
                 path: vec!["page".to_owned(), "limit".to_owned()],
             },
         ];
-        let seen = headers(&HeaderMap::new(), &Method::new(method), &params, &mirrored)
+        let call = Call::new(Method::new(method), params, Cx::new(Id::number(1)));
+        let seen = target(&call)
+            .and_then(|target| headers(&HeaderMap::new(), &call, target.as_ref(), &mirrored))
             .map(|headers| {
                 headers
                     .iter()
@@ -240,7 +280,8 @@ mod tests {
     #[test]
     fn a_request_without_a_version_is_not_sent() {
         let params = RawJson::empty_object();
-        let error = headers(&HeaderMap::new(), &Method::new("x"), &params, &[]).unwrap_err();
+        let call = Call::new(Method::new("x"), params, Cx::new(Id::number(1)));
+        let error = headers(&HeaderMap::new(), &call, None, &[]).unwrap_err();
         assert_eq!(
             error.to_string(),
             "`_meta` must have `io.modelcontextprotocol/protocolVersion`"

@@ -5,7 +5,7 @@ use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use http::{HeaderName, Method};
 use subtle::ConstantTimeEq;
 
-use super::head::Field;
+use super::fields::Field;
 use super::response::Refusal;
 use crate::service::{BoxFuture, Caller, Principal};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use callgate_wire::{Frame, Request as Message};
+use callgate_wire::{Frame, Id, Notification, Request as Message};
 use http::header::TRANSFER_ENCODING;
 use http::request::Parts;
 use http::{Method as Verb, Request, Response, Version};
@@ -16,16 +16,18 @@ use super::body_reader::{self, BodyBudget};
 use super::config::{HttpServerConfig, HttpServerLimits};
 use super::connection_health::ConnectionHealth;
 use super::event_stream::EventStream;
+use super::fields::Fields;
 use super::head::{self, Admission};
 use super::host_policy::{HostPolicy, OwnAddress};
 use super::response::{self, Refusal};
 use super::{documents, mirror};
 use crate::error::{Error, Kind};
 use crate::notifier::Notifier;
+use crate::server::client_notifications::pass_on;
 use crate::server::{
     CallEvent, CallerBudget, ClientMessage, RunningCall, UnsentBudget, accept, revisions,
 };
-use crate::service::{BoxFuture, PeerInfo, Service, Source, TransportKind};
+use crate::service::{BoxFuture, Call, Cx, PeerInfo, Service, Source, TransportKind};
 
 /// MCP over Streamable HTTP as a `hyper` and `tower` service, to be mounted in another HTTP server.
 ///
@@ -170,13 +172,15 @@ impl Shared {
         body: B,
     ) -> Result<Response<ResponseBody>, Refusal> {
         let Self { policy, config, .. } = self;
-        policy.check_host(head)?;
+        let fields = Fields::of(&head.headers);
+        policy.check_host(head, fields.host)?;
         // Documents are public: they are served before the origin and the token are checked.
         if let Some(document) = documents::find(config, head.uri.path()) {
             return documents::answer(document, &head.method);
         }
         let serves_sessions = self.sessions.is_some();
-        let admission = head::admit(head, source, policy, config, serves_sessions).await?;
+        let admission = head::admit(head, &fields, source, policy, config, serves_sessions);
+        let admission = admission.await?;
         if let Some(health) = health {
             health.authenticate();
         }
@@ -190,7 +194,7 @@ impl Shared {
         }
         // The reservation lasts until there is an answer, or the first part of one.
         let (body, _reservation) = body_reader::read(body, &config.limits, &self.bodies).await?;
-        Ok(self.answer_message(head, admission, &body).await)
+        Ok(self.answer_message(head, &fields, admission, &body).await)
     }
 
     /// Answers a message. A request is one of the newest revision if its headers and its metadata
@@ -198,6 +202,7 @@ impl Shared {
     async fn answer_message(
         &self,
         head: &Parts,
+        fields: &Fields<'_>,
         admission: Admission,
         body: &Bytes,
     ) -> Response<ResponseBody> {
@@ -210,19 +215,26 @@ impl Shared {
             }
             frame => frame,
         };
-        let (message, error) = match frame {
-            Ok(Frame::Request(request)) => {
-                match mirror::check(&head.headers, &request, config.header_params.as_ref()) {
+        let check = |request: &Message| {
+            let params = config.header_params.as_ref();
+            mirror::check(&head.headers, fields, request, params)
+        };
+        let message = match frame {
+            Ok(Frame::Request(request)) if mirror::may_be_supported(fields) => {
+                match check(&request) {
                     Ok(peer) => return self.call(admission, request, peer).await,
-                    Err(error) => (ClientMessage::One(Frame::Request(request)), Some(error)),
+                    Err(_) => ClientMessage::One(Frame::Request(request)),
                 }
             }
-            Ok(frame) => (ClientMessage::One(frame), None),
+            Ok(frame) => ClientMessage::One(frame),
             Err(error) => match ClientMessage::from_malformed(body, error) {
-                Ok(array) => (array, None),
+                Ok(array) => array,
                 Err(error) => return response::reject_frame(&error),
             },
         };
+        // Kept only for a notification: whatever else a session does not take is refused.
+        let origin = matches!(message, ClientMessage::One(Frame::Notification(_)))
+            .then(|| (admission.caller.clone(), admission.source.clone()));
         let unclaimed = match &self.sessions {
             Some(sessions) => match sessions.post(head, admission, message) {
                 Ok(response) => return response.await,
@@ -232,11 +244,25 @@ impl Shared {
         };
         match unclaimed {
             ClientMessage::One(Frame::Request(request)) => {
-                let error = error.unwrap_or_else(|| Error::method_not_found(&request.method));
+                // Checked once more for its error, which the requests of old clients do not need.
+                let error = match check(&request) {
+                    Err(error) => error,
+                    Ok(_) => Error::method_not_found(&request.method),
+                };
                 let error = revisions::explain(&request, error);
                 response::reject(Some(&request.id), &error)
             }
-            ClientMessage::One(Frame::Notification(_)) => response::accepted(),
+            ClientMessage::One(Frame::Notification(notification)) => {
+                if let Some((caller, source)) = origin {
+                    let Notification { method, params } = notification;
+                    let cx = Cx::new(Id::number(0))
+                        .with_caller(caller)
+                        .with_source(source);
+                    // Before the answer: a client that waits for it has its messages in order.
+                    pass_on(self.service.clone(), Call::new(method, params, cx)).await;
+                }
+                response::accepted()
+            }
             ClientMessage::One(Frame::Response(_)) => {
                 let error = Error::new(Kind::InvalidRequest, "a client must not send responses");
                 response::reject(None, &error)

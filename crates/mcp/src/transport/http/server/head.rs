@@ -1,10 +1,11 @@
 use http::Method;
-use http::header::{self, AsHeaderName, HeaderMap, HeaderName, HeaderValue};
+use http::header::{self, HeaderMap, HeaderName};
 use http::request::Parts;
 
 use super::auth;
 use super::config::HttpServerConfig;
-use super::host_policy::{HostPolicy, SEC_FETCH_SITE};
+use super::fields::{Field, Fields};
+use super::host_policy::HostPolicy;
 use super::response::Refusal;
 use crate::service::{Caller, Source, TraceContext};
 
@@ -31,14 +32,14 @@ pub(crate) struct Accepts {
 /// verify; the media types come last, because their errors are for clients that may call.
 pub(super) async fn admit(
     head: &Parts,
+    fields: &Fields<'_>,
     source: Source,
     policy: &HostPolicy,
     config: &HttpServerConfig,
     serves_sessions: bool,
 ) -> Result<Admission, Refusal> {
-    let rare = RareFields::of(&head.headers);
     // Without these fields no web page has sent the request.
-    if rare.origin {
+    if fields.is_of_browser {
         policy.check_origin(&head.headers)?;
     }
     if head.uri.path() != config.path {
@@ -57,9 +58,9 @@ pub(super) async fn admit(
         }
     }
     let caller = auth::identify(&head.headers, &head.method, &config.auth).await?;
-    let accepts = Accepts::read(&head.headers);
+    let accepts = Accepts::read(fields.accept, &head.headers);
     if head.method == Method::POST {
-        if !sends_json(&head.headers) {
+        if !sends_json(fields.content_type) {
             return Err(Refusal::UnsupportedMediaType);
         }
         if accepts == Accepts::default() {
@@ -69,14 +70,13 @@ pub(super) async fn admit(
     Ok(Admission {
         caller,
         source,
-        trace: rare.trace.then(|| trace(&head.headers)).flatten(),
+        trace: fields.has_trace.then(|| trace(&head.headers)).flatten(),
         accepts,
     })
 }
 
-fn sends_json(headers: &HeaderMap) -> bool {
-    let media = Field::of(headers, header::CONTENT_TYPE).once();
-    let media = media.map(media_type);
+fn sends_json(content_type: Field<'_>) -> bool {
+    let media = content_type.once().map(media_type);
     media.is_some_and(|media| media.eq_ignore_ascii_case(b"application/json"))
 }
 
@@ -87,8 +87,8 @@ impl Accepts {
     };
 
     /// Reads `Accept`; a client without it accepts anything.
-    fn read(headers: &HeaderMap) -> Self {
-        match Field::of(headers, header::ACCEPT) {
+    fn read(accept: Field<'_>, headers: &HeaderMap) -> Self {
+        match accept {
             Field::Absent => return Self::ANYTHING,
             // The exact text of the specification: most clients send it.
             Field::Once(value) if value == "application/json, text/event-stream" => {
@@ -133,36 +133,6 @@ fn is_refused(range: &[u8]) -> bool {
     })
 }
 
-/// Presence of fields that few requests have, found in one pass: one look-up for each would cost
-/// more.
-#[derive(Debug, Default, PartialEq, Eq)]
-struct RareFields {
-    /// `Origin` or `Sec-Fetch-Site`, which web browsers send.
-    origin: bool,
-    /// A field of the trace context.
-    trace: bool,
-}
-
-impl RareFields {
-    fn of(headers: &HeaderMap) -> Self {
-        let mut rare = Self::default();
-        for name in headers.keys() {
-            let name = name.as_str();
-            rare.origin |= name == header::ORIGIN.as_str() || name == SEC_FETCH_SITE.as_str();
-            rare.trace |= TraceContext::KEYS.contains(&name);
-        }
-        rare
-    }
-}
-
-/// Occurrence of one field in a head.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Field<'a> {
-    Absent,
-    Once(&'a HeaderValue),
-    Repeated,
-}
-
 /// Headers of a trace context, in the order of [`TraceContext::KEYS`].
 static TRACE: [HeaderName; 3] = [
     HeaderName::from_static(TraceContext::KEYS[0]),
@@ -188,25 +158,6 @@ fn trace(headers: &HeaderMap) -> Option<Box<TraceContext>> {
     Some(Box::new(trace))
 }
 
-impl<'a> Field<'a> {
-    pub(super) fn of(headers: &'a HeaderMap, name: impl AsHeaderName) -> Self {
-        let mut values = headers.get_all(name).into_iter();
-        match (values.next(), values.next()) {
-            (None, _) => Self::Absent,
-            (Some(value), None) => Self::Once(value),
-            (Some(_), Some(_)) => Self::Repeated,
-        }
-    }
-
-    /// The value of a field that is there exactly once.
-    pub(super) fn once(self) -> Option<&'a [u8]> {
-        match self {
-            Field::Once(value) => Some(value.as_bytes()),
-            Field::Absent | Field::Repeated => None,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,7 +172,7 @@ mod tests {
                 headers.append(ACCEPT, HeaderValue::from_static(value));
             }
             assert_eq!(
-                Accepts::read(&headers),
+                Accepts::read(Fields::of(&headers).accept, &headers),
                 Accepts { json, events },
                 "{values:?}"
             );
@@ -250,11 +201,9 @@ mod tests {
             let mut headers = HeaderMap::new();
             headers.append(ACCEPT, HeaderValue::from_static("*/*"));
             headers.append(name, HeaderValue::from_static(""));
-            assert_eq!(
-                RareFields::of(&headers),
-                RareFields { origin, trace },
-                "{name}"
-            );
+            let fields = Fields::of(&headers);
+            let seen = (fields.is_of_browser, fields.has_trace);
+            assert_eq!(seen, (origin, trace), "{name}");
         };
         check("origin", true, false);
         check("sec-fetch-site", true, false);
@@ -271,7 +220,8 @@ mod tests {
             for value in values {
                 headers.append(CONTENT_TYPE, HeaderValue::from_static(value));
             }
-            assert_eq!(sends_json(&headers), expect, "{values:?}");
+            let content_type = Fields::of(&headers).content_type;
+            assert_eq!(sends_json(content_type), expect, "{values:?}");
         };
         check(&["application/json"], true);
         check(&["application/json; charset=utf-8"], true);

@@ -1,13 +1,13 @@
 use std::net::{IpAddr, SocketAddr};
 
 use http::Version;
-use http::header::{HOST, HeaderMap, HeaderName, ORIGIN};
+use http::header::{HeaderMap, HeaderName, ORIGIN};
 use http::request::Parts;
 
-use super::head::Field;
+use super::fields::Field;
 use super::response::Refusal;
 
-pub(super) static SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+static SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Hosts and origins that are allowed besides the server's own.
 ///
@@ -60,9 +60,9 @@ impl HostPolicy {
     }
 
     /// Refuses a request to a host that is not allowed.
-    pub(super) fn check_host(&self, head: &Parts) -> Result<(), Refusal> {
+    pub(super) fn check_host(&self, head: &Parts, host: Field<'_>) -> Result<(), Refusal> {
         let authority = head.uri.authority().map(|it| it.as_str().as_bytes());
-        let host = match (Field::of(&head.headers, HOST), authority) {
+        let host = match (host, authority) {
             // In HTTP/2 the authority takes the place of the header.
             (Field::Absent, Some(authority)) if head.version == Version::HTTP_2 => authority,
             (field, _) => field.once().ok_or(Refusal::BadHost)?,

@@ -1,16 +1,23 @@
-use callgate_wire::{RawJson, Request, header, method};
-use http::{HeaderMap, HeaderName};
+use callgate_wire::{RawJson, Request, Version, header, method};
+use http::HeaderMap;
 
-use super::head::Field;
+use super::fields::{Field, Fields};
 use crate::error::{Error, Kind};
 use crate::header_param::{HeaderParam, HeaderParams};
 use crate::server::accept::{RequestMeta, SUPPORTED};
 use crate::service::{PeerInfo, PeerMeta};
 
-// A name that is looked up as text would be parsed for each request.
-static PROTOCOL_VERSION: HeaderName = HeaderName::from_static(header::PROTOCOL_VERSION);
-static METHOD: HeaderName = HeaderName::from_static(header::METHOD);
-static NAME: HeaderName = HeaderName::from_static(header::NAME);
+/// True if a request may be one of a revision that is served here without a session: all others
+/// name an older revision in their header, and their bodies need not be read to know it.
+pub(super) fn may_be_supported(fields: &Fields<'_>) -> bool {
+    match fields.protocol_version {
+        Field::Once(value) => {
+            let named = value.to_str().ok().and_then(Version::parse);
+            named.is_none_or(|version| SUPPORTED.contains(&version))
+        }
+        Field::Absent | Field::Repeated => true,
+    }
+}
 
 /// Checks that the mirrored headers of a request equal its body, in the order of the specification.
 ///
@@ -18,13 +25,14 @@ static NAME: HeaderName = HeaderName::from_static(header::NAME);
 /// they must not differ.
 pub(super) fn check(
     headers: &HeaderMap,
+    fields: &Fields<'_>,
     request: &Request,
     params: Option<&HeaderParams>,
 ) -> Result<PeerInfo, Error> {
     let member = header::name_member(&request.method);
     let (meta, [name]) = PeerMeta::find(&request.params, [member.unwrap_or_default()]);
-    let peer = version(headers, meta)?;
-    let named = text(Field::of(headers, &METHOD), header::METHOD)?;
+    let peer = version(fields, meta)?;
+    let named = text(fields.method, header::METHOD)?;
     let named = named.ok_or_else(|| missing(header::METHOD))?;
     if named != request.method.as_str() {
         return Err(mismatch(header::METHOD));
@@ -32,7 +40,7 @@ pub(super) fn check(
     if member.is_none() {
         return Ok(peer);
     }
-    match (text(Field::of(headers, &NAME), header::NAME)?, &name) {
+    match (text(fields.name, header::NAME)?, &name) {
         (Some(value), Some(name)) => {
             if !header::decode_value(value).is_ok_and(|value| name.is(&value)) {
                 return Err(mismatch(header::NAME));
@@ -52,11 +60,8 @@ pub(super) fn check(
     Ok(peer)
 }
 
-fn version(headers: &HeaderMap, meta: Option<PeerMeta>) -> Result<PeerInfo, Error> {
-    let named = text(
-        Field::of(headers, &PROTOCOL_VERSION),
-        header::PROTOCOL_VERSION,
-    )?;
+fn version(fields: &Fields<'_>, meta: Option<PeerMeta>) -> Result<PeerInfo, Error> {
+    let named = text(fields.protocol_version, header::PROTOCOL_VERSION)?;
     let Some(named) = named else {
         return Err(missing(header::PROTOCOL_VERSION).with_data(supported()));
     };
@@ -65,7 +70,7 @@ fn version(headers: &HeaderMap, meta: Option<PeerMeta>) -> Result<PeerInfo, Erro
         Err(_) if !SUPPORTED.iter().any(|version| version.as_str() == named) => {
             return Err(Error::unsupported_version(named, &SUPPORTED));
         }
-        Err(error) => return Err(error),
+        Err(incomplete) => return Err(incomplete.into_error()),
     };
     if !meta.names(named) {
         return Err(mismatch(header::PROTOCOL_VERSION));
@@ -125,7 +130,7 @@ fn header_error(message: String) -> Error {
 
 /// Data for a client of another revision.
 fn supported() -> RawJson {
-    let supported = SUPPORTED.map(callgate_wire::Version::as_str);
+    let supported = SUPPORTED.map(Version::as_str);
     RawJson::encode(&serde_json::json!({ "supported": supported }))
         .expect("a list of strings is always JSON")
 }

@@ -5,7 +5,7 @@
 //!   to see the order of checks. [`Listener`]: an endpoint with a [`Socket`] of its own.
 //! - [`HttpServerConfig`], [`Guard`], [`Auth`], [`HttpServerLimits`]: configuration.
 //! - [`TokenVerifier`]: verifies tokens. [`Document`]: public documents.
-//! - `head`, `host_policy`, `auth`, `body_reader`, `mirror`: the checks.
+//! - `fields`, `head`, `host_policy`, `auth`, `body_reader`, `mirror`: the checks.
 //! - `event_stream`, `response`, `body`: from a call to its response.
 //! - `connections`, `connection_health`, `tls`: connections of a listener.
 //! - `http1_guard`: protection against request smuggling on them.
@@ -21,6 +21,7 @@ mod connections;
 mod documents;
 mod endpoint;
 mod event_stream;
+mod fields;
 mod head;
 mod host_policy;
 mod http1_guard;

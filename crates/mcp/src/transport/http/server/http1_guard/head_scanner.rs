@@ -55,12 +55,6 @@ impl HeadScanner {
 
     /// Takes the next bytes of the connection.
     pub(super) fn push(&mut self, bytes: &[u8]) -> ScanResult {
-        let find = |byte: u8, from: usize| {
-            let rest = bytes.get(from..).unwrap_or_default();
-            memchr(byte, rest).map(|found| from + found)
-        };
-        // Few heads have an underscore anywhere: one search here saves one for each line.
-        let mut underscore = find(b'_', 0);
         let mut at = 0;
         loop {
             match self.state {
@@ -76,15 +70,12 @@ impl HeadScanner {
                     }
                 }
                 ScanState::Start | ScanState::Fields(_) => {
-                    let Some(end) = find(b'\n', at) else {
-                        return self.keep(bytes.get(at..).unwrap_or_default());
+                    let rest = bytes.get(at..).unwrap_or_default();
+                    let Some((length, suspicious)) = line_length(rest) else {
+                        return self.keep(rest);
                     };
-                    let suspicious = underscore.is_some_and(|underscore| underscore < end);
-                    self.end_line(bytes.get(at..end).unwrap_or_default(), suspicious);
-                    at = end + 1;
-                    if suspicious {
-                        underscore = find(b'_', at);
-                    }
+                    self.end_line(rest.get(..length).unwrap_or_default(), suspicious);
+                    at += length + 1;
                 }
             }
         }
@@ -170,6 +161,17 @@ impl FramingFields {
             (length, false) => ScanState::after_body(length.unwrap_or(0)),
         }
     }
+}
+
+/// The length of the line at the start of `bytes`, without its line feed, and true if there is an
+/// underscore in it: few heads have one, so both are searched at once. `None` if it has not ended.
+fn line_length(bytes: &[u8]) -> Option<(usize, bool)> {
+    let found = memchr2(b'\n', b'_', bytes)?;
+    let rest = bytes.get(found..)?;
+    if rest.starts_with(b"\n") {
+        return Some((found, false));
+    }
+    memchr(b'\n', rest).map(|length| (found + length, true))
 }
 
 /// True if the name of a field has an underscore: some proxies and gateways take it for a hyphen.

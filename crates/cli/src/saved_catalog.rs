@@ -1,0 +1,66 @@
+use callgate_mcp::wire::{Limits, RawJson, Splice, method};
+
+use crate::config::load::ConfiguredServer;
+use crate::data_dir::DataDir;
+use crate::gateway::{CatalogFiles, tool_policy};
+
+/// What a server offered when it was last connected, as it sent it.
+pub(crate) struct SavedCatalog(RawJson);
+
+impl SavedCatalog {
+    /// The catalog of a definition; `None` if it was never connected.
+    pub(crate) fn load(server: &ConfiguredServer, data_dir: &DataDir) -> Option<Self> {
+        let files = CatalogFiles::new(data_dir);
+        let (catalog, _) = files.load(server.definition_hash().as_str())?;
+        let limits = Limits {
+            bytes: catalog.len(),
+            ..Limits::default()
+        };
+        Some(Self(RawJson::parse(catalog.into(), &limits).ok()?))
+    }
+
+    /// The server's description of itself.
+    pub(crate) fn discovered(&self) -> Option<RawJson> {
+        self.0.get("discovered")
+    }
+
+    /// The items that a method lists.
+    pub(crate) fn items(&self, method: &str) -> Vec<RawJson> {
+        let items = self.0.get(method);
+        items.map(|items| items.elements()).unwrap_or_default()
+    }
+
+    /// The tools that the configuration offers, under the names and descriptions that it gives them.
+    pub(crate) fn tools(&self, server: &ConfiguredServer) -> Vec<RawJson> {
+        let policy = tool_policy(&server.definition);
+        let offered = |tool: RawJson| {
+            let name = tool.get("name")?;
+            let name = name.text()?;
+            if !policy.offers(&name) {
+                return None;
+            }
+            let change = policy.change(&name);
+            let texts = [
+                ("name", change.and_then(|change| change.name.as_ref())),
+                (
+                    "description",
+                    change.and_then(|change| change.description.as_ref()),
+                ),
+            ];
+            let changed = texts
+                .into_iter()
+                .fold(tool.clone(), |tool, (key, text)| match text {
+                    Some(text) => {
+                        let edited = Splice::new(&tool)
+                            .set(&[key], &RawJson::string(text))
+                            .finish();
+                        edited.unwrap_or(tool)
+                    }
+                    None => tool,
+                });
+            Some(changed)
+        };
+        let tools = self.items(method::TOOLS_LIST);
+        tools.into_iter().filter_map(offered).collect()
+    }
+}

@@ -1,0 +1,138 @@
+use std::fs;
+
+use insta::assert_snapshot;
+use serde_json::json;
+
+use crate::fixture::{Home, Ran};
+
+#[test]
+fn a_tool_is_named_with_its_server() {
+    let home = Home::new();
+    home.configure(&json!({ "files": home.workspace_server() }));
+    fs::write(home.workspace().join("a"), "x").unwrap();
+    for tool in [
+        "files/workspace_list",
+        "files.workspace_list",
+        "files:workspace_list",
+        "files__workspace_list",
+        "files_workspace_list",
+    ] {
+        assert_eq!(
+            home.run(&["call", tool, "path=."]),
+            Ran::printed("{\"path\":\".\",\"entries\":[\"a\"]}\n"),
+            "{tool}"
+        );
+    }
+}
+
+#[test]
+fn near_misses_are_suggested() {
+    let home = Home::new();
+    home.configure(&json!({ "files": home.workspace_server() }));
+    for (word, exit, expect) in [
+        (
+            "file/workspace_list",
+            1,
+            "error: `file/workspace_list` is neither a configured server nor an http(s) URL\nhint: did you mean `files`?\n",
+        ),
+        (
+            "files/workspace_lst",
+            5,
+            "error: server `files` has no tool `workspace_lst`\nhint: did you mean `files/workspace_list`?\n",
+        ),
+        (
+            "files_workspace_lst",
+            5,
+            "error: server `files` has no tool `files_workspace_lst`\nhint: did you mean `files_workspace_list`?\n",
+        ),
+        (
+            "files",
+            1,
+            "error: no tool is given\nhint: write it as `callgate call files/TOOL`; `callgate list files` shows the tools\n",
+        ),
+    ] {
+        assert_eq!(
+            home.run(&["call", word]),
+            Ran::failed(exit, expect),
+            "{word}"
+        );
+    }
+}
+
+#[test]
+fn only_the_server_of_the_tool_is_started() {
+    let home = Home::new();
+    let started = home.path().join("started");
+    home.configure(&json!({
+        "files": home.workspace_server(),
+        "other": { "command": "touch", "args": [started] },
+    }));
+    let ran = home.run(&["call", "files/workspace_list"]);
+    assert_eq!(ran.exit, Some(0), "{ran:?}");
+    assert!(!started.exists());
+}
+
+#[test]
+fn a_server_that_cannot_be_used_is_named_with_its_reason() {
+    let home = Home::new();
+    home.configure(&json!({
+        "gone": { "command": "/no/such/program" },
+        "unset": { "command": "true", "args": ["${NO_SUCH_VARIABLE}"] },
+    }));
+    let ran = home.run(&["call", "gone/tool"]);
+    assert_eq!(ran.exit, Some(4), "{ran:?}");
+    assert_snapshot!(ran.stderr, @r"
+    error: server `gone` cannot be used: cannot start server `gone`: there is no program `/no/such/program`
+    hint: check its definition: run `callgate get gone`
+    ");
+    let ran = home.run(&["call", "unset/tool"]);
+    assert_eq!(ran.exit, Some(1), "{ran:?}");
+    assert_snapshot!(ran.stderr.replace(home.path().to_str().unwrap(), "HOME"), @r"
+    error: `mcpServers.unset.args[0]` of HOME/.config/callgate/config.json: the variable `NO_SUCH_VARIABLE` is not set
+    hint: set it, or write a default in the file: ${NO_SUCH_VARIABLE:-default}
+    ");
+}
+
+#[test]
+fn variables_files_and_directories_of_a_definition_reach_the_program() {
+    let home = Home::new();
+    let cases = r#"*'"method":"tools/list"'*)
+        result='{"resultType":"complete","tools":[{"name":"show","inputSchema":{"type":"object"}}]}' ;;
+    *'"name":"show"'*)
+        result="{\"resultType\":\"complete\",\"content\":[{\"type\":\"text\",\"text\":\"$A $B $C $PWD ${SECRET-none}\"}]}" ;;"#;
+    let mut server = home.shell_definition(cases);
+    fs::write(
+        home.path().join(".config.env"),
+        "B=from-file\nC=from-file\n",
+    )
+    .unwrap();
+    server["env"] = json!({ "A": "${OUTER}", "C": "own" });
+    server["envFile"] = json!(home.path().join(".config.env"));
+    server["cwd"] = json!(home.workspace());
+    home.configure(&json!({ "s": server }));
+    let mut command = home.command(&["call", "s/show"]);
+    command.env("OUTER", "from-outside").env("SECRET", "x");
+    let workspace = home.workspace().canonicalize().unwrap();
+    assert_eq!(
+        Ran::from(command.output().unwrap()),
+        Ran::printed(&format!(
+            "from-outside from-file own {} none\n",
+            workspace.display()
+        ))
+    );
+}
+
+#[test]
+fn a_command_has_no_login() {
+    let home = Home::new();
+    home.configure(&json!({ "files": home.workspace_server() }));
+    for command in ["auth", "logout"] {
+        assert_eq!(
+            home.run(&[command, "files"]),
+            Ran::failed(
+                1,
+                "error: `files` is a command, which has no login\nhint: a program gets its credentials from `env` in its definition\n"
+            )
+        );
+    }
+}

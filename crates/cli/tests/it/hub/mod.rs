@@ -1,0 +1,8 @@
+//! The configured servers: listed, called, served and shared by processes.
+
+mod attach;
+mod call;
+mod list;
+mod many;
+mod serve;
+mod setup;

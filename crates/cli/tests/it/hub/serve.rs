@@ -1,0 +1,199 @@
+use std::fs;
+use std::process::{Command, Stdio};
+
+use insta::assert_snapshot;
+use serde_json::json;
+
+use super::setup::{children, is_running, signal, wait_for};
+use crate::fixture::{CALLGATE, Home, Ran, Serving};
+
+impl Home {
+    /// Calls a tool of a running `serve` as one of its clients.
+    fn call_served(&self, serving: &Serving, words: &[&str]) -> Ran {
+        let args = [&["call", serving.url.as_str()], words].concat();
+        let token = self.run(&["token"]).stdout;
+        let mut command = self.command(&args);
+        Ran::from(
+            command
+                .env("CALLGATE_TOKEN", token.trim())
+                .output()
+                .unwrap(),
+        )
+    }
+
+    /// Names of the tools of a running `serve`.
+    fn served_tools(&self, serving: &Serving) -> Vec<String> {
+        let token = self.run(&["token"]).stdout;
+        let mut command = self.command(&["list", &serving.url, "--json"]);
+        let ran = command
+            .env("CALLGATE_TOKEN", token.trim())
+            .output()
+            .unwrap();
+        let tools: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+        let names = tools.as_array().unwrap().iter();
+        names
+            .map(|tool| tool["name"].as_str().unwrap().to_owned())
+            .collect()
+    }
+}
+
+#[test]
+fn configured_servers_and_built_in_tools_are_served_together() {
+    let home = Home::new();
+    home.configure(&json!({ "files": home.workspace_server() }));
+    let serving = home.serve(&[]);
+    assert_eq!(
+        home.served_tools(&serving),
+        [
+            "workspace_list",
+            "workspace_read",
+            "workspace_write",
+            "files_workspace_list",
+            "files_workspace_read",
+            "files_workspace_write",
+        ]
+    );
+    for tool in ["workspace_list", "files_workspace_list"] {
+        assert_eq!(
+            home.call_served(&serving, &[tool]),
+            Ran::printed("{\"path\":\".\",\"entries\":[]}\n"),
+            "{tool}"
+        );
+    }
+}
+
+#[test]
+fn the_workspace_tools_can_be_left_out() {
+    let home = Home::new();
+    home.configure(&json!({ "workspace": home.workspace_server() }));
+    let mut command = home.command(&["serve", "--listen", "127.0.0.1:0", "--no-workspace"]);
+    let serving = Serving::start(command.stderr(Stdio::null()));
+    assert_eq!(home.served_tools(&serving).len(), 3);
+    drop(serving);
+    let ran = home.run(&["serve", "--workspace", "."]);
+    assert_snapshot!(ran.stderr, @r"
+    error: the configuration has a server `workspace`, which is the name of the built-in tools
+    hint: give the server another name
+    ");
+    assert_eq!(ran.exit, Some(1));
+}
+
+#[test]
+fn a_killed_server_is_back_and_disturbs_no_other() {
+    let home = Home::new();
+    home.configure(&json!({ "a": home.workspace_server(), "b": home.workspace_server() }));
+    let serving = home.serve(&[]);
+    wait_for("the start", || home.processes().len() == 2);
+    let before = home.processes();
+    let supervisor = before[0]["pid"].as_u64().unwrap();
+    let server = children(supervisor)[0];
+    signal("-KILL", server);
+    // The call waits for the new process, or is sent again: the tool only reads.
+    for tool in ["b_workspace_list", "a_workspace_list"] {
+        assert_eq!(home.call_served(&serving, &[tool]).exit, Some(0), "{tool}");
+    }
+    wait_for("the restart", || {
+        home.processes()
+            .iter()
+            .any(|process| process["restarts"] == 1)
+    });
+    let after = home.processes();
+    assert_eq!(after[1]["pid"], before[1]["pid"]);
+    assert_ne!(after[0]["pid"], before[0]["pid"]);
+}
+
+#[test]
+fn a_changed_configuration_is_applied_and_other_servers_stay_connected() {
+    let home = Home::new();
+    home.configure(&json!({ "a": home.workspace_server(), "b": home.workspace_server() }));
+    let _serving = home.serve(&[]);
+    wait_for("the start", || home.processes().len() == 2);
+    let pid_of = |name: &str| {
+        let processes = home.processes();
+        let found = processes.iter().find(|process| process["server"] == name);
+        found.and_then(|process| process["pid"].as_u64())
+    };
+    let (a, b) = (pid_of("a").unwrap(), pid_of("b"));
+    home.configure(&json!({ "b": home.workspace_server(), "c": home.workspace_server() }));
+    wait_for("the reload", || {
+        pid_of("c").is_some() && pid_of("a").is_none()
+    });
+    assert_eq!(pid_of("b"), b);
+    wait_for("the end of the removed server", || !is_running(a));
+}
+
+#[test]
+fn no_server_outlives_the_process_that_started_it() {
+    for name in ["-TERM", "-INT", "-KILL"] {
+        let home = Home::new();
+        home.configure(&json!({ "a": home.workspace_server(), "b": home.workspace_server() }));
+        let serving = home.serve(&[]);
+        wait_for("the start", || home.processes().len() == 2);
+        let mut pids = Vec::new();
+        for process in home.processes() {
+            let supervisor = process["pid"].as_u64().unwrap();
+            pids.push(supervisor);
+            pids.extend(children(supervisor));
+        }
+        assert_eq!(pids.len(), 4, "{name}");
+        signal(name, u64::from(serving.pid()));
+        wait_for("the end of all processes", || {
+            !pids.iter().any(|pid| is_running(*pid))
+        });
+        drop(serving);
+        assert_eq!(home.processes(), Vec::<serde_json::Value>::new(), "{name}");
+    }
+}
+
+#[test]
+fn a_hangup_reloads_a_service_without_a_terminal() {
+    let home = Home::new();
+    let nothing = home.path().join("one.json");
+    let write = |servers: &serde_json::Value| {
+        fs::write(&nothing, json!({ "mcpServers": servers }).to_string()).unwrap();
+    };
+    write(&json!({}));
+    // Without `setsid` the process would have the terminal of the developer.
+    let mut command = Command::new("setsid");
+    command
+        .args([
+            "--wait",
+            CALLGATE,
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            "--config",
+        ])
+        .arg(&nothing)
+        .arg("--no-workspace")
+        .env_clear()
+        .env("HOME", home.path())
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .stdin(Stdio::null())
+        .stderr(Stdio::null());
+    let serving = Serving::start(&mut command);
+    write(&json!({ "a": home.workspace_server() }));
+    let run = home.path().join(".local/share/callgate/run");
+    let record = fs::read_dir(run).unwrap().next().unwrap().unwrap();
+    let name = record.file_name().into_string().unwrap();
+    let pid: u64 = name.split('-').next().unwrap().parse().unwrap();
+    signal("-HUP", pid);
+    wait_for("the reload", || home.processes().len() == 1);
+    signal("-TERM", pid);
+    assert_eq!(serving.wait(), Some(0));
+}
+
+#[test]
+fn a_server_that_never_answers_does_not_block_the_others() {
+    let home = Home::new();
+    home.configure(&json!({
+        "files": home.workspace_server(),
+        "hangs": { "command": "sleep", "args": ["3600"], "timeout": { "connect": 3_600_000 } },
+    }));
+    let mut command = home.command(&["serve", "--listen", "127.0.0.1:0"]);
+    command.env("PATH", std::env::var_os("PATH").unwrap());
+    command.arg("--workspace").arg(home.workspace());
+    let serving = Serving::start(command.stderr(Stdio::null()));
+    let ran = home.call_served(&serving, &["workspace_list"]);
+    assert_eq!(ran.exit, Some(0), "{ran:?}");
+}
