@@ -90,7 +90,18 @@ mod tests {
             "    }\n  }",
             "    },\n    \"callgate\": {\n      \"command\": \"x\"\n    }\n  }",
         );
-        insta::assert_snapshot!(without_values(&diff(before, &after)), @"");
+        insta::assert_snapshot!(without_values(&diff(before, &after)), @r#"
+        @@ line 5 @@
+                 ***,
+                 ***
+               ]
+        +    },
+        +    "callgate": {
+        +      "command": "x"
+             }
+           }
+         }
+        "#);
         for (line, expect) in [
             ("   \"a\": 1,", "   \"a\": ***,"),
             (" key = \"abc\"", " key = ***"),

@@ -61,6 +61,35 @@ mod tests {
             ],
             variables: vec![("PATH".to_owned(), "/usr/bin".to_owned())],
         };
-        insta::assert_snapshot!(agent(&service), @"");
+        insta::assert_snapshot!(agent(&service), @r#"
+        <?xml version="1.0" encoding="UTF-8"?>
+        <!-- Written by `callgate service install`; `callgate service uninstall` removes it. -->
+        <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+        <plist version="1.0">
+        <dict>
+          <key>Label</key>
+          <string>callgate</string>
+          <key>ProgramArguments</key>
+          <array>
+            <string>/opt/my tools/callgate</string>
+            <string>serve</string>
+            <string>--config</string>
+            <string>/a&lt;&amp;&gt;</string>
+          </array>
+          <key>EnvironmentVariables</key>
+          <dict>
+            <key>PATH</key>
+            <string>/usr/bin</string>
+          </dict>
+          <key>RunAtLoad</key>
+          <true/>
+          <key>KeepAlive</key>
+          <dict>
+            <key>SuccessfulExit</key>
+            <false/>
+          </dict>
+        </dict>
+        </plist>
+        "#);
     }
 }

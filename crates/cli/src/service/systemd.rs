@@ -60,8 +60,28 @@ mod tests {
                 "--config".to_owned(),
                 "/a\"$b%\\c".to_owned(),
             ],
-            variables: vec![("PATH".to_owned(), "/usr/bin:/home/me/50%".to_owned())],
+            variables: vec![("PATH".to_owned(), "/usr/bin:/opt/50%".to_owned())],
         };
-        insta::assert_snapshot!(unit(&service), @"");
+        insta::assert_snapshot!(unit(&service), @r#"
+        # Written by `callgate service install`; `callgate service uninstall` removes it.
+        [Unit]
+        Description=Callgate, the one process for the tools of AI agents
+        # At most 10 starts in 5 minutes: a wrong configuration does not start forever.
+        StartLimitIntervalSec=300
+        StartLimitBurst=10
+
+        [Service]
+        ExecStart="/opt/my tools/callgate" "serve" "--config" "/a\"$$b%%\\c"
+        Environment="PATH=/usr/bin:/opt/50%%"
+        Restart=on-failure
+        RestartSec=2
+        TimeoutStopSec=20
+        NoNewPrivileges=yes
+        LockPersonality=yes
+        RestrictRealtime=yes
+
+        [Install]
+        WantedBy=default.target
+        "#);
     }
 }

@@ -59,18 +59,6 @@ fn the_service_is_installed_shown_and_removed() {
     insta::assert_snapshot!(machine.told(), @r#"
     --user is-enabled callgate.service
     "#);
-    insta::assert_snapshot!(machine.said(&["service", "install"]), @r#"
-    installed and started the service (HOME/.config/systemd/user/callgate.service)
-    it runs: CALLGATE serve --no-workspace
-    hint: `callgate service status` shows its address, `journalctl --user -u callgate` its log
-    hint: run `loginctl enable-linger` to keep it running after you log out
-    exit 0
-    "#);
-    insta::assert_snapshot!(machine.told(), @r#"
-    --user daemon-reload
-    --user enable --now callgate.service
-    --user restart callgate.service
-    "#);
     insta::assert_snapshot!(machine.said(&["service", "uninstall"]), @r#"
     stopped and removed the service
     exit 0
@@ -93,6 +81,25 @@ fn the_service_is_installed_shown_and_removed() {
     running    no
     hint: run `callgate service install` to install it
     exit 0
+    "#);
+}
+
+#[test]
+fn another_command_replaces_the_unit_and_restarts_the_service() {
+    let machine = Machine::new();
+    machine.said(&["service", "install", "--workspace", "."]);
+    machine.told();
+    insta::assert_snapshot!(machine.said(&["service", "install"]), @r#"
+    installed and started the service (HOME/.config/systemd/user/callgate.service)
+    it runs: CALLGATE serve --no-workspace
+    hint: `callgate service status` shows its address, `journalctl --user -u callgate` its log
+    hint: run `loginctl enable-linger` to keep it running after you log out
+    exit 0
+    "#);
+    insta::assert_snapshot!(machine.told(), @r#"
+    --user daemon-reload
+    --user enable --now callgate.service
+    --user restart callgate.service
     "#);
 }
 

@@ -125,9 +125,8 @@ fn collect(directory: &Path, tree: &mut BTreeMap<PathBuf, Option<Vec<u8>>>) {
 }
 
 #[test]
-fn all_steps_are_done_and_taken_back() {
+fn all_steps_are_done_without_a_question() {
     let machine = Machine::new();
-    let before = machine.files();
     insta::assert_snapshot!(machine.said(&["setup", "--yes"]), @r#"
     Servers of your clients
       files  Claude Code  stdio npx -y files --token *** (KEY)
@@ -142,10 +141,10 @@ fn all_steps_are_done_and_taken_back() {
     Claude Code: HOME/.claude.json
     @@ line 1 @@
      {
-       "numStartups": ***
+       "numStartups": ***,
        "mcpServers": {
     -    "files": ***
-    +    "files": ***
+    +    "files": ***,
     +    "callgate": {
     +      "command": "CALLGATE",
     +      "args": ["serve", "--stdio"]
@@ -157,10 +156,10 @@ fn all_steps_are_done_and_taken_back() {
     Cursor: HOME/.cursor/mcp.json
     @@ line 3 @@
        "mcpServers": {
-         "web": ***
-         "files": ***
+         "web": ***,
+         "files": ***,
     -    "here": ***
-    +    "here": ***
+    +    "here": ***,
     +    "callgate": {
     +      "command": "CALLGATE",
     +      "args": ["serve", "--stdio"]
@@ -196,6 +195,41 @@ fn all_steps_are_done_and_taken_back() {
     --user daemon-reload
     --user enable --now callgate.service
     "#);
+}
+
+#[test]
+fn a_second_run_has_nothing_to_do() {
+    let machine = Machine::new();
+    machine.said(&["setup", "--yes"]);
+    machine.told();
+    let done = machine.tree();
+    insta::assert_snapshot!(machine.said(&["setup", "--yes"]), @r#"
+    Servers of your clients
+      skipped here: `args` uses `${workspaceFolder}`, which only the client can fill in (HOME/.cursor/mcp.json:6)
+      names that are taken already: files (Claude Code), web (Cursor), files (Cursor), time (Codex)
+      nothing to add
+
+    Connect your clients to Callgate
+      Claude Code is connected already (HOME/.claude.json)
+      Cursor is connected already (HOME/.cursor/mcp.json)
+      Codex is connected already (HOME/.codex/config.toml)
+
+    Run Callgate in the background
+      the service is installed already (HOME/.config/systemd/user/callgate.service)
+
+    Nothing is left to do.
+    exit 0
+    "#);
+    assert_eq!(machine.told(), "");
+    assert_eq!(machine.tree(), done);
+}
+
+#[test]
+fn all_steps_are_taken_back() {
+    let machine = Machine::new();
+    let before = machine.files();
+    machine.said(&["setup", "--yes"]);
+    machine.told();
     insta::assert_snapshot!(machine.read(".config/callgate/config.json"), @r#"
     {
       "mcpServers": {
@@ -229,24 +263,6 @@ fn all_steps_are_done_and_taken_back() {
     command = "CALLGATE"
     args = ["serve", "--stdio"]
     "#);
-    insta::assert_snapshot!(machine.said(&["setup", "--yes"]), @r#"
-    Servers of your clients
-      skipped here: `args` uses `${workspaceFolder}`, which only the client can fill in (HOME/.cursor/mcp.json:6)
-      names that are taken already: files (Claude Code), web (Cursor), files (Cursor), time (Codex)
-      nothing to add
-
-    Connect your clients to Callgate
-      Claude Code is connected already (HOME/.claude.json)
-      Cursor is connected already (HOME/.cursor/mcp.json)
-      Codex is connected already (HOME/.codex/config.toml)
-
-    Run Callgate in the background
-      the service is installed already (HOME/.config/systemd/user/callgate.service)
-
-    Nothing is left to do.
-    exit 0
-    "#);
-    assert_eq!(machine.told(), "");
     let done = machine.tree();
     insta::assert_snapshot!(machine.said(&["setup", "--undo", "--dry-run"]), @r#"
     the service would be stopped and removed
@@ -300,10 +316,10 @@ fn a_dry_run_shows_all_steps_and_writes_nothing() {
     Claude Code: HOME/.claude.json
     @@ line 1 @@
      {
-       "numStartups": ***
+       "numStartups": ***,
        "mcpServers": {
     -    "files": ***
-    +    "files": ***
+    +    "files": ***,
     +    "callgate": {
     +      "command": "CALLGATE",
     +      "args": ["serve", "--stdio"]
@@ -314,10 +330,10 @@ fn a_dry_run_shows_all_steps_and_writes_nothing() {
     Cursor: HOME/.cursor/mcp.json
     @@ line 3 @@
        "mcpServers": {
-         "web": ***
-         "files": ***
+         "web": ***,
+         "files": ***,
     -    "here": ***
-    +    "here": ***
+    +    "here": ***,
     +    "callgate": {
     +      "command": "CALLGATE",
     +      "args": ["serve", "--stdio"]
@@ -345,7 +361,7 @@ fn a_dry_run_shows_all_steps_and_writes_nothing() {
     exit 0
     "#);
     insta::assert_snapshot!(json, @r#"
-    {"written":false,"import":{"target":"HOME/.config/callgate/config.json","state":"planned","servers":[{"client":"claude-code","name":"files","action":"add","transport":"stdio","target":"npx -y files --token ***","file":"HOME/.claude.json","line":4},{"client":"cursor","name":"web","action":"add","transport":"http","target":"https://mcp.example.com/mcp?key=***","file":"HOME/.cursor/mcp.json","line":4},{"client":"cursor","name":"files","action":"shadowed","transport":"stdio","target":"other","file":"HOME/.cursor/mcp.json","line":5},{"client":"cursor","name":"here","action":"skip","reason":"`args` uses `${workspaceFolder}`, which only the client can fill in","file":"HOME/.cursor/mcp.json","line":6},{"client":"codex","name":"time","action":"add","transport":"stdio","target":"uvx mcp-server-time","file":"HOME/.codex/config.toml","line":4}]},"clients":[{"client":"claude-code","file":"HOME/.claude.json","state":"planned","diff":"@@ line 1 @@\n {\n   \"numStartups\": ***\n   \"mcpServers\": {\n-    \"files\": ***\n+    \"files\": ***\n+    \"callgate\": {\n+      \"command\": \"CALLGATE\",\n+      \"args\": [\"serve\", \"--stdio\"]\n+    }\n   }\n }\n"},{"client":"cursor","file":"HOME/.cursor/mcp.json","state":"planned","diff":"@@ line 3 @@\n   \"mcpServers\": {\n     \"web\": ***\n     \"files\": ***\n-    \"here\": ***\n+    \"here\": ***\n+    \"callgate\": {\n+      \"command\": \"CALLGATE\",\n+      \"args\": [\"serve\", \"--stdio\"]\n+    }\n   }\n }\n"},{"client":"codex","file":"HOME/.codex/config.toml","state":"planned","diff":"@@ line 4 @@\n [mcp_servers.time]\n command = ***\n args = ***\n+\n+[mcp_servers.callgate]\n+command = \"CALLGATE\"\n+args = [\"serve\", \"--stdio\"]\n"}]}
+    {"written":false,"import":{"target":"HOME/.config/callgate/config.json","state":"planned","servers":[{"client":"claude-code","name":"files","action":"add","transport":"stdio","target":"npx -y files --token ***","file":"HOME/.claude.json","line":4},{"client":"cursor","name":"web","action":"add","transport":"http","target":"https://mcp.example.com/mcp?key=***","file":"HOME/.cursor/mcp.json","line":4},{"client":"cursor","name":"files","action":"shadowed","transport":"stdio","target":"other","file":"HOME/.cursor/mcp.json","line":5},{"client":"cursor","name":"here","action":"skip","reason":"`args` uses `${workspaceFolder}`, which only the client can fill in","file":"HOME/.cursor/mcp.json","line":6},{"client":"codex","name":"time","action":"add","transport":"stdio","target":"uvx mcp-server-time","file":"HOME/.codex/config.toml","line":4}]},"clients":[{"client":"claude-code","file":"HOME/.claude.json","state":"planned","diff":"@@ line 1 @@\n {\n   \"numStartups\": ***,\n   \"mcpServers\": {\n-    \"files\": ***\n+    \"files\": ***,\n+    \"callgate\": {\n+      \"command\": \"CALLGATE\",\n+      \"args\": [\"serve\", \"--stdio\"]\n+    }\n   }\n }\n"},{"client":"cursor","file":"HOME/.cursor/mcp.json","state":"planned","diff":"@@ line 3 @@\n   \"mcpServers\": {\n     \"web\": ***,\n     \"files\": ***,\n-    \"here\": ***\n+    \"here\": ***,\n+    \"callgate\": {\n+      \"command\": \"CALLGATE\",\n+      \"args\": [\"serve\", \"--stdio\"]\n+    }\n   }\n }\n"},{"client":"codex","file":"HOME/.codex/config.toml","state":"planned","diff":"@@ line 4 @@\n [mcp_servers.time]\n command = ***\n args = ***\n+\n+[mcp_servers.callgate]\n+command = \"CALLGATE\"\n+args = [\"serve\", \"--stdio\"]\n"}]}
     exit 0
     "#);
 }
@@ -364,6 +380,7 @@ fn a_guided_start_asks_before_each_step() {
     assert_eq!(exit, Some(0));
     insta::assert_snapshot!(machine.shown(&said), @r#"
     Nothing is written before your yes to a step. Enter means yes.
+
     Servers of your clients
       files  [2mClaude Code[0m  stdio npx -y files --token *** (KEY)
       web    [2mCursor[0m       http https://mcp.example.com/mcp?key=***
@@ -378,10 +395,10 @@ fn a_guided_start_asks_before_each_step() {
     Claude Code: HOME/.claude.json
     @@ line 1 @@
      {
-       "numStartups": ***
+       "numStartups": ***,
        "mcpServers": {
     -    "files": ***
-    +    "files": ***
+    +    "files": ***,
     +    "callgate": {
     +      "command": "CALLGATE",
     +      "args": ["serve", "--stdio"]
@@ -396,10 +413,10 @@ fn a_guided_start_asks_before_each_step() {
     Cursor: HOME/.cursor/mcp.json
     @@ line 3 @@
        "mcpServers": {
-         "web": ***
-         "files": ***
+         "web": ***,
+         "files": ***,
     -    "here": ***
-    +    "here": ***
+    +    "here": ***,
     +    "callgate": {
     +      "command": "CALLGATE",
     +      "args": ["serve", "--stdio"]
@@ -525,10 +542,10 @@ fn a_client_with_a_broken_file_does_not_keep_the_others() {
     Claude Code: HOME/.claude.json
     @@ line 1 @@
      {
-       "numStartups": ***
+       "numStartups": ***,
        "mcpServers": {
     -    "files": ***
-    +    "files": ***
+    +    "files": ***,
     +    "callgate": {
     +      "command": "CALLGATE",
     +      "args": ["serve", "--stdio"]

@@ -1,3 +1,4 @@
+use callgate_hub::ServerName;
 use callgate_mcp::wire::RawJson;
 use serde::Serialize;
 
@@ -133,7 +134,7 @@ impl Undone {
             ),
             ConfigUndo::Remove => ("removed", format!("configuration: {path} {done} removed")),
             ConfigUndo::RemoveServers { removed, kept } => {
-                let names: Vec<_> = removed.iter().map(|name| name.as_str()).collect();
+                let names: Vec<_> = removed.iter().map(ServerName::as_str).collect();
                 let mut text = format!("configuration: {path} was changed since");
                 if !names.is_empty() {
                     let names = names.join(", ");
