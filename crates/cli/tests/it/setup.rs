@@ -187,7 +187,7 @@ fn all_steps_are_done_without_a_question() {
 
     Done. `callgate setup --undo` takes all of it back.
     hint: restart your clients, then run `callgate list` to see the servers
-    hint: the clients still start their own copies of the servers; `callgate doctor` names them
+    hint: the servers are still in the files of your clients too; remove them there when all works
     exit 0
     "#);
     insta::assert_snapshot!(machine.told(), @r#"
@@ -381,7 +381,7 @@ fn a_guided_start_asks_before_each_step() {
     insta::assert_snapshot!(machine.shown(&said), @r#"
     Nothing is written before your yes to a step. Enter means yes.
 
-    Servers of your clients
+    [1mServers of your clients[0m
       files  [2mClaude Code[0m  stdio npx -y files --token *** (KEY)
       web    [2mCursor[0m       http https://mcp.example.com/mcp?key=***
       time   [2mCodex[0m        stdio uvx mcp-server-time
@@ -390,7 +390,7 @@ fn a_guided_start_asks_before_each_step() {
     Add 3 servers to HOME/.config/callgate/config.json? [Y/n] 
       added to HOME/.config/callgate/config.json: 3 servers
 
-    Connect your clients to Callgate
+    [1mConnect your clients to Callgate[0m
 
     Claude Code: HOME/.claude.json
     @@ line 1 @@
@@ -437,7 +437,7 @@ fn a_guided_start_asks_before_each_step() {
     Connect Codex? [Y/n] 
       connected Codex
 
-    Run Callgate in the background
+    [1mRun Callgate in the background[0m
       Each server then runs once for all clients, and starts before they do.
       file: HOME/.config/systemd/user/callgate.service
       command: CALLGATE serve --no-workspace
@@ -445,7 +445,7 @@ fn a_guided_start_asks_before_each_step() {
 
     Done. `callgate setup --undo` takes all of it back.
     hint: restart your clients, then run `callgate list` to see the servers
-    hint: the clients still start their own copies of the servers; `callgate doctor` names them
+    hint: the servers are still in the files of your clients too; remove them there when all works
     "#);
     assert_eq!(machine.read(".cursor/mcp.json"), CURSOR);
     assert!(!machine.path(".config/systemd").exists());
@@ -579,7 +579,7 @@ fn a_client_with_a_broken_file_does_not_keep_the_others() {
       }
     hint: correct the file and run the same command again, or add the entry by hand
     hint: restart your clients, then run `callgate list` to see the servers
-    hint: the clients still start their own copies of the servers; `callgate doctor` names them
+    hint: the servers are still in the files of your clients too; remove them there when all works
     exit 0
     "#);
 }
@@ -604,7 +604,7 @@ fn where_no_service_can_run_the_other_steps_are_done() {
 
     Done. `callgate setup --undo` takes all of it back.
     hint: restart your clients, then run `callgate list` to see the servers
-    hint: the clients still start their own copies of the servers; `callgate doctor` names them
+    hint: the servers are still in the files of your clients too; remove them there when all works
     exit 0
     "#);
     assert!(!machine.path(".config/systemd").exists());

@@ -1,7 +1,7 @@
 use std::io::{self, BufRead, IsTerminal};
 
 use crate::error::CommandError;
-use crate::output;
+use crate::output::{self, Cell, Style};
 use crate::setup_args::Setup;
 
 /// Way in which `setup` gets its answers.
@@ -66,6 +66,17 @@ impl Conversation {
         match self.json {
             true => Ok(()),
             false => Ok(output::text(text)?),
+        }
+    }
+
+    /// Prints the heading of a step.
+    pub(super) fn heading(&self, text: &str) -> Result<(), CommandError> {
+        match self.json {
+            true => Ok(()),
+            false => Ok(output::columns(&[vec![Cell::styled(
+                text,
+                Style::Heading,
+            )]])?),
         }
     }
 

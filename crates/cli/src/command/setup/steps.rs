@@ -102,7 +102,7 @@ impl Steps {
     fn import<'p>(&mut self, plan: &'p ImportPlan) -> Result<ImportReport<'p>, CommandError> {
         let added = plan.added().count();
         let target = plan.target.display();
-        self.talk.say("Servers of your clients")?;
+        self.talk.heading("Servers of your clients")?;
         self.show_servers(plan)?;
         let state = match added {
             0 => {
@@ -194,7 +194,8 @@ impl Steps {
         places: &Places,
         endpoint: &Endpoint,
     ) -> Result<Vec<ClientReport>, CommandError> {
-        self.talk.say("\nConnect your clients to Callgate")?;
+        self.talk.say("")?;
+        self.talk.heading("Connect your clients to Callgate")?;
         let found = found_clients::found(table::all(), places);
         if found.is_empty() {
             self.talk.say(
@@ -262,7 +263,8 @@ impl Steps {
         config: Option<&Path>,
         data_dir: Option<&Path>,
     ) -> Result<ServiceReport, CommandError> {
-        self.talk.say("\nRun Callgate in the background")?;
+        self.talk.say("")?;
+        self.talk.heading("Run Callgate in the background")?;
         let mut report = ServiceReport {
             state: StepState::Unavailable,
             file: None,
@@ -350,7 +352,7 @@ impl Steps {
         output::note("hint: restart your clients, then run `callgate list` to see the servers");
         if report.import.state == StepState::Done {
             output::note(
-                "hint: the clients still start their own copies of the servers; `callgate doctor` names them",
+                "hint: the servers are still in the files of your clients too; remove them there when all works",
             );
         }
         Ok(())
