@@ -10,8 +10,10 @@ pub(super) const FILE: &str = "callgate.service";
 /// inside of the unit, and programs such as Node compile at run time and keep files in the home. The mode of new
 /// files is left too, since the files are often the user's own.
 pub(super) fn unit(service: &ServiceProgram) -> String {
-    let words = [&service.program].into_iter().chain(&service.args);
-    let command: Vec<_> = words.map(|word| quoted(&word.replace('$', "$$"))).collect();
+    // Variables are replaced in the arguments, and not in the path of the program.
+    let args = service.args.iter().map(|arg| arg.replace('$', "$$"));
+    let words = [service.program.clone()].into_iter().chain(args);
+    let command: Vec<_> = words.map(|word| quoted(&word)).collect();
     let variables = service.variables.iter().map(|(name, value)| {
         let assignment = quoted(&format!("{name}={value}"));
         format!("Environment={assignment}\n")
@@ -54,7 +56,7 @@ mod tests {
     #[test]
     fn the_unit_runs_the_command_with_the_variables() {
         let service = ServiceProgram {
-            program: "/opt/my tools/callgate".to_owned(),
+            program: "/opt/my $tools/callgate".to_owned(),
             args: vec![
                 "serve".to_owned(),
                 "--config".to_owned(),
@@ -71,7 +73,7 @@ mod tests {
         StartLimitBurst=10
 
         [Service]
-        ExecStart="/opt/my tools/callgate" "serve" "--config" "/a\"$$b%%\\c"
+        ExecStart="/opt/my $tools/callgate" "serve" "--config" "/a\"$$b%%\\c"
         Environment="PATH=/usr/bin:/opt/50%%"
         Restart=on-failure
         RestartSec=2
