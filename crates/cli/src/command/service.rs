@@ -142,7 +142,7 @@ fn uninstall(data_dir: Option<&Path>, json: bool) -> Result<(), CommandError> {
     }
     let text = match state {
         Uninstalled::Absent => "the service is not installed",
-        Uninstalled::Removed => "stopped and removed the service",
+        Uninstalled::Removed => "removed the service",
     };
     Ok(output::text(text)?)
 }

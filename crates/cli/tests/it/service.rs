@@ -60,7 +60,7 @@ fn the_service_is_installed_shown_and_removed() {
     --user is-enabled callgate.service
     "#);
     insta::assert_snapshot!(machine.said(&["service", "uninstall"]), @r#"
-    stopped and removed the service
+    removed the service
     exit 0
     "#);
     insta::assert_snapshot!(machine.told(), @r#"
@@ -119,7 +119,7 @@ fn a_system_that_does_not_start_it_is_reported_with_the_next_command() {
             .exists()
     );
     insta::assert_snapshot!(machine.said(&["service", "uninstall"]), @r#"
-    stopped and removed the service
+    removed the service
     warning: the service was not stopped: `systemctl --user disable --now callgate.service` failed: Failed to connect to bus: No medium found
     exit 0
     "#);

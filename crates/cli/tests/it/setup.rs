@@ -274,7 +274,7 @@ fn all_steps_are_taken_back() {
     "#);
     assert_eq!(machine.tree(), done);
     insta::assert_snapshot!(machine.said(&["setup", "--undo"]), @r#"
-    stopped and removed the service
+    removed the service
     Claude Code: HOME/.claude.json is as it was before
     Cursor: HOME/.cursor/mcp.json is as it was before
     Codex: HOME/.codex/config.toml is as it was before
@@ -608,4 +608,122 @@ fn where_no_service_can_run_the_other_steps_are_done() {
     exit 0
     "#);
     assert!(!machine.path(".config/systemd").exists());
+}
+
+#[test]
+fn a_part_that_cannot_be_undone_does_not_keep_the_others() {
+    let machine = Machine::new();
+    machine.said(&["setup", "--yes", "--no-service"]);
+    let connected = machine.read(".cursor/mcp.json");
+    machine.write(".cursor/mcp.json", "{ broken");
+    insta::assert_snapshot!(machine.said(&["setup", "--undo"]), @r#"
+    Claude Code: HOME/.claude.json is as it was before
+    Codex: HOME/.codex/config.toml is as it was before
+    configuration: HOME/.config/callgate/config.json is removed
+    error: cannot edit HOME/.cursor/mcp.json: line 1: Expected string for object property
+    hint: remove the entry `mcpServers.callgate` by hand
+    hint: repair this, then run `callgate setup --undo` again
+    exit 1
+    "#);
+    assert_eq!(machine.read(".claude.json"), CLAUDE);
+    let connected = connected.replace("CALLGATE", CALLGATE);
+    machine.write(".cursor/mcp.json", &connected);
+    insta::assert_snapshot!(machine.said(&["setup", "--undo"]), @r#"
+    Cursor: HOME/.cursor/mcp.json is as it was before
+    exit 0
+    "#);
+    assert_eq!(machine.read(".cursor/mcp.json"), CURSOR);
+}
+
+#[test]
+fn a_change_between_two_runs_stays() {
+    let machine = Machine::new();
+    let setup = ["setup", "--yes", "--no-connect", "--no-service"];
+    machine.said(&setup);
+    machine.said(&["add", "mine", "--", "run"]);
+    machine.write(
+        ".gemini/settings.json",
+        r#"{ "mcpServers": { "late": { "command": "x" } } }"#,
+    );
+    machine.said(&setup);
+    insta::assert_snapshot!(machine.said(&["setup", "--undo"]), @r#"
+    configuration: HOME/.config/callgate/config.json was changed since; removed from it: files, web, time, late
+    exit 0
+    "#);
+    insta::assert_snapshot!(machine.read(".config/callgate/config.json"), @r#"
+    {
+      "mcpServers": {
+        "mine": {
+          "command": "run"
+        }
+      }
+    }
+    "#);
+}
+
+#[test]
+fn one_configuration_is_set_up_at_a_time() {
+    let machine = Machine::new();
+    machine.said(&["setup", "--yes", "--no-connect", "--no-service"]);
+    let other = ["--config", "other.json", "setup", "--yes", "--no-service"];
+    insta::assert_snapshot!(machine.said(&other), @r#"
+    error: `setup` has added servers to another configuration, HOME/.config/callgate/config.json
+    hint: run `callgate setup --undo` first, or name that file with --config
+    exit 1
+    "#);
+    assert!(!machine.path("workspace/other.json").exists());
+}
+
+#[test]
+fn the_commands_explain_themselves() {
+    let machine = Machine::new();
+    insta::assert_snapshot!(machine.said(&["setup", "-h"]), @r#"
+    Import the servers of your clients, connect the clients, and run `serve` in the background
+
+    Usage: callgate setup [OPTIONS]
+
+    Options:
+          --json            Print JSON instead of text
+          --yes             Do all steps without a question
+          --data-dir <DIR>  Store state in this directory instead of the user's data directory
+          --dry-run         Show all steps, and write nothing
+          --config <FILE>   Use this configuration file alone, instead of those of the project and the user
+          --no-connect      Leave the files of the clients as they are
+          --no-service      Install no service
+          --undo            Take back everything that `setup` did
+      -h, --help            Print help
+    exit 0
+    "#);
+    insta::assert_snapshot!(machine.said(&["service", "-h"]), @r#"
+    Run `serve` in the background, as a service of your user
+
+    Usage: callgate service [OPTIONS] <COMMAND>
+
+    Commands:
+      install    Start `serve` now and at each login
+      status     Show if the service is installed, enabled and running
+      uninstall  Stop the service and remove it
+      help       Print this message or the help of the given subcommand(s)
+
+    Options:
+          --json            Print JSON instead of text
+          --data-dir <DIR>  Store state in this directory instead of the user's data directory
+          --config <FILE>   Use this configuration file alone, instead of those of the project and the user
+      -h, --help            Print help
+    exit 0
+    "#);
+    insta::assert_snapshot!(machine.said(&["service", "install", "-h"]), @r#"
+    Start `serve` now and at each login
+
+    Usage: callgate service install [OPTIONS]
+
+    Options:
+          --json             Print JSON instead of text
+          --workspace <DIR>  The directory that the workspace tools may use; without it, there are none
+          --data-dir <DIR>   Store state in this directory instead of the user's data directory
+          --dry-run          Show the file that would be written, and write nothing
+          --config <FILE>    Use this configuration file alone, instead of those of the project and the user
+      -h, --help             Print help
+    exit 0
+    "#);
 }

@@ -87,7 +87,7 @@ impl Undone {
             return Ok(row("planned", "the service would be stopped and removed"));
         }
         Ok(match install::uninstall(data)? {
-            install::Uninstalled::Removed => row("removed", "stopped and removed the service"),
+            install::Uninstalled::Removed => row("removed", "removed the service"),
             install::Uninstalled::Absent => row("absent", "the service is not installed"),
         })
     }
