@@ -17,7 +17,7 @@ use crate::elicitation::{ask_form, ask_page, is_interactive};
 use crate::error::CommandError;
 use crate::gateway::{
     CatalogFiles, Gateway, GatewaySettings, Member, SERVERS_METHOD, ServerReport, ServersParams,
-    ServersResult, gateway_spec, record_at,
+    ServersResult, WHOLE_RESULTS, gateway_spec, record_at,
 };
 use crate::instance::{OwnRecord, Registry};
 use crate::server::{self, Server};
@@ -140,10 +140,12 @@ impl Target {
         {
             let spec = gateway_spec(&running, data_dir)?;
             let server = Server::connect(&spec, how.data_dir, None).await?;
+            let client = how
+                .user
+                .client(server.service(), configured.name.as_str(), idle);
+            let options = client.options().clone().meta(WHOLE_RESULTS, &true);
             let target = Self {
-                client: how
-                    .user
-                    .client(server.service(), configured.name.as_str(), idle),
+                client: client.with_options(options),
                 connection: TargetConnection::Server(server),
             };
             return Ok(target);

@@ -136,7 +136,9 @@ impl Server {
     /// `repeatable` says that the call only reads or may be repeated, so that it is sent again even if
     /// the server may have received it. Dropping the future cancels the call.
     pub(crate) async fn call(&self, call: Call, repeatable: bool) -> Result<Reply, Error> {
-        let _use = InFlight::begin(&self.in_flight);
+        // Only the idle stop needs the count.
+        let counted = self.config.idle_stop.is_some();
+        let _use = counted.then(|| InFlight::begin(&self.in_flight));
         let deadline = call.cx.deadline;
         let mut lost = None;
         for _ in 0..=MAX_RESENDS {

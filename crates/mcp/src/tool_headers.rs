@@ -12,7 +12,13 @@ use crate::mutex::Mutex;
 #[derive(Debug, Default)]
 pub(crate) struct ToolHeaders {
     known: Mutex<HashMap<String, Arc<[HeaderParam]>>>,
+    /// The last list that was read, if none of its tools was left out. Most lists are the same as the
+    /// one before: comparing them costs a small part of reading them.
+    last: Mutex<Option<RawJson>>,
 }
+
+/// Maximum bytes of a list that is remembered.
+const MAX_LIST: usize = 4 * 1024 * 1024;
 
 /// Maximum number of remembered tools; others are looked up when the server refuses a call.
 const MAX_TOOLS: usize = 1024;
@@ -39,6 +45,9 @@ impl ToolHeaders {
     ///
     /// All other bytes of the result stay as they are.
     pub(crate) fn learn(&self, server: &str, result: RawJson) -> RawJson {
+        if self.last.lock().as_ref() == Some(&result) {
+            return result;
+        }
         let tools = result.get("tools").map(|tools| tools.elements());
         let mut kept = tools.unwrap_or_default();
         let offered = kept.len();
@@ -56,8 +65,11 @@ impl ToolHeaders {
             }
         });
         if kept.len() == offered {
+            let is_small = result.as_bytes().len() <= MAX_LIST;
+            *self.last.lock() = is_small.then(|| result.clone());
             return result;
         }
+        *self.last.lock() = None;
         let kept = RawJson::encode(&kept).expect("a list of JSON values is JSON");
         Splice::new(&result)
             .set(&["tools"], &kept)
@@ -113,6 +125,23 @@ mod tests {
     fn headers(schemas: &ToolHeaders, tool: &str) -> Option<Vec<String>> {
         let params = schemas.params_of(tool)?;
         Some(params.iter().map(|param| param.header.clone()).collect())
+    }
+
+    #[test]
+    fn the_newest_list_counts_also_if_it_came_before() {
+        let schemas = ToolHeaders::default();
+        let list = |tool: &str| raw(&format!(r#"{{"tools":[{tool}]}}"#));
+        let (mirrored, plain) = (list(&tool("a", r#""Region""#)), list(r#"{"name":"a"}"#));
+        let region = Some(vec!["mcp-param-region".to_owned()]);
+        for (result, expect) in [
+            (&mirrored, region.clone()),
+            (&mirrored, region.clone()),
+            (&plain, None),
+            (&mirrored, region),
+        ] {
+            assert_eq!(schemas.learn("s", result.clone()), *result);
+            assert_eq!(headers(&schemas, "a"), expect);
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use callgate_mcp::client::Client;
+use callgate_mcp::schema::CompiledSchema;
 use callgate_mcp::wire::progress::ProgressParams;
 use callgate_mcp::wire::tool::{CallToolResult, Tool};
 use callgate_mcp::wire::{Number, RawJson};
@@ -143,6 +144,7 @@ async fn call(client: &Client, name: &str, words: &[String]) -> Result<RawJson, 
         .find(|tool| tool.name == name)
         .ok_or_else(|| unknown(name, &tools))?;
     let arguments = arguments::parse(words, Some(&tool.input_schema))?;
+    validate(name, &arguments, &tool.input_schema)?;
     let line = Arc::new(StatusLine::new());
     let client = match line.is_shown() {
         true => {
@@ -155,6 +157,18 @@ async fn call(client: &Client, name: &str, words: &[String]) -> Result<RawJson, 
     let result = client.call_tool_raw(name, &arguments).await;
     line.clear();
     Ok(result?)
+}
+
+/// Checks the arguments before they are sent. A schema that cannot be used is left to the server.
+fn validate(tool: &str, arguments: &RawJson, schema: &RawJson) -> Result<(), CommandError> {
+    let Ok(schema) = CompiledSchema::of_arguments(schema) else {
+        return Ok(());
+    };
+    schema.check(arguments).map_err(|problem| {
+        let error = anyhow!("the arguments do not fit the tool `{tool}`: {problem}");
+        CommandError::new(Exit::ToolFailed, error)
+            .hint("run `callgate inspect` with the same server and tool to see its arguments")
+    })
 }
 
 /// Progress as a bar, or as a number if the end is not known.

@@ -14,12 +14,13 @@ use tokio::time::timeout;
 use crate::args::Serve;
 use crate::config::load::Configuration;
 use crate::config::places::LoadOptions;
+use crate::config::read_file::MaxText;
 use crate::data_dir::{DataDir, resolved};
 use crate::endpoint::{self, Hangup, HttpEndpoint};
 use crate::error::CommandError;
 use crate::gateway::{
-    CatalogFiles, Gateway, GatewaySettings, RecordedEndpoint, Reload, WORKSPACE, keep_current,
-    keep_recorded, record_at,
+    CatalogFiles, Gateway, GatewaySettings, LimitedResults, RecordedEndpoint, Reload, WORKSPACE,
+    keep_current, keep_recorded, record_at,
 };
 use crate::instance::EndpointAuth;
 use crate::stop::{self, ReloadSignal, StopSignals};
@@ -85,7 +86,7 @@ struct Serving {
 
 impl Serving {
     async fn over_stdio(self, data_dir: Option<&Path>) -> Result<(), CommandError> {
-        let service = Arc::new(ProgressFilter::new(self.gateway.clone() as Arc<dyn Service>));
+        let service = Arc::new(ProgressFilter::new(self.service()));
         let serve = endpoint::serve_stdio(service);
         self.while_served(serve, data_dir, "serve --stdio", None, ReloadSignal::none())
             .await
@@ -127,10 +128,19 @@ impl Serving {
         .await
     }
 
+    /// The gateway, with long texts of results as links unless the configuration wants them whole.
+    fn service(&self) -> Arc<dyn Service> {
+        let gateway = self.gateway.clone() as Arc<dyn Service>;
+        match self.configuration.settings.max_text.unwrap_or_default() {
+            MaxText::Off => gateway,
+            MaxText::Bytes(bytes) => Arc::new(LimitedResults::new(gateway, bytes)),
+        }
+    }
+
     /// The gateway for HTTP clients. The tools are listed once, so that the headers of the first call can be
     /// checked.
     fn http_service(&self, is_for_others: bool) -> (Arc<dyn Service>, HeaderParams) {
-        let gateway = ProgressFilter::new(self.gateway.clone() as Arc<dyn Service>);
+        let gateway = ProgressFilter::new(self.service());
         let gateway = Arc::new(HeaderParamCache::new(gateway));
         let header_params = gateway.header_params();
         let client = Client::builder(gateway.clone()).info(server::own_name());

@@ -331,6 +331,11 @@ static GATEWAY: &[Key] = &[
         Shape::Text,
         "Loopback address to listen on, for example `127.0.0.1:3000`.",
     ),
+    Key::new(
+        "maxText",
+        Shape::Either(&[Shape::Number, Shape::Bool]),
+        "Bytes of text in one result; longer text becomes a link that is read in pages. `false` lets all text pass.",
+    ),
     Key::later(
         "rateLimit",
         Shape::Object(&[

@@ -12,7 +12,7 @@ use super::definition::ServerDefinition;
 use super::digest::{ContentHash, sha256};
 use super::mistake::{Mistake, Mistakes};
 use super::places::{LoadOptions, PlacedFile, Scope};
-use super::read_file::{self, FileContent};
+use super::read_file::{self, FileContent, MaxText};
 use super::text::{MAX_BYTES, whole};
 use super::trust::TrustStore;
 use crate::error::CommandError;
@@ -75,6 +75,8 @@ pub(crate) struct Settings {
     pub(crate) naming: Option<Naming>,
     /// Address of `serve`.
     pub(crate) listen: Option<SocketAddr>,
+    /// Limit of the text of a result.
+    pub(crate) max_text: Option<MaxText>,
     /// Directory of the workspace tools.
     pub(crate) workspace: Option<PathBuf>,
 }
@@ -253,6 +255,7 @@ impl Configuration {
         let settings = &mut self.settings;
         settings.naming = settings.naming.or(written.naming);
         settings.listen = settings.listen.or(written.listen);
+        settings.max_text = settings.max_text.or(written.max_text);
         if let (None, Some(path)) = (&settings.workspace, &written.workspace) {
             let directory = file.origin.path.parent().unwrap_or(Path::new("."));
             let home = options.home.as_deref();

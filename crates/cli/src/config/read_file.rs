@@ -31,8 +31,24 @@ pub(crate) struct FileSettings {
     pub(crate) naming: Option<Naming>,
     /// Address of `serve` (`gateway.listen`).
     pub(crate) listen: Option<SocketAddr>,
+    /// Limit of the text of a result (`gateway.maxText`).
+    pub(crate) max_text: Option<MaxText>,
     /// Directory of the workspace tools (`tools.workspace.path`).
     pub(crate) workspace: Option<String>,
+}
+
+/// Limit of the text of one result; text beyond it becomes a link that is read in pages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MaxText {
+    /// Texts of any length pass.
+    Off,
+    Bytes(usize),
+}
+
+impl Default for MaxText {
+    fn default() -> Self {
+        Self::Bytes(1024 * 1024)
+    }
 }
 
 /// Reads the text of a file. Nothing but the text is looked at.
@@ -155,6 +171,11 @@ fn settings(file: Fields<'_>) -> Result<FileSettings, Mistake> {
             let hint = "write it as IP:PORT, for example 127.0.0.1:3000";
             gateway.refusal("listen", "is not an address", hint)
         })?;
+        let bytes = gateway.integer("maxText").map(usize::try_from);
+        settings.max_text = match gateway.value("maxText") {
+            Some(Value::BooleanLit(limited)) if !limited.value => Some(MaxText::Off),
+            _ => bytes.and_then(Result::ok).map(MaxText::Bytes),
+        };
     }
     if let Some(Value::Object(tools)) = file.value("tools")
         && let Some(Value::Object(workspace)) = tools.get("workspace").map(|found| &found.value)
@@ -405,13 +426,16 @@ mod tests {
 
     #[test]
     fn settings_are_read() {
-        let text = r#"{"naming":"server__tool","gateway":{"listen":"127.0.0.1:4000"},"tools":{"workspace":{"path":"src"}}}"#;
+        let text = r#"{"naming":"server__tool","gateway":{"listen":"127.0.0.1:4000","maxText":5000},"tools":{"workspace":{"path":"src"}}}"#;
         let expect = FileSettings {
             naming: Some(Naming::DoubleUnderscore),
             listen: Some("127.0.0.1:4000".parse().unwrap()),
+            max_text: Some(MaxText::Bytes(5000)),
             workspace: Some("src".to_owned()),
         };
         assert_eq!(read(text).unwrap().settings, expect);
+        let off = read(r#"{"gateway":{"maxText":false}}"#).unwrap();
+        assert_eq!(off.settings.max_text, Some(MaxText::Off));
         check(
             r#"{"gateway":{"listen":"localhost:4000"}}"#,
             Err(&[(

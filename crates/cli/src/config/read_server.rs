@@ -326,7 +326,7 @@ impl<'b> Fields<'b> {
         }
     }
 
-    fn integer(&self, name: &str) -> Option<u64> {
+    pub(super) fn integer(&self, name: &str) -> Option<u64> {
         match self.value(name)? {
             Value::NumberLit(number) => number.value.parse().ok(),
             _ => None,

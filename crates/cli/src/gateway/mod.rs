@@ -5,7 +5,7 @@
 //! - [`Gateway`]: the hub with these servers, and the private method that tells about them.
 //! - [`ServerReport`]: the state of a server, as that method returns it.
 //! - `builtin`: servers inside this process. `attach`: the running gateway as a server.
-//! - `catalog_files`: catalogs that are kept across starts.
+//! - [`LimitedResults`]: long texts of results as links. `catalog_files`: catalogs that are kept across starts.
 //! - [`keep_current`]: applies changes of the configuration and of logins. [`keep_recorded`]: tells other processes
 //!   about this one.
 
@@ -14,6 +14,7 @@ mod builtin;
 mod catalog_files;
 mod keep_current;
 mod keep_recorded;
+mod limited_results;
 mod member_config;
 mod plan;
 mod report;
@@ -23,6 +24,7 @@ pub(crate) use attach::gateway_spec;
 pub(crate) use catalog_files::CatalogFiles;
 pub(crate) use keep_current::{Reload, keep_current};
 pub(crate) use keep_recorded::{RecordedEndpoint, keep_recorded, record_at};
+pub(crate) use limited_results::{LimitedResults, WHOLE_RESULTS};
 pub(crate) use member_config::{spec_of, tool_policy, transport};
 pub(crate) use plan::Member;
 pub(crate) use report::{

@@ -144,8 +144,8 @@ fn an_argument_that_is_no_server_is_named() {
         home.run(&["list", "ftp://127.0.0.1/mcp"]),
         Ran::failed(
             1,
-            "error: `ftp://127.0.0.1/mcp` is not an http(s) URL\n\
-             hint: begin a URL with http:// or https://; for a server that is a command, use --stdio COMMAND\n"
+            "error: `ftp://127.0.0.1/mcp` is neither a configured server nor an http(s) URL\n\
+             hint: run `callgate list` to see the configured servers; begin a URL with http:// or https://, and for a server that is a command, use --stdio COMMAND\n"
         )
     );
     assert_eq!(

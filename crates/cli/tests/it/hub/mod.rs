@@ -4,5 +4,6 @@ mod attach;
 mod call;
 mod list;
 mod many;
+mod results;
 mod serve;
 mod setup;
