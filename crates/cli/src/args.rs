@@ -8,6 +8,7 @@ use crate::browse_args::{Completions, Inspect, Man, Prompt, Prompts, Read, Resou
 use crate::clients::table;
 use crate::config_args::{Add, AddJson, ConfigArgs, EditArgs, Get};
 use crate::login_args::{Auth, Logout, account};
+use crate::setup_args::{ServiceArgs, Setup};
 
 /// The one process that owns an AI agent's tools
 #[derive(Debug, Parser)]
@@ -31,8 +32,12 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Import the servers of your clients, connect the clients, and run `serve` in the background
+    Setup(Setup),
     /// Serve the configured servers and the built-in tools, over HTTP or over standard input and output
     Serve(Box<Serve>),
+    /// Run `serve` in the background, as a service of your user
+    Service(ServiceArgs),
     /// Serve another server: one at a URL to stdio clients, or one that is a command to HTTP clients
     Relay(Box<Relay>),
     /// List the configured servers, or the tools of one server

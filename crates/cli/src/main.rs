@@ -52,6 +52,9 @@ mod render;
 mod saved_catalog;
 mod server;
 mod server_choice;
+mod service;
+mod setup;
+mod setup_args;
 mod stop;
 mod suggestion;
 mod target;
@@ -133,6 +136,8 @@ fn run_at_once(cli: &Cli) -> Option<Result<(), CommandError>> {
         Command::Import(args) => command::import::run(args, config, data_dir, json),
         Command::Connect(args) => command::connect::run(args, config, data_dir, json),
         Command::Disconnect(args) => command::disconnect::run(args, data_dir, json),
+        Command::Setup(args) => command::setup::run(args, config, data_dir, json),
+        Command::Service(args) => command::service::run(args, config, data_dir, json),
         Command::Ps => command::ps::run(data_dir, json),
         Command::Token => command::token::run(data_dir, json),
         Command::Search(args) => command::search::run(args, browse("search", None, cli)),

@@ -38,9 +38,82 @@ pub(crate) fn diff(before: &str, after: &str) -> String {
     )
 }
 
+/// A diff with masks in place of the values on lines that are not new: the servers around our entry may hold
+/// secrets. A line that only gets or loses a comma at its end is not new.
+pub(crate) fn without_values(diff: &str) -> String {
+    let bare = |line: &str| line.trim_end_matches(',').to_owned();
+    let old: Vec<_> = diff
+        .lines()
+        .filter_map(|line| line.strip_prefix('-'))
+        .map(bare)
+        .collect();
+    let lines = diff.lines().map(|line| {
+        let is_new = line
+            .strip_prefix('+')
+            .is_some_and(|text| !old.contains(&bare(text)));
+        match is_new || line.starts_with("@@") {
+            true => format!("{line}\n"),
+            false => format!("{}\n", without_value(line)),
+        }
+    });
+    lines.collect()
+}
+
+/// The line up to its first value.
+fn without_value(line: &str) -> String {
+    let start = line.find([':', '=']).map_or(0, |at| at + 1);
+    let (name, value) = line.split_at(start);
+    // The sign of the diff and the indentation stay.
+    let sign = if start == 0 { 1 } else { 0 };
+    let (sign, value) = value.split_at(sign.min(value.len()));
+    let text = value.trim_start();
+    let indent = value.get(..value.len() - text.len()).unwrap_or_default();
+    let is_harmless = !text.contains(|c: char| c.is_alphanumeric() || c == '"' || c == '\'');
+    let is_table = start == 0 && text.starts_with('[') && text.ends_with(']');
+    match is_harmless || is_table {
+        true => line.to_owned(),
+        false => {
+            let comma = if text.ends_with(',') { "," } else { "" };
+            format!("{name}{sign}{indent}***{comma}")
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn values_around_a_new_entry_are_masked() {
+        let before = "{\n  \"servers\": {\n    \"a\": {\n      \"args\": [\n        \"--token\",\n        \"abc\"\n      ]\n    }\n  }\n}\n";
+        let after = before.replace(
+            "    }\n  }",
+            "    },\n    \"callgate\": {\n      \"command\": \"x\"\n    }\n  }",
+        );
+        insta::assert_snapshot!(without_values(&diff(before, &after)), @r#"
+        @@ line 5 @@
+                 ***,
+                 ***
+               ]
+        +    },
+        +    "callgate": {
+        +      "command": "x"
+             }
+           }
+         }
+        "#);
+        for (line, expect) in [
+            ("   \"a\": 1,", "   \"a\": ***,"),
+            (" key = \"abc\"", " key = ***"),
+            (" [servers.a]", " [servers.a]"),
+            (" - abc", " ***"),
+            (" # abc", " ***"),
+            (" é: {", " é: {"),
+            ("", ""),
+        ] {
+            assert_eq!(without_value(line), expect);
+        }
+    }
 
     #[test]
     fn a_change_is_shown_with_the_lines_around_it() {

@@ -77,15 +77,21 @@ pub(crate) fn replace(
 
 /// Makes the directories that lead to a file, and returns those that were not there, the outermost first.
 pub(crate) fn make_directories(path: &Path) -> Result<Vec<PathBuf>, CommandError> {
+    let missing = missing_directories(path)?;
+    for dir in &missing {
+        fs::create_dir(dir).with_context(|| format!("cannot create {}", dir.display()))?;
+    }
+    Ok(missing)
+}
+
+/// Directories that lead to a file and are not there, the outermost first.
+pub(crate) fn missing_directories(path: &Path) -> Result<Vec<PathBuf>, CommandError> {
     let target = follow_links(path)?;
     let missing = directory(&target)
         .ancestors()
         .take_while(|dir| !dir.exists());
     let mut missing: Vec<_> = missing.map(Path::to_owned).collect();
     missing.reverse();
-    for dir in &missing {
-        fs::create_dir(dir).with_context(|| format!("cannot create {}", dir.display()))?;
-    }
     Ok(missing)
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::import::places;
 use crate::args::Connect;
 use crate::clients::connection::{ConnectPlan, Record, Records, plan_connect};
-use crate::clients::diff::diff;
+use crate::clients::diff::{diff, without_values};
 use crate::clients::entry::own::{self, Endpoint, NAME, TOKEN_VARIABLE};
 use crate::clients::file;
 use crate::clients::table::{self, Client, ClientFile, TokenForm};
@@ -34,7 +34,53 @@ pub(crate) fn run(
         },
         false => command(config, data_dir)?,
     };
-    let entry = own::entry(client, &endpoint).ok_or_else(|| {
+    let records = Records::of(&data);
+    let connecting = prepare(client, file, &endpoint, &records)?;
+    let file = &connecting.file;
+    let Some(change) = connecting.change(&endpoint) else {
+        return report(client, file, "connected", None, json, || {
+            format!(
+                "{} is connected already ({})",
+                client.name,
+                file.path.display()
+            )
+        });
+    };
+    if !json {
+        output::text(&format!("{}\n{change}", file.path.display()))?;
+    }
+    if args.dry_run || !args.yes && !confirmed(client, json)? {
+        let change = Some(change.as_str());
+        return report(client, file, "unchanged", change, json, || {
+            "nothing was written".to_owned()
+        });
+    }
+    connecting.write(&records)?;
+    report(client, file, "connected", Some(&change), json, || {
+        format!("connected {} ({})", client.name, file.path.display())
+    })?;
+    if !json {
+        hints(client, &endpoint);
+    }
+    Ok(())
+}
+
+/// Our entry on its way into the file of a client.
+pub(super) struct Connecting {
+    client: &'static Client,
+    pub(super) file: ClientFile,
+    record: Option<Record>,
+    plan: ConnectPlan,
+}
+
+/// Decides how the file of a client gets our entry. Nothing is written.
+pub(super) fn prepare(
+    client: &'static Client,
+    file: ClientFile,
+    endpoint: &Endpoint,
+    records: &Records,
+) -> Result<Connecting, CommandError> {
+    let entry = own::entry(client, endpoint).ok_or_else(|| {
         let message = format!(
             "{} has no documented way to send a token to a server at a URL",
             client.name
@@ -44,60 +90,59 @@ pub(crate) fn run(
             client.id
         ))
     })?;
-    let records = Records::of(&data);
     let record = records.load(client)?.map(|(record, _)| record);
     check_place(client, &file, record.as_ref())?;
     let current = file::read(&file.path)?;
     let plan = plan_connect(client, &file, current.as_deref(), record.as_ref(), &entry)?;
-    let ConnectPlan::Write {
-        before,
-        after,
-        backup,
-    } = plan
-    else {
-        return report(client, &file, "connected", None, json, || {
-            format!(
-                "{} is connected already ({})",
-                client.name,
-                file.path.display()
-            )
-        });
-    };
-    let change = change(before.as_deref(), &after, &endpoint);
-    if !json {
-        output::text(&format!("{}\n{change}", file.path.display()))?;
+    Ok(Connecting {
+        client,
+        file,
+        record,
+        plan,
+    })
+}
+
+impl Connecting {
+    /// The changed lines of the file, without the token; `None` if the client is connected already.
+    pub(super) fn change(&self, endpoint: &Endpoint) -> Option<String> {
+        match &self.plan {
+            ConnectPlan::Connected => None,
+            ConnectPlan::Write { before, after, .. } => {
+                Some(change(before.as_deref(), after, endpoint))
+            }
+        }
     }
-    if args.dry_run || !args.yes && !confirmed(client, json)? {
-        let change = Some(change.as_str());
-        return report(client, &file, "unchanged", change, json, || {
-            "nothing was written".to_owned()
-        });
-    }
-    let directories = match &before {
-        Some(_) => Vec::new(),
-        None => file::make_directories(&file.path)?,
-    };
-    let kept = record.filter(|_| backup.is_none());
-    let record = Record {
-        file: file.path.clone(),
-        servers: file.servers.clone(),
-        existed: kept
+
+    /// Writes the file of the client, and the backup that `disconnect` restores.
+    pub(super) fn write(&self, records: &Records) -> Result<(), CommandError> {
+        let ConnectPlan::Write {
+            before,
+            after,
+            backup,
+        } = &self.plan
+        else {
+            return Ok(());
+        };
+        let file = &self.file;
+        let directories = match before {
+            Some(_) => Vec::new(),
+            None => file::make_directories(&file.path)?,
+        };
+        let kept = self.record.as_ref().filter(|_| backup.is_none());
+        let record = Record {
+            file: file.path.clone(),
+            servers: file.servers.clone(),
+            existed: kept.map_or_else(|| matches!(backup, Some(Some(_))), |kept| kept.existed),
+            directories: kept.map_or(directories, |kept| kept.directories.clone()),
+            after: sha256(after.as_bytes()).to_string(),
+        };
+        // The backup is stored first: a crash in between leaves a file that is as it was.
+        let backup = backup
             .as_ref()
-            .map_or_else(|| matches!(backup, Some(Some(_))), |kept| kept.existed),
-        directories: kept.map_or(directories, |kept| kept.directories),
-        after: sha256(after.as_bytes()).to_string(),
-    };
-    // The backup is stored first: a crash in between leaves a file that is as it was.
-    let backup = backup.map(Option::unwrap_or_default);
-    records.store(client, &record, backup.as_deref())?;
-    file::replace(&file.path, before.as_deref(), after.as_bytes())?;
-    report(client, &file, "connected", Some(&change), json, || {
-        format!("connected {} ({})", client.name, file.path.display())
-    })?;
-    if !json {
-        hints(client, &endpoint);
+            .map(|bytes| bytes.as_deref().unwrap_or_default());
+        records.store(self.client, &record, backup)?;
+        file::replace(&file.path, before.as_deref(), after.as_bytes())
     }
-    Ok(())
 }
 
 /// There is one backup for each client: an entry in another file is removed before it is forgotten.
@@ -162,7 +207,10 @@ pub(super) fn report(
 }
 
 /// The command that clients start, with the configuration and the state directory if they are named here.
-fn command(config: Option<&Path>, data_dir: Option<&Path>) -> Result<Endpoint, CommandError> {
+pub(super) fn command(
+    config: Option<&Path>,
+    data_dir: Option<&Path>,
+) -> Result<Endpoint, CommandError> {
     let own = env::current_exe().map_err(anyhow::Error::from)?;
     let own = own.canonicalize().unwrap_or(own);
     let paths = env::var_os("PATH").unwrap_or_default();
@@ -198,10 +246,10 @@ fn utf8(path: &Path) -> Result<String, CommandError> {
     })
 }
 
-/// The changed lines of the file, without the token.
+/// The changed lines of the file, without the token and the secrets of other servers.
 fn change(before: Option<&[u8]>, after: &str, endpoint: &Endpoint) -> String {
     let before = String::from_utf8_lossy(before.unwrap_or_default());
-    let lines = diff(&before, after);
+    let lines = without_values(&diff(&before, after));
     match endpoint {
         Endpoint::Url { token, .. } => lines.replace(token.as_str(), "***"),
         Endpoint::Command { .. } => lines,

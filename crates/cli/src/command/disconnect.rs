@@ -4,7 +4,7 @@ use super::connect::{client, main_file, report};
 use crate::args::Disconnect;
 use crate::clients::connection::{DisconnectPlan, Records, plan_disconnect};
 use crate::clients::file;
-use crate::clients::table::ClientFile;
+use crate::clients::table::{Client, ClientFile};
 use crate::data_dir::DataDir;
 use crate::error::CommandError;
 
@@ -16,33 +16,7 @@ pub(crate) fn run(
 ) -> Result<(), CommandError> {
     let client = client(&args.client)?;
     let records = Records::of(&DataDir::locate(data_dir)?);
-    let record = records.load(client)?;
-    let file = match &record {
-        Some((record, _)) => ClientFile {
-            path: record.file.clone(),
-            servers: record.servers.clone(),
-        },
-        None => main_file(client)?,
-    };
-    let current = file::read(&file.path)?;
-    let known = record
-        .as_ref()
-        .map(|(record, backup)| (record, backup.as_slice()));
-    let plan = plan_disconnect(client, &file, current.as_deref(), known)?;
-    if !args.dry_run {
-        let directories = known.map_or(&[][..], |(record, _)| &record.directories);
-        match &plan {
-            DisconnectPlan::Absent => {}
-            DisconnectPlan::Restore { before, after } => {
-                file::replace(&file.path, Some(before), after)?;
-            }
-            DisconnectPlan::RemoveEntry { before, after } => {
-                file::replace(&file.path, Some(before), after.as_bytes())?;
-            }
-            DisconnectPlan::Remove { before } => file::remove(&file.path, before, directories)?,
-        }
-        records.remove(client)?;
-    }
+    let (file, plan) = disconnect(client, &records, args.dry_run)?;
     let (name, path) = (&client.name, file.path.display());
     let done = if args.dry_run { "would be" } else { "is" };
     match plan {
@@ -63,4 +37,40 @@ pub(crate) fn run(
             })
         }
     }
+}
+
+/// Removes our entry from the file of a client, or only tells how with `is_dry`.
+pub(super) fn disconnect(
+    client: &Client,
+    records: &Records,
+    is_dry: bool,
+) -> Result<(ClientFile, DisconnectPlan), CommandError> {
+    let record = records.load(client)?;
+    let file = match &record {
+        Some((record, _)) => ClientFile {
+            path: record.file.clone(),
+            servers: record.servers.clone(),
+        },
+        None => main_file(client)?,
+    };
+    let current = file::read(&file.path)?;
+    let known = record
+        .as_ref()
+        .map(|(record, backup)| (record, backup.as_slice()));
+    let plan = plan_disconnect(client, &file, current.as_deref(), known)?;
+    if !is_dry {
+        let directories = known.map_or(&[][..], |(record, _)| &record.directories);
+        match &plan {
+            DisconnectPlan::Absent => {}
+            DisconnectPlan::Restore { before, after } => {
+                file::replace(&file.path, Some(before), after)?;
+            }
+            DisconnectPlan::RemoveEntry { before, after } => {
+                file::replace(&file.path, Some(before), after.as_bytes())?;
+            }
+            DisconnectPlan::Remove { before } => file::remove(&file.path, before, directories)?,
+        }
+        records.remove(client)?;
+    }
+    Ok((file, plan))
 }

@@ -1,19 +1,16 @@
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use callgate_hub::ServerName;
 use callgate_mcp::wire::RawJson;
 use serde::Serialize;
 
 use crate::args::{ClientScope, Import};
+use crate::clients::import_plan::{ImportPlan, Row, ServerReport};
 use crate::clients::places::Places;
-use crate::clients::servers::{self, ClientServer};
-use crate::clients::table::{self, Client, Scope};
-use crate::clients::{file, masked};
-use crate::config::{LoadOptions, edit, read_file};
+use crate::clients::servers;
+use crate::clients::table::{self, Scope};
+use crate::config::LoadOptions;
 use crate::error::CommandError;
 use crate::output;
-use crate::visible::visible_line;
 
 /// Adds the servers of other clients to our configuration, or lists the clients that have some.
 pub(crate) fn run(
@@ -35,21 +32,18 @@ pub(crate) fn run(
         (None, false) => return list(scope, &places, json),
     };
     let target = target(scope, config, data_dir)?;
-    let mut plan = Plan::new(&target, args.dry_run)?;
+    let mut plan = ImportPlan::new(target)?;
     for client in clients {
-        match servers::of(client, scope, &places) {
-            Ok(found) => found
-                .into_iter()
-                .for_each(|server| plan.add(client, server)),
+        match plan.add_client(client, scope, &places) {
             // One broken file does not hide the servers of the others.
             Err(error) if args.all => error.warn(&format!("{} is left out", client.name)),
-            Err(error) => return Err(error),
+            added => added?,
         }
     }
     if !args.dry_run {
         plan.write()?;
     }
-    plan.print(args, json)
+    print(&plan, args, json)
 }
 
 /// Places of this user, with the variables that clients name their files by.
@@ -61,7 +55,7 @@ pub(super) fn places() -> Places {
 }
 
 /// The file of ours that the servers are added to.
-fn target(
+pub(super) fn target(
     scope: Scope,
     config: Option<&Path>,
     data_dir: Option<&Path>,
@@ -79,185 +73,43 @@ fn target(
     }
 }
 
-/// Servers to add to a file, and those that are not added.
-struct Plan<'t> {
-    target: &'t Path,
-    is_dry: bool,
-    /// Names that have a definition: the first one is used.
-    known: BTreeSet<String>,
-    rows: Vec<Row>,
-}
-
-/// A server of a client and what becomes of it.
-struct Row {
-    client: &'static Client,
-    server: ClientServer,
-    fate: Fate,
-}
-
-enum Fate {
-    Added(ServerName),
-    /// Another definition has the name.
-    Shadowed,
-    Skipped(String),
-}
-
-impl<'t> Plan<'t> {
-    fn new(target: &'t Path, is_dry: bool) -> Result<Self, CommandError> {
-        let known = match file::read(target)? {
-            Some(bytes) => {
-                let content = read_file::read(file::text(target, &bytes)?);
-                let content = content.map_err(|mistakes| mistakes.in_file(target))?;
-                content
-                    .servers
-                    .iter()
-                    .map(|(name, _)| name.as_str().to_owned())
-                    .collect()
-            }
-            None => BTreeSet::new(),
+/// Prints the servers and what became of them.
+fn print(plan: &ImportPlan, args: &Import, json: bool) -> Result<(), CommandError> {
+    if json {
+        let rows: Vec<_> = plan.rows.iter().map(Row::report).collect();
+        let report = Report {
+            target: plan.target.to_string_lossy().into_owned(),
+            written: !args.dry_run,
+            servers: rows,
         };
-        Ok(Self {
-            target,
-            is_dry,
-            known,
-            rows: Vec::new(),
-        })
+        let report = RawJson::encode(&report).map_err(anyhow::Error::from)?;
+        return Ok(output::json(&report)?);
     }
-
-    fn add(&mut self, client: &'static Client, server: ClientServer) {
-        let fate = match (&server.entry, ServerName::new(&server.name)) {
-            (Err(reason), _) => Fate::Skipped(reason.clone()),
-            (Ok(_), Err(error)) => Fate::Skipped(error.to_string()),
-            (Ok(_), Ok(_)) if self.known.contains(&server.name) => Fate::Shadowed,
-            (Ok(_), Ok(name)) => Fate::Added(name),
-        };
-        if matches!(fate, Fate::Added(_)) {
-            self.known.insert(server.name.clone());
+    let verb = if args.dry_run { "would add" } else { "added" };
+    for row in &plan.rows {
+        for line in row.lines(verb) {
+            output::text(&line)?;
         }
-        self.rows.push(Row {
-            client,
-            server,
-            fate,
-        });
     }
-
-    fn write(&self) -> Result<(), CommandError> {
-        for row in &self.rows {
-            if let (Fate::Added(name), Ok(entry)) = (&row.fate, &row.server.entry) {
-                edit::set_server(self.target, name, &entry.definition)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn print(&self, args: &Import, json: bool) -> Result<(), CommandError> {
-        if json {
-            let rows: Vec<_> = self.rows.iter().map(Row::report).collect();
-            let report = Report {
-                target: self.target.to_string_lossy().into_owned(),
-                written: !self.is_dry,
-                servers: rows,
+    let added = plan.added().count();
+    let file = plan.target.display();
+    match (added, args.dry_run) {
+        (0, _) => output::note("nothing to import"),
+        (added, true) => {
+            output::note(&format!("{added} would be added to {file}"));
+            let client = args.client.as_deref().unwrap_or("--all");
+            let scope = if args.scope == ClientScope::Project {
+                " --scope project"
+            } else {
+                ""
             };
-            let report = RawJson::encode(&report).map_err(anyhow::Error::from)?;
-            return Ok(output::json(&report)?);
+            output::note(&format!(
+                "hint: run `callgate import {client}{scope}` to add them"
+            ));
         }
-        for row in &self.rows {
-            row.print(self.is_dry)?;
-        }
-        let added = self
-            .rows
-            .iter()
-            .filter(|row| matches!(row.fate, Fate::Added(_)))
-            .count();
-        let file = self.target.display();
-        match (added, self.is_dry) {
-            (0, _) => output::note("nothing to import"),
-            (added, true) => {
-                output::note(&format!("{added} would be added to {file}"));
-                let client = args.client.as_deref().unwrap_or("--all");
-                let scope = if args.scope == ClientScope::Project {
-                    " --scope project"
-                } else {
-                    ""
-                };
-                output::note(&format!(
-                    "hint: run `callgate import {client}{scope}` to add them"
-                ));
-            }
-            (added, false) => output::note(&format!("{added} added to {file}")),
-        }
-        Ok(())
+        (added, false) => output::note(&format!("{added} added to {file}")),
     }
-}
-
-impl Row {
-    fn print(&self, is_dry: bool) -> Result<(), CommandError> {
-        let name = visible_line(&self.server.name);
-        let line = match (&self.fate, &self.server.entry) {
-            (Fate::Added(_), Ok(entry)) => {
-                let what = if is_dry { "would add" } else { "added" };
-                let definition = &entry.definition;
-                let (transport, target) =
-                    (masked::transport(definition), masked::target(definition));
-                let names = masked::names(definition);
-                let names = match names.is_empty() {
-                    true => String::new(),
-                    false => format!(" ({})", names.join(", ")),
-                };
-                let state = if definition.enabled {
-                    ""
-                } else {
-                    ", turned off"
-                };
-                format!("{what} {name}: {transport} {target}{names}{state}")
-            }
-            (Fate::Shadowed, _) => format!(
-                "shadowed {name}: there is a definition with this name already, which is kept"
-            ),
-            (Fate::Skipped(reason), _) => {
-                let (file, line) = (self.server.file.display(), self.server.line);
-                format!("skipped {name}: {reason} ({file}:{line})")
-            }
-            (Fate::Added(_), Err(_)) => return Ok(()),
-        };
-        output::text(&visible_line(&line))?;
-        for note in self.notes() {
-            output::text(&visible_line(&format!("  {note}")))?;
-        }
-        Ok(())
-    }
-
-    fn notes(&self) -> &[String] {
-        match (&self.fate, &self.server.entry) {
-            (Fate::Added(_), Ok(entry)) => &entry.notes,
-            _ => &[],
-        }
-    }
-
-    fn report(&self) -> ServerReport<'_> {
-        let definition = self
-            .server
-            .entry
-            .as_ref()
-            .ok()
-            .map(|entry| &entry.definition);
-        let (action, reason) = match &self.fate {
-            Fate::Added(_) => ("add", None),
-            Fate::Shadowed => ("shadowed", None),
-            Fate::Skipped(reason) => ("skip", Some(reason.as_str())),
-        };
-        ServerReport {
-            client: &self.client.id,
-            name: &self.server.name,
-            action,
-            reason,
-            transport: definition.map(masked::transport),
-            target: definition.map(masked::target),
-            notes: self.notes(),
-            file: self.server.file.to_string_lossy().into_owned(),
-            line: self.server.line,
-        }
-    }
+    Ok(())
 }
 
 #[derive(Serialize)]
@@ -265,23 +117,6 @@ struct Report<'a> {
     target: String,
     written: bool,
     servers: Vec<ServerReport<'a>>,
-}
-
-#[derive(Serialize)]
-struct ServerReport<'a> {
-    client: &'a str,
-    name: &'a str,
-    action: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    transport: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    target: Option<String>,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    notes: &'a [String],
-    file: String,
-    line: usize,
 }
 
 /// Prints the clients that have files here, with the number of their servers.

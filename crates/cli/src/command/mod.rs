@@ -25,4 +25,6 @@ pub(crate) mod relay;
 pub(crate) mod resources;
 pub(crate) mod search;
 pub(crate) mod serve;
+pub(crate) mod service;
+pub(crate) mod setup;
 pub(crate) mod token;

@@ -171,9 +171,9 @@ fn without_a_yes_nothing_is_written() {
     insta::assert_snapshot!(home.said(&["connect", "cursor", "--dry-run"]), @r#"
     HOME/.cursor/mcp.json
     @@ line 2 @@
-     	// mine
+     	***
      	"mcpServers": {
-     		"a": { "command": "x" }, // last
+     		"a": ***
     +		"callgate": {
     +			"command": "CALLGATE",
     +			"args": ["serve", "--stdio"],
@@ -186,9 +186,9 @@ fn without_a_yes_nothing_is_written() {
     insta::assert_snapshot!(home.said(&["connect", "cursor"]), @r#"
     HOME/.cursor/mcp.json
     @@ line 2 @@
-     	// mine
+     	***
      	"mcpServers": {
-     		"a": { "command": "x" }, // last
+     		"a": ***
     +		"callgate": {
     +			"command": "CALLGATE",
     +			"args": ["serve", "--stdio"],
@@ -210,9 +210,9 @@ fn a_client_is_connected_and_disconnected() {
     insta::assert_snapshot!(home.said(&["connect", "cursor", "--yes"]), @r#"
     HOME/.cursor/mcp.json
     @@ line 2 @@
-     	// mine
+     	***
      	"mcpServers": {
-     		"a": { "command": "x" }, // last
+     		"a": ***
     +		"callgate": {
     +			"command": "CALLGATE",
     +			"args": ["serve", "--stdio"],

@@ -46,6 +46,10 @@ mod relay_notifications;
 mod serve;
 #[cfg(unix)]
 mod serve_issuer;
+#[cfg(target_os = "linux")]
+mod service;
+#[cfg(target_os = "linux")]
+mod setup;
 #[cfg(unix)]
 mod terminal;
 #[cfg(unix)]

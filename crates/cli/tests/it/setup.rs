@@ -1,0 +1,729 @@
+//! `setup` and its undo.
+
+use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::fixture::{CALLGATE, Home, Ran};
+use crate::terminal::Terminal;
+
+/// A home with the files of three clients and a program `systemctl` that writes down its arguments.
+pub(crate) struct Machine {
+    home: Home,
+}
+
+const CLAUDE: &str = r#"{
+  "numStartups": 3,
+  "mcpServers": {
+    "files": { "type": "stdio", "command": "npx", "args": ["-y", "files", "--token", "abc"], "env": { "KEY": "secret" } }
+  }
+}
+"#;
+
+const CODEX: &str = "# Codex\nmodel = \"x\"\n\n[mcp_servers.time]\ncommand = \"uvx\"\nargs = [\"mcp-server-time\"]\n";
+
+const CURSOR: &str = r#"{
+  // Servers
+  "mcpServers": {
+    "web": { "url": "https://mcp.example.com/mcp?key=abc" },
+    "files": { "command": "other" },
+    "here": { "command": "run", "args": ["${workspaceFolder}"] }
+  }
+}
+"#;
+
+impl Machine {
+    pub(crate) fn new() -> Self {
+        let machine = Self { home: Home::new() };
+        machine.write(".claude.json", CLAUDE);
+        machine.write(".codex/config.toml", CODEX);
+        machine.write(".cursor/mcp.json", CURSOR);
+        machine.systemctl("");
+        machine
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.home.path().join(path)
+    }
+
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Makes a `systemctl` that runs `script` after it has written down its arguments.
+    pub(crate) fn systemctl(&self, script: &str) {
+        let log = self.path("workspace/systemctl.log");
+        let text = format!("#!/bin/sh\necho \"$@\" >> {}\n{script}\n", log.display());
+        self.write("bin/systemctl", &text);
+        let mode = Permissions::from_mode(0o755);
+        fs::set_permissions(self.path("bin/systemctl"), mode).unwrap();
+    }
+
+    /// The arguments of `systemctl` since the last look.
+    pub(crate) fn told(&self) -> String {
+        let log = self.path("workspace/systemctl.log");
+        let told = fs::read_to_string(&log).unwrap_or_default();
+        let _ = fs::remove_file(log);
+        told
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.home.command(args);
+        let bin = self.path("bin");
+        command
+            .env("PATH", format!("{}:/usr/bin:/bin", bin.display()))
+            .current_dir(self.path("workspace"));
+        command
+    }
+
+    /// All output of a command, with the paths of this machine replaced.
+    pub(crate) fn said(&self, args: &[&str]) -> String {
+        let ran = Ran::from(self.command(args).output().unwrap());
+        let text = format!("{}{}exit {}", ran.stdout, ran.stderr, ran.exit.unwrap());
+        self.shown(&text)
+    }
+
+    pub(crate) fn shown(&self, text: &str) -> String {
+        let home = self.home.path().to_str().unwrap();
+        text.replace(home, "HOME").replace(CALLGATE, "CALLGATE")
+    }
+
+    /// All files and directories of the home.
+    pub(crate) fn tree(&self) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+        let mut tree = BTreeMap::new();
+        collect(self.home.path(), &mut tree);
+        tree
+    }
+
+    /// All files outside of our data directory.
+    fn files(&self) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+        let mut tree = self.tree();
+        tree.retain(|path, _| !path.starts_with(self.path(".local")));
+        tree
+    }
+
+    pub(crate) fn read(&self, path: &str) -> String {
+        self.shown(&fs::read_to_string(self.path(path)).unwrap())
+    }
+}
+
+fn collect(directory: &Path, tree: &mut BTreeMap<PathBuf, Option<Vec<u8>>>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, tree);
+            tree.insert(path, None);
+        } else {
+            let bytes = fs::read(&path).unwrap();
+            tree.insert(path, Some(bytes));
+        }
+    }
+}
+
+#[test]
+fn all_steps_are_done_without_a_question() {
+    let machine = Machine::new();
+    insta::assert_snapshot!(machine.said(&["setup", "--yes"]), @r#"
+    Servers of your clients
+      files  Claude Code  stdio npx -y files --token *** (KEY)
+      web    Cursor       http https://mcp.example.com/mcp?key=***
+      time   Codex        stdio uvx mcp-server-time
+      skipped here: `args` uses `${workspaceFolder}`, which only the client can fill in (HOME/.cursor/mcp.json:6)
+      names that are taken already: files (Cursor)
+      added to HOME/.config/callgate/config.json: 3 servers
+
+    Connect your clients to Callgate
+
+    Claude Code: HOME/.claude.json
+    @@ line 1 @@
+     {
+       "numStartups": ***,
+       "mcpServers": {
+    -    "files": ***
+    +    "files": ***,
+    +    "callgate": {
+    +      "command": "CALLGATE",
+    +      "args": ["serve", "--stdio"]
+    +    }
+       }
+     }
+      connected Claude Code
+
+    Cursor: HOME/.cursor/mcp.json
+    @@ line 3 @@
+       "mcpServers": {
+         "web": ***,
+         "files": ***,
+    -    "here": ***
+    +    "here": ***,
+    +    "callgate": {
+    +      "command": "CALLGATE",
+    +      "args": ["serve", "--stdio"]
+    +    }
+       }
+     }
+      connected Cursor
+
+    Codex: HOME/.codex/config.toml
+    @@ line 4 @@
+     [mcp_servers.time]
+     command = ***
+     args = ***
+    +
+    +[mcp_servers.callgate]
+    +command = "CALLGATE"
+    +args = ["serve", "--stdio"]
+      connected Codex
+
+    Run Callgate in the background
+      Each server then runs once for all clients, and starts before they do.
+      file: HOME/.config/systemd/user/callgate.service
+      command: CALLGATE serve --no-workspace
+      installed and started the service
+
+    Done. `callgate setup --undo` takes all of it back.
+    hint: restart your clients, then run `callgate list` to see the servers
+    hint: the servers are still in the files of your clients too; remove them there when all works
+    exit 0
+    "#);
+    insta::assert_snapshot!(machine.told(), @r#"
+    --user show-environment
+    --user daemon-reload
+    --user enable --now callgate.service
+    "#);
+}
+
+#[test]
+fn a_second_run_has_nothing_to_do() {
+    let machine = Machine::new();
+    machine.said(&["setup", "--yes"]);
+    machine.told();
+    let done = machine.tree();
+    insta::assert_snapshot!(machine.said(&["setup", "--yes"]), @r#"
+    Servers of your clients
+      skipped here: `args` uses `${workspaceFolder}`, which only the client can fill in (HOME/.cursor/mcp.json:6)
+      names that are taken already: files (Claude Code), web (Cursor), files (Cursor), time (Codex)
+      nothing to add
+
+    Connect your clients to Callgate
+      Claude Code is connected already (HOME/.claude.json)
+      Cursor is connected already (HOME/.cursor/mcp.json)
+      Codex is connected already (HOME/.codex/config.toml)
+
+    Run Callgate in the background
+      the service is installed already (HOME/.config/systemd/user/callgate.service)
+
+    Nothing is left to do.
+    exit 0
+    "#);
+    assert_eq!(machine.told(), "");
+    assert_eq!(machine.tree(), done);
+}
+
+#[test]
+fn all_steps_are_taken_back() {
+    let machine = Machine::new();
+    let before = machine.files();
+    machine.said(&["setup", "--yes"]);
+    machine.told();
+    insta::assert_snapshot!(machine.read(".config/callgate/config.json"), @r#"
+    {
+      "mcpServers": {
+        "files": {
+          "command": "npx",
+          "args": ["-y", "files", "--token", "abc"],
+          "env": {
+            "KEY": "secret"
+          }
+        },
+        "web": {
+          "type": "http",
+          "url": "https://mcp.example.com/mcp?key=abc"
+        },
+        "time": {
+          "command": "uvx",
+          "args": ["mcp-server-time"]
+        }
+      }
+    }
+    "#);
+    insta::assert_snapshot!(machine.read(".codex/config.toml"), @r#"
+    # Codex
+    model = "x"
+
+    [mcp_servers.time]
+    command = "uvx"
+    args = ["mcp-server-time"]
+
+    [mcp_servers.callgate]
+    command = "CALLGATE"
+    args = ["serve", "--stdio"]
+    "#);
+    let done = machine.tree();
+    insta::assert_snapshot!(machine.said(&["setup", "--undo", "--dry-run"]), @r#"
+    the service would be stopped and removed
+    Claude Code: HOME/.claude.json would be as it was before
+    Cursor: HOME/.cursor/mcp.json would be as it was before
+    Codex: HOME/.codex/config.toml would be as it was before
+    configuration: HOME/.config/callgate/config.json would be removed
+    exit 0
+    "#);
+    assert_eq!(machine.tree(), done);
+    insta::assert_snapshot!(machine.said(&["setup", "--undo"]), @r#"
+    removed the service
+    Claude Code: HOME/.claude.json is as it was before
+    Cursor: HOME/.cursor/mcp.json is as it was before
+    Codex: HOME/.codex/config.toml is as it was before
+    configuration: HOME/.config/callgate/config.json is removed
+    exit 0
+    "#);
+    insta::assert_snapshot!(machine.told(), @r#"
+    --user disable --now callgate.service
+    --user daemon-reload
+    "#);
+    assert_eq!(machine.files(), before);
+    insta::assert_snapshot!(machine.said(&["setup", "--undo"]), @r#"
+    `setup` has done nothing here that could be undone
+    exit 0
+    "#);
+}
+
+#[test]
+fn a_dry_run_shows_all_steps_and_writes_nothing() {
+    let machine = Machine::new();
+    let before = machine.tree();
+    let said = machine.said(&["setup", "--dry-run"]);
+    let json = machine.said(&["--json", "setup", "--dry-run", "--no-service"]);
+    insta::assert_snapshot!(machine.told(), @r#"
+    --user show-environment
+    "#);
+    assert_eq!(machine.tree(), before);
+    insta::assert_snapshot!(said, @r#"
+    Servers of your clients
+      files  Claude Code  stdio npx -y files --token *** (KEY)
+      web    Cursor       http https://mcp.example.com/mcp?key=***
+      time   Codex        stdio uvx mcp-server-time
+      skipped here: `args` uses `${workspaceFolder}`, which only the client can fill in (HOME/.cursor/mcp.json:6)
+      names that are taken already: files (Cursor)
+      would be added to HOME/.config/callgate/config.json: 3 servers
+
+    Connect your clients to Callgate
+
+    Claude Code: HOME/.claude.json
+    @@ line 1 @@
+     {
+       "numStartups": ***,
+       "mcpServers": {
+    -    "files": ***
+    +    "files": ***,
+    +    "callgate": {
+    +      "command": "CALLGATE",
+    +      "args": ["serve", "--stdio"]
+    +    }
+       }
+     }
+
+    Cursor: HOME/.cursor/mcp.json
+    @@ line 3 @@
+       "mcpServers": {
+         "web": ***,
+         "files": ***,
+    -    "here": ***
+    +    "here": ***,
+    +    "callgate": {
+    +      "command": "CALLGATE",
+    +      "args": ["serve", "--stdio"]
+    +    }
+       }
+     }
+
+    Codex: HOME/.codex/config.toml
+    @@ line 4 @@
+     [mcp_servers.time]
+     command = ***
+     args = ***
+    +
+    +[mcp_servers.callgate]
+    +command = "CALLGATE"
+    +args = ["serve", "--stdio"]
+
+    Run Callgate in the background
+      Each server then runs once for all clients, and starts before they do.
+      file: HOME/.config/systemd/user/callgate.service
+      command: CALLGATE serve --no-workspace
+
+    Nothing was written.
+    hint: run `callgate setup` to be asked for each step, or `callgate setup --yes` to do all
+    exit 0
+    "#);
+    insta::assert_snapshot!(json, @r#"
+    {"written":false,"import":{"target":"HOME/.config/callgate/config.json","state":"planned","servers":[{"client":"claude-code","name":"files","action":"add","transport":"stdio","target":"npx -y files --token ***","file":"HOME/.claude.json","line":4},{"client":"cursor","name":"web","action":"add","transport":"http","target":"https://mcp.example.com/mcp?key=***","file":"HOME/.cursor/mcp.json","line":4},{"client":"cursor","name":"files","action":"shadowed","transport":"stdio","target":"other","file":"HOME/.cursor/mcp.json","line":5},{"client":"cursor","name":"here","action":"skip","reason":"`args` uses `${workspaceFolder}`, which only the client can fill in","file":"HOME/.cursor/mcp.json","line":6},{"client":"codex","name":"time","action":"add","transport":"stdio","target":"uvx mcp-server-time","file":"HOME/.codex/config.toml","line":4}]},"clients":[{"client":"claude-code","file":"HOME/.claude.json","state":"planned","diff":"@@ line 1 @@\n {\n   \"numStartups\": ***,\n   \"mcpServers\": {\n-    \"files\": ***\n+    \"files\": ***,\n+    \"callgate\": {\n+      \"command\": \"CALLGATE\",\n+      \"args\": [\"serve\", \"--stdio\"]\n+    }\n   }\n }\n"},{"client":"cursor","file":"HOME/.cursor/mcp.json","state":"planned","diff":"@@ line 3 @@\n   \"mcpServers\": {\n     \"web\": ***,\n     \"files\": ***,\n-    \"here\": ***\n+    \"here\": ***,\n+    \"callgate\": {\n+      \"command\": \"CALLGATE\",\n+      \"args\": [\"serve\", \"--stdio\"]\n+    }\n   }\n }\n"},{"client":"codex","file":"HOME/.codex/config.toml","state":"planned","diff":"@@ line 4 @@\n [mcp_servers.time]\n command = ***\n args = ***\n+\n+[mcp_servers.callgate]\n+command = \"CALLGATE\"\n+args = [\"serve\", \"--stdio\"]\n"}]}
+    exit 0
+    "#);
+}
+
+#[test]
+fn a_guided_start_asks_before_each_step() {
+    let machine = Machine::new();
+    let mut terminal = Terminal::start(&mut machine.command(&["setup"]));
+    terminal.answer("config.json? [Y/n]", "");
+    terminal.answer("Connect Claude Code? [Y/n]", "what");
+    terminal.answer("[Y/n]", "yes");
+    terminal.answer("Connect Cursor? [Y/n]", "n");
+    terminal.answer("Connect Codex? [Y/n]", "");
+    terminal.answer("start the service? [Y/n]", "no");
+    let (said, exit) = terminal.end();
+    assert_eq!(exit, Some(0));
+    insta::assert_snapshot!(machine.shown(&said), @r#"
+    Nothing is written before your yes to a step. Enter means yes.
+
+    [1mServers of your clients[0m
+      files  [2mClaude Code[0m  stdio npx -y files --token *** (KEY)
+      web    [2mCursor[0m       http https://mcp.example.com/mcp?key=***
+      time   [2mCodex[0m        stdio uvx mcp-server-time
+      skipped here: `args` uses `${workspaceFolder}`, which only the client can fill in (HOME/.cursor/mcp.json:6)
+      names that are taken already: files (Cursor)
+    Add 3 servers to HOME/.config/callgate/config.json? [Y/n] 
+      added to HOME/.config/callgate/config.json: 3 servers
+
+    [1mConnect your clients to Callgate[0m
+
+    Claude Code: HOME/.claude.json
+    @@ line 1 @@
+     {
+       "numStartups": ***,
+       "mcpServers": {
+    -    "files": ***
+    +    "files": ***,
+    +    "callgate": {
+    +      "command": "CALLGATE",
+    +      "args": ["serve", "--stdio"]
+    +    }
+       }
+     }
+    Connect Claude Code? [Y/n] what
+    answer with y or n, or press Enter for yes
+    Connect Claude Code? [Y/n] yes
+      connected Claude Code
+
+    Cursor: HOME/.cursor/mcp.json
+    @@ line 3 @@
+       "mcpServers": {
+         "web": ***,
+         "files": ***,
+    -    "here": ***
+    +    "here": ***,
+    +    "callgate": {
+    +      "command": "CALLGATE",
+    +      "args": ["serve", "--stdio"]
+    +    }
+       }
+     }
+    Connect Cursor? [Y/n] n
+
+    Codex: HOME/.codex/config.toml
+    @@ line 4 @@
+     [mcp_servers.time]
+     command = ***
+     args = ***
+    +
+    +[mcp_servers.callgate]
+    +command = "CALLGATE"
+    +args = ["serve", "--stdio"]
+    Connect Codex? [Y/n] 
+      connected Codex
+
+    [1mRun Callgate in the background[0m
+      Each server then runs once for all clients, and starts before they do.
+      file: HOME/.config/systemd/user/callgate.service
+      command: CALLGATE serve --no-workspace
+    Install and start the service? [Y/n] no
+
+    Done. `callgate setup --undo` takes all of it back.
+    hint: restart your clients, then run `callgate list` to see the servers
+    hint: the servers are still in the files of your clients too; remove them there when all works
+    "#);
+    assert_eq!(machine.read(".cursor/mcp.json"), CURSOR);
+    assert!(!machine.path(".config/systemd").exists());
+    assert!(machine.read(".claude.json").contains("\"callgate\""));
+}
+
+#[test]
+fn nothing_is_written_after_no_to_all_questions() {
+    let machine = Machine::new();
+    let mut terminal = Terminal::start(&mut machine.command(&["setup", "--no-service"]));
+    let before = machine.tree();
+    terminal.answer("config.json? [Y/n]", "n");
+    terminal.answer("Connect Claude Code? [Y/n]", "n");
+    terminal.answer("Connect Cursor? [Y/n]", "n");
+    terminal.end_input("Connect Codex? [Y/n]");
+    let (said, exit) = terminal.end();
+    assert_eq!(exit, Some(0));
+    assert!(said.ends_with("Nothing was written. Run `callgate setup` again at any time.\n"));
+    assert_eq!(machine.tree(), before);
+}
+
+#[test]
+fn without_a_terminal_the_answers_must_be_given() {
+    let machine = Machine::new();
+    insta::assert_snapshot!(machine.said(&["setup"]), @r#"
+    error: `setup` asks before each step, and there is no terminal to ask on
+    hint: run `callgate setup --dry-run` to see the steps
+    hint: run `callgate setup --yes` to do them without questions
+    exit 1
+    "#);
+}
+
+#[test]
+fn an_undo_keeps_what_was_changed_since() {
+    let machine = Machine::new();
+    let mine = "{\n  // mine\n  \"mcpServers\": { \"mine\": { \"command\": \"x\" } }\n}\n";
+    machine.write(".config/callgate/config.json", mine);
+    machine.said(&["setup", "--yes", "--no-connect", "--no-service"]);
+    let config = machine.read(".config/callgate/config.json");
+    machine.write(
+        ".config/callgate/config.json",
+        &config.replace("mcp-server-time", "mcp-server-time2"),
+    );
+    insta::assert_snapshot!(machine.said(&["setup", "--undo"]), @r#"
+    configuration: HOME/.config/callgate/config.json was changed since; removed from it: files, web; kept, because they were changed: time
+    exit 0
+    "#);
+    insta::assert_snapshot!(machine.read(".config/callgate/config.json"), @r#"
+    {
+      // mine
+      "mcpServers": {
+        "mine": { "command": "x" },
+        "time": {
+          "command": "uvx",
+          "args": ["mcp-server-time2"]
+        }
+      }
+    }
+    "#);
+}
+
+#[test]
+fn a_file_that_was_there_is_restored_after_two_runs() {
+    let machine = Machine::new();
+    let mine = "{\n  // mine\n  \"mcpServers\": { \"mine\": { \"command\": \"x\" } }\n}\n";
+    machine.write(".config/callgate/config.json", mine);
+    machine.said(&["setup", "--yes", "--no-connect", "--no-service"]);
+    machine.write(
+        ".gemini/settings.json",
+        r#"{ "mcpServers": { "late": { "command": "x" } } }"#,
+    );
+    machine.said(&["setup", "--yes", "--no-connect", "--no-service"]);
+    assert!(
+        machine
+            .read(".config/callgate/config.json")
+            .contains("late")
+    );
+    machine.said(&["setup", "--undo"]);
+    assert_eq!(machine.read(".config/callgate/config.json"), mine);
+}
+
+#[test]
+fn a_client_with_a_broken_file_does_not_keep_the_others() {
+    let machine = Machine::new();
+    machine.write(".cursor/mcp.json", "{ broken");
+    insta::assert_snapshot!(machine.said(&["setup", "--yes", "--no-service"]), @r#"
+    Servers of your clients
+      files  Claude Code  stdio npx -y files --token *** (KEY)
+      time   Codex        stdio uvx mcp-server-time
+      added to HOME/.config/callgate/config.json: 2 servers
+
+    Connect your clients to Callgate
+
+    Claude Code: HOME/.claude.json
+    @@ line 1 @@
+     {
+       "numStartups": ***,
+       "mcpServers": {
+    -    "files": ***
+    +    "files": ***,
+    +    "callgate": {
+    +      "command": "CALLGATE",
+    +      "args": ["serve", "--stdio"]
+    +    }
+       }
+     }
+      connected Claude Code
+
+    Codex: HOME/.codex/config.toml
+    @@ line 4 @@
+     [mcp_servers.time]
+     command = ***
+     args = ***
+    +
+    +[mcp_servers.callgate]
+    +command = "CALLGATE"
+    +args = ["serve", "--stdio"]
+      connected Codex
+
+    Done. `callgate setup --undo` takes all of it back.
+    warning: Cursor is left out: HOME/.cursor/mcp.json:1: this is not JSON: Expected string for object property
+    hint: correct the file, or move it away and start Cursor once
+    warning: Cursor is not connected: cannot edit HOME/.cursor/mcp.json:1: Expected string for object property; the entry would be:
+      {
+        "mcpServers": {
+          "callgate": {
+            "command": "CALLGATE",
+            "args": ["serve", "--stdio"]
+          }
+        }
+      }
+    hint: correct the file and run the same command again, or add the entry by hand
+    hint: restart your clients, then run `callgate list` to see the servers
+    hint: the servers are still in the files of your clients too; remove them there when all works
+    exit 0
+    "#);
+}
+
+#[test]
+fn where_no_service_can_run_the_other_steps_are_done() {
+    let machine = Machine::new();
+    machine.systemctl("echo 'Failed to connect to bus: No medium found' >&2; exit 1");
+    let said = machine.said(&["setup", "--yes", "--no-connect"]);
+    insta::assert_snapshot!(said, @r#"
+    Servers of your clients
+      files  Claude Code  stdio npx -y files --token *** (KEY)
+      web    Cursor       http https://mcp.example.com/mcp?key=***
+      time   Codex        stdio uvx mcp-server-time
+      skipped here: `args` uses `${workspaceFolder}`, which only the client can fill in (HOME/.cursor/mcp.json:6)
+      names that are taken already: files (Cursor)
+      added to HOME/.config/callgate/config.json: 3 servers
+
+    Run Callgate in the background
+      not possible here: `systemctl --user show-environment` failed: Failed to connect to bus: No medium found
+      Without it, each client starts Callgate itself.
+
+    Done. `callgate setup --undo` takes all of it back.
+    hint: restart your clients, then run `callgate list` to see the servers
+    hint: the servers are still in the files of your clients too; remove them there when all works
+    exit 0
+    "#);
+    assert!(!machine.path(".config/systemd").exists());
+}
+
+#[test]
+fn a_part_that_cannot_be_undone_does_not_keep_the_others() {
+    let machine = Machine::new();
+    machine.said(&["setup", "--yes", "--no-service"]);
+    let connected = machine.read(".cursor/mcp.json");
+    machine.write(".cursor/mcp.json", "{ broken");
+    insta::assert_snapshot!(machine.said(&["setup", "--undo"]), @r#"
+    Claude Code: HOME/.claude.json is as it was before
+    Codex: HOME/.codex/config.toml is as it was before
+    configuration: HOME/.config/callgate/config.json is removed
+    error: cannot edit HOME/.cursor/mcp.json: line 1: Expected string for object property
+    hint: remove the entry `mcpServers.callgate` by hand
+    hint: repair this, then run `callgate setup --undo` again
+    exit 1
+    "#);
+    assert_eq!(machine.read(".claude.json"), CLAUDE);
+    let connected = connected.replace("CALLGATE", CALLGATE);
+    machine.write(".cursor/mcp.json", &connected);
+    insta::assert_snapshot!(machine.said(&["setup", "--undo"]), @r#"
+    Cursor: HOME/.cursor/mcp.json is as it was before
+    exit 0
+    "#);
+    assert_eq!(machine.read(".cursor/mcp.json"), CURSOR);
+}
+
+#[test]
+fn a_change_between_two_runs_stays() {
+    let machine = Machine::new();
+    let setup = ["setup", "--yes", "--no-connect", "--no-service"];
+    machine.said(&setup);
+    machine.said(&["add", "mine", "--", "run"]);
+    machine.write(
+        ".gemini/settings.json",
+        r#"{ "mcpServers": { "late": { "command": "x" } } }"#,
+    );
+    machine.said(&setup);
+    insta::assert_snapshot!(machine.said(&["setup", "--undo"]), @r#"
+    configuration: HOME/.config/callgate/config.json was changed since; removed from it: files, web, time, late
+    exit 0
+    "#);
+    insta::assert_snapshot!(machine.read(".config/callgate/config.json"), @r#"
+    {
+      "mcpServers": {
+        "mine": {
+          "command": "run"
+        }
+      }
+    }
+    "#);
+}
+
+#[test]
+fn one_configuration_is_set_up_at_a_time() {
+    let machine = Machine::new();
+    machine.said(&["setup", "--yes", "--no-connect", "--no-service"]);
+    let other = ["--config", "other.json", "setup", "--yes", "--no-service"];
+    insta::assert_snapshot!(machine.said(&other), @r#"
+    error: `setup` has added servers to another configuration, HOME/.config/callgate/config.json
+    hint: run `callgate setup --undo` first, or name that file with --config
+    exit 1
+    "#);
+    assert!(!machine.path("workspace/other.json").exists());
+}
+
+#[test]
+fn the_commands_explain_themselves() {
+    let machine = Machine::new();
+    insta::assert_snapshot!(machine.said(&["setup", "-h"]), @r#"
+    Import the servers of your clients, connect the clients, and run `serve` in the background
+
+    Usage: callgate setup [OPTIONS]
+
+    Options:
+          --json            Print JSON instead of text
+          --yes             Do all steps without a question
+          --data-dir <DIR>  Store state in this directory instead of the user's data directory
+          --dry-run         Show all steps, and write nothing
+          --config <FILE>   Use this configuration file alone, instead of those of the project and the user
+          --no-connect      Leave the files of the clients as they are
+          --no-service      Install no service
+          --undo            Take back everything that `setup` did
+      -h, --help            Print help
+    exit 0
+    "#);
+    insta::assert_snapshot!(machine.said(&["service", "-h"]), @r#"
+    Run `serve` in the background, as a service of your user
+
+    Usage: callgate service [OPTIONS] <COMMAND>
+
+    Commands:
+      install    Start `serve` now and at each login
+      status     Show if the service is installed, enabled and running
+      uninstall  Stop the service and remove it
+      help       Print this message or the help of the given subcommand(s)
+
+    Options:
+          --json            Print JSON instead of text
+          --data-dir <DIR>  Store state in this directory instead of the user's data directory
+          --config <FILE>   Use this configuration file alone, instead of those of the project and the user
+      -h, --help            Print help
+    exit 0
+    "#);
+    insta::assert_snapshot!(machine.said(&["service", "install", "-h"]), @r#"
+    Start `serve` now and at each login
+
+    Usage: callgate service install [OPTIONS]
+
+    Options:
+          --json             Print JSON instead of text
+          --workspace <DIR>  The directory that the workspace tools may use; without it, there are none
+          --data-dir <DIR>   Store state in this directory instead of the user's data directory
+          --dry-run          Show the file that would be written, and write nothing
+          --config <FILE>    Use this configuration file alone, instead of those of the project and the user
+      -h, --help             Print help
+    exit 0
+    "#);
+}
