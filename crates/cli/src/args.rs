@@ -5,6 +5,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::clients::table;
+use crate::debug_args::Debug;
 use crate::logins;
 
 /// The one process that owns an AI agent's tools
@@ -46,6 +47,8 @@ pub(crate) enum Command {
     Ps,
     /// Look for the usual mistakes, and say how to repair each
     Doctor(Doctor),
+    /// Show every message between this program and a server
+    Debug(Debug),
     /// Print the token that clients of `serve` must send
     Token,
     /// Add the servers of another client to the configuration, or list the clients that have some

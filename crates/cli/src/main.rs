@@ -10,6 +10,7 @@
 //!   `identity`: the client and the identity token of a login. `provider_choice`: options for unusual providers.
 //! - `endpoint`: HTTP and stdio of the commands that serve. `access`: their authentication. `http_limits`: their
 //!   limits. `data_dir`, `token`: state on disk.
+//! - `debug`: messages between this process and a server. `doctor`: the usual mistakes.
 //! - `clients`: other programs that use MCP servers, and their files.
 //! - `error`, `login_error`: failures with hints and exit codes. `output`: printing. `visible`: text of peers.
 
@@ -25,6 +26,8 @@ mod configured_login;
 mod consent;
 mod credentials;
 mod data_dir;
+mod debug;
+mod debug_args;
 mod doctor;
 mod elicitation;
 mod endpoint;
@@ -122,6 +125,7 @@ async fn run(cli: &Cli) -> Result<(), CommandError> {
         Command::Logout(args) => command::logout::run(args, config, data_dir, cli.json).await,
         Command::Ps => command::ps::run(data_dir, cli.json),
         Command::Doctor(args) => command::doctor::run(args, config, data_dir, cli.json).await,
+        Command::Debug(args) => command::debug::run(args, config, data_dir, cli.json).await,
         Command::Token => command::token::run(data_dir, cli.json),
         Command::Import(args) => command::import::run(args, config, data_dir, cli.json),
         Command::Connect(args) => command::connect::run(args, config, data_dir, cli.json),

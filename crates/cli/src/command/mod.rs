@@ -3,6 +3,7 @@
 pub(crate) mod auth;
 pub(crate) mod call;
 pub(crate) mod connect;
+pub(crate) mod debug;
 pub(crate) mod disconnect;
 pub(crate) mod doctor;
 pub(crate) mod import;

@@ -13,7 +13,7 @@ use crate::visible::cut;
 
 /// Result of a check that found no mistake: keys that have no effect.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(super) struct Unused {
+pub(crate) struct Unused {
     /// Keys of other clients.
     pub(super) foreign: BTreeSet<String>,
     /// Keys of later versions, with those that lead to them.

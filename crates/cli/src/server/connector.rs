@@ -95,11 +95,7 @@ impl Upstream for Connection {
     }
 
     fn version(&self) -> Option<Version> {
-        match &self.0 {
-            Server::Process(process) => process.version(),
-            Server::Restarting(_) => None,
-            Server::Remote { remote, .. } => remote.version(),
-        }
+        self.0.version()
     }
 
     fn process_id(&self) -> Option<u32> {

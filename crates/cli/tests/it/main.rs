@@ -11,6 +11,8 @@ mod canary;
 #[cfg(unix)]
 mod clients;
 #[cfg(unix)]
+mod debug;
+#[cfg(unix)]
 mod doctor;
 #[cfg(unix)]
 mod elicitation;

@@ -1,12 +1,12 @@
 use bytes::BytesMut;
-use callgate_wire::sse;
+use callgate_wire::{header, sse};
 use futures_util::FutureExt;
+use http::Request;
 use http::header::{
     ACCEPT, ALLOW, CONTENT_TYPE, HeaderMap, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use http::response::Parts;
-use http::{HeaderValue, Request};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Collected};
 
 use super::config::HttpLimits;
 use super::request::Body;
@@ -16,7 +16,7 @@ use crate::transport::observer::{MessageObserver, WireMessage};
 /// Shows a request to the observer, without the headers of the user and without credentials.
 pub(super) fn request(observer: &MessageObserver, request: &Request<Body>) {
     let body = request.body().clone().collect().now_or_never();
-    let body = body.and_then(Result::ok).map(|body| body.to_bytes());
+    let body = body.and_then(Result::ok).map(Collected::to_bytes);
     let target = request.uri().to_string();
     observer.observe(WireMessage::RequestSent {
         method: request.method().as_str(),
@@ -101,25 +101,33 @@ impl Drop for BodyObserver {
     }
 }
 
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-
-const REQUEST_HEADERS: [HeaderName; 3] = [ACCEPT, CONTENT_TYPE, LAST_EVENT_ID];
+const REQUEST_HEADERS: [HeaderName; 2] = [ACCEPT, CONTENT_TYPE];
 const RESPONSE_HEADERS: [HeaderName; 4] = [ALLOW, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE];
 
-/// The headers of the protocol and those in `others`, sorted by name. The id of a session is hidden:
-/// it is all that an attacker needs to take part in it.
+/// Headers of the protocol whose values are shown.
+const PROTOCOL_HEADERS: [&str; 3] = [header::PROTOCOL_VERSION, header::METHOD, header::NAME];
+
+/// Beginning of the names of headers that repeat arguments of a tool.
+const PARAM_PREFIX: &str = "mcp-param-";
+
+/// The headers of the protocol and those in `others`, sorted by name.
+///
+/// Only values that are known to be harmless are shown. The id of a session of an older revision is not
+/// among them: it is all that an attacker needs to take part in it.
 fn shown<'a>(headers: &'a HeaderMap, others: &[HeaderName]) -> Vec<(&'a str, &'a str)> {
-    let is_shown = |name: &HeaderName| name.as_str().starts_with("mcp-") || others.contains(name);
-    let text = |name: &HeaderName, value: &'a HeaderValue| match value.is_sensitive() {
-        _ if *name == SESSION => "***",
-        true => "***",
-        false => value.to_str().unwrap_or("(not text)"),
+    let is_plain = |name: &HeaderName| {
+        let text = name.as_str();
+        PROTOCOL_HEADERS.contains(&text) || text.starts_with(PARAM_PREFIX) || others.contains(name)
     };
     let mut shown: Vec<_> = headers
         .iter()
-        .filter(|(name, _)| is_shown(name))
-        .map(|(name, value)| (name.as_str(), text(name, value)))
+        .filter(|(name, _)| name.as_str().starts_with("mcp-") || others.contains(name))
+        .map(
+            |(name, value)| match is_plain(name) && !value.is_sensitive() {
+                true => (name.as_str(), value.to_str().unwrap_or("(not text)")),
+                false => (name.as_str(), "***"),
+            },
+        )
         .collect();
     shown.sort_unstable();
     shown
