@@ -98,6 +98,7 @@ const GRACE: Duration = Duration::from_secs(2);
 fn run_at_once(cli: &Cli) -> Option<Result<(), CommandError>> {
     let (config, data_dir) = (cli.config.as_deref(), cli.data_dir.as_deref());
     match &cli.command {
+        Command::Debug(args) => args.replay.as_deref().map(debug::replay::run),
         Command::Ps => Some(command::ps::run(data_dir, cli.json)),
         Command::Token => Some(command::token::run(data_dir, cli.json)),
         Command::Import(args) => Some(command::import::run(args, config, data_dir, cli.json)),

@@ -5,12 +5,13 @@
 //! - `entry`: one message without its secrets, as a line of text and as JSON.
 //! - [`Secrets`]: values that are never shown. `redaction`: takes them out of texts and JSON.
 //! - [`RecordedLogin`]: the credentials of a login, which are secrets too.
-//! - [`Transcript`]: the file of saved messages.
+//! - [`Transcript`]: the file of saved messages. [`replay`]: a server that answers as a transcript does.
 
 mod entry;
 mod recorded_login;
 mod recorder;
 mod redaction;
+pub(crate) mod replay;
 mod secrets;
 mod transcript;
 

@@ -8,7 +8,7 @@ use std::thread;
 
 use serde_json::{Value, json};
 
-use crate::fixture::{Home, Ran};
+use crate::fixture::{CALLGATE, Home, Ran};
 
 /// Cases of a shell server with one tool, which writes to standard error and sends a malformed line.
 const ECHO: &str = r#"
@@ -178,6 +178,53 @@ fn a_transcript_begins_with_its_server_and_ends_with_the_summary() {
         "{}",
         again.stderr
     );
+}
+
+#[test]
+fn a_saved_server_answers_again_without_its_program() {
+    let home = Home::new();
+    let serving = home.serve(&["--no-auth"]);
+    let script = home.shell_server(ECHO);
+    for (name, server) in [
+        ("http", vec![serving.url.as_str()]),
+        ("stdio", vec!["--stdio", &script]),
+    ] {
+        let file = home.path().join(format!("{name}.jsonl"));
+        let saved = file.to_str().unwrap();
+        let tool = match name {
+            "http" => ["workspace_list", "limit=3"],
+            _ => ["echo", "a=b"],
+        };
+        let record = [vec!["debug", "--save", saved], server, tool.to_vec()].concat();
+        let recorded = home.run(&record);
+        assert_eq!((recorded.exit, recorded.stderr.as_str()), (Some(0), ""));
+        let replay = format!("{CALLGATE} debug --replay {saved}");
+        let replayed = home.run(&["debug", "--json", "--stdio", &replay, tool[0], tool[1]]);
+        assert_eq!(
+            (replayed.exit, replayed.stderr.as_str()),
+            (Some(0), ""),
+            "{replayed:?}"
+        );
+        let results = |text: &str| -> Vec<Value> {
+            let entries = text
+                .lines()
+                .map(|line| serde_json::from_str::<Value>(line).unwrap());
+            let results = entries.map(|mut entry| entry["message"]["result"].take());
+            results.filter(|result| !result.is_null()).collect()
+        };
+        let original = fs::read_to_string(&file).unwrap();
+        assert_eq!(results(&replayed.stdout), results(&original), "{name}");
+        assert_eq!(results(&original).len(), 4, "{name}");
+
+        let other = home.run(&["debug", "--stdio", &replay, tool[0], "a=c"]);
+        assert_eq!(other.exit, Some(4), "{other:?}");
+        assert!(
+            other
+                .stderr
+                .contains("where the transcript has `tools/call`"),
+            "{other:?}"
+        );
+    }
 }
 
 #[test]
