@@ -133,11 +133,14 @@ impl Replay {
             };
         };
         if !is_same(&step.message, &message) {
+            let (sent, recorded) = (name(&message), name(&step.message));
+            let how = match sent == recorded {
+                true => " with other arguments",
+                false => "",
+            };
             bail!(
-                "the client sent {} as message {}, where the transcript has {}",
-                name(&message),
-                self.number,
-                name(&step.message)
+                "the client sent {sent} as message {}, where the transcript has {recorded}{how}",
+                self.number
             );
         }
         self.learn(&step.message, &message);
@@ -308,17 +311,21 @@ mod tests {
 
     #[test]
     fn another_request_is_a_mismatch() {
-        for line in [
-            call(2),
-            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call"}"#.to_owned(),
+        let recorded = "the transcript has `tools/call` of `t`";
+        for (line, expect) in [
+            (
+                call(2),
+                format!(
+                    "the client sent `tools/call` of `t` as message 1, where {recorded} with other arguments"
+                ),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#.to_owned(),
+                format!("the client sent `tools/list` as message 1, where {recorded}"),
+            ),
         ] {
             let error = Replay::new(TRANSCRIPT).unwrap().answer(&line).unwrap_err();
-            assert!(
-                error
-                    .to_string()
-                    .ends_with("as message 1, where the transcript has `tools/call` of `t`"),
-                "{error}"
-            );
+            assert_eq!(error.to_string(), expect);
         }
         assert!(Replay::new("{}").is_err() && Replay::new("").is_err());
     }

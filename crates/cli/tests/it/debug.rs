@@ -228,6 +228,29 @@ fn a_saved_server_answers_again_without_its_program() {
 }
 
 #[test]
+fn a_file_that_is_no_transcript_is_not_replayed() {
+    let home = Home::new();
+    let file = home.path().join("file");
+    let name = file.to_str().unwrap();
+    fs::write(&file, "{}").unwrap();
+    assert_eq!(
+        home.run(&["debug", "--replay", name]),
+        Ran::failed(
+            1,
+            &format!(
+                "error: {name} is not a transcript: its first line does not say `\"transcript\":1`\nhint: write one with `callgate debug SERVER --save FILE`\n"
+            )
+        )
+    );
+    let large = fs::File::create(&file).unwrap();
+    large.set_len(64 * 1024 * 1024 + 1).unwrap();
+    assert_eq!(
+        home.run(&["debug", "--replay", name]),
+        Ran::failed(1, &format!("error: {name} has more than 67108864 bytes\n"))
+    );
+}
+
+#[test]
 fn a_wrong_name_is_answered_with_the_nearest() {
     let home = Home::new();
     let server = home.shell_server(ECHO);

@@ -132,3 +132,32 @@ fn shown<'a>(headers: &'a HeaderMap, others: &[HeaderName]) -> Vec<(&'a str, &'a
     shown.sort_unstable();
     shown
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[test]
+    fn a_body_is_shown_once_and_up_to_the_limit() {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let log = seen.clone();
+        let observer = MessageObserver::new(move |message| {
+            if let WireMessage::BodyReceived(body) = message {
+                log.lock().unwrap().push(body.to_vec());
+            }
+        });
+        let (head, ()) = http::Response::new(()).into_parts();
+        let limits = HttpLimits {
+            json: 5,
+            ..HttpLimits::default()
+        };
+        let mut body = response(&observer, &head, &limits);
+        body.part(b"abc");
+        body.part(b"defg");
+        body.end();
+        drop(body);
+        assert_eq!(*seen.lock().unwrap(), [b"abcde".to_vec()]);
+    }
+}
