@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::browse_args::{Completions, Inspect, Man, Prompt, Prompts, Read, Resources, Search};
 use crate::clients::table;
 use crate::config_args::{Add, AddJson, ConfigArgs, EditArgs, Get};
+use crate::debug_args::Debug;
 use crate::login_args::{Auth, Logout, account};
 use crate::setup_args::{ServiceArgs, Setup};
 
@@ -65,6 +66,8 @@ pub(crate) enum Command {
     Ps,
     /// Look for the usual mistakes, and say how to repair each
     Doctor(Doctor),
+    /// Show every message between this program and a server
+    Debug(Debug),
     /// Print the token that clients of `serve` must send
     Token,
     /// Add the servers of another client to the configuration, or list the clients that have some

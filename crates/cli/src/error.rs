@@ -89,6 +89,17 @@ impl CommandError {
         self
     }
 
+    /// The same error with its texts changed by `change`.
+    #[must_use]
+    pub(crate) fn map_text(self, change: impl Fn(&str) -> String) -> Self {
+        let message = change(&self.message());
+        Self {
+            exit: self.exit,
+            source: anyhow::anyhow!(message),
+            hints: self.hints.iter().map(|hint| change(hint)).collect(),
+        }
+    }
+
     /// Prints the error on standard error and returns the exit code.
     pub(crate) fn report(&self, json: bool) -> ExitCode {
         if json {

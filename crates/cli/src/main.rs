@@ -14,6 +14,7 @@
 //!   help. `uri_template`: URIs with variables.
 //! - `render`: content of servers as lines. `present`: content on standard output.
 //! - `clients`: other programs that use MCP servers, and their files. `doctor`: checks for the usual mistakes.
+//! - `debug`: messages between this process and a server.
 //! - `error`, `login_error`: failures with hints and exit codes. `output`: printing. `visible`: text of peers.
 
 mod access;
@@ -30,6 +31,8 @@ mod configured_login;
 mod consent;
 mod credentials;
 mod data_dir;
+mod debug;
+mod debug_args;
 mod definition_text;
 mod doctor;
 mod elicitation;
@@ -124,6 +127,7 @@ fn run_at_once(cli: &Cli) -> Option<Result<(), CommandError>> {
     let change = |change, args| command::change::run(change, args, &options()?, json);
     let with_options = |run: &dyn Fn(&LoadOptions) -> Result<(), CommandError>| run(&options()?);
     Some(match &cli.command {
+        Command::Debug(args) => debug::replay::run(args.replay.as_deref()?),
         Command::Get(args) => with_options(&|options| command::get::run(args, options, json)),
         Command::Add(args) => with_options(&|options| command::add::run(args, options, json)),
         Command::AddJson(args) => {
@@ -179,6 +183,7 @@ async fn run(cli: &Cli) -> Result<(), CommandError> {
         Command::Auth(args) => command::auth::run(args, config, data_dir, cli.json).await,
         Command::Logout(args) => command::logout::run(args, config, data_dir, cli.json).await,
         Command::Doctor(args) => command::doctor::run(args, config, data_dir, cli.json).await,
+        Command::Debug(args) => command::debug::run(args, config, data_dir, cli.json).await,
         _ => run_at_once(cli).unwrap_or(Ok(())),
     }
 }

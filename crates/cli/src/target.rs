@@ -105,6 +105,14 @@ impl User {
 }
 
 impl Target {
+    /// A target over a server that is connected already.
+    pub(crate) fn of_server(client: Client, server: Server) -> Self {
+        Self {
+            client,
+            connection: TargetConnection::Server(server),
+        }
+    }
+
     /// Connects to the server of the command line; one at a URL is not contacted yet.
     pub(crate) async fn connect(
         connection: &ConnectionArgs,
@@ -192,7 +200,7 @@ impl Target {
     /// Revision of a server of the command line, once it has answered.
     pub(crate) fn revision(&self) -> Option<String> {
         match &self.connection {
-            TargetConnection::Server(server) => server.revision(),
+            TargetConnection::Server(server) => server.version().map(|version| version.to_string()),
             TargetConnection::Own { .. } => None,
         }
     }

@@ -22,15 +22,21 @@ pub(crate) fn target(definition: &ServerDefinition) -> String {
     match &definition.connection {
         Connection::Url(definition) => url(definition.url.as_str()),
         Connection::Command(definition) => {
-            let mut words = vec![definition.command.to_string()];
-            let mut is_secret = false;
-            for arg in &definition.args {
-                words.push(argument(arg, is_secret));
-                is_secret = is_secret_option(arg.as_str());
-            }
-            words.join(" ")
+            let args = definition.args.iter().map(Template::as_str);
+            command_line(definition.command.as_str(), args)
         }
     }
+}
+
+/// A command line, with masks in place of what may be a secret.
+pub(crate) fn command_line<'a>(program: &str, args: impl Iterator<Item = &'a str>) -> String {
+    let mut words = vec![program.to_owned()];
+    let mut is_secret = false;
+    for arg in args {
+        words.push(argument(arg, is_secret));
+        is_secret = is_secret_option(arg);
+    }
+    words.join(" ")
 }
 
 /// Names of the variables and headers that the definition sets; their values are not shown.
@@ -42,8 +48,7 @@ pub(crate) fn names(definition: &ServerDefinition) -> Vec<&str> {
     pairs.iter().map(|(name, _)| name.as_str()).collect()
 }
 
-fn argument(arg: &Template, is_secret: bool) -> String {
-    let text = arg.as_str();
+fn argument(text: &str, is_secret: bool) -> String {
     if is_variable(text) {
         return text.to_owned();
     }
@@ -61,7 +66,7 @@ fn argument(arg: &Template, is_secret: bool) -> String {
 }
 
 /// A URL without its user and password, and with masks for the values of its query. It may have variables.
-fn url(text: &str) -> String {
+pub(crate) fn url(text: &str) -> String {
     let (start, query) = match text.split_once('?') {
         Some((start, query)) => (start, Some(query)),
         None => (text, None),
@@ -150,10 +155,10 @@ mod tests {
             ("server-filesystem", "server-filesystem"),
             ("${TOKEN}", "${TOKEN}"),
         ] {
-            assert_eq!(argument(&Template::new(arg), false), expect);
+            assert_eq!(argument(arg, false), expect);
         }
-        assert_eq!(argument(&Template::new("abc"), true), "***");
-        assert_eq!(argument(&Template::new("${X}"), true), "${X}");
+        assert_eq!(argument("abc", true), "***");
+        assert_eq!(argument("${X}", true), "${X}");
         assert!(is_secret_option("--token") && is_secret_option("-H"));
         assert!(!is_secret_option("--token=x") && !is_secret_option("-y"));
         assert_eq!(

@@ -8,6 +8,7 @@ pub(crate) mod change;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod connect;
+pub(crate) mod debug;
 pub(crate) mod disconnect;
 pub(crate) mod doctor;
 pub(crate) mod get;

@@ -78,6 +78,16 @@ impl Template {
         texts.collect()
     }
 
+    /// Names of the variables of the environment, in their order.
+    pub(crate) fn variable_names(&self) -> Vec<&str> {
+        let parts = parts(&self.0).into_iter();
+        let names = parts.filter_map(|part| match part {
+            Part::Variable { name, .. } => Some(name),
+            _ => None,
+        });
+        names.collect()
+    }
+
     /// The text with the values of its variables.
     pub(crate) fn expand(&self, sources: &Sources<'_>) -> Result<Expanded, TemplateError> {
         let mut expanded = String::with_capacity(self.0.len());

@@ -4,13 +4,12 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use callgate_mcp::Service;
-use callgate_mcp::Version;
 use callgate_mcp::transport::child::{ChildConfig, Environment, Supervisor};
 use callgate_mcp::transport::http::client::HttpConfig;
-use callgate_mcp::upstream::{Era, Process, Remote, RestartingProcess, UpstreamConfig};
+use callgate_mcp::upstream::{Process, Remote, RestartingProcess, UpstreamConfig};
 use callgate_mcp::wire::capabilities::ClientCapabilities;
 use callgate_mcp::wire::implementation::Implementation;
+use callgate_mcp::{Service, Version};
 use callgate_oauth::token_source::TokenSource;
 use tokio::time::timeout;
 
@@ -18,6 +17,7 @@ use super::headers_helper;
 use super::spec::{ProcessSpec, RemoteSpec, ServerSpec};
 use crate::config::definition::UrlTransport;
 use crate::credentials::Credentials;
+use crate::debug::{RecordedLogin, Recorder};
 use crate::error::{CommandError, Exit};
 use crate::logins::Logins;
 use crate::network::Network;
@@ -43,14 +43,24 @@ impl Server {
         data_dir: Option<&Path>,
         capabilities: Option<ClientCapabilities>,
     ) -> Result<Self, CommandError> {
+        Self::observed(spec, data_dir, capabilities, None).await
+    }
+
+    /// The same, with a record of every message.
+    pub(crate) async fn observed(
+        spec: &ServerSpec,
+        data_dir: Option<&Path>,
+        capabilities: Option<ClientCapabilities>,
+        recorder: Option<&Recorder>,
+    ) -> Result<Self, CommandError> {
         match spec {
             ServerSpec::Process(spec) => {
                 let mut config = UpstreamConfig::default();
                 config.capabilities = capabilities;
-                let process = spawn(spec)?.with_config(config);
+                let process = spawn(spec, recorder)?.with_config(config);
                 Ok(Self::Process(Arc::new(process)))
             }
-            ServerSpec::Remote(spec) => remote(spec, data_dir).await,
+            ServerSpec::Remote(spec) => remote(spec, data_dir, recorder.cloned()).await,
         }
     }
 
@@ -70,17 +80,13 @@ impl Server {
         }
     }
 
-    /// Revision of the server, once it has answered.
-    pub(crate) fn revision(&self) -> Option<String> {
-        let version = match self {
+    /// Revision that the server speaks, if it was detected.
+    pub(crate) fn version(&self) -> Option<Version> {
+        match self {
             Self::Process(process) => process.version(),
             Self::Restarting(_) => None,
-            Self::Remote { remote, .. } => remote.era().map(|era| match era {
-                Era::Old(version) => version,
-                _ => Version::LATEST,
-            }),
-        };
-        version.map(|version| version.to_string())
+            Self::Remote { remote, .. } => remote.version(),
+        }
     }
 
     /// Stops the server process with its children, or finishes token refreshes of a remote server.
@@ -116,7 +122,7 @@ pub(crate) fn own_name() -> Implementation {
     Implementation::new("callgate", env!("CARGO_PKG_VERSION"))
 }
 
-fn spawn(spec: &ProcessSpec) -> Result<Process, CommandError> {
+fn spawn(spec: &ProcessSpec, recorder: Option<&Recorder>) -> Result<Process, CommandError> {
     let mut config = ChildConfig::new(spec.name.clone(), &spec.program);
     config.args = spec.args.iter().map(Into::into).collect();
     config.environment = Environment::from_pairs(env::vars_os());
@@ -126,6 +132,7 @@ fn spawn(spec: &ProcessSpec) -> Result<Process, CommandError> {
         .map(|(name, value)| (name.into(), value.into()))
         .collect();
     config.cwd.clone_from(&spec.cwd);
+    config.observer = recorder.map(Recorder::observer);
     config.supervisor = own_program().map(Supervisor::new);
     Process::spawn(&config).map_err(|error| {
         CommandError::new(Exit::of(error.kind()), error)
@@ -145,13 +152,22 @@ fn own_program() -> Option<PathBuf> {
     }
 }
 
-async fn remote(spec: &RemoteSpec, data_dir: Option<&Path>) -> Result<Server, CommandError> {
+async fn remote(
+    spec: &RemoteSpec,
+    data_dir: Option<&Path>,
+    recorder: Option<Recorder>,
+) -> Result<Server, CommandError> {
     let mut config = HttpConfig::new(spec.name.clone());
+    config.observer = recorder.as_ref().map(Recorder::observer);
+    let secrets = recorder.map(|recorder| recorder.secrets().clone());
     let mut headers = spec.headers.clone();
     if let Some((command, directory)) = &spec.headers_helper {
         headers.extend(headers_helper::run(command, directory.as_deref()).await?);
     }
     for (name, value) in &headers {
+        if let Some(secrets) = &secrets {
+            secrets.add(value);
+        }
         let headers = config.headers.with(name, value);
         config.headers = headers.map_err(anyhow::Error::from)?;
     }
@@ -172,6 +188,9 @@ async fn remote(spec: &RemoteSpec, data_dir: Option<&Path>) -> Result<Server, Co
         match Credentials::find(&spec.login, is_authorized, &spec.url, data_dir, &options)? {
             Credentials::Given => {}
             Credentials::Token(token) => {
+                if let Some(secrets) = &secrets {
+                    secrets.add(&token);
+                }
                 let headers = config
                     .headers
                     .with("authorization", &format!("Bearer {token}"));
@@ -180,7 +199,13 @@ async fn remote(spec: &RemoteSpec, data_dir: Option<&Path>) -> Result<Server, Co
                 })?;
             }
             Credentials::Login(login) => {
-                config.authorizer = Some(login.clone());
+                config.authorizer = Some(match &secrets {
+                    Some(secrets) => Arc::new(RecordedLogin {
+                        login: login.clone(),
+                        secrets: secrets.clone(),
+                    }),
+                    None => login.clone(),
+                });
                 token_source = Some(login);
             }
         }

@@ -108,11 +108,7 @@ impl Upstream for Connection {
     }
 
     fn version(&self) -> Option<Version> {
-        match &self.server {
-            Server::Process(process) => process.version(),
-            Server::Restarting(_) => None,
-            Server::Remote { remote, .. } => remote.version(),
-        }
+        self.server.version()
     }
 
     fn process_id(&self) -> Option<u32> {

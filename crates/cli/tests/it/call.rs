@@ -67,7 +67,8 @@ fn an_invalid_argument_is_named() {
         ran,
         Ran::failed(
             5,
-            "error: the tool failed: Invalid arguments for tool `workspace_list`: Additional properties are not allowed ('pth' was unexpected)\n"
+            "error: the arguments do not fit the tool `workspace_list`: Additional properties are not allowed ('pth' was unexpected)\n\
+             hint: run `callgate inspect` with the same server and tool to see its arguments\n"
         )
     );
 }

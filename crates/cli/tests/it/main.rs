@@ -15,6 +15,8 @@ mod clients;
 #[cfg(unix)]
 mod config;
 #[cfg(unix)]
+mod debug;
+#[cfg(unix)]
 mod doctor;
 #[cfg(unix)]
 mod elicitation;

@@ -9,7 +9,9 @@ mod connection_state;
 pub mod http;
 pub mod line;
 pub mod memory;
+pub(crate) mod observer;
 pub mod stdio;
 
 pub(crate) use connection_state::closed;
 pub use connection_state::{CloseReason, ConnectionState};
+pub use observer::{MessageObserver, WireMessage};

@@ -9,6 +9,7 @@
 //! - [`RestartingProcess`]: the same, started again when a call finds that it has exited.
 //! - [`StreamPair`]: a server at the other end of a pair of byte streams.
 //! - [`UpstreamConfig`]: timeouts of detection, and limits for old servers.
+//! - [`MessageObserver`]: sees every message on the wire.
 //! - [`ConnectionState`], [`CloseReason`]: what `state()` and `closed()` of each return.
 //! - [`Era`]: the family of revisions that a server speaks, and the one function that decides it.
 //! - `detection`, `line_detection`: detection on lines, once for all calls; `identity`: the probe.
@@ -49,7 +50,7 @@ pub use crate::transport::http::client::{
     Refused, Verdict,
 };
 pub use crate::transport::line::LineConfig;
-pub use crate::transport::{CloseReason, ConnectionState};
+pub use crate::transport::{CloseReason, ConnectionState, MessageObserver, WireMessage};
 pub use config::UpstreamConfig;
 pub use era::Era;
 pub use process::Process;

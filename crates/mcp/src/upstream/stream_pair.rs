@@ -10,7 +10,7 @@ use super::line_detection::{connect, probe};
 use crate::error::Error;
 use crate::service::{BoxFuture, Call, Reply, Service};
 use crate::transport::line::{self, Link, ModernConnection};
-use crate::transport::{CloseReason, ConnectionState};
+use crate::transport::{CloseReason, ConnectionState, MessageObserver};
 
 /// A server of any revision at the other end of a pair of byte streams, one message per line.
 ///
@@ -36,8 +36,23 @@ impl StreamPair {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
+        Self::observed(name, reader, writer, line, None)
+    }
+
+    /// Connects as [`StreamPair::new`] does; `observer` sees every line.
+    pub fn observed<R, W>(
+        name: impl Into<Arc<str>>,
+        reader: R,
+        writer: W,
+        line: line::LineConfig,
+        observer: Option<MessageObserver>,
+    ) -> Self
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
         let name = name.into();
-        let connection = ModernConnection::new(name.clone(), reader, writer, line);
+        let connection = ModernConnection::observed(name.clone(), reader, writer, line, observer);
         Self {
             detection: Detection::new(&connection.link),
             name,

@@ -32,6 +32,8 @@ mod legacy_http;
 mod legacy_remote;
 #[cfg(all(feature = "legacy", feature = "http-client", feature = "http-server"))]
 mod legacy_server;
+#[cfg(all(feature = "legacy", feature = "http-client", feature = "http-server"))]
+mod observer;
 mod router;
 mod stdio_client;
 mod stdio_fixture;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::environment::Environment;
-use crate::transport::line;
+use crate::transport::{MessageObserver, line};
 
 /// Command line, environment and limits of a server that runs as a child process.
 #[derive(Debug, Clone)]
@@ -30,6 +30,8 @@ pub struct ChildConfig {
     pub supervisor: Option<Supervisor>,
     /// Timeouts of the exit of the process.
     pub exit_timeouts: ExitTimeouts,
+    /// Observer of all lines, those of standard error included.
+    pub observer: Option<MessageObserver>,
 }
 
 /// Part of an environment that a child inherits.
@@ -81,6 +83,7 @@ impl ChildConfig {
             line: line::LineConfig::default(),
             supervisor: None,
             exit_timeouts: ExitTimeouts::default(),
+            observer: None,
         }
     }
 }

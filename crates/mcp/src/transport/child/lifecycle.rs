@@ -43,8 +43,12 @@ impl Lifecycle {
         let _close = CloseOnDrop(self.link.clone());
         let mut stderr_reader = JoinSet::new();
         if let Some(stream) = self.process.stderr.take() {
-            let (stderr, server) = (self.stderr.clone(), self.link.name.clone());
-            stderr_reader.spawn(async move { stderr.read(stream, &server).await });
+            let (stderr, link) = (self.stderr.clone(), self.link.clone());
+            stderr_reader.spawn(async move {
+                stderr
+                    .read(stream, &link.name, link.observer.as_ref())
+                    .await;
+            });
         }
         let (reason, time_left) = self.connect(&mut stderr_reader).await;
         let reason = self.explain(reason);

@@ -70,7 +70,11 @@ impl ModernChild {
             .spawn()
             .map_err(|error| cannot(&format!("`{}`: {error}", program.display())))?;
 
-        let link = Arc::new(Link::new(config.name.clone(), config.line));
+        let link = Arc::new(Link::new(
+            config.name.clone(),
+            config.line,
+            config.observer.clone(),
+        ));
         let process_id = process.id();
         let tree = Arc::new(ProcessTree::new(process_id, supervisor.is_some()));
         let stderr = Arc::new(StderrTail::default());

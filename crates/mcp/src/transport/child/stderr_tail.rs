@@ -4,6 +4,7 @@ use tokio::io::{AsyncRead, AsyncReadExt};
 use tracing::Level;
 
 use crate::mutex::Mutex;
+use crate::transport::observer::{MessageObserver, WireMessage};
 
 /// Target of the log events that carry the standard error of child processes, a line each, at the
 /// level `INFO`.
@@ -24,14 +25,24 @@ const LOGGED: usize = 8 * 1024;
 
 impl StderrTail {
     /// Reads to the end of the stream, so that the child never blocks on a full pipe, and logs it.
-    pub(super) async fn read(&self, mut stream: impl AsyncRead + Unpin, server: &str) {
+    pub(super) async fn read(
+        &self,
+        mut stream: impl AsyncRead + Unpin,
+        server: &str,
+        observer: Option<&MessageObserver>,
+    ) {
         let mut buffer = vec![0; LOGGED];
         let mut lines = LineSplitter::default();
-        let log = |line: &str| tracing::info!(target: STDERR_TARGET, server, "{line}");
+        let log = |line: &str| {
+            tracing::info!(target: STDERR_TARGET, server, "{line}");
+            if let Some(observer) = observer {
+                observer.observe(WireMessage::Stderr(line));
+            }
+        };
         while let Ok(length @ 1..) = stream.read(&mut buffer).await {
             let bytes = buffer.get(..length).unwrap_or_default();
             self.push(bytes);
-            if tracing::enabled!(target: STDERR_TARGET, Level::INFO) {
+            if observer.is_some() || tracing::enabled!(target: STDERR_TARGET, Level::INFO) {
                 lines.push(bytes, log);
             }
         }
@@ -100,13 +111,13 @@ mod tests {
     #[tokio::test]
     async fn only_the_end_is_kept_and_only_whole_lines_are_shown() {
         let stderr = StderrTail::default();
-        stderr.read(&b"one\ntwo\xff\n"[..], "s").await;
+        stderr.read(&b"one\ntwo\xff\n"[..], "s", None).await;
         assert_eq!(stderr.tail(), "one\ntwo\u{fffd}");
 
         let lines: String = (0..20_000)
             .map(|number| format!("line {number}\n"))
             .collect();
-        stderr.read(lines.as_bytes(), "s").await;
+        stderr.read(lines.as_bytes(), "s", None).await;
         assert_eq!(stderr.text().len(), KEPT);
         assert!(stderr.text().ends_with("line 19998\nline 19999\n"));
         let tail = stderr.tail();

@@ -9,7 +9,7 @@ use super::config::LineConfig;
 use super::link::{CloseOnDrop, Link};
 use crate::error::Error;
 use crate::service::{BoxFuture, Call, Reply, Service};
-use crate::transport::{CloseReason, ConnectionState};
+use crate::transport::{CloseReason, ConnectionState, MessageObserver};
 
 /// A server of the newest revision at the other end of a pair of byte streams.
 ///
@@ -33,7 +33,22 @@ impl ModernConnection {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        let link = Arc::new(Link::new(name.into(), config));
+        Self::observed(name, reader, writer, config, None)
+    }
+
+    /// Connects as [`ModernConnection::new`] does; `observer` sees every line.
+    pub fn observed<R, W>(
+        name: impl Into<Arc<str>>,
+        reader: R,
+        writer: W,
+        config: LineConfig,
+        observer: Option<MessageObserver>,
+    ) -> Self
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        let link = Arc::new(Link::new(name.into(), config, observer));
         let guard = CloseOnDrop(link.clone());
         let driver = tokio::spawn(async move {
             let reason = guard.0.drive(reader, writer).await;

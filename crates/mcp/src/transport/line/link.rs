@@ -21,7 +21,7 @@ use super::route::MessageRouter;
 use crate::error::{Error, Kind};
 use crate::mutex::Mutex;
 use crate::service::{Call, Reply};
-use crate::transport::{self, CloseReason, ConnectionState};
+use crate::transport::{self, CloseReason, ConnectionState, MessageObserver};
 
 /// Client side of a line connection: shared by its calls and by the task that drives its streams.
 pub(crate) struct Link {
@@ -30,6 +30,7 @@ pub(crate) struct Link {
     pub(super) outbox: Outbox,
     pub(super) pending: PendingCalls,
     pub(super) malformed: AtomicU64,
+    pub(crate) observer: Option<MessageObserver>,
     sink: Mutex<Option<MessageSink>>,
     closed: watch::Sender<Option<CloseReason>>,
 }
@@ -47,13 +48,18 @@ pub(crate) enum OnDrop {
 }
 
 impl Link {
-    pub(crate) fn new(name: Arc<str>, config: LineConfig) -> Self {
+    pub(crate) fn new(
+        name: Arc<str>,
+        config: LineConfig,
+        observer: Option<MessageObserver>,
+    ) -> Self {
         Self {
             name,
             config,
             outbox: Outbox::new(config.unsent_bytes),
             pending: PendingCalls::new(config.in_flight),
             malformed: AtomicU64::new(0),
+            observer,
             sink: Mutex::default(),
             closed: watch::Sender::new(None),
         }
@@ -218,7 +224,7 @@ impl Link {
     {
         let mut lines = Lines::new(reader, self.config.limits.bytes);
         let mut reader = MessageRouter::new(self);
-        let mut sender = Sender::new(writer);
+        let mut sender = Sender::new(writer).observed_by(self.observer.clone());
         let mut broken = false;
         let mut unread = UnreadAnswers::default();
         poll_fn(|cx| {

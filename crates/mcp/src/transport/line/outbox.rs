@@ -8,6 +8,7 @@ use tokio::io::AsyncWrite;
 use tokio::sync::Notify;
 
 use crate::mutex::Mutex;
+use crate::transport::observer::{MessageObserver, WireMessage};
 
 /// Queue of outgoing lines: many tasks append whole lines, one [`Sender`] writes them.
 pub(super) struct Outbox {
@@ -48,6 +49,7 @@ pub(super) struct Sender<W> {
     sink: Option<W>,
     lines: BytesMut,
     sent: usize,
+    observer: Option<MessageObserver>,
 }
 
 /// Largest buffer that is kept for the next lines; long lines make it larger.
@@ -227,7 +229,14 @@ impl<W: AsyncWrite + Unpin> Sender<W> {
             sink: Some(sink),
             lines: BytesMut::new(),
             sent: 0,
+            observer: None,
         }
+    }
+
+    /// Shows each line to `observer` before it is written.
+    pub(super) fn observed_by(mut self, observer: Option<MessageObserver>) -> Self {
+        self.observer = observer;
+        self
     }
 
     /// Writes all queued lines, as many as possible in one write, and then flushes.
@@ -253,7 +262,14 @@ impl<W: AsyncWrite + Unpin> Sender<W> {
             self.sent = 0;
             recycle(&mut self.lines);
             match outbox.take(&mut self.lines, cx) {
-                Taken::Lines => {}
+                Taken::Lines => {
+                    if let Some(observer) = &self.observer {
+                        let lines: &[u8] = &self.lines;
+                        let lines = lines.split(|byte| *byte == b'\n');
+                        let lines = lines.filter(|line| !line.is_empty());
+                        lines.for_each(|line| observer.observe(WireMessage::LineSent(line)));
+                    }
+                }
                 Taken::Nothing => return Pin::new(sink).poll_flush(cx),
                 Taken::End => {
                     ready!(Pin::new(sink).poll_shutdown(cx))?;

@@ -12,6 +12,7 @@ use crate::error::{Error, Kind};
 use crate::service::{CallerKey, Reply};
 use crate::subscribers::tagged;
 use crate::transport::CloseReason;
+use crate::transport::observer::WireMessage;
 
 /// Routes the messages of a server to the calls they are for. It never waits for a call.
 pub(super) struct MessageRouter<'a> {
@@ -48,16 +49,19 @@ impl<'a> MessageRouter<'a> {
         let is_first = std::mem::replace(&mut self.first, false);
         match Frame::parse(&line, &self.link.config.limits) {
             Ok(frame) => {
+                self.observe(WireMessage::LineReceived(&line));
                 self.malformed = 0;
                 self.route(frame);
                 Ok(())
             }
-            Err(_) if is_first && is_header(&line) => {
+            Err(error) if is_first && is_header(&line) => {
+                self.observe_skipped(&line, &error.to_string());
                 Err(self
                     .breach("frames its messages with `Content-Length` headers instead of lines"))
             }
             Err(error) => match self.batch(&line) {
                 Some(batch) => {
+                    self.observe(WireMessage::LineReceived(&line));
                     batch.into_iter().for_each(|frame| self.route(frame));
                     Ok(())
                 }
@@ -74,6 +78,16 @@ impl<'a> MessageRouter<'a> {
         let frame = |raw: RawJson| Frame::parse(&raw.into_bytes(), limits);
         let frames: Result<Vec<_>, _> = batch.elements().into_iter().map(frame).collect();
         frames.ok().filter(|frames| !frames.is_empty())
+    }
+
+    fn observe(&self, message: WireMessage<'_>) {
+        if let Some(observer) = &self.link.observer {
+            observer.observe(message);
+        }
+    }
+
+    fn observe_skipped(&self, line: &[u8], reason: &str) {
+        self.observe(WireMessage::LineSkipped { line, reason });
     }
 
     fn route(&self, frame: Frame) {
@@ -189,6 +203,9 @@ impl<'a> MessageRouter<'a> {
         tracing::debug!(server = %self.link.name, %error, "skipped a malformed line");
         self.link.malformed.fetch_add(1, Ordering::Relaxed);
         self.malformed += 1;
+        if self.link.observer.is_some() {
+            self.observe_skipped(line, &error.to_string());
+        }
         // Even a line that is not UTF-8 or not JSON may show which call it answers, which then need
         // not wait until its timeout.
         if let Some(number) = answered_id(line).as_ref().and_then(number) {
@@ -208,6 +225,9 @@ impl<'a> MessageRouter<'a> {
     fn too_long(&self, id: Option<&Id>) {
         let limit = self.link.config.limits.bytes;
         tracing::debug!(server = %self.link.name, ?id, limit, "skipped a line over the limit");
+        if self.link.observer.is_some() {
+            self.observe_skipped(&[], &format!("it is longer than {limit} bytes"));
+        }
         if let Some(number) = id.and_then(number) {
             let name = &self.link.name;
             let text = format!("server `{name}` sent an answer longer than {limit} bytes");

@@ -6,6 +6,7 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use tokio::time::{Instant, timeout_at};
 
+use super::observed::BodyObserver;
 use super::pool::Lease;
 
 /// Body of a response, which holds its connection until it has been read.
@@ -16,6 +17,7 @@ pub(crate) struct BodyStream {
     ahead: Bytes,
     body: Incoming,
     lease: Option<Lease>,
+    observer: Option<Box<BodyObserver>>,
 }
 
 /// Failure of reading a body.
@@ -33,7 +35,14 @@ impl BodyStream {
             ahead: Bytes::new(),
             body,
             lease: Some(lease),
+            observer: None,
         }
+    }
+
+    /// Shows the body to `observer` while it is read.
+    pub(super) fn observed_by(mut self, observer: BodyObserver) -> Self {
+        self.observer = Some(Box::new(observer));
+        self
     }
 
     /// Address of the server; unknown once the whole body was read.
@@ -50,12 +59,18 @@ impl BodyStream {
             match self.body.frame().await {
                 Some(Ok(frame)) => {
                     if let Ok(part) = frame.into_data() {
+                        if let Some(observer) = &mut self.observer {
+                            observer.part(&part);
+                        }
                         return Some(Ok(part));
                     }
                 }
                 Some(Err(error)) => return Some(Err(error)),
                 None => break,
             }
+        }
+        if let Some(mut observer) = self.observer.take() {
+            observer.end();
         }
         if let Some(lease) = self.lease.take() {
             lease.end();

@@ -10,6 +10,7 @@ use http::header::{
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::authorizer::Authorizer;
+use crate::transport::MessageObserver;
 use crate::transport::http::connect::Proxies;
 
 /// Configuration of the connection to one server.
@@ -30,6 +31,8 @@ pub struct HttpConfig {
     pub extra_roots: Vec<Bytes>,
     /// Proxies of the connections.
     pub proxies: Proxies,
+    /// Observer of all requests, responses and events.
+    pub observer: Option<MessageObserver>,
 }
 
 /// HttpLimits of a response, beyond which it is refused.
@@ -75,6 +78,7 @@ impl HttpConfig {
             connect_timeout: Duration::from_secs(30),
             extra_roots: Vec::new(),
             proxies: Proxies::default(),
+            observer: None,
         }
     }
 }

@@ -9,6 +9,7 @@ use super::authorized::{self, AuthWaits};
 use super::body::BodyStream;
 use super::config::HttpConfig;
 use super::endpoint::Endpoint;
+use super::observed;
 use super::pool::{Pool, SendError};
 use super::request::{self, Body};
 use crate::error::{Error, Kind};
@@ -69,18 +70,32 @@ impl HttpUpstream {
         if let Some(authorizer) = &self.config.authorizer {
             return authorized::send(self, &**authorizer, request).await;
         }
+        if self.config.observer.is_some() {
+            return Box::pin(self.send_once(request)).await;
+        }
         // Not by `send_once`: awaiting it would add to the size of the future of every call.
         let sent = self.pool.send(request).await;
         sent.map_err(|error| self.not_answered(error))
     }
 
-    /// Sends a request as it is.
+    /// Sends a request as it is, seen by the observer.
     pub(super) async fn send_once(
         &self,
         request: Request<Body>,
     ) -> Result<(Parts, BodyStream), Error> {
+        let observer = self.config.observer.as_ref();
+        if let Some(observer) = observer {
+            observed::request(observer, &request);
+        }
         let sent = self.pool.send(request).await;
-        sent.map_err(|error| self.not_answered(error))
+        let (head, body) = sent.map_err(|error| self.not_answered(error))?;
+        match observer {
+            Some(observer) => {
+                let observer = observed::response(observer, &head, &self.config.limits);
+                Ok((head, body.observed_by(observer)))
+            }
+            None => Ok((head, body)),
+        }
     }
 
     /// Time until which a request waited for the authorizer, if one did.

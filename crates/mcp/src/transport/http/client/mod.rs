@@ -8,6 +8,7 @@
 //! - `request`: headers and body of one POST.
 //! - `response`: from an HTTP response to a reply; `pending_request`: the meaning of each message.
 //! - [`HttpFailure`]: an HTTP response without a message.
+//! - `observed`: shows requests and responses to a [`MessageObserver`](crate::transport::MessageObserver).
 //! - `pool`, `connection`, `body`, `endpoint`: connections, and the URL that they lead to.
 
 mod authorized;
@@ -19,6 +20,7 @@ mod endpoint;
 mod failure;
 mod http_client;
 mod http_upstream;
+mod observed;
 mod pending_request;
 mod pool;
 mod request;
