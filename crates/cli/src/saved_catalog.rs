@@ -4,7 +4,7 @@ use crate::config::load::ConfiguredServer;
 use crate::data_dir::DataDir;
 use crate::gateway::{CatalogFiles, tool_policy};
 
-/// What a server offered when it was last connected, as it sent it.
+/// Catalog of a server from its last connection, as the server sent it.
 pub(crate) struct SavedCatalog(RawJson);
 
 impl SavedCatalog {

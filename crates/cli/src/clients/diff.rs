@@ -39,18 +39,16 @@ pub(crate) fn diff(before: &str, after: &str) -> String {
 }
 
 /// A diff with masks in place of the values on lines that are not new: the servers around our entry may hold
-/// secrets. A line that only gets or loses a comma at its end is not new.
+/// secrets. A line is new if its text was not in the lines that it replaces, however those were broken.
 pub(crate) fn without_values(diff: &str) -> String {
-    let bare = |line: &str| line.trim_end_matches(',').to_owned();
-    let old: Vec<_> = diff
-        .lines()
-        .filter_map(|line| line.strip_prefix('-'))
-        .map(bare)
-        .collect();
+    let dense = |text: &str| text.split_whitespace().collect::<String>();
+    let removed = diff.lines().filter_map(|line| line.strip_prefix('-'));
+    let old: String = removed.map(dense).collect();
     let lines = diff.lines().map(|line| {
-        let is_new = line
-            .strip_prefix('+')
-            .is_some_and(|text| !old.contains(&bare(text)));
+        let is_new = line.strip_prefix('+').is_some_and(|text| {
+            let text = dense(text);
+            !old.contains(text.trim_end_matches(','))
+        });
         match is_new || line.starts_with("@@") {
             true => format!("{line}\n"),
             false => format!("{}\n", without_value(line)),
@@ -113,6 +111,22 @@ mod tests {
         ] {
             assert_eq!(without_value(line), expect);
         }
+    }
+
+    #[test]
+    fn values_of_a_line_that_is_broken_anew_are_masked() {
+        let before = "{\"servers\":{\"a\":{\"env\":{\"TOKEN\":\"abc\"}}}}\n";
+        let after = "{\"servers\":{\n  \"a\": {\"env\":{\"TOKEN\":\"abc\"}},\n  \"callgate\": {\n    \"command\": \"x\"\n  }\n}}\n";
+        insta::assert_snapshot!(without_values(&diff(before, after)), @r#"
+        @@ line 1 @@
+        -{"servers":***
+        +{"servers":{
+        +  "a": ***,
+        +  "callgate": {
+        +    "command": "x"
+        +  }
+        +}}
+        "#);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! - [`document`]: files as text. [`entry`]: servers in them.
 //! - [`servers`]: all servers in the files of a client. [`masked`]: a server without its secrets.
 //!   [`import_plan`]: the servers that our configuration gets.
-//! - [`file`]: bounded reads and atomic writes. [`connection`]: our entry in the file of a client, with its backup.
+//! - `file`: bounded reads and atomic writes. [`connection`]: our entry in the file of a client, with its backup.
 //!   [`diff`]: the lines that an edit changes.
 
 pub(crate) mod connection;

@@ -38,7 +38,7 @@ pub(super) enum Named<'a> {
     Nothing,
 }
 
-/// What a configured server offers, which was connected to find out.
+/// Items of a configured server, which was connected for them.
 pub(super) struct Offered {
     pub(super) report: ServerReport,
     /// Tools under the names that the server or the configuration gives them.
@@ -125,7 +125,7 @@ impl<'a> Browse<'a> {
         })
     }
 
-    /// What a server offered when it was last connected.
+    /// Catalog of a server from its last connection.
     pub(super) fn saved(&self, server: &ConfiguredServer) -> Option<SavedCatalog> {
         let data_dir = DataDir::locate(self.data_dir).ok()?;
         SavedCatalog::load(server, &data_dir)

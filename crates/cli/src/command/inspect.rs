@@ -261,7 +261,7 @@ fn show_server(
     Ok(output::lines(&lines, &screen)?)
 }
 
-/// What a server offers, as it sent it.
+/// Items of a server, as the server sent them.
 struct Lists {
     tools: Vec<RawJson>,
     prompts: Vec<RawJson>,

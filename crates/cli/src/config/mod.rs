@@ -1,7 +1,7 @@
 //! The configuration: servers and their settings, in a superset of the `mcpServers` JSON that other clients use.
 //!
 //! # Layout
-//! - [`load`]: the files that apply here, as one [`Configuration`]. [`places`]: where they are. [`trust`]: project
+//! - `load`: the files that apply here, as one [`Configuration`]. [`places`]: where they are. [`trust`]: project
 //!   files that the user trusts.
 //! - [`definition`]: a server as it is written in a file. [`template`]: text with variables. [`resolve`]: a server
 //!   with the values of its variables.

@@ -1,12 +1,12 @@
 //! The servers of the configuration as one service, in this process or in another one that runs already.
 //!
 //! # Layout
-//! - [`plan`]: which servers this process connects itself, and which it reaches through a running gateway.
+//! - `plan`: which servers this process connects itself, and which it reaches through a running gateway.
 //! - [`Gateway`]: the hub with these servers, and the private method that tells about them.
 //! - [`ServerReport`]: the state of a server, as that method returns it.
 //! - `builtin`: servers inside this process. `attach`: the running gateway as a server.
 //! - [`LimitedResults`]: long texts of results as links. `catalog_files`: catalogs that are kept across starts.
-//! - [`keep_current`]: applies changes of the configuration and of logins. [`keep_recorded`]: tells other processes
+//! - `keep_current`: applies changes of the configuration and of logins. `keep_recorded`: tells other processes
 //!   about this one.
 
 mod attach;

@@ -1,7 +1,7 @@
 //! Content of servers as lines of a terminal.
 //!
 //! # Layout
-//! - [`line`]: styled text; [`wrap`]: its width; [`screen`]: the abilities of a terminal.
+//! - `line`: styled text; [`wrap`]: its width; [`screen`]: the abilities of a terminal.
 //! - [`markdown`], [`structured`], [`table`], [`schema`]: text, JSON, rows and JSON Schema as lines.
 //! - [`image`], [`sixel`]: images in the protocols of terminals; [`media`]: content that becomes a file.
 //! - [`content`]: blocks of a result, each in the best form that the terminal has.

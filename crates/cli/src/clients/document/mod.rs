@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //! - [`node`]: a value of any of the formats.
-//! - [`format`]: the formats; reads a text, adds one member to it and removes it again.
+//! - `format`: the formats; reads a text, adds one member to it and removes it again.
 //! - `json`, `toml`, `yaml`: one format each.
 
 mod format;

@@ -1,7 +1,7 @@
 //! Entries of servers in the files of clients: theirs as definitions of ours, and ours in their form.
 //!
 //! # Layout
-//! - [`read`]: the entry of a client as a definition, with notes about what it leaves out.
+//! - `read`: the entry of a client as a definition, with notes about what it leaves out.
 //! - `standard`, `codex`, `opencode`, `goose`: the forms of entries.
 //! - `members`: typed access to the members of an entry. `oauth`: login settings. `variables`: variables of a client
 //!   as ours.

@@ -130,7 +130,7 @@ impl Question<'_> {
     }
 }
 
-/// What a file would start, contact and set, a line each, in visible form.
+/// Lines that tell which programs a file starts, which URLs it contacts and which variables it sets, in visible form.
 fn describe(content: &FileContent) -> Vec<String> {
     let mut lines = Vec::new();
     for (name, definition) in &content.servers {

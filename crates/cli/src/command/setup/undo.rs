@@ -46,7 +46,7 @@ pub(super) fn run(
     undone.print(json)
 }
 
-/// What was taken back, and what could not be.
+/// Parts that were undone, and parts that failed.
 struct Undone {
     is_dry: bool,
     rows: Vec<UndoneRow>,
