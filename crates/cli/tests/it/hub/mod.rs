@@ -3,6 +3,7 @@
 mod attach;
 mod call;
 mod list;
+mod login;
 mod many;
 mod results;
 mod roots;

@@ -1,0 +1,72 @@
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::mpsc;
+use std::thread;
+
+use serde_json::json;
+
+use super::setup::wait_for;
+use crate::fixture::{Home, Ran};
+use crate::provider::{Provider, Settings};
+
+#[test]
+fn a_login_in_another_process_connects_the_server_of_a_gateway() {
+    let (home, provider) = (Home::new(), Provider::start(Settings::default()));
+    home.configure(&json!({ "p": { "url": provider.url } }));
+    let _serving = home.serve(&[]);
+    let status = || home.json(&["list"])[0]["status"].clone();
+    wait_for("the refusal", || status() == "needs_auth");
+    let ran = home.run(&["call", "p/whoami"]);
+    assert_eq!((ran.stdout.as_str(), ran.exit), ("", Some(3)), "{ran:?}");
+    assert!(ran.stderr.contains("callgate auth p"), "{ran:?}");
+    let ran = home.log_in("p", &[]);
+    assert_eq!(ran.exit, Some(0), "{ran:?}");
+    wait_for("the connection", || status() == "connected");
+    assert_eq!(
+        home.run(&["call", "p/whoami"]),
+        Ran::printed("granted: read\n")
+    );
+    let ran = home.run(&["logout", "p"]);
+    assert_eq!(ran.exit, Some(0), "{ran:?}");
+}
+
+#[test]
+fn headers_of_a_command_are_sent_and_not_shown() {
+    let home = Home::new();
+    let (url, heads) = recording_server();
+    home.configure(&json!({ "s": {
+        "url": url,
+        "headersHelper": "printf '{\"X-Helper\":\"helper-value\"}'",
+    } }));
+    let ran = home.run(&["list", "s"]);
+    let head = heads.recv().unwrap();
+    assert!(head.contains("\r\nx-helper: helper-value\r\n"), "{head}");
+    assert_eq!(ran.exit, Some(4), "{ran:?}");
+    assert!(!format!("{ran:?}").contains("helper-value"), "{ran:?}");
+}
+
+/// A web server that tells the head of each request, and closes the connection.
+fn recording_server() -> (String, mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let (send, heads) = mpsc::channel();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut head = Vec::new();
+            let mut bytes = [0; 4096];
+            while !head.windows(4).any(|end| end == b"\r\n\r\n") {
+                let read = stream.read(&mut bytes).unwrap_or(0);
+                if read == 0 {
+                    break;
+                }
+                head.extend_from_slice(&bytes[..read]);
+            }
+            let _ = send.send(String::from_utf8_lossy(&head).to_lowercase());
+            let _ = stream.write_all(
+                b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
+            );
+        }
+    });
+    (url, heads)
+}
