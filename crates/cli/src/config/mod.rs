@@ -34,3 +34,4 @@ mod write_server;
 pub(crate) use definition::ServerDefinition;
 pub(crate) use load::{Configuration, ConfiguredServer, load};
 pub(crate) use places::{LoadOptions, Scope};
+pub(crate) use text::parse_options;

@@ -14,7 +14,7 @@ pub(super) const MAX_BYTES: usize = 4 * 1024 * 1024;
 pub(super) const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Comments and commas at the end are accepted, and nothing else that JSON does not have.
-pub(super) fn parse_options() -> ParseOptions {
+pub(crate) fn parse_options() -> ParseOptions {
     ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,

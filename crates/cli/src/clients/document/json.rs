@@ -3,14 +3,16 @@ use std::ops::Range;
 use jsonc_parser::ast::{Object, ObjectProp, ObjectPropName, Value as Ast};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::cst::{CstInputValue, CstRootNode};
-use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use jsonc_parser::{CollectOptions, parse_to_ast};
 
 use super::format::DocumentError;
 use super::node::{Node, Value};
+use crate::config::parse_options;
 
 /// Reads JSON with comments and trailing commas.
 pub(super) fn parse(text: &str) -> Result<Node, DocumentError> {
-    let parsed = parse_to_ast(text, &CollectOptions::default(), &options()).map_err(mistake)?;
+    let parsed =
+        parse_to_ast(text, &CollectOptions::default(), &parse_options()).map_err(mistake)?;
     let lines = Lines::new(text);
     match parsed.value {
         Some(value) => Ok(lines.node(&value)),
@@ -25,7 +27,7 @@ pub(super) fn insert(
     name: &str,
     entry: &Node,
 ) -> Result<String, DocumentError> {
-    let root = CstRootNode::parse(text, &options()).map_err(mistake)?;
+    let root = CstRootNode::parse(text, &parse_options()).map_err(mistake)?;
     let is_empty = root.value().is_none();
     let Some(mut object) = root.object_value_or_create() else {
         return Err(DocumentError::new("the file does not hold an object"));
@@ -56,7 +58,8 @@ pub(super) fn insert(
 ///
 /// Comments stay, also those that stand beside the member.
 pub(super) fn remove(text: &str, path: &[String], name: &str) -> Result<String, DocumentError> {
-    let parsed = parse_to_ast(text, &CollectOptions::default(), &options()).map_err(mistake)?;
+    let parsed =
+        parse_to_ast(text, &CollectOptions::default(), &parse_options()).map_err(mistake)?;
     let mut object = parsed.value.as_ref().and_then(Ast::as_object);
     for member in path {
         object = object.and_then(|object| find(object, member)?.1.value.as_object());
@@ -133,22 +136,6 @@ fn whole_lines(text: &str, start: usize, end: usize) -> Range<usize> {
             line_start..line_end
         }
         _ => start..start,
-    }
-}
-
-/// Comments and trailing commas are allowed, as in the files of editors, and nothing else.
-fn options() -> ParseOptions {
-    ParseOptions {
-        allow_comments: true,
-        allow_trailing_commas: true,
-        allow_loose_object_property_names: false,
-        allow_missing_commas: false,
-        allow_single_quoted_strings: false,
-        allow_hexadecimal_numbers: false,
-        allow_unary_plus_numbers: false,
-        allow_bare_decimal_point_numbers: false,
-        allow_non_finite_numbers: false,
-        allow_extended_string_escapes: false,
     }
 }
 
