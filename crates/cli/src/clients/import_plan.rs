@@ -160,7 +160,7 @@ impl Row {
             name: &self.server.name,
             action,
             reason,
-            transport: definition.map(masked::transport),
+            transport: definition.map(ServerDefinition::transport),
             target: definition.map(masked::target),
             notes: self.notes(),
             file: self.server.file.to_string_lossy().into_owned(),
@@ -189,7 +189,7 @@ pub(crate) struct ServerReport<'a> {
 
 /// Transport and target of a server, with the names of its secrets and not their values.
 pub(crate) fn described(definition: &ServerDefinition) -> String {
-    let (transport, target) = (masked::transport(definition), masked::target(definition));
+    let (transport, target) = (definition.transport(), masked::target(definition));
     let names = masked::names(definition);
     let names = match names.is_empty() {
         true => String::new(),

@@ -1,21 +1,10 @@
 //! A server in one line without its secrets.
 
-use crate::config::definition::{Connection, ServerDefinition, UrlTransport};
+use crate::config::definition::{Connection, ServerDefinition};
 use crate::config::template::Template;
 
 /// Sign in place of a secret.
 const MASK: &str = "***";
-
-/// Transport of a server, in the words of its file.
-pub(crate) fn transport(definition: &ServerDefinition) -> &'static str {
-    match &definition.connection {
-        Connection::Command(_) => "stdio",
-        Connection::Url(url) => match url.transport {
-            UrlTransport::Http => "http",
-            UrlTransport::Sse => "sse",
-        },
-    }
-}
 
 /// The command or the URL, with variables as they are written and masks in place of what may be a secret.
 pub(crate) fn target(definition: &ServerDefinition) -> String {

@@ -30,6 +30,17 @@ pub(crate) struct ServerDefinition {
 }
 
 impl ServerDefinition {
+    /// Transport, in the words of a configuration file.
+    pub(crate) fn transport(&self) -> &'static str {
+        match &self.connection {
+            Connection::Command(_) => "stdio",
+            Connection::Url(url) => match url.transport {
+                UrlTransport::Http => "http",
+                UrlTransport::Sse => "sse",
+            },
+        }
+    }
+
     /// A server with the defaults of everything but the way to reach it.
     pub(crate) fn new(connection: Connection) -> Self {
         Self {

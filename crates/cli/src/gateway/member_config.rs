@@ -10,7 +10,7 @@ use callgate_oauth::store::{ChosenClient, ChosenKind};
 use url::Url;
 
 use super::service::GatewaySettings;
-use crate::config::definition::{Connection, ServerDefinition, StartTime, UrlTransport};
+use crate::config::definition::{ServerDefinition, StartTime};
 use crate::config::load::ConfiguredServer;
 use crate::config::resolve::{ResolvedConnection, ResolvedLogin, ResolvedOAuth, ResolvedServer};
 use crate::config::template::{self, Expanded};
@@ -122,17 +122,6 @@ fn roots_of(server: &ConfiguredServer) -> Result<Vec<Root>, CommandError> {
         .iter()
         .map(|text| root(text.as_str()))
         .collect()
-}
-
-/// Transport of a server in listings.
-pub(crate) fn transport(definition: &ServerDefinition) -> &'static str {
-    match &definition.connection {
-        Connection::Command(_) => "stdio",
-        Connection::Url(url) => match url.transport {
-            UrlTransport::Http => "http",
-            UrlTransport::Sse => "sse",
-        },
-    }
 }
 
 fn login(oauth: &ResolvedOAuth) -> Result<LoginSpec, CommandError> {

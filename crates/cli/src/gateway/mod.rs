@@ -25,7 +25,7 @@ pub(crate) use catalog_files::CatalogFiles;
 pub(crate) use keep_current::{Reload, keep_current};
 pub(crate) use keep_recorded::{RecordedEndpoint, keep_recorded, record_at};
 pub(crate) use limited_results::{LimitedResults, WHOLE_RESULTS};
-pub(crate) use member_config::{spec_of, tool_policy, transport};
+pub(crate) use member_config::{spec_of, tool_policy};
 pub(crate) use plan::Member;
 pub(crate) use report::{
     SERVERS_METHOD, ServerReport, ServersParams, ServersResult, Status, ToolName,

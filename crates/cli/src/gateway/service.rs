@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::attach::AttachConnector;
 use super::builtin::BuiltInConnector;
 use super::catalog_files::CatalogFiles;
-use super::member_config::{server_config, transport};
+use super::member_config::server_config;
 use super::plan::{Member, MemberConnection};
 use super::report::{SERVERS_METHOD, ServerReport, ServersParams, ServersResult, Status, ToolName};
 use crate::error::CommandError;
@@ -428,7 +428,7 @@ fn kind_of(member: &Member) -> EntryKind {
         MemberConnection::Attached => EntryKind::Attached,
         MemberConnection::Own(server) => EntryKind::Configured {
             definition: server.definition_hash().to_string(),
-            transport: transport(&server.definition),
+            transport: server.definition.transport(),
         },
     }
 }

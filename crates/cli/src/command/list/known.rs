@@ -4,7 +4,7 @@ use callgate_mcp::RawJson;
 use callgate_mcp::wire::{Limits, method};
 
 use crate::config::load::ConfiguredServer;
-use crate::gateway::{CatalogFiles, ServerReport, Status, tool_policy, transport};
+use crate::gateway::{CatalogFiles, ServerReport, Status, tool_policy};
 
 /// State of a server as far as it is known without connecting to it; `None` if nothing is.
 pub(super) fn report(
@@ -55,7 +55,7 @@ fn of_status(server: &ConfiguredServer, status: Status, reason: Option<String>) 
         name: server.name.to_string(),
         status,
         reason,
-        transport: transport(&server.definition).to_owned(),
+        transport: server.definition.transport().to_owned(),
         revision: None,
         tools: None,
         prompts: None,
