@@ -3,13 +3,15 @@
 //! # Layout
 //!
 //! One file per command: `test`, `tidy`, `spec`, `conformance` and its `bridge`, `interop`, `keychain`,
-//! `readme`, `examples`, `fuzz`, `bench`, `attack`, `deny`; `features` is a step of `test` only.
-//! They share `repo`, `process`, `background` and `step`, and install their peers with `node` and `python`.
+//! `shells`, `readme`, `examples`, `fuzz`, `bench`, `attack`, `deny`; `features` is a step of `test` only.
+//! They share `repo`, `process`, `background` and `step`, and install their peers with `node`, `python` and
+//! `debian`.
 
 mod attack;
 mod background;
 mod bench;
 mod conformance;
+mod debian;
 mod deny;
 mod examples;
 mod features;
@@ -21,6 +23,7 @@ mod process;
 mod python;
 mod readme;
 mod repo;
+mod shells;
 mod spec;
 mod step;
 mod test;
@@ -87,6 +90,8 @@ enum Command {
     Interop,
     /// Test logins whose secrets are sealed, with GNOME Keyring
     Keychain,
+    /// Test the completions in bash, zsh and fish
+    Shells,
     /// Run the commands that the README shows
     Readme,
     /// Run the example programs
@@ -147,6 +152,7 @@ fn run(command: Command) -> Result<()> {
         },
         Command::Interop => interop::run(&repo),
         Command::Keychain => keychain::run(&repo).map(|outcome| outcome.report()),
+        Command::Shells => shells::run(&repo).map(|outcome| outcome.report()),
         Command::Readme => readme::run(&repo),
         Command::Examples => examples::run(&repo),
         Command::Fuzz { target, seconds } => fuzz::run(&repo, target.as_deref(), seconds),

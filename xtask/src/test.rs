@@ -4,7 +4,7 @@ use crate::conformance::{self, Side};
 use crate::process;
 use crate::repo::Repo;
 use crate::step::{Outcome, Step, run_all, run_each};
-use crate::{examples, features, fuzz, interop, keychain, readme, spec, tidy};
+use crate::{examples, features, fuzz, interop, keychain, readme, shells, spec, tidy};
 
 /// Runs the steps of continuous integration: all, or those with these `names`.
 pub(crate) fn run(repo: &Repo, names: &[String]) -> Result<()> {
@@ -77,6 +77,11 @@ const STEPS: &[Step] = &[
         name: "keychain",
         fix: "run one test with `cargo test -p callgate --test it keychain::NAME -- --include-ignored`",
         run: keychain::run,
+    },
+    Step {
+        name: "shells",
+        fix: "run one test with `cargo test -p callgate --test it shells::NAME -- --include-ignored`",
+        run: shells::run,
     },
     Step {
         name: "readme",

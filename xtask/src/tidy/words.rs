@@ -70,15 +70,16 @@ pub(crate) fn no_derived_tags(tree: &Tree) -> Vec<Finding> {
 }
 
 const IGNORED: &str = "a test runs or is deleted; one that needs files or programs from elsewhere \
-                       is in tests/spec, tests/interop or tests/it/keychain and names the `cargo xtask` that runs it";
+                       is in tests/spec, tests/interop, tests/it/keychain or tests/it/shells and names the `cargo xtask` that runs it";
 
-/// True for an ignored test that `cargo xtask spec`, `cargo xtask interop` or `cargo xtask keychain` runs.
+/// True for an ignored test that `cargo xtask spec`, `cargo xtask interop` `cargo xtask keychain` or `cargo xtask shells` runs.
 fn is_run_by_xtask(file: &File, number: usize) -> bool {
     let line = file.text.lines().nth(number - 1).unwrap_or_default();
     let folders = [
         ("spec", "/tests/spec/"),
         ("interop", "/tests/interop/"),
         ("keychain", "/tests/it/keychain/"),
+        ("shells", "/tests/it/shells/"),
     ];
     folders.iter().any(|(command, folder)| {
         let reason = format!(": cargo xtask {command}\"]");
@@ -153,7 +154,7 @@ mod tests {
         let text = "#[expect(dead_code)]\n#[allow(dead_code)]\n// todo!()\n#[cfg(test)]\nmod tests {\n    #[ignore]\n    fn a() { todo!() }\n}\n";
         let expected = [
             "bench/src/a.rs:2: `#[allow(`: use #[expect(lint, reason = \"...\")]",
-            "bench/src/a.rs:6: `#[ignore`: a test runs or is deleted; one that needs files or programs from elsewhere is in tests/spec, tests/interop or tests/it/keychain and names the `cargo xtask` that runs it",
+            "bench/src/a.rs:6: `#[ignore`: a test runs or is deleted; one that needs files or programs from elsewhere is in tests/spec, tests/interop, tests/it/keychain or tests/it/shells and names the `cargo xtask` that runs it",
             "bench/src/a.rs:7: `todo!`: finish it",
         ];
         check(no_leftovers, &[("bench/src/a.rs", text)], &expected);

@@ -53,6 +53,8 @@ mod service;
 #[cfg(target_os = "linux")]
 mod setup;
 #[cfg(unix)]
+mod shells;
+#[cfg(unix)]
 mod terminal;
 #[cfg(unix)]
 mod token;

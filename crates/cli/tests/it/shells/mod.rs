@@ -1,0 +1,3 @@
+//! Completions in real shells.
+
+mod completions;
