@@ -19,8 +19,8 @@ use crate::data_dir::{DataDir, resolved};
 use crate::endpoint::{self, Hangup, HttpEndpoint};
 use crate::error::CommandError;
 use crate::gateway::{
-    CatalogFiles, Gateway, GatewaySettings, LimitedResults, RecordedEndpoint, Reload, WORKSPACE,
-    keep_current, keep_recorded, record_at,
+    CatalogFiles, Gateway, GatewaySettings, LimitedResults, Loaded, RecordedEndpoint, Reload,
+    WORKSPACE, keep_current, keep_recorded, record_at,
 };
 use crate::instance::EndpointAuth;
 use crate::stop::{self, ReloadSignal, StopSignals};
@@ -39,7 +39,7 @@ pub(crate) async fn run(
         attaches: args.stdio && !args.no_attach,
         reserved: None,
     };
-    let (configuration, _) = reload.members()?;
+    let configuration = reload.load()?.configuration;
     for notice in &configuration.notices {
         output::note(&format!("notice: {notice}"));
     }
@@ -48,24 +48,24 @@ pub(crate) async fn run(
         reload.reserved = Some(WORKSPACE);
     }
     // Without the server that the built-in tools take the place of.
-    let (configuration, members) = reload.members()?;
+    let loaded = reload.load()?;
     let gateway = Arc::new(Gateway::new(GatewaySettings {
         data_dir: data_dir.map(Path::to_owned),
         catalogs: DataDir::locate(data_dir)
             .ok()
             .map(|it| CatalogFiles::new(&it)),
-        naming: configuration.settings.naming.unwrap_or_default(),
+        naming: loaded.configuration.settings.naming.unwrap_or_default(),
         max_subscriptions: args.max_subscriptions,
         ..GatewaySettings::default()
     }));
     if let Some(router) = router {
         gateway.add_workspace(Arc::new(router)).await?;
     }
-    gateway.apply(&members).await;
+    gateway.apply(&loaded.members).await;
     let service = Serving {
         gateway: gateway.clone(),
         reload: Arc::new(reload),
-        configuration,
+        loaded,
     };
     let served = match args.stdio {
         true => service.over_stdio(data_dir).await,
@@ -81,7 +81,7 @@ pub(crate) async fn run(
 struct Serving {
     gateway: Arc<Gateway>,
     reload: Arc<Reload>,
-    configuration: Configuration,
+    loaded: Loaded,
 }
 
 impl Serving {
@@ -98,7 +98,7 @@ impl Serving {
         data_dir: Option<&Path>,
         json: bool,
     ) -> Result<(), CommandError> {
-        let address = endpoint::address(&args.http, self.configuration.settings.listen)?;
+        let address = endpoint::address(&args.http, self.loaded.configuration.settings.listen)?;
         let (service, header_params) = self.http_service(args.http.issuer.is_some());
         let endpoint = HttpEndpoint::bind(
             &args.http,
@@ -131,7 +131,13 @@ impl Serving {
     /// The gateway, with long texts of results as links unless the configuration wants them whole.
     fn service(&self) -> Arc<dyn Service> {
         let gateway = self.gateway.clone() as Arc<dyn Service>;
-        match self.configuration.settings.max_text.unwrap_or_default() {
+        match self
+            .loaded
+            .configuration
+            .settings
+            .max_text
+            .unwrap_or_default()
+        {
             MaxText::Off => gateway,
             MaxText::Bytes(bytes) => Arc::new(LimitedResults::new(gateway, bytes)),
         }
@@ -164,12 +170,7 @@ impl Serving {
         signal: ReloadSignal,
     ) -> Result<(), CommandError> {
         let gateway = &self.gateway;
-        let current = Box::pin(keep_current(
-            gateway,
-            self.reload,
-            signal,
-            self.configuration,
-        ));
+        let current = Box::pin(keep_current(gateway, self.reload, signal, self.loaded));
         let Ok(data_dir) = DataDir::locate(data_dir) else {
             tokio::select! {
                 served = serve => return served,

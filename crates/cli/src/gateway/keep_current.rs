@@ -34,9 +34,18 @@ pub(crate) struct Reload {
     pub(crate) reserved: Option<&'static str>,
 }
 
+/// The configuration and its servers, as they were read.
+pub(crate) struct Loaded {
+    pub(crate) configuration: Configuration,
+    pub(crate) members: Vec<Member>,
+    /// Taken before the files were read, so that a change during the reading is seen later.
+    stamps: Stamps,
+}
+
 impl Reload {
-    /// Servers that this process is to have now.
-    pub(crate) fn members(&self) -> Result<(Configuration, Vec<Member>), CommandError> {
+    /// Reads the servers that this process is to have now.
+    pub(crate) fn load(&self) -> Result<Loaded, CommandError> {
+        let stamps = self.stamps();
         let mut configuration = load(&self.options)?;
         if let Some(reserved) = self.reserved {
             let servers = &mut configuration.servers;
@@ -47,7 +56,25 @@ impl Reload {
             .filter(|_| self.attaches)
             .and_then(|data_dir| Registry::new(&data_dir).gateway());
         let members = plan(&configuration, gateway.as_ref());
-        Ok((configuration, members))
+        Ok(Loaded {
+            configuration,
+            members,
+            stamps,
+        })
+    }
+
+    fn stamps(&self) -> Stamps {
+        let data_dir = DataDir::locate(self.data_dir.as_deref()).ok();
+        let mut paths = self.options.watched_files();
+        // A project file that the user trusts meanwhile is the same file.
+        paths.extend(data_dir.as_ref().map(|data_dir| data_dir.file(trust::FILE)));
+        let gateway = data_dir
+            .filter(|_| self.attaches)
+            .and_then(|data_dir| Registry::new(&data_dir).gateway());
+        Stamps {
+            files: paths.iter().map(|path| stamp(path)).collect(),
+            gateway: gateway.map(|gateway| gateway.process.pid),
+        }
     }
 }
 
@@ -62,34 +89,33 @@ pub(crate) async fn keep_current(
     gateway: &Gateway,
     reload: Arc<Reload>,
     mut signal: ReloadSignal,
-    first: Configuration,
+    first: Loaded,
 ) -> Infallible {
-    let mut configuration = first;
-    let mut stamps = stamp_all(&reload, &configuration);
-    let mut logins = LoginWatch::new(&reload, &configuration).await;
+    let mut stamps = first.stamps;
+    let mut logins = LoginWatch::new(&reload, &first.configuration).await;
     loop {
         let is_asked = tokio::select! {
             () = sleep(INTERVAL) => false,
             () = signal.next() => true,
         };
-        let now = stamp_all(&reload, &configuration);
+        for name in logins.changed(&reload).await {
+            gateway.login_changed(&name);
+        }
+        let now = reload.stamps();
         if is_asked || now != stamps {
+            // Taken before the files are read, and kept after a mistake, which is reported once.
+            stamps = now;
             let reader = reload.clone();
             // Files are read, and the keychain is not asked.
-            let read = tokio::task::spawn_blocking(move || reader.members()).await;
+            let read = tokio::task::spawn_blocking(move || reader.load()).await;
             match read {
-                Ok(Ok((read, members))) => {
-                    gateway.apply(&members).await;
-                    configuration = read;
+                Ok(Ok(loaded)) => {
+                    gateway.apply(&loaded.members).await;
+                    logins.follow(&reload, &loaded.configuration).await;
                 }
                 Ok(Err(error)) => error.warn("the configuration is not reloaded"),
                 Err(error) => tracing::warn!(%error, "the configuration is not reloaded"),
             }
-            stamps = stamp_all(&reload, &configuration);
-            logins.follow(&reload, &configuration).await;
-        }
-        for name in logins.changed(&reload).await {
-            gateway.login_changed(&name);
         }
     }
 }
@@ -100,30 +126,10 @@ type Stamp = Option<(SystemTime, u64)>;
 /// All that decides about the servers, as far as a look at the files shows it.
 #[derive(Debug, PartialEq)]
 struct Stamps {
-    files: Vec<(PathBuf, Stamp)>,
+    /// In the order of [`LoadOptions::watched_files`], and the list of trusted files.
+    files: Vec<Stamp>,
     /// Process number of the running gateway.
     gateway: Option<u32>,
-}
-
-fn stamp_all(reload: &Reload, configuration: &Configuration) -> Stamps {
-    let data_dir = DataDir::locate(reload.data_dir.as_deref()).ok();
-    let mut paths = reload.options.watched_files();
-    // A project file that the user trusts meanwhile is the same file.
-    paths.extend(data_dir.as_ref().map(|data_dir| data_dir.file(trust::FILE)));
-    let read = configuration.files.iter();
-    paths.extend(read.map(|file| file.origin.path.clone()));
-    paths.sort();
-    paths.dedup();
-    let gateway = data_dir
-        .filter(|_| reload.attaches)
-        .and_then(|data_dir| Registry::new(&data_dir).gateway());
-    Stamps {
-        files: paths
-            .into_iter()
-            .map(|path| (path.clone(), stamp(&path)))
-            .collect(),
-        gateway: gateway.map(|gateway| gateway.process.pid),
-    }
 }
 
 fn stamp(path: &Path) -> Stamp {

@@ -122,6 +122,16 @@ fn a_changed_configuration_is_applied_and_other_servers_stay_connected() {
     wait_for("the end of the removed server", || !is_running(a));
 }
 
+/// The files are compared with those that were read, not with those that were there a moment later.
+#[test]
+fn a_change_right_after_the_start_is_applied() {
+    let home = Home::new();
+    home.configure(&json!({}));
+    let _serving = home.serve(&[]);
+    home.configure(&json!({ "a": home.workspace_server() }));
+    wait_for("the reload", || home.processes().len() == 1);
+}
+
 #[test]
 fn no_server_outlives_the_process_that_started_it() {
     for name in ["-TERM", "-INT", "-KILL"] {
@@ -153,11 +163,14 @@ fn a_hangup_reloads_a_service_without_a_terminal() {
         fs::write(&nothing, json!({ "mcpServers": servers }).to_string()).unwrap();
     };
     write(&json!({}));
-    // Without `setsid` the process would have the terminal of the developer.
+    // Without `setsid` the process would have the terminal of the developer, and under `nohup` it would leave the
+    // signal ignored.
     let mut command = Command::new("setsid");
     command
         .args([
             "--wait",
+            "env",
+            "--default-signal=HUP",
             CALLGATE,
             "serve",
             "--listen",
