@@ -23,7 +23,7 @@ pub fn hubs_section(figures: &[HubFigures], floor: &HubFloor, servers: usize) ->
     let mut table = Table::new(&columns, 1);
     for hub in figures {
         let recovery = match hub.recovery {
-            None => "never".to_owned(),
+            None => shown(Time::MoreThan(RECOVERY_LIMIT)),
             Some(time) if hub.killed == 0 => format!("{} (nothing to kill)", millis(time)),
             Some(time) => millis(time),
         };
@@ -210,7 +210,7 @@ mod tests {
         let section = hubs_section(&[ours, other], &floor, 14);
         for row in [
             "| callgate | 3,000 | 20.00 | 1.00 | 20.00 | 1,000 | 500 | 10,000 |\n",
-            "| mcp-hub | 3,300 | > 60,000 | 10.00 | 50.00 | < 0.50 | never | 80,000 |\n",
+            "| mcp-hub | 3,300 | > 60,000 | 10.00 | 50.00 | < 0.50 | > 30,000 | 80,000 |\n",
             "| no hub: the floor | 2,750 | - | - | 10.00 | 2,000 | - | - |\n",
             "| first start: mcp-hub ÷ callgate | at least 3.00 | 1.10 | not met; nor is it by the floor, the start of the servers: 1.20 |\n",
             "| call: mcp-hub ÷ callgate | at least 3.00 | 2.50 | not met; the floor, the call without a hub, is 5.00 |\n",
