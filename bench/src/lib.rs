@@ -9,7 +9,8 @@
 //! - [`throughput`], [`valgrind`]: the two kinds of measurement
 //! - [`suite`]: everything that one run measures
 //! - [`hop`]: the way of a call through a hub
-//! - [`command_line`], [`configured_commands`]: commands of the binary beside other command-line clients
+//! - [`command_line`], [`configured_commands`]: commands of the binary beside other command-line clients;
+//!   `running_servers` and `smallest_client` are parts of the latter
 //! - [`hubs`]: many servers behind one endpoint, beside other hubs; [`peers`]: programs of others
 //! - [`statistics`]: the arithmetic
 //! - [`awake`]: keeps the processors from sleeping under load
@@ -35,6 +36,8 @@ pub mod payload;
 pub mod peers;
 pub mod process;
 pub mod report;
+mod running_servers;
+mod smallest_client;
 pub mod statistics;
 pub mod suite;
 pub mod throughput;

@@ -11,7 +11,7 @@ use callgate_bench::awake::{self, Awake};
 use callgate_bench::command_line;
 use callgate_bench::configured_commands;
 use callgate_bench::hop;
-use callgate_bench::hubs::{self, HubKind, ServerSet};
+use callgate_bench::hubs::{self, HubFloor, HubKind, ServerSet};
 use callgate_bench::machine::Machine;
 use callgate_bench::options::{Options, Part};
 use callgate_bench::report::{self, Figures};
@@ -95,16 +95,32 @@ async fn hubs(options: &Options, programs: &Path, page: String) -> Result<String
     };
     let directory = directory(programs, "bench-hubs")?;
     let servers = ServerSet::new(&peers, &directory)?;
-    // Twice, so that none is measured with programs that were not read from the disk yet.
-    let alone = hubs::start_alone(&servers).await?;
-    let alone = alone.min(hubs::start_alone(&servers).await?);
-    eprintln!("without a hub: all servers listed after {alone:?}");
+    let alone = hubs::measure_alone(&servers).await?;
+    eprintln!("without a hub: {alone:?}");
     let mut figures = Vec::new();
+    let mut prepared = None;
     for kind in HubKind::ALL {
         let directory = directory.join(kind.to_string());
-        figures.push(hubs::measure(kind, &servers, programs, &peers, &directory).await?);
+        match hubs::measure(kind, &servers, programs, &peers, &directory).await {
+            Ok((hub, tools)) => {
+                figures.push(hub);
+                if kind == HubKind::Callgate {
+                    let time = hubs::measure_prepared(&tools).await?;
+                    eprintln!("prepared: tools/list {time:?}");
+                    prepared = Some(time);
+                }
+            }
+            Err(error) if kind != HubKind::Callgate => {
+                eprintln!("{kind} is not measured: {error:#}");
+            }
+            Err(error) => return Err(error),
+        }
     }
-    let section = report::hubs_section(&figures, alone, servers.count());
+    let floor = HubFloor {
+        alone,
+        list: prepared,
+    };
+    let section = report::hubs_section(&figures, &floor, servers.count());
     Ok(report::put_section(&page, &section))
 }
 

@@ -9,17 +9,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use callgate_mcp::client::{CallOptions, Client, ClientLimits};
+use callgate_mcp::client::Client;
 use callgate_mcp::upstream::{Era, HttpConfig, Remote};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
+use super::requests::measuring;
 use super::{HubKind, server_process};
 use crate::process::Memory;
-
-/// Timeout of one request to a hub, long enough for ten at a time that start all servers each.
-const REQUEST_LIMIT: Duration = Duration::from_secs(300);
 
 /// Timeout of the exit of a hub, which ends its servers first.
 const EXIT_LIMIT: Duration = Duration::from_secs(15);
@@ -68,13 +66,19 @@ impl HubProcess {
         })
     }
 
+    /// The hub that it is.
+    #[must_use]
+    pub fn kind(&self) -> HubKind {
+        self.kind
+    }
+
     /// Time since the start.
     #[must_use]
     pub fn age(&self) -> Duration {
         self.started.elapsed()
     }
 
-    /// Returns a client of the hub with a connection of its own. Nothing is cached or checked.
+    /// Returns a client of the hub with a connection of its own.
     pub fn client(&self) -> Result<Client> {
         let url = format!("http://127.0.0.1:{}/mcp", self.port);
         let hub = Remote::new(&url, HttpConfig::new(self.kind.to_string()))?;
@@ -83,14 +87,7 @@ impl HubProcess {
             HubKind::Fastmcp => hub.assume(Era::OLD),
             HubKind::Callgate | HubKind::McpHub => hub,
         };
-        let limits = ClientLimits::default()
-            .with_cache_entries(0)
-            .with_output_schemas(0);
-        let options = CallOptions::default()
-            .idle(REQUEST_LIMIT)
-            .maximum(REQUEST_LIMIT);
-        let client = Client::builder(Arc::new(hub)).limits(limits);
-        Ok(client.options(options).build())
+        Ok(measuring(Client::builder(Arc::new(hub))))
     }
 
     /// Returns the memory of the hub itself, without its servers.

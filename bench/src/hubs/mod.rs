@@ -2,13 +2,19 @@
 
 mod hub_kind;
 mod hub_process;
+mod limited;
 mod measure;
+mod prepared_list;
+mod requests;
 mod server_process;
 mod server_set;
 mod servers_alone;
 
 pub use hub_kind::HubKind;
 pub use hub_process::HubProcess;
-pub use measure::{CLIENTS, HubFigures, RECOVERY_LIMIT, measure};
+pub use limited::{Rate, Time};
+pub use measure::{HubFigures, HubFloor, RECOVERY_LIMIT, measure};
+pub use prepared_list::measure_prepared;
+pub use requests::CLIENTS;
 pub use server_set::{Probe, ServerSet};
-pub use servers_alone::start_alone;
+pub use servers_alone::{AloneFigures, measure_alone};

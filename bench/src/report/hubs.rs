@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use super::markdown::{Table, grouped, ratio};
 use super::verdicts::verdicts;
-use super::{Bound, Target};
-use crate::hubs::{CLIENTS, HubFigures, HubKind, RECOVERY_LIMIT};
+use super::{Bound, Floor, Target};
+use crate::hubs::{CLIENTS, HubFigures, HubFloor, HubKind, RECOVERY_LIMIT, Rate, Time};
 
-/// Renders the section. `alone` is the time until all servers are listed without a hub.
+/// Renders the section.
 #[must_use]
-pub fn hubs_section(figures: &[HubFigures], alone: Duration, servers: usize) -> String {
+pub fn hubs_section(figures: &[HubFigures], floor: &HubFloor, servers: usize) -> String {
     let columns = [
         "hub",
         "first start ms",
@@ -23,9 +23,9 @@ pub fn hubs_section(figures: &[HubFigures], alone: Duration, servers: usize) -> 
     let mut table = Table::new(&columns, 1);
     for hub in figures {
         let recovery = match hub.recovery {
-            None => "never".to_owned(),
-            Some(time) if hub.killed == 0 => format!("{} (nothing to kill)", shown(time)),
-            Some(time) => shown(time),
+            None => shown(Time::MoreThan(RECOVERY_LIMIT)),
+            Some(time) if hub.killed == 0 => format!("{} (nothing to kill)", millis(time)),
+            Some(time) => millis(time),
         };
         table.row(&[
             hub.kind.to_string(),
@@ -33,20 +33,30 @@ pub fn hubs_section(figures: &[HubFigures], alone: Duration, servers: usize) -> 
             shown(hub.second_start),
             shown(hub.list),
             shown(hub.call),
-            number(hub.calls_per_second),
+            shown_rate(hub.calls),
             recovery,
             grouped(hub.memory as f64),
         ]);
     }
-    let targets = verdicts(targets(figures));
+    let none = || "-".to_owned();
+    table.row(&[
+        "no hub: the floor".to_owned(),
+        millis(floor.alone.start),
+        none(),
+        floor.list.map_or_else(none, shown),
+        shown(floor.alone.call),
+        shown_rate(floor.alone.calls),
+        none(),
+        none(),
+    ]);
+    let targets = verdicts(targets(figures, floor));
     let limit = RECOVERY_LIMIT.as_secs();
-    let alone = shown(alone);
     format!(
         "## Hubs\n\n\
          {servers} servers of one configuration, all over stdio, behind three hubs in one run: `callgate serve`, `mcp-hub` from npm and `fastmcp run` from PyPI.\n\
          {TEXT}\
          A server that does not answer within {limit} s after it was killed counts as lost, and in the comparison as {limit} s.\n\
-         Without a hub, started all at once, the servers are listed after {alone} ms: the time of the servers themselves, which a hub saves only if it knows them from an earlier start.\n\
+         {FLOOR}\
          \n{targets}\n{table}"
     )
 }
@@ -58,46 +68,95 @@ A start lasts until tools of all servers are listed; for the first one nothing i
 The times of requests are medians of one client, the calls per second those of 10 clients, each with a server of its own: the time of the servers themselves is included.
 Recovery is the time from `kill -9` of one server until a call to it works; a hub that starts its servers for each call has none to kill.
 The memory is that of the hub itself, without its servers.
+Idle tasks keep the processors awake during requests, as under load above.
+Each measurement has a time limit; where it was reached, the table says so with `>` or `<`, and the comparison uses the limit.
+";
+
+/// Explanation of the floor.
+const FLOOR: &str = "\
+The floor is measured by the same client without a hub.
+Its start is that of all servers at once: the time of the servers themselves, which a hub saves only if it knows them from an earlier start.
+Its calls go to the servers directly, over stdio, and its `tools/list` to a server that has Callgate's answer ready and checks nothing.
 ";
 
 /// A figure of a hub.
 type Figure = fn(&HubFigures) -> f64;
 
-fn targets(figures: &[HubFigures]) -> Vec<Target> {
+fn targets(figures: &[HubFigures], floor: &HubFloor) -> Vec<Target> {
     let hub = |kind| figures.iter().find(|hub| hub.kind == kind);
-    let lower: [(&str, Figure); 6] = [
-        ("first start", |hub| hub.first_start.as_secs_f64()),
-        ("second start", |hub| hub.second_start.as_secs_f64()),
-        ("`tools/list`", |hub| hub.list.as_secs_f64()),
-        ("call", |hub| hub.call.as_secs_f64()),
-        ("recovery", |hub| {
-            hub.recovery.unwrap_or(RECOVERY_LIMIT).as_secs_f64()
-        }),
-        ("memory", |hub| hub.memory as f64),
+    let alone = &floor.alone;
+    let start = Some(Best(alone.start.as_secs_f64(), "the start of the servers"));
+    let list = floor
+        .list
+        .map(|list| Best(list.seconds(), "a prepared list"));
+    let call = Some(Best(alone.call.seconds(), "the call without a hub"));
+    let lower: [(&str, Figure, Option<Best>); 6] = [
+        ("first start", |hub| hub.first_start.seconds(), start),
+        ("second start", |hub| hub.second_start.seconds(), None),
+        ("`tools/list`", |hub| hub.list.seconds(), list),
+        ("call", |hub| hub.call.seconds(), call),
+        (
+            "recovery",
+            |hub| hub.recovery.unwrap_or(RECOVERY_LIMIT).as_secs_f64(),
+            None,
+        ),
+        ("memory", |hub| hub.memory as f64, None),
     ];
     let mut targets = Vec::new();
     for other in [HubKind::McpHub, HubKind::Fastmcp] {
-        let compare = |ratio: &dyn Fn(&HubFigures, &HubFigures) -> f64| {
-            Some(ratio(hub(HubKind::Callgate)?, hub(other)?))
-        };
-        for (name, figure) in lower {
-            targets.push(Target::new(
+        let (ours, theirs) = (hub(HubKind::Callgate), hub(other));
+        for (name, figure, best) in lower {
+            let target = Target::new(
                 format!("{name}: {other} ÷ callgate"),
                 Bound::AtLeast(3.0),
-                compare(&|ours, theirs| figure(theirs) / figure(ours)),
-            ));
+                theirs
+                    .zip(ours)
+                    .map(|(theirs, ours)| figure(theirs) / figure(ours)),
+            );
+            let floor = theirs.zip(best).map(|(theirs, Best(best, because))| Floor {
+                best: figure(theirs) / best,
+                because: because.to_owned(),
+            });
+            targets.push(target.with_floor(floor));
         }
-        targets.push(Target::new(
+        let rate = |hub: &HubFigures| hub.calls.per_second();
+        let target = Target::new(
             format!("calls/s of {CLIENTS} clients: callgate ÷ {other}"),
             Bound::AtLeast(3.0),
-            compare(&|ours, theirs| ours.calls_per_second / theirs.calls_per_second),
-        ));
+            theirs
+                .zip(ours)
+                .map(|(theirs, ours)| rate(ours) / rate(theirs)),
+        );
+        targets.push(target.with_floor(theirs.map(|theirs| Floor {
+            best: alone.calls.per_second() / rate(theirs),
+            because: "the calls without a hub".to_owned(),
+        })));
     }
     targets
 }
 
+/// Best figure that a hub can reach, and its name.
+#[derive(Clone, Copy)]
+struct Best(f64, &'static str);
+
+/// Milliseconds, with a sign where the limit was reached.
+fn shown(time: Time) -> String {
+    match time {
+        Time::Took(time) => millis(time),
+        Time::MoreThan(limit) => format!("> {}", millis(limit)),
+    }
+}
+
+/// Calls per second, with a sign where the limit was reached.
+fn shown_rate(rate: Rate) -> String {
+    match rate {
+        Rate::PerSecond(rate) => number(rate),
+        Rate::LessThan(rate) => format!("< {}", number(rate)),
+    }
+}
+
 /// Milliseconds.
-fn shown(time: Duration) -> String {
+fn millis(time: Duration) -> String {
     number(time.as_secs_f64() * 1e3)
 }
 
@@ -113,41 +172,52 @@ fn number(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hubs::AloneFigures;
 
     #[test]
     fn each_hub_is_compared_in_each_figure() {
-        let millis = Duration::from_millis;
+        let took = |millis| Time::Took(Duration::from_millis(millis));
         let ours = HubFigures {
             kind: HubKind::Callgate,
-            first_start: millis(3_000),
-            second_start: millis(20),
-            list: millis(1),
-            call: millis(2),
-            calls_per_second: 1_000.0,
-            recovery: Some(millis(500)),
+            first_start: took(3_000),
+            second_start: took(20),
+            list: took(1),
+            call: took(20),
+            calls: Rate::PerSecond(1_000.0),
+            recovery: Some(Duration::from_millis(500)),
             killed: 1,
             memory: 10_000,
         };
         let other = HubFigures {
             kind: HubKind::McpHub,
-            first_start: millis(3_300),
-            second_start: millis(3_300),
-            list: millis(10),
-            call: millis(50),
-            calls_per_second: 200.0,
+            first_start: took(3_300),
+            second_start: Time::MoreThan(Duration::from_secs(60)),
+            list: took(10),
+            call: took(50),
+            calls: Rate::LessThan(0.5),
             recovery: None,
             killed: 1,
             memory: 80_000,
         };
-        let section = hubs_section(&[ours, other], millis(2_800), 14);
+        let floor = HubFloor {
+            alone: AloneFigures {
+                start: Duration::from_millis(2_750),
+                call: took(10),
+                calls: Rate::PerSecond(2_000.0),
+            },
+            list: None,
+        };
+        let section = hubs_section(&[ours, other], &floor, 14);
         for row in [
-            "| callgate | 3,000 | 20.00 | 1.00 | 2.00 | 1,000 | 500 | 10,000 |\n",
-            "| mcp-hub | 3,300 | 3,300 | 10.00 | 50.00 | 200 | never | 80,000 |\n",
-            "| first start: mcp-hub ÷ callgate | at least 3.00 | 1.10 | not met |\n",
+            "| callgate | 3,000 | 20.00 | 1.00 | 20.00 | 1,000 | 500 | 10,000 |\n",
+            "| mcp-hub | 3,300 | > 60,000 | 10.00 | 50.00 | < 0.50 | > 30,000 | 80,000 |\n",
+            "| no hub: the floor | 2,750 | - | - | 10.00 | 2,000 | - | - |\n",
+            "| first start: mcp-hub ÷ callgate | at least 3.00 | 1.10 | not met; nor is it by the floor, the start of the servers: 1.20 |\n",
+            "| call: mcp-hub ÷ callgate | at least 3.00 | 2.50 | not met; the floor, the call without a hub, is 5.00 |\n",
             "| recovery: mcp-hub ÷ callgate | at least 3.00 | 60.00 | met |\n",
             "| memory: mcp-hub ÷ callgate | at least 3.00 | 8.00 | met |\n",
-            "| calls/s of 10 clients: callgate ÷ mcp-hub | at least 3.00 | 5.00 | met |\n",
-            "| call: fastmcp ÷ callgate | at least 3.00 | - | not met |\n",
+            "| calls/s of 10 clients: callgate ÷ mcp-hub | at least 3.00 | 2000.00 | met |\n",
+            "| call: fastmcp ÷ callgate | at least 3.00 | - | not measured |\n",
         ] {
             assert!(section.contains(row), "{section}");
         }

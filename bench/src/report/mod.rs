@@ -19,4 +19,4 @@ pub use hop::hop_section;
 pub use hubs::hubs_section;
 pub use page::render;
 pub use section::put_section;
-pub use target::{Bound, Target};
+pub use target::{Bound, Floor, Target};

@@ -13,6 +13,17 @@ pub struct Target {
     pub bound: Bound,
     /// Measured figure; `None` if this run did not measure it.
     pub measured: Option<f64>,
+    /// Best figure that is possible, shown where the bound is not met; `None` where none is known.
+    pub floor: Option<Floor>,
+}
+
+/// Best figure that any program in our place could reach in this run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Floor {
+    /// The figure.
+    pub best: f64,
+    /// Measurement that it follows from.
+    pub because: String,
 }
 
 /// Bound of a figure.
@@ -39,11 +50,8 @@ impl Target {
     /// Returns whether the figure meets its bound.
     #[must_use]
     pub fn is_met(&self) -> bool {
-        self.measured.is_some_and(|measured| match self.bound {
-            Bound::AtMost(limit) => measured <= limit,
-            Bound::AtLeast(limit) => measured >= limit,
-            Bound::Below(limit) => measured < limit,
-        })
+        self.measured
+            .is_some_and(|measured| self.bound.allows(measured))
     }
 
     pub(super) fn new(what: impl Into<String>, bound: Bound, measured: Option<f64>) -> Self {
@@ -52,6 +60,25 @@ impl Target {
             what,
             bound,
             measured,
+            floor: None,
+        }
+    }
+
+    /// The target with the best figure that is possible.
+    pub(super) fn with_floor(mut self, floor: Option<Floor>) -> Self {
+        self.floor = floor;
+        self
+    }
+}
+
+impl Bound {
+    /// Returns whether a figure is within the bound.
+    #[must_use]
+    pub fn allows(self, figure: f64) -> bool {
+        match self {
+            Self::AtMost(limit) => figure <= limit,
+            Self::AtLeast(limit) => figure >= limit,
+            Self::Below(limit) => figure < limit,
         }
     }
 }
@@ -111,7 +138,13 @@ fn under_load(figures: &Figures) -> Vec<Target> {
     let http = throughput(Transport::Http, 64);
     let stdio = throughput(Transport::Stdio, 16);
     let loads = figures.loads.iter();
-    let peaks = loads.map(|level| level.samples.map(|sample| sample.memory).to_rmcp());
+    let peaks = loads.map(|level| level.samples.map(|sample| sample.memory));
+    // The floor is that of the load at which the figure is highest.
+    let peak = peaks.max_by(|a, b| a.to_rmcp().total_cmp(&b.to_rmcp()));
+    let peak_of_bare = peak.as_ref().map(|peak| Floor {
+        best: peak.bare / peak.rmcp,
+        because: "the peak of bare under that load".to_owned(),
+    });
     let mut targets = vec![
         Target::new(
             "HTTP, 64 connections: throughput ÷ bare",
@@ -122,17 +155,20 @@ fn under_load(figures: &Figures) -> Vec<Target> {
             "HTTP, 64 connections: throughput ÷ rmcp",
             Bound::AtLeast(1.8),
             http.as_ref().map(Series::to_rmcp),
-        ),
+        )
+        .with_floor(http.as_ref().map(bare_to_rmcp)),
         Target::new(
             "stdio, 16 in flight: throughput ÷ rmcp",
             Bound::AtLeast(4.0),
             stdio.as_ref().map(Series::to_rmcp),
-        ),
+        )
+        .with_floor(stdio.as_ref().map(bare_to_rmcp)),
         Target::new(
             "every load: highest peak memory ÷ rmcp",
             Bound::Below(1.0),
-            highest(peaks),
-        ),
+            peak.as_ref().map(Series::to_rmcp),
+        )
+        .with_floor(peak_of_bare),
     ];
     for held in &figures.held {
         targets.push(Target::new(
@@ -178,6 +214,14 @@ fn clients(figures: &Figures) -> Vec<Target> {
         }
     }
     targets
+}
+
+/// The best throughput relative to rmcp: that of the floor.
+fn bare_to_rmcp(throughput: &Series<f64>) -> Floor {
+    Floor {
+        best: throughput.bare / throughput.rmcp,
+        because: "the throughput of bare".to_owned(),
+    }
 }
 
 fn highest(ratios: impl Iterator<Item = f64>) -> Option<f64> {
