@@ -9,7 +9,8 @@ use tokio::time::Instant;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReconnectPolicy {
-    /// Upper bound of the first delay; each failure in a row doubles it.
+    /// Upper bound of the first delay; each failure in a row doubles it. The first loss of a connection that worked
+    /// counts as a failure, but is followed by an attempt at once.
     pub first_delay: Duration,
     /// Upper bound of all delays, and of the wait that a server may ask for.
     pub longest_delay: Duration,
@@ -184,8 +185,18 @@ impl Supervisor {
                 if now.duration_since(since) >= self.policy.stable_after {
                     self.forget_failures();
                 }
-                let retry_after = None;
-                self.fail(Failure::Transient { retry_after }, now, random);
+                match self.failures {
+                    // Callers wait for a server that worked and was lost: most often it was killed or
+                    // restarted, and is there again. Only what fails again is worth a delay.
+                    0 => {
+                        self.failures = 1;
+                        self.connect(now);
+                    }
+                    _ => {
+                        let retry_after = None;
+                        self.fail(Failure::Transient { retry_after }, now, random);
+                    }
+                }
             }
             (Event::TimerFired, Phase::Waiting { retry_at }) if now >= retry_at => {
                 self.connect(now);
@@ -341,7 +352,9 @@ mod tests {
     fn a_server_that_exits_right_after_it_connects_is_stopped_too() {
         let mut steps = Vec::new();
         let mut at = 0;
-        for delay in [500, 1_000, 2_000, 4_000] {
+        steps.push((at, Event::Connected, Expect::Connected(at)));
+        steps.push((at, Event::Lost, Expect::Connecting));
+        for delay in [1_000, 2_000, 4_000] {
             steps.push((at, Event::Connected, Expect::Connected(at)));
             steps.push((at, Event::Lost, Expect::Waiting(at + delay)));
             at += delay;
@@ -362,7 +375,8 @@ mod tests {
                 (500, FAILED, Expect::Waiting(1_500)),
                 (1_500, Event::TimerFired, Expect::Connecting),
                 (1_500, Event::Connected, Expect::Connected(1_500)),
-                (31_500, Event::Lost, Expect::Waiting(32_000)),
+                (31_500, Event::Lost, Expect::Connecting),
+                (31_600, FAILED, Expect::Waiting(32_600)),
             ],
         );
     }

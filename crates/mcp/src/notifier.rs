@@ -338,7 +338,7 @@ mod tests {
         let waiting = tokio::spawn(async move { notifier.send(numbered(2)).await });
         tokio::task::yield_now().await;
         drop(notifications);
-        timeout(Duration::from_secs(5), waiting)
+        timeout(Duration::from_secs(60), waiting)
             .await
             .unwrap()
             .unwrap();

@@ -17,7 +17,7 @@ pub(super) struct Head {
 }
 
 /// Time limit of one answer, on a machine that is busy.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 impl Client {
     pub(super) fn connect(server: &Server) -> Result<Self> {

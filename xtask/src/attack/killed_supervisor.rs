@@ -20,7 +20,7 @@ const PROCESSES: usize = 3;
 const START_LIMIT: Duration = Duration::from_secs(120);
 
 /// Time after which a process counts as left.
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// Kills the supervisor of a server that `program` has started, and counts the processes that are left.
 pub(super) fn run(program: &Path) -> Result<Row> {

@@ -1,4 +1,5 @@
 use std::fs;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -306,8 +307,14 @@ fn port_of(url: &str) -> u16 {
     url.port().unwrap()
 }
 
-/// A port that was free a moment ago.
+/// Port of this machine that is free.
+///
+/// It is not one that the system hands out: a listener of another test could get such a port before it is bound
+/// again.
 fn free_port() -> u16 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-    listener.local_addr().unwrap().port()
+    let random = RandomState::new().build_hasher().finish();
+    let ports = (0..20_000).map(|number| 10_000 + random.wrapping_add(number) % 20_000);
+    let mut ports = ports.map(|port| u16::try_from(port).unwrap());
+    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    ports.find(is_free).expect("a port is free")
 }

@@ -1,5 +1,7 @@
 use std::fs;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Output, Stdio};
 
@@ -270,4 +272,16 @@ impl Drop for Serving {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Port of this machine that is free.
+///
+/// It is not one that the system hands out: a listener of another test could get such a port before it is bound
+/// again.
+pub(crate) fn free_port() -> u16 {
+    let random = RandomState::new().build_hasher().finish();
+    let ports = (0..20_000).map(|number| 10_000 + random.wrapping_add(number) % 20_000);
+    let mut ports = ports.map(|port| u16::try_from(port).unwrap());
+    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    ports.find(is_free).expect("a port is free")
 }

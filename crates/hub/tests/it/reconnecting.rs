@@ -10,7 +10,7 @@ fn server() -> FakeServer {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_exits_is_back_within_two_seconds() {
+async fn a_server_that_exits_is_connected_again_at_once() {
     let server = server();
     let (hub, _client) = hub(&[("s", &server)]);
     wait_for(&hub, "s", "connected", 1).await;
@@ -21,7 +21,7 @@ async fn a_server_that_exits_is_back_within_two_seconds() {
     }
     wait_for(&hub, "s", "connected", 1).await;
     assert!(
-        start.elapsed() < Duration::from_secs(2),
+        start.elapsed() < Duration::from_millis(100),
         "{:?}",
         start.elapsed()
     );

@@ -259,6 +259,48 @@ async fn a_subscription_that_lasted_may_be_lost_as_often_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_lost_subscription_is_opened_again_ten_times_after_half_a_second_to_half_a_minute() {
+    let (tell, mut attempts) = mpsc::unbounded_channel();
+    let refused = |_| {
+        let tell = tell.clone();
+        step(|_| async move {
+            tell.send(Instant::now()).unwrap();
+            Err(lost())
+        })
+    };
+    let server = Scripted::new(
+        [brief(|_| Err(lost()))]
+            .into_iter()
+            .chain((0..10).map(refused)),
+    );
+    let mut before = Instant::now();
+    let events = events(&server.client(), ListenOptions::default()).await;
+    assert_eq!(
+        events,
+        [
+            Ok(SubscriptionEvent::ToolsListChanged),
+            Err("connection lost".to_owned())
+        ]
+    );
+    // The paused clock moves in milliseconds.
+    let rounding = Duration::from_millis(1);
+    let longest = [
+        500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000, 30_000,
+    ];
+    for longest in longest.map(Duration::from_millis) {
+        let attempt = attempts.recv().await.unwrap();
+        let delay = attempt - before;
+        let expected = longest / 2..=longest + rounding;
+        assert!(
+            expected.contains(&delay),
+            "{delay:?} is not in {expected:?}"
+        );
+        before = attempt;
+    }
+    assert_eq!(attempts.try_recv().ok(), None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_error_that_would_repeat_is_not_retried() {
     let server = Scripted::new([brief(|_| Err(lost())), error(-32601, "method not found")]);
     let events = events(&server.client(), ListenOptions::default()).await;

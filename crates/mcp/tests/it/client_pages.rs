@@ -67,6 +67,24 @@ async fn a_list_with_too_many_pages_is_refused() {
 }
 
 #[tokio::test]
+async fn a_client_without_limits_of_its_own_reads_a_thousand_pages() {
+    let pages = |count: usize| (0..count).map(|page| Some(format!("{page}")));
+    let list = async |cursors: Vec<Option<String>>| {
+        let page = |next: &Option<String>| result(tools(&["a"], next.as_deref()));
+        let server = Scripted::new(cursors.iter().map(page));
+        let listed = server.client().list_tools().await;
+        (
+            listed.map_or_else(|error| error.to_string(), |tools| tools.len().to_string()),
+            server.left(),
+        )
+    };
+    let most = pages(999).chain([None]).collect();
+    assert_eq!(list(most).await, ("1000".to_owned(), 0));
+    let refusal = "`tools/list` has more than 1000 pages".to_owned();
+    assert_eq!(list(pages(1001).collect()).await, (refusal, 1));
+}
+
+#[tokio::test]
 async fn a_list_with_too_many_bytes_is_refused() {
     let long = "n".repeat(600);
     let server = Scripted::new([

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use super::expected::logged_in;
-use crate::fixture::{Home, LoggingIn, Ran};
+use crate::fixture::{Home, LoggingIn, Ran, free_port};
 use crate::provider::{Provider, Settings};
 
 /// Options that are stored with the login.
@@ -126,9 +126,7 @@ fn mistakes_in_options_are_named() {
 fn the_browser_comes_back_to_the_redirect_uri_of_the_client() {
     let (home, provider) = (Home::new(), Provider::start(Settings::default()));
     let url = &provider.url;
-    let free = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = free.local_addr().unwrap().port();
-    drop(free);
+    let port = free_port();
     for (uri, expected) in [
         (
             format!("http://localhost:{port}/cb"),

@@ -102,6 +102,35 @@ fn a_killed_server_is_back_and_disturbs_no_other() {
     assert_ne!(after[0]["pid"], before[0]["pid"]);
 }
 
+// An update replaces the program of a process that runs.
+#[test]
+fn a_killed_server_is_back_although_the_program_was_replaced() {
+    let home = Home::new();
+    home.configure(&json!({ "a": home.workspace_server() }));
+    let program = home.path().join("callgate");
+    fs::copy(CALLGATE, &program).unwrap();
+    let mut command = Command::new(&program);
+    command
+        .args(["serve", "--listen", "127.0.0.1:0", "--no-workspace"])
+        .env_clear()
+        .env("HOME", home.path())
+        .stdin(Stdio::null())
+        .stderr(Stdio::null());
+    let serving = Serving::start(&mut command);
+    wait_for("the start", || home.processes().len() == 1);
+    let newer = home.path().join("newer");
+    fs::write(&newer, "a program that cannot be started").unwrap();
+    fs::rename(&newer, &program).unwrap();
+    let supervisor = home.processes()[0]["pid"].as_u64().unwrap();
+    signal("-KILL", children(supervisor)[0]);
+    wait_for("the restart", || {
+        let processes = home.processes();
+        processes.iter().any(|process| process["restarts"] == 1)
+    });
+    let ran = home.call_served(&serving, &["a_workspace_list"]);
+    assert_eq!(ran, Ran::printed("{\"path\":\".\",\"entries\":[]}\n"));
+}
+
 #[test]
 fn a_changed_configuration_is_applied_and_other_servers_stay_connected() {
     let home = Home::new();

@@ -1,6 +1,5 @@
 use std::collections::HashMap;
 use std::fs;
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -11,7 +10,7 @@ use url::Url;
 use super::data::Profile;
 use super::internet::Internet;
 use super::{issuer, resource};
-use crate::fixture::{Home, LoggingIn, Ran};
+use crate::fixture::{Home, LoggingIn, Ran, free_port};
 use crate::provider::{self, Request, Response};
 
 /// A provider and its MCP server, until the test ends, and a user who logs in there.
@@ -63,16 +62,10 @@ const FILE: &str = "FILE";
 /// Stands for a port that is free.
 const PORT: &str = "PORT";
 
-/// A port that was free a moment ago.
-fn free_port() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port().to_string()
-}
-
 impl Stage {
     pub(super) fn new(mut profile: Profile) -> Self {
         let home = Home::new();
-        let port = free_port();
+        let port = free_port().to_string();
         let redirect = profile.authorization.redirect.as_mut();
         let registered = redirect.map(|it| &mut it.registered);
         for text in profile.options.iter_mut().chain(registered) {

@@ -56,6 +56,7 @@ impl SecretService {
         let no_bus = || KeychainError::Missing("there is no session bus".to_owned());
         let addresses = self.bus.as_deref().ok_or_else(no_bus)?;
         let mut bus = Bus::connect(addresses, self.reply_wait)?;
+        introduce(&mut bus)?;
         let mut arguments = Writer::default();
         arguments.text("plain");
         arguments.signature("s");
@@ -284,6 +285,22 @@ impl Session {
     }
 }
 
+/// Makes a first call that any keychain answers and that changes nothing.
+///
+/// GNOME Keyring (42 to 50 at least) notes each new client in an event of its main loop that can come
+/// after the first call of that client. If that call opens a session, or needs one, the whole daemon
+/// aborts, and the user has to unlock the keychain again. This is likely while other clients come and go.
+/// The search for an alias that does not exist needs no client, and once it is answered the client is noted
+/// before its next call.
+fn introduce(bus: &mut Bus) -> Result<(), KeychainError> {
+    let mut arguments = Writer::default();
+    arguments.text("callgate");
+    // An error is not the end: the call that opens the session says more about it.
+    let answered = bus.call(&service("ReadAlias"), "s", &arguments);
+    answered.map_err(|error| failed("answer", &error))?;
+    Ok(())
+}
+
 fn service(member: &str) -> MethodCall<'_> {
     at(SERVICE_PATH, SERVICE, member)
 }
@@ -347,6 +364,7 @@ fn failed(action: &'static str, error: &io::Error) -> KeychainError {
 mod tests {
     use std::io::{Read as _, Write as _};
     use std::os::unix::net::{UnixListener, UnixStream};
+    use std::sync::mpsc;
     use std::thread;
     use std::time::Duration;
 
@@ -481,6 +499,23 @@ mod tests {
         assert_eq!(found, Err(KeychainError::Locked));
         let found = keychain(serve(locked(false))).save("k", "l", &Secret::new("s"));
         assert_eq!(found, Err(KeychainError::Locked));
+    }
+
+    // GNOME Keyring may not know a client yet when its first call comes, and aborts if that opens a session.
+    #[test]
+    fn a_harmless_call_comes_before_the_session() {
+        let (send, members) = mpsc::channel();
+        let answer = locked(false);
+        let keychain = keychain(serve(move |member, serial| {
+            send.send(member.to_owned()).unwrap();
+            answer(member, serial)
+        }));
+        assert_eq!(keychain.load("k"), Err(KeychainError::Locked));
+        let members: Vec<_> = members.iter().collect();
+        assert_eq!(
+            members,
+            ["Hello", "ReadAlias", "OpenSession", "SearchItems"]
+        );
     }
 
     #[test]
