@@ -16,7 +16,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use callgate_wire::result::ResultType;
-use callgate_wire::{Id, Method, RawJson, Splice, SpliceError, Version, meta};
+use callgate_wire::{Id, Method, RawJson, RawParams, Splice, SpliceError, Version, meta};
 use tokio::time::Instant;
 
 use crate::error::Error;
@@ -57,7 +57,7 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub struct Call {
     /// Method of the request.
     pub method: Method,
-    params: RawJson,
+    params: RawParams,
     /// Context of the request: its caller, its origin and the way back while it runs.
     pub cx: Cx,
 }
@@ -101,25 +101,26 @@ impl Call {
     /// A call of `method`, which in this revision reads its context from the `_meta` of `params`.
     #[must_use]
     pub fn new(method: Method, params: RawJson, cx: Cx) -> Self {
+        let params = params.into();
         let mut call = Self { method, params, cx };
         call.read_meta();
         call
     }
 
     /// A call whose `cx` was made from the `_meta` of `params` a moment ago.
-    pub(crate) fn of_read_meta(method: Method, params: RawJson, cx: Cx) -> Self {
+    pub(crate) fn of_read_meta(method: Method, params: RawParams, cx: Cx) -> Self {
         Self { method, params, cx }
     }
 
     /// The parameters as they came, `_meta` included; always an object.
     #[must_use]
-    pub fn params(&self) -> &RawJson {
+    pub fn params(&self) -> &RawParams {
         &self.params
     }
 
     /// Replaces the parameters, `_meta` included.
     pub fn set_params(&mut self, params: RawJson) {
-        self.params = params;
+        self.params = params.into();
         self.read_meta();
     }
 
@@ -131,15 +132,18 @@ impl Call {
     /// # Errors
     /// The path leads through a value that is no object. The call is unchanged then.
     pub fn set(&mut self, path: &[&str], value: &RawJson) -> Result<(), SpliceError> {
-        let params = Splice::new(&self.params).set(path, value).finish()?;
-        self.set_params(params);
+        match path {
+            // `_meta` keeps its bytes, so that the claims in it, which were read before, stay true.
+            [key] if *key != "_meta" => self.params.set(key, value),
+            _ => self.set_params(Splice::new(&self.params).set(path, value).finish()?),
+        }
         Ok(())
     }
 
     /// Takes the call apart.
     #[must_use]
     pub fn into_parts(self) -> (Method, RawJson, Cx) {
-        (self.method, self.params, self.cx)
+        (self.method, self.params.into_json(), self.cx)
     }
 
     fn read_meta(&mut self) {
@@ -300,6 +304,16 @@ mod tests {
         let token = call.cx.peer().progress_token().unwrap();
         assert_eq!(token.as_raw().as_str(), r#""p""#);
         assert_eq!(call.cx.peer().meta(), &call.params().get("_meta").unwrap());
+
+        call.set(&["name"], &RawJson::string("longer")).unwrap();
+        assert_eq!(
+            call.params().as_str(),
+            r#"{"name":"longer","_meta":{"progressToken":"p","x":10000000000000000001}}"#
+        );
+        assert_eq!(call.cx.peer().meta(), &call.params().get("_meta").unwrap());
+        call.set(&["_meta"], &json(r#"{"progressToken":2}"#))
+            .unwrap();
+        assert_eq!(call.cx.peer().progress_token(), Some(Id::number(2)));
 
         call.set_params(json("{}"));
         assert_eq!(call.cx.peer().progress_token(), None);

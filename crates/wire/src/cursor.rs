@@ -105,19 +105,6 @@ impl<'a> Cursor<'a> {
         Some((RawText { bytes, escaped }, span))
     }
 
-    /// Passes `known`, an object or array, in one step if it is next.
-    ///
-    /// Equal bytes are enough: no object or array begins with the whole text of another one.
-    pub(crate) fn skip_known(&mut self, known: &[u8]) -> Option<Range<usize>> {
-        let start = self.at;
-        let is_container = matches!(known.first(), Some(b'{' | b'['));
-        let rest = self.bytes.get(start..)?;
-        (is_container && rest.starts_with(known)).then(|| {
-            self.at += known.len();
-            start..self.at
-        })
-    }
-
     pub(crate) fn bytes(&self) -> &'a [u8] {
         self.bytes
     }

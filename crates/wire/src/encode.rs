@@ -148,7 +148,7 @@ mod tests {
             Frame::Request(Request {
                 id: id.clone(),
                 method: method.clone(),
-                params: line.clone()
+                params: line.clone().into()
             })
         );
         assert_eq!(

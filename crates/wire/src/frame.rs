@@ -3,10 +3,12 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use crate::id::Id;
+use crate::member_table::{MemberTable, Parent};
 use crate::method::Method;
 use crate::raw::{Kind, RawJson};
+use crate::raw_params::RawParams;
 use crate::rpc_error::{RpcError, code};
-use crate::scan::{Duplicates, Limits, Outermost, ScanError, scan};
+use crate::scan::{Duplicates, InnerLevel, Limits, Outermost, ScanError, scan};
 use crate::text::RawText;
 
 /// One JSON-RPC message.
@@ -28,7 +30,7 @@ pub struct Request {
     /// Method.
     pub method: Method,
     /// An object; `{}` where the message has none.
-    pub params: RawJson,
+    pub params: RawParams,
 }
 
 /// A message without a response.
@@ -106,18 +108,22 @@ impl Frame {
         if !version.is_some_and(|version| version.is("2.0")) {
             return Err(refuse(Reason::WrongVersion));
         }
-        match (&envelope.method, id.clone()) {
+        match (envelope.method.clone(), id.clone()) {
             // Only in a response may the id be null: the peer could not read the request's.
             (_, Some(Err(_))) if !envelope.is_null_id(bytes) => Err(refuse(Reason::BadId)),
             (Some(_), Some(Err(_))) => Err(refuse(Reason::BadId)),
             (Some(method), id) => {
-                let method = method_name(bytes, method).ok_or_else(|| refuse(Reason::BadMethod))?;
-                let params = envelope
-                    .params(bytes)
+                let method =
+                    method_name(bytes, &method).ok_or_else(|| refuse(Reason::BadMethod))?;
+                let params = std::mem::take(&mut envelope.params)
+                    .read(bytes)
                     .ok_or_else(|| refuse(Reason::BadParams))?;
                 Ok(match id {
                     Some(Ok(id)) => Self::Request(Request { id, method, params }),
-                    _ => Self::Notification(Notification { method, params }),
+                    _ => Self::Notification(Notification {
+                        method,
+                        params: params.into_json(),
+                    }),
                 })
             }
             (None, id) => {
@@ -155,13 +161,21 @@ struct Envelope {
     jsonrpc: Option<Range<usize>>,
     id: Option<Range<usize>>,
     method: Option<Range<usize>>,
-    params: Option<Range<usize>>,
+    params: ScannedParams,
     result: Option<Range<usize>>,
     error: Option<Range<usize>>,
     next: Slot,
 }
 
-#[derive(Default, Clone, Copy)]
+/// Positions of the params, of their members and of those of their `_meta`.
+#[derive(Default)]
+struct ScannedParams {
+    span: Option<Range<usize>>,
+    members: MemberTable,
+    is_in_meta: bool,
+}
+
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
 enum Slot {
     JsonRpc,
     Id,
@@ -179,13 +193,26 @@ impl Envelope {
             .as_ref()
             .is_some_and(|span| raw(bytes, span).kind() == Kind::Null)
     }
+}
 
-    fn params(&self, bytes: &Bytes) -> Option<RawJson> {
-        let Some(span) = &self.params else {
-            return Some(RawJson::empty_object());
+impl ScannedParams {
+    /// The params; `None` if they are not an object.
+    fn read(mut self, bytes: &Bytes) -> Option<RawParams> {
+        let Some(span) = self.span else {
+            return Some(RawParams::empty());
         };
-        let params = raw(bytes, span);
-        (params.kind() == Kind::Object).then_some(params)
+        let params = raw(bytes, &span);
+        self.members.shift(0, span.start, 0);
+        let is_object = params.kind() == Kind::Object;
+        is_object.then(|| RawParams::scanned(params, self.members))
+    }
+
+    /// Object at `level` that the scan is in, if its members are remembered.
+    fn parent(&self, level: InnerLevel) -> Option<Parent> {
+        match level {
+            InnerLevel::Second => Some(Parent::Params),
+            InnerLevel::Third => self.is_in_meta.then_some(Parent::Meta),
+        }
     }
 }
 
@@ -214,12 +241,33 @@ impl Outermost for Envelope {
             Slot::JsonRpc => &mut self.jsonrpc,
             Slot::Id => &mut self.id,
             Slot::Method => &mut self.method,
-            Slot::Params => &mut self.params,
+            Slot::Params => &mut self.params.span,
             Slot::Result => &mut self.result,
             Slot::Error => &mut self.error,
             Slot::Unknown => return,
         };
         *slot = Some(span);
+    }
+
+    fn inner_key(&mut self, level: InnerLevel, key: RawText<'_>, at: usize) {
+        if self.next != Slot::Params {
+            return;
+        }
+        if level == InnerLevel::Second {
+            self.params.is_in_meta = key.is("_meta");
+        }
+        if let Some(parent) = self.params.parent(level) {
+            self.params.members.push_key(parent, key, at);
+        }
+    }
+
+    fn inner_value(&mut self, level: InnerLevel, span: Range<usize>) {
+        if self.next != Slot::Params {
+            return;
+        }
+        if let Some(parent) = self.params.parent(level) {
+            self.params.members.set_value(parent, span);
+        }
     }
 }
 
@@ -253,7 +301,7 @@ mod tests {
             Ok(Frame::Request(Request {
                 id: Id::try_from(json(r#""\u0061""#)).unwrap(),
                 method: Method::new("tools/call"),
-                params: json(r#"{"n":1e2}"#),
+                params: json(r#"{"n":1e2}"#).into(),
             }))
         );
         assert_eq!(

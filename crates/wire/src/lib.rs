@@ -23,6 +23,7 @@
 //! # Layout
 //! - [`RawJson`]: one valid JSON value as the bytes it arrived in; [`Cursor`] reads it in one pass.
 //! - [`Frame`]: one JSON-RPC message, found in a single strict scan; [`encode`] writes one.
+//! - [`RawParams`]: the params of a request, whose members that scan has found.
 //! - [`Splice`], [`ObjectEdit`]: edit members of a [`RawJson`] and keep all others.
 //! - [`ArrayWriter`], [`ObjectWriter`]: build a [`RawJson`] of others without reading them again.
 //! - [`Id`], [`Method`], [`Version`], [`RpcError`], [`meta`]: the parts of a message.
@@ -62,6 +63,7 @@ pub mod input;
 pub mod legacy;
 pub mod logging;
 mod map;
+mod member_table;
 mod members;
 pub mod meta;
 mod meta_object;
@@ -74,6 +76,7 @@ mod peek;
 pub mod progress;
 pub mod prompt;
 mod raw;
+mod raw_params;
 pub mod resource;
 pub mod result;
 pub mod roots;
@@ -102,6 +105,7 @@ pub use method::Method;
 pub use number::{Number, NumberError};
 pub use object_edit::ObjectEdit;
 pub use raw::{DecodeError, Kind, RawJson};
+pub use raw_params::RawParams;
 pub use rpc_error::{RpcError, code};
 pub use scan::{Limits, ScanError};
 pub use splice::{Splice, SpliceError};

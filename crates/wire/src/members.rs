@@ -8,7 +8,7 @@ use crate::text::{LoneSurrogate, RawText};
 /// One member of a JSON object, by where it stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member<'a> {
-    raw_key: RawText<'a>,
+    pub(crate) raw_key: RawText<'a>,
     /// Position of the key, quotes included.
     pub key_span: Range<usize>,
     /// Position of the value.
@@ -37,8 +37,6 @@ impl<'a> Member<'a> {
 #[derive(Debug, Clone)]
 pub struct Members<'a> {
     cursor: Cursor<'a>,
-    /// The bytes of an object or array whose end need not be searched where it occurs.
-    known: &'a [u8],
 }
 
 impl<'a> Members<'a> {
@@ -50,12 +48,7 @@ impl<'a> Members<'a> {
             bytes.len()
         };
         let cursor = Cursor::new(bytes, at);
-        Self { cursor, known: &[] }
-    }
-
-    /// The same walk, which passes `known`, the bytes of an object or array, in one step.
-    pub(crate) fn beside(self, known: &'a [u8]) -> Self {
-        Self { known, ..self }
+        Self { cursor }
     }
 
     /// Passes a key. Its value is next, and must be passed before the next key.
@@ -65,8 +58,7 @@ impl<'a> Members<'a> {
 
     /// Skips a value and returns its position.
     pub(crate) fn skip_value(&mut self) -> Range<usize> {
-        let known = self.cursor.skip_known(self.known);
-        known.unwrap_or_else(|| self.cursor.skip())
+        self.cursor.skip()
     }
 
     /// Passes a value, showing the members of it that there are.

@@ -246,64 +246,14 @@ impl RawJson {
 
     /// The members `keys` of an object, found in one pass that ends with the last of them.
     ///
-    /// A reader of several members should take them with this, [`Self::pick_beside`] or
-    /// [`Self::pick_within`] rather than with one [`Self::get`] each: every call passes over the
-    /// values before the member, which may be large. For any other order, see [`Self::cursor`].
+    /// A reader of several members should take them with this rather than with one [`Self::get`]
+    /// each: every call passes over the values before the member, which may be large. For any other
+    /// order, see [`Self::cursor`]; for the params of requests, [`RawParams`](crate::RawParams).
     #[must_use]
     pub fn pick<const N: usize>(&self, keys: [&str; N]) -> [Option<RawJson>; N] {
-        self.pick_from(self.members(), keys)
-    }
-
-    /// The members `keys` of an object, without walking through `known`, an object that is one of
-    /// its members.
-    #[must_use]
-    pub fn pick_beside<const N: usize>(
-        &self,
-        known: &RawJson,
-        keys: [&str; N],
-    ) -> [Option<RawJson>; N] {
-        self.pick_from(self.members().beside(&known.0), keys)
-    }
-
-    /// The members `keys` of an object, its member `within`, and the members `inner` of that one,
-    /// all found in one pass.
-    #[must_use]
-    pub fn pick_within<const N: usize, const M: usize>(
-        &self,
-        keys: [&str; N],
-        within: &str,
-        inner: [&str; M],
-    ) -> ([Option<RawJson>; N], Option<RawJson>, [Option<RawJson>; M]) {
-        let mut outer_found = [const { None }; N];
-        let mut inner_found = [const { None }; M];
-        let mut whole = None;
-        let mut members = self.members();
-        while let Some((key, _)) = members.next_key() {
-            if whole.is_none() && key.is(within) {
-                let span = members.walk_value(|member| {
-                    if let Some(slot) = wanted(&inner, &mut inner_found, |key| member.is(key)) {
-                        *slot = Some(self.value_of(&member));
-                    }
-                });
-                whole = Some(self.slice(span));
-                continue;
-            }
-            let span = members.skip_value();
-            if let Some(slot) = wanted(&keys, &mut outer_found, |wanted| key.is(wanted)) {
-                *slot = Some(self.slice(span));
-            }
-        }
-        (outer_found, whole, inner_found)
-    }
-
-    fn pick_from<const N: usize>(
-        &self,
-        members: Members<'_>,
-        keys: [&str; N],
-    ) -> [Option<RawJson>; N] {
         let mut found = [const { None }; N];
         let mut missing = N;
-        for member in members {
+        for member in self.members() {
             if missing == 0 {
                 break;
             }
@@ -508,35 +458,6 @@ mod tests {
             (name, missing, first),
             (Some(raw("\"x\"")), None, Some(raw("1")))
         );
-    }
-
-    #[test]
-    fn members_of_a_member_are_picked_in_the_same_pass() {
-        let message = raw(r#"{"name":"x","m":{"k":{"a":"}"},"l":2} ,"z":[3],"m":{"k":1}}"#);
-        let meta = raw(r#"{"k":{"a":"}"},"l":2}"#);
-        assert_eq!(
-            message.pick_within(["z", "no", "name"], "m", ["l", "k", "no"]),
-            (
-                [Some(raw("[3]")), None, Some(raw("\"x\""))],
-                Some(meta.clone()),
-                [Some(raw("2")), Some(raw(r#"{"a":"}"}"#)), None],
-            )
-        );
-        let plain = raw(r#"{"m":[{"k":1}],"z":3}"#);
-        assert_eq!(
-            plain.pick_within(["z"], "m", ["k"]),
-            ([Some(raw("3"))], Some(raw(r#"[{"k":1}]"#)), [None])
-        );
-        assert_eq!(
-            raw("[]").pick_within(["z"], "m", ["k"]),
-            ([None], None, [None])
-        );
-
-        let known = message.get("m").unwrap();
-        for known in [known, meta] {
-            let picked = message.pick_beside(&known, ["z", "m", "no"]);
-            assert_eq!(picked, message.pick(["z", "m", "no"]));
-        }
     }
 
     #[test]

@@ -83,12 +83,25 @@ pub(crate) enum Duplicates {
     Allow,
 }
 
-/// Watches the members of the outermost object while the scan passes them.
+/// Watches the members of the outer objects while the scan passes them.
 pub(crate) trait Outermost {
-    /// Sees a key and rules on duplicates inside its value.
+    /// Sees a key of the outermost object, and rules on duplicates inside its value.
     fn key(&mut self, key: RawText<'_>) -> Duplicates;
-    /// Sees where the value of the last key stands.
+    /// Sees the position of the value of the last key of the outermost object.
     fn value(&mut self, span: Range<usize>);
+    /// Sees a key of an object inside the outermost one, and its position.
+    fn inner_key(&mut self, level: InnerLevel, key: RawText<'_>, at: usize);
+    /// Sees the position of the value of the last key at this level.
+    fn inner_value(&mut self, level: InnerLevel, span: Range<usize>);
+}
+
+/// Level of an object inside the outermost one. Those that are deeper are not watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum InnerLevel {
+    /// Member of the outermost object.
+    Second,
+    /// Member of a member.
+    Third,
 }
 
 /// Checks that `bytes` are one JSON value within `limits`.
@@ -141,11 +154,16 @@ impl Outermost for Uniform {
         self.0
     }
     fn value(&mut self, _span: Range<usize>) {}
+    fn inner_key(&mut self, _level: InnerLevel, _key: RawText<'_>, _at: usize) {}
+    fn inner_value(&mut self, _level: InnerLevel, _span: Range<usize>) {}
 }
 
 /// Objects with more keys than this are checked with a set instead of one by one: comparing few keys
 /// is faster than hashing them, and comparing many would let a message cost the square of its size.
 const LINEAR_KEYS: usize = 16;
+
+/// Levels of objects whose members are watched.
+const WATCHED_LEVELS: usize = 3;
 
 enum Container<'a> {
     Array,
@@ -174,11 +192,12 @@ struct Scanner<'a, 'l> {
 
 impl<'a> Scanner<'a, '_> {
     fn run(&mut self, outermost: &mut impl Outermost) -> Result<(), ScanError> {
-        let mut member_start = 0;
+        // Beginnings of the values that are open in the watched objects.
+        let mut starts = [0; WATCHED_LEVELS];
         loop {
             self.skip_whitespace();
-            if self.open.len() == 1 {
-                member_start = self.at;
+            if let Some(start) = starts.get_mut(self.open.len().wrapping_sub(1)) {
+                *start = self.at;
             }
             self.count_value()?;
             if self.enter_value(outermost)? {
@@ -186,12 +205,16 @@ impl<'a> Scanner<'a, '_> {
             }
             // A value has just ended: close containers until another value must follow.
             loop {
-                match self.open.last() {
-                    None => return self.end(),
-                    Some(Container::Object { .. }) if self.open.len() == 1 => {
-                        outermost.value(member_start..self.at);
+                match (self.open.as_slice(), starts) {
+                    ([], _) => return self.end(),
+                    ([Container::Object { .. }], [start, ..]) => outermost.value(start..self.at),
+                    ([_, Container::Object { .. }], [_, start, _]) => {
+                        outermost.inner_value(InnerLevel::Second, start..self.at);
                     }
-                    Some(_) => {}
+                    ([_, _, Container::Object { .. }], [.., start]) => {
+                        outermost.inner_value(InnerLevel::Third, start..self.at);
+                    }
+                    _ => {}
                 }
                 if self.next_in_container(outermost)? {
                     break;
@@ -298,8 +321,11 @@ impl<'a> Scanner<'a, '_> {
         {
             self.remember_key(key, start)?;
         }
-        if outside {
-            self.inside = outermost.key(key);
+        match self.open.len() {
+            1 => self.inside = outermost.key(key),
+            2 => outermost.inner_key(InnerLevel::Second, key, start),
+            3 => outermost.inner_key(InnerLevel::Third, key, start),
+            _ => {}
         }
         self.skip_whitespace();
         if self.peek() != Some(b':') {

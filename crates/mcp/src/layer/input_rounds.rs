@@ -208,7 +208,7 @@ mod tests {
             let [name, answers] = call.params().pick(["name", "inputResponses"]);
             let never_done = name.is_some_and(|name| name.is("more"));
             let result = match answers {
-                Some(_) if !never_done => call.params().clone(),
+                Some(_) if !never_done => RawJson::clone(call.params()),
                 _ => serde_json::from_str(ASKS).unwrap(),
             };
             Box::pin(async { Ok(Reply::of_result(result)) })

@@ -20,7 +20,7 @@ pub(crate) fn target<'a>(
 pub(crate) fn handler_members(call: &Call) -> [Option<RawJson>; 4] {
     let target = target_member(&call.method);
     let members = [target, "arguments", "inputResponses", "requestState"];
-    call.params().pick_beside(call.cx.peer().meta(), members)
+    members.map(|key| call.params().get(key))
 }
 
 /// Member that names the target of the request.

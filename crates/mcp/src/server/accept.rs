@@ -1,5 +1,5 @@
 use callgate_wire::logging::LogLevel;
-use callgate_wire::{RawJson, Request, Version, meta};
+use callgate_wire::{RawJson, RawParams, Request, Version, meta};
 
 use crate::error::Error;
 use crate::notifier::Notifier;
@@ -40,14 +40,8 @@ impl IncompleteMeta {
 
 impl RequestMeta {
     /// Reads the metadata in the params of a request.
-    pub(crate) fn read(params: &RawJson) -> Result<Self, IncompleteMeta> {
-        let (meta, []) = PeerMeta::find(params, []);
-        Self::complete(meta)
-    }
-
-    /// Checks that the `_meta` of a request is there and complete.
-    pub(crate) fn complete(meta: Option<PeerMeta>) -> Result<Self, IncompleteMeta> {
-        let meta = meta.ok_or(IncompleteMeta::Absent)?;
+    pub(crate) fn read(params: &RawParams) -> Result<Self, IncompleteMeta> {
+        let meta = PeerMeta::find(params).ok_or(IncompleteMeta::Absent)?;
         let Some(named) = meta.version.as_ref().and_then(RawJson::text) else {
             return Err(IncompleteMeta::Without(meta::PROTOCOL_VERSION));
         };
@@ -113,7 +107,7 @@ mod tests {
 
     fn check(params: &str, expect: Result<&str, (Kind, &str)>) {
         let params = RawJson::parse(params.to_owned().into(), &Limits::default()).unwrap();
-        let seen = RequestMeta::read(&params)
+        let seen = RequestMeta::read(&params.into())
             .map_err(IncompleteMeta::into_error)
             .and_then(RequestMeta::into_peer)
             .map(|peer| peer.capabilities().as_str().to_owned())

@@ -1,5 +1,5 @@
 use callgate_wire::logging::LogLevel;
-use callgate_wire::{Id, RawJson, Version, meta};
+use callgate_wire::{Id, RawJson, RawParams, Version, meta};
 
 /// Claims of a peer about itself in the `_meta` of one request. None of it is verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,9 +91,8 @@ impl PeerInfo {
     ///
     /// `otherwise` is the revision of a request that does not name one, such as one that a service
     /// in this process makes.
-    pub(crate) fn of_params(params: &RawJson, otherwise: Version) -> Self {
-        let (meta, []) = PeerMeta::find(params, []);
-        let Some(meta) = meta else {
+    pub(crate) fn of_params(params: &RawParams, otherwise: Version) -> Self {
+        let Some(meta) = PeerMeta::find(params) else {
             return Self::new(otherwise, RawJson::empty_object());
         };
         let named = meta.version.as_ref().and_then(RawJson::text);
@@ -112,15 +111,11 @@ impl PeerMeta {
         meta::PROGRESS_TOKEN,
     ];
 
-    /// Finds the `_meta` of a request and the members `keys` beside it, in one pass over its
-    /// params: every request pays for this.
-    pub(crate) fn find<const N: usize>(
-        params: &RawJson,
-        keys: [&str; N],
-    ) -> (Option<Self>, [Option<RawJson>; N]) {
-        let (beside, whole, members) = params.pick_within(keys, "_meta", Self::MEMBERS);
-        let whole = whole.filter(RawJson::is_object);
-        (whole.map(|whole| Self::new(whole, members)), beside)
+    /// Finds the `_meta` of a request, if it is an object.
+    pub(crate) fn find(params: &RawParams) -> Option<Self> {
+        let whole = params.get("_meta").filter(RawJson::is_object)?;
+        let members = Self::MEMBERS.map(|key| params.meta_member(key));
+        Some(Self::new(whole, members))
     }
 
     /// The `_meta` that has these [`Self::MEMBERS`].

@@ -156,7 +156,7 @@ mod tests {
         Question::read(&Request {
             id: Id::number(5),
             method: Method::new(method),
-            params: json(params),
+            params: json(params).into(),
         })
     }
 

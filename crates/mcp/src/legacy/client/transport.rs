@@ -161,7 +161,7 @@ mod tests {
         let request = Frame::Request(Request {
             id: Id::number(7),
             method: Method::new("m"),
-            params: RawJson::empty_object(),
+            params: callgate_wire::RawParams::empty(),
         });
         let (id, error) = messages.offer(request).unwrap();
         assert_eq!((id, error.code), (Id::number(7), code::INTERNAL_ERROR));

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use callgate_wire::{Id, Method, ObjectEdit, RawJson, Request, encode};
+use callgate_wire::{Id, Method, ObjectEdit, RawJson, RawParams, Request, encode};
 
 use crate::error::Error;
 #[cfg(feature = "http-server")]
@@ -13,7 +13,7 @@ use crate::service::{BoxFuture, Caller, Cx, PeerInfo, Source, TraceContext};
 pub(super) struct ClientRequest {
     pub(super) id: Id,
     pub(super) method: Method,
-    pub(super) params: RawJson,
+    pub(super) params: RawParams,
     pub(super) origin: RequestOrigin,
     pub(super) sink: Arc<dyn MessageSink>,
 }

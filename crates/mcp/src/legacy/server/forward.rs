@@ -8,7 +8,9 @@ use callgate_wire::legacy::elicitation::ElicitationCompleteParams;
 use callgate_wire::legacy::method as old;
 use callgate_wire::logging::LogLevel;
 use callgate_wire::task::EXTENSION;
-use callgate_wire::{Method, Notification, ObjectEdit, RawJson, Version, code, meta, method};
+use callgate_wire::{
+    Method, Notification, ObjectEdit, RawJson, RawParams, Version, code, meta, method,
+};
 use serde::Serialize;
 
 use super::client_request::{ClientRequest, Message, MessageSink, RequestOrigin, wait_for_room};
@@ -68,7 +70,7 @@ impl Session {
         if !matches!(reply, Reply::InputRequired(_)) {
             return Ok(reply);
         }
-        let params = original(&request.params)?.finish();
+        let params = original(&request.params)?;
         let mut rounds = Rounds::new(&request.method, &params, self.config.rounds);
         let mut opened = Vec::new();
         loop {
@@ -87,8 +89,7 @@ impl Session {
                     answers.responses
                 }
             };
-            let params = rounds.next_params(&responses)?;
-            let params = ObjectEdit::new(&params);
+            let params = rounds.next_params(&responses)?.into();
             reply = self.call_service(upstream, request, params).await?;
         }
     }
@@ -98,7 +99,7 @@ impl Session {
         &self,
         upstream: &SessionService,
         request: &ClientRequest,
-        params: ObjectEdit<'_>,
+        params: RawParams,
     ) -> Result<Reply, Error> {
         let sink = &request.sink;
         let level = *self.level.lock();
@@ -179,16 +180,21 @@ fn wants_to_ask(error: &Error) -> bool {
 }
 
 /// The params without members that only later rounds or 2025-11-25 have.
-fn original(params: &RawJson) -> Result<ObjectEdit<'_>, Error> {
+fn original(params: &RawParams) -> Result<RawParams, Error> {
+    const OTHERS: [&str; 3] = ["inputResponses", "requestState", "task"];
     if !params.is_object() {
         return Err(Error::invalid_params("params must be an object"));
     }
+    let is_edited = |key: &&str| params.get(key).is_some();
+    if !OTHERS.iter().chain(&["cursor"]).any(is_edited) {
+        return Ok(params.clone());
+    }
     let mut edit = ObjectEdit::new(params);
     convert::decode_cursor(&mut edit);
-    for key in ["inputResponses", "requestState", "task"] {
+    for key in OTHERS {
         edit.remove(key);
     }
-    Ok(edit)
+    Ok(edit.finish().into())
 }
 
 /// Notifies the client that the URLs of this request are done.
@@ -351,8 +357,7 @@ impl SessionService {
         params: &impl Serialize,
     ) -> BoxFuture<'static, Result<Reply, Error>> {
         let params = RawJson::encode(params).expect("params are always JSON");
-        let params = ObjectEdit::new(&params);
-        let call = self.stamp(context, &Method::new(method), params, None);
+        let call = self.stamp(context, &Method::new(method), params.into(), None);
         let service = self.service.clone();
         Box::pin(async move { service.call(call?).await })
     }
@@ -373,7 +378,7 @@ impl SessionService {
         &self,
         context: impl FnOnce(Arc<PeerInfo>) -> Cx,
         method: &Method,
-        mut params: ObjectEdit<'_>,
+        mut params: RawParams,
         level: Option<LogLevel>,
     ) -> Result<Call, Error> {
         let claims = match params.get("_meta") {
@@ -381,9 +386,9 @@ impl SessionService {
             Some(given) if given.is_object() => Arc::new(self.identity.claims_in(&given, level)),
             Some(_) => return Err(Error::invalid_params("`_meta` must be an object")),
         };
-        params.set("_meta", claims.meta().clone());
+        params.set("_meta", claims.meta());
         let mut cx = context(claims);
         cx.source.translated_from = Some(self.version);
-        Ok(Call::of_read_meta(method.clone(), params.finish(), cx))
+        Ok(Call::of_read_meta(method.clone(), params, cx))
     }
 }

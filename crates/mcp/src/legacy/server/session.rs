@@ -10,9 +10,7 @@ use callgate_wire::legacy::logging::SetLevelParams;
 use callgate_wire::legacy::method as old;
 use callgate_wire::legacy::subscription::SubscribeParams;
 use callgate_wire::logging::LogLevel;
-use callgate_wire::{
-    Frame, Id, Limits, Method, Notification, ObjectEdit, RawJson, Version, method,
-};
+use callgate_wire::{Frame, Id, Limits, Method, Notification, RawJson, Version, method};
 
 use super::batch;
 use super::client_request::{ClientRequest, Message, MessageSink, RequestOrigin, wait_for_room};
@@ -191,7 +189,7 @@ impl Session {
             _ => {
                 let service = &self.upstream;
                 let context = |claims| origin.context(Id::number(0), claims);
-                let params = ObjectEdit::new(&params);
+                let params = params.into();
                 if let Ok(notification) = service.stamp(context, &method, params, None) {
                     self.notifications.pass_on(&service.service, notification);
                 }
@@ -397,7 +395,9 @@ mod tests {
         ClientRequest {
             id: Id::number(1),
             method: Method::new("tools/call"),
-            params: RawJson::parse(params.into(), &Limits::default()).unwrap(),
+            params: RawJson::parse(params.into(), &Limits::default())
+                .unwrap()
+                .into(),
             origin: origin(),
             sink: Arc::new(Reader(sink)),
         }

@@ -373,7 +373,7 @@ pub(super) fn rename(value: &RawJson, path: &[&str], id: &Id) -> RawJson {
 fn outgoing(call: &Call, number: u64) -> Result<RawJson, Error> {
     if call.method.is_subscription() {
         // The specification forbids progress on a subscription.
-        return Ok(call.params().clone());
+        return Ok(RawJson::clone(call.params()));
     }
     Splice::new(call.params())
         .set(

@@ -48,7 +48,8 @@ impl Noted {
 impl Service for Noted {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
         Box::pin(async move {
-            let (method, params) = (call.method.as_str().to_owned(), call.params().clone());
+            let method = call.method.as_str().to_owned();
+            let params = RawJson::clone(call.params());
             let reply = self.service.call(call).await?;
             let result = reply.clone().into_result();
             self.exchanges.lock().unwrap().push(Exchange {

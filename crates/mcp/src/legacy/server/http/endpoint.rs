@@ -180,12 +180,13 @@ pub(super) fn origin(admission: Admission, entry: Option<&SessionEntry>) -> Requ
 
 /// True if the metadata of a message names a revision, which only the newest one does.
 fn names_version(message: &ClientMessage) -> bool {
-    let params = match message {
-        ClientMessage::One(Frame::Request(request)) => &request.params,
-        ClientMessage::One(Frame::Notification(notification)) => &notification.params,
-        _ => return false,
+    const PATH: [&str; 2] = ["_meta", meta::PROTOCOL_VERSION];
+    let version = match message {
+        ClientMessage::One(Frame::Request(request)) => request.params.at(&PATH),
+        ClientMessage::One(Frame::Notification(notification)) => notification.params.at(&PATH),
+        _ => None,
     };
-    params.at(&["_meta", meta::PROTOCOL_VERSION]).is_some()
+    version.is_some()
 }
 
 #[cfg(test)]

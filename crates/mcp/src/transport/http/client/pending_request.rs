@@ -43,12 +43,14 @@ impl<'a> PendingRequest<'a> {
     /// Params to send: those of the caller, with a progress token unless it is a subscription.
     pub(super) fn params(&self) -> Result<RawJson, Error> {
         if self.token.is_some() || self.is_subscription() {
-            return Ok(self.call.params().clone());
+            return Ok(RawJson::clone(self.call.params()));
         }
-        let (params, meta) = (self.call.params(), self.call.cx.peer().meta());
+        let params = self.call.params();
         let (key, token) = (meta::PROGRESS_TOKEN, self.id.as_raw());
         // Almost always `_meta` is there, and its position is known.
-        if let Some(params) = params.with_member_in(meta, key, token) {
+        if let Some(meta) = params.get("_meta")
+            && let Some(params) = params.with_member_in(&meta, key, token)
+        {
             return Ok(params);
         }
         Splice::new(params)

@@ -106,7 +106,7 @@ pub(super) fn target(call: &Call) -> Result<Option<RawJson>, Error> {
     let Some(key) = call.method.target_member() else {
         return Ok(None);
     };
-    let [target] = call.params().pick_beside(call.cx.peer().meta(), [key]);
+    let target = call.params().get(key);
     let target = target.filter(|target| target.text().is_some());
     let method = &call.method;
     let missing =

@@ -1,11 +1,11 @@
-use callgate_wire::{RawJson, Request, Version, header, method};
+use callgate_wire::{RawJson, RawParams, Request, Version, header, method};
 use http::HeaderMap;
 
 use super::fields::{Field, Fields};
 use crate::error::{Error, Kind};
 use crate::header_param::{HeaderParam, HeaderParams};
 use crate::server::accept::{RequestMeta, SUPPORTED};
-use crate::service::{PeerInfo, PeerMeta};
+use crate::service::PeerInfo;
 
 /// True if a request may be one of a revision that is served here without a session: all others
 /// name an older revision in their header, and their bodies need not be read to know it.
@@ -30,16 +30,16 @@ pub(super) fn check(
     params: Option<&HeaderParams>,
 ) -> Result<PeerInfo, Error> {
     let member = header::name_member(&request.method);
-    let (meta, [name]) = PeerMeta::find(&request.params, [member.unwrap_or_default()]);
-    let peer = version(fields, meta)?;
+    let peer = version(fields, &request.params)?;
     let named = text(fields.method, header::METHOD)?;
     let named = named.ok_or_else(|| missing(header::METHOD))?;
     if named != request.method.as_str() {
         return Err(mismatch(header::METHOD));
     }
-    if member.is_none() {
+    let Some(member) = member else {
         return Ok(peer);
-    }
+    };
+    let name = request.params.get(member);
     match (text(fields.name, header::NAME)?, &name) {
         (Some(value), Some(name)) => {
             if !header::decode_value(value).is_ok_and(|value| name.is(&value)) {
@@ -60,12 +60,12 @@ pub(super) fn check(
     Ok(peer)
 }
 
-fn version(fields: &Fields<'_>, meta: Option<PeerMeta>) -> Result<PeerInfo, Error> {
+fn version(fields: &Fields<'_>, params: &RawParams) -> Result<PeerInfo, Error> {
     let named = text(fields.protocol_version, header::PROTOCOL_VERSION)?;
     let Some(named) = named else {
         return Err(missing(header::PROTOCOL_VERSION).with_data(supported()));
     };
-    let meta = match RequestMeta::complete(meta) {
+    let meta = match RequestMeta::read(params) {
         Ok(meta) => meta,
         Err(_) if !SUPPORTED.iter().any(|version| version.as_str() == named) => {
             return Err(Error::unsupported_version(named, &SUPPORTED));
