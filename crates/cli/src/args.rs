@@ -16,15 +16,15 @@ use crate::setup_args::{ServiceArgs, Setup};
 #[command(name = "callgate", version, arg_required_else_help = true)]
 pub(crate) struct Cli {
     /// Print JSON instead of text
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 900)]
     pub(crate) json: bool,
 
     /// Store state in this directory instead of the user's data directory
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR", display_order = 901)]
     pub(crate) data_dir: Option<PathBuf>,
 
     /// Use this configuration file alone, instead of those of the project and the user
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE", display_order = 902)]
     pub(crate) config: Option<PathBuf>,
 
     #[command(subcommand)]
@@ -102,9 +102,6 @@ pub(crate) struct Serve {
     #[arg(long, conflicts_with_all = HTTP_OPTIONS)]
     pub(crate) stdio: bool,
 
-    #[command(flatten)]
-    pub(crate) http: HttpArgs,
-
     /// The directory that the workspace tools may use [default: .]
     #[arg(long, value_name = "DIR", conflicts_with = "no_workspace")]
     pub(crate) workspace: Option<PathBuf>,
@@ -120,6 +117,10 @@ pub(crate) struct Serve {
     /// Serve at most this many subscriptions [default: 10000]
     #[arg(long, value_name = "N", help_heading = "Limits")]
     pub(crate) max_subscriptions: Option<usize>,
+
+    // The last one: its limits have a heading of their own, under which all options after it would stand.
+    #[command(flatten)]
+    pub(crate) http: HttpArgs,
 }
 
 #[derive(Debug, Args)]
@@ -130,9 +131,6 @@ pub(crate) struct Relay {
     /// Answer clients over standard input and output instead of HTTP
     #[arg(long, conflicts_with_all = HTTP_OPTIONS)]
     pub(crate) serve_stdio: bool,
-
-    #[command(flatten)]
-    pub(crate) http: HttpArgs,
 
     #[command(flatten)]
     pub(crate) server: ServerArgs,
@@ -148,6 +146,10 @@ pub(crate) struct Relay {
         conflicts_with = "stdio"
     )]
     pub(crate) url: Option<String>,
+
+    // The last one: its limits have a heading of their own, under which all options after it would stand.
+    #[command(flatten)]
+    pub(crate) http: HttpArgs,
 }
 
 /// The options of [`HttpArgs`] that need no other of them.

@@ -4,6 +4,8 @@ use std::path::{self, Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::error::CommandError;
+
 /// The directory that holds our state.
 #[derive(Debug, Clone)]
 pub(crate) struct DataDir(PathBuf);
@@ -33,7 +35,7 @@ impl DataDir {
     }
 
     /// Makes the directory, for the user alone, if it is not there.
-    pub(crate) fn create(&self) -> Result<()> {
+    pub(crate) fn create(&self) -> Result<(), CommandError> {
         let mut builder = DirBuilder::new();
         builder.recursive(true);
         #[cfg(unix)]
@@ -41,6 +43,10 @@ impl DataDir {
         builder
             .create(&self.0)
             .with_context(|| format!("cannot create {}", self.0.display()))
+            .map_err(|error| {
+                CommandError::from(error)
+                    .hint("name a directory that you can write to with --data-dir DIR")
+            })
     }
 }
 

@@ -114,9 +114,9 @@ impl Logins {
                 label: own,
             }),
             None => Err(CommandError::usage(format!(
-                "`{text}` is neither an http(s) URL nor the name of a login"
+                "`{text}` is neither a configured server, nor an http(s) URL, nor the name of a login"
             ))
-            .hint("run `callgate auth list` to see the names of the logins there are")),
+            .hint("run `callgate list` to see the configured servers, and `callgate auth list` to see the logins")),
         }
     }
 

@@ -30,7 +30,7 @@ impl SavedCatalog {
         items.map(|items| items.elements()).unwrap_or_default()
     }
 
-    /// The tools that the configuration offers, under the names and descriptions that it gives them.
+    /// The tools that the configuration offers, as it changes them.
     pub(crate) fn tools(&self, server: &ConfiguredServer) -> Vec<RawJson> {
         let policy = tool_policy(&server.definition);
         let offered = |tool: RawJson| {
@@ -39,26 +39,16 @@ impl SavedCatalog {
             if !policy.offers(&name) {
                 return None;
             }
-            let change = policy.change(&name);
-            let texts = [
-                ("name", change.and_then(|change| change.name.as_ref())),
-                (
-                    "description",
-                    change.and_then(|change| change.description.as_ref()),
-                ),
-            ];
-            let changed = texts
-                .into_iter()
-                .fold(tool.clone(), |tool, (key, text)| match text {
-                    Some(text) => {
-                        let edited = Splice::new(&tool)
-                            .set(&[key], &RawJson::string(text))
-                            .finish();
-                        edited.unwrap_or(tool)
-                    }
-                    None => tool,
-                });
-            Some(changed)
+            let Some(change) = policy.change(&name) else {
+                return Some(tool.clone());
+            };
+            // Arguments with fixed values are not there for callers.
+            let changed = change.definition(&tool);
+            let Some(name) = &change.name else {
+                return Some(changed);
+            };
+            let renamed = Splice::new(&changed).set(&["name"], &RawJson::string(name));
+            Some(renamed.finish().unwrap_or(changed))
         };
         let tools = self.items(method::TOOLS_LIST);
         tools.into_iter().filter_map(offered).collect()

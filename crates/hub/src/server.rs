@@ -407,7 +407,8 @@ impl Server {
         let service: Arc<dyn Service> = Arc::new(limited);
         let discovered = self.client(service.clone()).discover().await?;
         let capabilities = Arc::new(discovered.capabilities.clone());
-        shared.catalog.set_discovered(self, discovered);
+        let version = upstream.version();
+        shared.catalog.set_discovered(self, discovered, version);
         Ok(Connected {
             upstream,
             service,

@@ -70,7 +70,8 @@ impl ToolChange {
     /// A part of the definition that has another shape than the specification says stays as it is.
     /// Only `properties` and `required` of the input schema are changed; a schema that names an
     /// argument elsewhere, as in `oneOf`, still does so.
-    pub(crate) fn definition(&self, sent: &RawJson) -> RawJson {
+    #[must_use]
+    pub fn definition(&self, sent: &RawJson) -> RawJson {
         let mut edit = ObjectEdit::new(sent);
         if let Some(description) = &self.description {
             edit.set("description", RawJson::string(description));

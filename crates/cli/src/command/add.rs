@@ -38,7 +38,7 @@ pub(crate) fn run_json(
     let name = ServerName::new(&args.name).map_err(CommandError::usage)?;
     let (definition, _) = ServerDefinition::from_text(&args.definition).map_err(|mistakes| {
         let error = mistakes.in_text();
-        error.hint("callgate config schema prints the keys of a server")
+        error.hint("run `callgate config schema` to see the keys of a server")
     })?;
     let place = Place::new(&args.file, options)?;
     place.check_new(&name, args.force)?;

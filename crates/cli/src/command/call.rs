@@ -41,7 +41,7 @@ pub(crate) async fn run(
     let target = Target::connect(&args.connection, url, data_dir, User::of_this_process()).await?;
     let client = target.client.clone();
     // The output comes before the server is closed, so that the user need not wait for that.
-    let work = async { print(&call(&client, tool, words).await?, json) };
+    let work = async { print(&call(&client, tool, None, words).await?, json) };
     target.finish(work).await
 }
 
@@ -87,7 +87,9 @@ async fn call_configured(
             let names = names?;
             let exposed = exposed_name(choice.tool, &names);
             let exposed = exposed.ok_or_else(|| no_tool(name, choice.tool, &names))?;
-            print(&call(&client, exposed, words).await?, json)
+            let own = names.iter().find(|name| name.exposed == exposed);
+            let word = own.map(|own| format!("{name}/{}", own.own));
+            print(&call(&client, exposed, word.as_deref(), words).await?, json)
         };
         return target.finish(work).await;
     }
@@ -135,16 +137,35 @@ fn no_tool(server: &str, tool: ToolWord<'_>, names: &[ToolName]) -> CommandError
     }
 }
 
+const SEE_THE_ARGUMENTS: &str =
+    "run `callgate inspect` with the same server and tool to see its arguments";
 const SEE_THE_TOOLS: &str = "run `callgate list` with the same server to see its tools";
 
-async fn call(client: &Client, name: &str, words: &[String]) -> Result<RawJson, CommandError> {
+/// Calls the tool `name`, which the user of a configured server knows as `word`.
+async fn call(
+    client: &Client,
+    name: &str,
+    word: Option<&str>,
+    words: &[String],
+) -> Result<RawJson, CommandError> {
     let tools = client.list_tools().await?;
     let tool = tools
         .iter()
         .find(|tool| tool.name == name)
         .ok_or_else(|| unknown(name, &tools))?;
     let arguments = arguments::parse(words, Some(&tool.input_schema))?;
-    validate(name, &arguments, &tool.input_schema)?;
+    validate(&arguments, &tool.input_schema).map_err(|problem| {
+        let tool = word.unwrap_or(name);
+        let error = anyhow!("the arguments do not fit the tool `{tool}`: {problem}");
+        let hint = match word {
+            Some(word) => {
+                let word = argument(word);
+                format!("run `callgate inspect {word}` to see its arguments")
+            }
+            None => SEE_THE_ARGUMENTS.to_owned(),
+        };
+        CommandError::new(Exit::ToolFailed, error).hint(hint)
+    })?;
     let line = Arc::new(StatusLine::new());
     let client = match line.is_shown() {
         true => {
@@ -160,15 +181,13 @@ async fn call(client: &Client, name: &str, words: &[String]) -> Result<RawJson, 
 }
 
 /// Checks the arguments before they are sent. A schema that cannot be used is left to the server.
-fn validate(tool: &str, arguments: &RawJson, schema: &RawJson) -> Result<(), CommandError> {
-    let Ok(schema) = CompiledSchema::of_arguments(schema) else {
-        return Ok(());
-    };
-    schema.check(arguments).map_err(|problem| {
-        let error = anyhow!("the arguments do not fit the tool `{tool}`: {problem}");
-        CommandError::new(Exit::ToolFailed, error)
-            .hint("run `callgate inspect` with the same server and tool to see its arguments")
-    })
+fn validate(arguments: &RawJson, schema: &RawJson) -> Result<(), String> {
+    match CompiledSchema::of_arguments(schema) {
+        Ok(schema) => schema
+            .check(arguments)
+            .map_err(|problem| problem.to_string()),
+        Err(_) => Ok(()),
+    }
 }
 
 /// Progress as a bar, or as a number if the end is not known.

@@ -369,12 +369,11 @@ fn verdict(findings: &[Finding]) -> Result<(), CommandError> {
         .iter()
         .filter(|it| it.code.severity() == Severity::Error)
         .count();
-    match errors {
-        0 => Ok(()),
-        _ => Err(CommandError::new(
-            Exit::Unexpected,
-            anyhow!("something does not work; errors: {errors}"),
-        )
-        .hint("docs/doctor.md explains each code")),
-    }
+    let message = match errors {
+        0 => return Ok(()),
+        1 => "there is an error to repair".to_owned(),
+        _ => format!("there are {errors} errors to repair"),
+    };
+    let error = CommandError::new(Exit::Unexpected, anyhow!(message));
+    Err(error.hint("docs/doctor.md explains each code"))
 }

@@ -18,6 +18,10 @@ pub(crate) struct Unused {
     pub(super) foreign: BTreeSet<String>,
     /// Keys of later versions, with those that lead to them.
     pub(super) later: BTreeSet<String>,
+    /// Keys of programs at servers that are a URL.
+    pub(super) beside_url: BTreeSet<String>,
+    /// Keys of URLs at servers that are programs.
+    pub(super) beside_command: BTreeSet<String>,
 }
 
 /// Checks `value`, which is at `key` of `text`.

@@ -146,8 +146,12 @@ fn read(origin: Origin, trust: &TrustStore) -> Result<Option<ConfigFile>, Comman
 
 /// Reads a file that must be there, for its content and the hash of its bytes.
 pub(crate) fn parse_file(path: &Path) -> Result<(FileContent, ContentHash), Mistakes> {
-    let bytes = read_bytes(path)
-        .map_err(|error| Mistakes::from(whole(format!("the file cannot be read: {error}"))))?;
+    let bytes = read_bytes(path).map_err(|error| {
+        Mistakes::from(Mistake {
+            hint: Some("check its path and its permissions".to_owned()),
+            ..whole(format!("the file cannot be read: {error}"))
+        })
+    })?;
     let hash = sha256(&bytes);
     Ok((parse(bytes)?, hash))
 }

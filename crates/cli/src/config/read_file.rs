@@ -57,7 +57,7 @@ pub(crate) fn read(text: &str) -> Result<FileContent, Mistakes> {
     let Some(value) = parse(text)? else {
         return Ok(FileContent::default());
     };
-    let unused = check(text, &value, "", &Shape::Object(FILE))?;
+    let mut unused = check(text, &value, "", &Shape::Object(FILE))?;
     let Value::Object(object) = &value else {
         return Ok(FileContent::default());
     };
@@ -67,7 +67,7 @@ pub(crate) fn read(text: &str) -> Result<FileContent, Mistakes> {
         key: "",
     };
     let mut mistakes = Vec::new();
-    let servers = servers(file, &mut mistakes);
+    let servers = servers(file, &mut unused, &mut mistakes);
     let settings = settings(file).unwrap_or_else(|mistake| {
         mistakes.push(mistake);
         FileSettings::default()
@@ -86,25 +86,33 @@ pub(crate) fn read(text: &str) -> Result<FileContent, Mistakes> {
 impl FileContent {
     /// One line for each kind of key without effect.
     pub(crate) fn notices(&self) -> Vec<String> {
-        let mut notices = Vec::new();
-        let list = |keys: &BTreeSet<String>| keys.iter().cloned().collect::<Vec<_>>().join(", ");
-        if !self.unused.foreign.is_empty() {
-            notices.push(format!(
-                "keys of other clients that mean nothing here: {}",
-                list(&self.unused.foreign)
-            ));
-        }
-        if !self.unused.later.is_empty() {
-            notices.push(format!(
-                "keys without effect in this version: {}",
-                list(&self.unused.later)
-            ));
-        }
-        notices
+        let unused = &self.unused;
+        let kinds = [
+            (
+                "keys of other clients that mean nothing here",
+                &unused.foreign,
+            ),
+            ("keys without effect in this version", &unused.later),
+            ("keys without effect beside a URL", &unused.beside_url),
+            (
+                "keys without effect beside `command`",
+                &unused.beside_command,
+            ),
+        ];
+        let there = kinds.iter().filter(|(_, keys)| !keys.is_empty());
+        let line = |(kind, keys): &(&str, &BTreeSet<String>)| {
+            let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+            format!("{kind}: {}", keys.join(", "))
+        };
+        there.map(line).collect()
     }
 }
 
-fn servers(file: Fields<'_>, mistakes: &mut Vec<Mistake>) -> Vec<(ServerName, ServerDefinition)> {
+fn servers(
+    file: Fields<'_>,
+    unused: &mut Unused,
+    mistakes: &mut Vec<Mistake>,
+) -> Vec<(ServerName, ServerDefinition)> {
     let mut found: Vec<(ServerName, ServerDefinition)> = Vec::new();
     for key in SERVERS {
         let Some(Value::Object(object)) = file.value(key) else {
@@ -117,7 +125,14 @@ fn servers(file: Fields<'_>, mistakes: &mut Vec<Mistake>) -> Vec<(ServerName, Se
             let path = below(key, name);
             let is_known = found.iter().any(|(known, _)| known.as_str() == name);
             match one(file.text, name, server, &path, is_known) {
-                Ok(server) => found.push(server),
+                Ok((name, definition)) => {
+                    let fields = Fields {
+                        object: server,
+                        ..file
+                    };
+                    read_server::note_unused(fields, &definition.connection, unused);
+                    found.push((name, definition));
+                }
                 Err(mistake) => mistakes.push(mistake),
             }
         }
@@ -420,6 +435,20 @@ mod tests {
             [
                 "keys of other clients that mean nothing here: autoApprove, trust",
                 "keys without effect in this version: gateway.rules, tools.vault",
+            ]
+        );
+    }
+
+    #[test]
+    fn keys_of_the_other_kind_of_server_are_noticed_in_one_line() {
+        let content = read(
+            r#"{"mcpServers":{"a":{"url":"https://a.example/","args":[],"env":{"A":"b"}},"b":{"url":"https://b.example/","cwd":"x","headers":{}},"c":{"command":"x","headers":{"A":"b"},"oauth":false,"args":[]}}}"#,
+        );
+        assert_eq!(
+            content.unwrap().notices(),
+            [
+                "keys without effect beside a URL: args, cwd, env",
+                "keys without effect beside `command`: headers, oauth",
             ]
         );
     }

@@ -30,15 +30,17 @@ impl ServerDefinition {
         let Some(value) = parse(text)? else {
             return Err(whole("the definition is empty".to_owned()).into());
         };
-        let unused = check(text, &value, "", &Shape::Object(SERVER))?;
+        let mut unused = check(text, &value, "", &Shape::Object(SERVER))?;
         let Value::Object(object) = &value else {
             return Err(whole("the definition must be an object".to_owned()).into());
         };
-        let definition = read(Fields {
+        let fields = Fields {
             text,
             object,
             key: "",
-        })?;
+        };
+        let definition = read(fields)?;
+        note_unused(fields, &definition.connection, &mut unused);
         Ok((definition, unused))
     }
 }
@@ -76,6 +78,22 @@ pub(super) fn read(fields: Fields<'_>) -> Result<ServerDefinition, Mistake> {
         },
         idle_stop: fields.duration("idleStop"),
     })
+}
+
+/// Keys that only a program has.
+const COMMAND_KEYS: [&str; 5] = ["args", "env", "envFile", "cwd", "inheritEnv"];
+
+/// Keys that only a server at a URL has.
+const URL_KEYS: [&str; 3] = ["headers", "headersHelper", "oauth"];
+
+/// Notes the keys that have no effect for the kind of the server.
+pub(super) fn note_unused(fields: Fields<'_>, connection: &Connection, unused: &mut Unused) {
+    let (names, noted) = match connection {
+        Connection::Command(_) => (URL_KEYS.as_slice(), &mut unused.beside_command),
+        Connection::Url(_) => (COMMAND_KEYS.as_slice(), &mut unused.beside_url),
+    };
+    let there = names.iter().filter(|name| fields.value(name).is_some());
+    noted.extend(there.map(|name| (*name).to_owned()));
 }
 
 fn connection(fields: Fields<'_>) -> Result<Connection, Mistake> {

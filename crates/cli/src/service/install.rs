@@ -1,10 +1,10 @@
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
 use super::platform::{MARK, Platform, Words};
 use super::program::ServiceProgram;
+use super::system_command::{run, typed};
 use crate::clients::file;
 use crate::data_dir::DataDir;
 use crate::error::CommandError;
@@ -170,28 +170,4 @@ fn store(data_dir: &DataDir, record: &Record) -> Result<(), CommandError> {
     let before = file::read(&path)?;
     let json = serde_json::to_vec(record).map_err(anyhow::Error::from)?;
     file::replace(&path, before.as_deref(), &json)
-}
-
-/// Runs a command of the system; its first line of text is the reason of a failure.
-fn run(words: &[String]) -> Result<(), String> {
-    let Some((program, args)) = words.split_first() else {
-        return Ok(());
-    };
-    let output = Command::new(program)
-        .args(args)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| format!("`{program}`: {error}"))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let line = said.lines().find(|line| !line.trim().is_empty());
-    let line = line.map_or_else(|| output.status.to_string(), |line| line.trim().to_owned());
-    Err(format!("`{}` failed: {line}", typed(words)))
-}
-
-fn typed(words: &[String]) -> String {
-    let words: Vec<_> = words.iter().map(|word| output::argument(word)).collect();
-    words.join(" ")
 }

@@ -9,4 +9,5 @@ pub(crate) mod install;
 mod launchd;
 pub(crate) mod platform;
 pub(crate) mod program;
+mod system_command;
 mod systemd;

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::json;
+
 use crate::fixture::{Home, Ran};
 use crate::terminal::Terminal;
 
@@ -214,6 +216,26 @@ fn configured_servers_are_searched_without_connecting() {
         said.contains("2 tools") && said.contains("callgate inspect demo"),
         "{said}"
     );
+}
+
+#[test]
+fn an_argument_that_the_configuration_fixes_is_not_found() {
+    let home = Home::new();
+    let script = server(&home);
+    let script = script.strip_prefix("/bin/sh ").unwrap();
+    let mut definition = json!({ "command": "/bin/sh", "args": [script] });
+    home.configure(&json!({ "demo": definition }));
+    assert_eq!(home.run(&["list", "demo"]).exit, Some(0));
+    home.run(&["list"]);
+    let found = home.json(&["search", "name"]);
+    assert_eq!(found[0]["name"], "demo/greet", "{found}");
+    definition["tools"] = json!({ "greet": { "fixed": { "name": "Ada" } } });
+    home.configure(&json!({ "demo": definition }));
+    home.run(&["list"]);
+    assert_eq!(home.json(&["search", "name"]), json!([]));
+    let found = home.json(&["search", "greet"]);
+    let schema = &found[0]["definition"]["inputSchema"];
+    assert_eq!(schema["properties"].get("name"), None, "{schema}");
 }
 
 #[test]

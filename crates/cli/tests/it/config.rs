@@ -253,13 +253,13 @@ fn add_json_reports_mistakes() {
     exit 1
     error: `comand` is not a key of the configuration
     hint: did you mean `command`?
-    hint: callgate config schema prints the keys of a server
+    hint: run `callgate config schema` to see the keys of a server
     ");
     assert_snapshot!(run(&home, &["add-json", "s", "{}"]), @r"
     exit 1
     error: the server has neither `command` nor `url`
     hint: add `command` for a program, or `url` for a server elsewhere
-    hint: callgate config schema prints the keys of a server
+    hint: run `callgate config schema` to see the keys of a server
     ");
     assert!(!user_file(&home).exists());
 }
@@ -297,7 +297,7 @@ fn validate_reports_every_mistake() {
     "#);
     assert_snapshot!(run(&home, &["config", "validate", "none.json"]), @r"
     exit 1
-    ~/workspace/none.json:1: the file cannot be read: No such file or directory (os error 2)
+    ~/workspace/none.json:1: the file cannot be read: No such file or directory (os error 2); check its path and its permissions
     error: the configuration has a mistake
     ");
 }
@@ -437,84 +437,4 @@ fn the_schema_is_printed() {
         schema["$schema"],
         "https://json-schema.org/draft/2020-12/schema"
     );
-}
-
-#[test]
-fn help_of_the_commands() {
-    let home = Home::new();
-    assert_snapshot!(run(&home, &["add", "--help"]), @r"
-    exit 0
-    Add a server to the configuration
-
-    Usage: callgate add [OPTIONS] <NAME> <URL>
-           callgate add [OPTIONS] <NAME> -- <COMMAND> [ARGS]...
-
-    Arguments:
-      <NAME>               The name of the server
-      [URL or COMMAND]...  The URL of the server, or a command and its arguments
-
-    Options:
-          --json                   Print JSON instead of text
-      -t, --transport <TRANSPORT>  The transport [default: http for a URL, else stdio] [possible values: stdio, sse, http]
-          --data-dir <DIR>         Store state in this directory instead of the user's data directory
-      -s, --scope <SCOPE>          The file to edit: `user` (or `local`), or `project` for .mcp.json [possible values: local, user, project]
-          --config <FILE>          Use this configuration file alone, instead of those of the project and the user
-      -e, --env <NAME=VALUE>       A variable of the command, NAME=VALUE; may be repeated
-      -H, --header <NAME: VALUE>   A header of every request; may be repeated
-          --url <URL>              The URL of the server, in place of the argument
-          --client-id <ID>         Log in as the client with this id, which was registered by hand
-          --callback-port <PORT>   Redirect the browser to this port at logins
-          --force                  Replace the server if there is one with this name
-      -h, --help                   Print help
-
-    Values with ${VARIABLE} are written as they are and get their value when the server is used, so that no secret is in the file.
-    ");
-    assert_snapshot!(run(&home, &["add-json", "--help"]), @r"
-    exit 0
-    Add a server to the configuration, as JSON
-
-    Usage: callgate add-json [OPTIONS] <NAME> <JSON>
-
-    Arguments:
-      <NAME>  The name of the server
-      <JSON>  Its definition, as it stands under the name in `mcpServers`
-
-    Options:
-          --json            Print JSON instead of text
-      -s, --scope <SCOPE>   The file to edit: `user` (or `local`), or `project` for .mcp.json [possible values: local, user, project]
-          --data-dir <DIR>  Store state in this directory instead of the user's data directory
-          --force           Replace the server if there is one with this name
-          --config <FILE>   Use this configuration file alone, instead of those of the project and the user
-      -h, --help            Print help
-    ");
-    for (verb, about) in [
-        ("remove", "Remove a server from the configuration"),
-        ("enable", "Turn a server of the configuration on"),
-        ("disable", "Turn a server of the configuration off"),
-    ] {
-        let help = run(&home, &[verb, "--help"]);
-        let start = format!("exit 0\n{about}\n\nUsage: callgate {verb} [OPTIONS] <NAME>\n");
-        assert!(help.starts_with(&start), "{help}");
-        assert!(help.contains("  -s, --scope <SCOPE>"), "{help}");
-    }
-    assert_snapshot!(run(&home, &["config", "--help"]), @r"
-    exit 0
-    Show, check and trust configuration files
-
-    Usage: callgate config [OPTIONS] <COMMAND>
-
-    Commands:
-      path      Print the path of the file that `add` writes
-      validate  Check configuration files, and report every mistake
-      schema    Print the JSON Schema of configuration files
-      show      Show the servers and files that apply here
-      trust     Trust the servers of a project's file as it is now
-      help      Print this message or the help of the given subcommand(s)
-
-    Options:
-          --json            Print JSON instead of text
-          --data-dir <DIR>  Store state in this directory instead of the user's data directory
-          --config <FILE>   Use this configuration file alone, instead of those of the project and the user
-      -h, --help            Print help
-    ");
 }

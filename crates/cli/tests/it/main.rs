@@ -12,6 +12,8 @@ mod call;
 mod canary;
 #[cfg(unix)]
 mod clients;
+#[cfg(target_os = "linux")]
+mod commands;
 #[cfg(unix)]
 mod config;
 #[cfg(unix)]

@@ -23,7 +23,9 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     pub(crate) fn start(command: &mut Command) -> Self {
-        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        // A command that inherits this side keeps its own terminal from being closed.
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let terminal = openpt(flags).unwrap();
         grantpt(&terminal).unwrap();
         unlockpt(&terminal).unwrap();
         let name = ptsname(&terminal, Vec::new()).unwrap();
@@ -88,6 +90,18 @@ impl Terminal {
         let told = Command::new("kill").args(["-TERM", &pid]).status();
         assert!(told.unwrap().success());
         self.end().0
+    }
+
+    /// Closes the terminal, and waits for the exit of a command whose controlling terminal it was; returns its exit
+    /// code.
+    pub(crate) fn close(self) -> Option<i32> {
+        let Self {
+            mut child,
+            terminal,
+            ..
+        } = self;
+        drop(terminal);
+        child.wait().unwrap().code()
     }
 
     /// All output until the last process has exited, and the exit code.

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use callgate_mcp::subscribers::{ServerChange, Subscribers};
 use callgate_mcp::wire::discover::DiscoverResult;
-use callgate_mcp::{Implementation, RawJson};
+use callgate_mcp::{Implementation, RawJson, Version};
 use tokio::sync::watch;
 
 use super::item::{Item, ListKind};
@@ -91,6 +91,7 @@ impl Catalog {
         let kinds = match state.offer(server) {
             Some(offer) => {
                 offer.discovered = Some(kept.discovered);
+                offer.version = kept.version;
                 offer.is_complete = true;
                 offer.is_unsaved = false;
                 offer.kinds()
@@ -143,12 +144,21 @@ impl Catalog {
         tools.collect()
     }
 
-    /// Records the description of a server by itself.
-    pub(crate) fn set_discovered(&self, server: &Server, discovered: DiscoverResult) {
+    /// Records the description of a server by itself, and the revision that it speaks.
+    pub(crate) fn set_discovered(
+        &self,
+        server: &Server,
+        discovered: DiscoverResult,
+        version: Option<Version>,
+    ) {
         let mut state = self.state.lock();
         let Some(offer) = state.offer(server) else {
             return;
         };
+        if offer.version != version {
+            offer.version = version;
+            offer.is_unsaved = true;
+        }
         if offer.discovered.as_ref() == Some(&discovered) {
             return;
         }

@@ -1,8 +1,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use callgate_mcp::RawJson;
 use callgate_mcp::wire::discover::DiscoverResult;
+use callgate_mcp::{RawJson, Version};
 
 use super::definitions::SeenDefinitions;
 use super::item::{Item, ListKind, PerKind};
@@ -14,6 +14,8 @@ pub(super) struct Offer {
     pub(super) server: Arc<Server>,
     /// Description of the server by itself.
     pub(super) discovered: Option<DiscoverResult>,
+    /// Revision that the server spoke when it was connected last.
+    pub(super) version: Option<Version>,
     /// The lists as the server sent them.
     sent: PerKind<Vec<RawJson>>,
     /// The items that callers are offered.
@@ -35,6 +37,7 @@ impl Offer {
         Self {
             server,
             discovered: None,
+            version: None,
             sent: PerKind::default(),
             lists: PerKind::default(),
             unavailable: None,
@@ -111,7 +114,7 @@ impl Offer {
     /// The catalog in the form that its owner keeps; `None` if there is nothing to keep.
     pub(super) fn to_saved(&self, key: &str) -> Option<Result<RawJson, SavedCatalogError>> {
         let discovered = self.discovered.as_ref()?;
-        Some(saved::encode(key, discovered, &self.sent))
+        Some(saved::encode(key, self.version, discovered, &self.sent))
     }
 }
 

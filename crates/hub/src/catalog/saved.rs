@@ -1,6 +1,6 @@
-use callgate_mcp::RawJson;
 use callgate_mcp::wire::discover::DiscoverResult;
 use callgate_mcp::wire::{DecodeError, Limits, ObjectWriter, ScanError};
+use callgate_mcp::{RawJson, Version};
 
 use super::item::{ListKind, PerKind};
 
@@ -8,6 +8,8 @@ use super::item::{ListKind, PerKind};
 /// lists as it sent them.
 pub(crate) struct SavedCatalog {
     pub(crate) discovered: DiscoverResult,
+    /// Revision that the server spoke; catalogs of earlier versions of this program have none.
+    pub(crate) version: Option<Version>,
     pub(crate) lists: PerKind<Vec<RawJson>>,
 }
 
@@ -37,6 +39,7 @@ const FORMAT: &str = "callgate-catalog-1";
 /// The catalog is too large to be kept.
 pub(crate) fn encode(
     key: &str,
+    version: Option<Version>,
     discovered: &DiscoverResult,
     lists: &PerKind<Vec<RawJson>>,
 ) -> Result<RawJson, SavedCatalogError> {
@@ -51,6 +54,10 @@ pub(crate) fn encode(
         .member("format", &RawJson::string(FORMAT))
         .member("key", &RawJson::string(key))
         .member("discovered", &discovered);
+    let catalog = match version {
+        Some(version) => catalog.member("revision", &RawJson::string(version.as_str())),
+        None => catalog,
+    };
     let catalog = ListKind::ALL.iter().fold(catalog, |catalog, kind| {
         catalog.array(kind.method(), lists.get(*kind))
     });
@@ -70,7 +77,8 @@ pub(crate) fn decode(bytes: Vec<u8>, key: &str) -> Result<SavedCatalog, SavedCat
         ..Limits::default()
     };
     let catalog = RawJson::parse(bytes.into(), &limits)?;
-    let [format, found_key, discovered] = catalog.pick(["format", "key", "discovered"]);
+    let [format, found_key, discovered, version] =
+        catalog.pick(["format", "key", "discovered", "revision"]);
     if !format.is_some_and(|format| format.is(FORMAT)) {
         return Err(SavedCatalogError::Format);
     }
@@ -82,8 +90,10 @@ pub(crate) fn decode(bytes: Vec<u8>, key: &str) -> Result<SavedCatalog, SavedCat
         let list = catalog.get(kind.method());
         list.map(|list| list.elements()).unwrap_or_default()
     };
+    let version = version.as_ref().and_then(RawJson::text);
     Ok(SavedCatalog {
         discovered,
+        version: version.and_then(|version| Version::parse(&version)),
         lists: PerKind::of(items),
     })
 }
@@ -114,9 +124,11 @@ mod tests {
     #[test]
     fn items_come_back_byte_for_byte() {
         let tool = r#"{"name":"a", "x":1e2,"_meta":{"k":10000000000000000001}}"#;
-        let saved = encode("k\"ey", &discovered(), &lists(tool)).unwrap();
+        let version = Some(Version::V2025_06_18);
+        let saved = encode("k\"ey", version, &discovered(), &lists(tool)).unwrap();
         let found = decode(saved.as_bytes().to_vec(), "k\"ey").unwrap();
         assert_eq!(found.discovered, discovered());
+        assert_eq!(found.version, Some(Version::V2025_06_18));
         let tools = found.lists.get(ListKind::Tools);
         assert_eq!(
             tools.iter().map(RawJson::as_str).collect::<Vec<_>>(),
@@ -127,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_damaged_or_foreign_catalog_is_refused_with_the_reason() {
-        let saved = encode("key", &discovered(), &lists("{}")).unwrap();
+        let saved = encode("key", None, &discovered(), &lists("{}")).unwrap();
         let whole = saved.as_bytes();
         assert!(decode(whole.to_vec(), "key").is_ok());
         for length in 0..whole.len() {
@@ -140,7 +152,7 @@ mod tests {
                 "it is not a catalog of this format"
             );
         }
-        let foreign = encode("other", &discovered(), &lists("{}")).unwrap();
+        let foreign = encode("other", None, &discovered(), &lists("{}")).unwrap();
         assert_eq!(
             error(foreign.as_bytes()),
             "it belongs to another definition of the server"
@@ -154,7 +166,7 @@ mod tests {
     #[test]
     fn a_catalog_of_more_than_16_mib_is_neither_written_nor_read() {
         let tool = format!("\"{}\"", "x".repeat(MAX_BYTES));
-        let error = encode("key", &discovered(), &lists(&tool)).unwrap_err();
+        let error = encode("key", None, &discovered(), &lists(&tool)).unwrap_err();
         assert!(matches!(error, SavedCatalogError::TooLarge(_)), "{error}");
         let error = decode(vec![b' '; MAX_BYTES + 1_000], "key").map(drop);
         let error = error.unwrap_err();

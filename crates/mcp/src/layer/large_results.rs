@@ -15,7 +15,8 @@ use crate::service::{BoxFuture, Call, Caller, Reply, Service};
 /// The first lines stay as a preview. Everything else of the result is kept as it is:
 /// `structuredContent`, `isError`, `_meta` and content that is not text. The link is read through
 /// this layer by `resources/read`, by the caller that got it and no other, until newer results take
-/// its place. Results of tasks are not changed.
+/// its place. The result of a tool that is read from its task by `tasks/get` is limited in the same
+/// way; notifications about a task are not changed.
 ///
 /// The service must offer resources, or clients do not know that they may read them.
 #[derive(Debug)]
@@ -96,6 +97,19 @@ impl<S: Service> LargeResults<S> {
         edited.finish().unwrap_or(result)
     }
 
+    /// The same for the answer to `tasks/get`, which has the result of the tool in it once the task is completed.
+    fn shorten_task(&self, caller: &Caller, task: RawJson) -> RawJson {
+        if task.as_bytes().len() <= self.limits.text {
+            return task;
+        }
+        let Some(result) = task.get("result") else {
+            return task;
+        };
+        let shortened = self.shorten(caller, result);
+        let edited = Splice::new(&task).set(&["result"], &shortened).finish();
+        edited.unwrap_or(task)
+    }
+
     /// The blocks that are kept, and the text of the others: text that does not fit into the limit
     /// after the text before it.
     fn split(&self, blocks: &[RawJson]) -> (Vec<bool>, String) {
@@ -160,6 +174,21 @@ impl<S: Service> LargeResults<S> {
         Ok(Reply::Complete(result))
     }
 
+    /// Calls the service, and shortens a complete result.
+    fn limited(
+        &self,
+        call: Call,
+        shorten: fn(&Self, &Caller, RawJson) -> RawJson,
+    ) -> BoxFuture<'_, Result<Reply, Error>> {
+        let caller = call.cx.caller.clone();
+        Box::pin(async move {
+            Ok(match self.service.call(call).await? {
+                Reply::Complete(result) => Reply::Complete(shorten(self, &caller, result)),
+                other => other,
+            })
+        })
+    }
+
     fn pages(&self, text: &str) -> usize {
         text.len().div_ceil(self.limits.page.max(1)).max(1)
     }
@@ -174,16 +203,8 @@ impl<S: Service> LargeResults<S> {
 impl<S: Service> Service for LargeResults<S> {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
         match call.method.as_str() {
-            method::TOOLS_CALL => {
-                let caller = call.cx.caller.clone();
-                Box::pin(async move {
-                    let reply = self.service.call(call).await?;
-                    Ok(match reply {
-                        Reply::Complete(result) => Reply::Complete(self.shorten(&caller, result)),
-                        other => other,
-                    })
-                })
-            }
+            method::TOOLS_CALL => self.limited(call, Self::shorten),
+            method::TASKS_GET => self.limited(call, Self::shorten_task),
             method::RESOURCES_READ => {
                 let uri = call.params().get("uri");
                 let uri = uri.as_ref().and_then(RawJson::text);
@@ -235,7 +256,7 @@ mod tests {
     impl Service for Tool {
         fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
             let result = match call.method.as_str() {
-                method::TOOLS_CALL => RawJson::encode(&self.0).unwrap(),
+                method::TOOLS_CALL | method::TASKS_GET => RawJson::encode(&self.0).unwrap(),
                 _ => RawJson::empty_object(),
             };
             Box::pin(std::future::ready(Ok(Reply::Complete(result))))
@@ -345,6 +366,36 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn the_result_of_a_task_is_shortened_like_a_direct_one() {
+        let text = "one\ntwo\nthree four five";
+        let task = |content: Value| {
+            json!({
+                "resultType": "complete", "taskId": "t", "status": "completed",
+                "result": { "content": content, "isError": false },
+            })
+        };
+        let layer = layer(task(json!([{ "type": "text", "text": text }])));
+        let params = json!({ "taskId": "t" });
+        let read_task = || ask(&layer, Caller::Local, method::TASKS_GET, &params);
+        let mut found = read_task().await.unwrap();
+        let content = found["result"]["content"].as_array_mut().unwrap();
+        let link = content.remove(1);
+        let preview = "one\ntwo\n[The rest is left out: the link below has the whole text.]";
+        assert_eq!(found, task(json!([{ "type": "text", "text": preview }])));
+        let uri = link["uri"].as_str().unwrap();
+        let page = read(&layer, Caller::Local, uri).await.unwrap();
+        assert_eq!(page["text"], json!("one\ntwo\nth"));
+        // A client that reads the task again gets the same link: it does not use up the place of other results.
+        let again = read_task().await.unwrap();
+        assert_eq!(again["result"]["content"][1], link);
+        // A task that is not completed passes as it is.
+        let working = json!({ "status": "working", "statusMessage": "x".repeat(30) });
+        let layer = self::layer(working.clone());
+        let found = ask(&layer, Caller::Local, method::TASKS_GET, &params).await;
+        assert_eq!(found.unwrap(), working);
+    }
+
+    #[tokio::test]
     async fn a_link_that_does_not_lead_anywhere_is_not_found() {
         let layer = layer(json!({ "content": [{ "type": "text", "text": "x".repeat(30) }] }));
         let result = call(&layer).await;
@@ -363,8 +414,9 @@ mod tests {
         let last = read(&layer, Caller::Local, &format!("{uri}?page=3")).await;
         assert_eq!(last.unwrap()["text"], json!("x".repeat(10)));
         // Two newer results take the place of the first.
-        call(&layer).await;
-        call(&layer).await;
+        for text in ["newer", "newest"] {
+            layer.store.lock().insert(&Caller::Local, text).unwrap();
+        }
         assert!(read(&layer, Caller::Local, uri).await.is_err());
     }
 

@@ -32,7 +32,16 @@ impl StoredResults {
     }
 
     /// Stores a text and returns its id; `None` if it is larger than all texts together may be.
+    ///
+    /// A text that the caller has already keeps its id: a client may read the same task again and again.
     pub(super) fn insert(&mut self, caller: &Caller, text: &str) -> Option<String> {
+        let is_it = |result: &StoredResult| &*result.text == text && result.caller == *caller;
+        if let Some(place) = self.results.iter().position(is_it) {
+            let known = self.results.remove(place)?;
+            let id = known.id.clone();
+            self.results.push_back(known);
+            return Some(id);
+        }
         if text.len() > self.max_bytes || self.max_count == 0 {
             return None;
         }
@@ -68,6 +77,19 @@ fn random_id() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_that_the_caller_has_keeps_its_id_and_becomes_the_newest() {
+        let mut store = StoredResults::new(2, 10);
+        let first = store.insert(&Caller::Local, "a");
+        let other = store.insert(&Caller::Anonymous, "a");
+        assert_ne!(first, other);
+        assert_eq!(store.insert(&Caller::Local, "a"), first);
+        assert_eq!((store.results.len(), store.bytes), (2, 2));
+        store.insert(&Caller::Local, "b");
+        assert!(store.get(&Caller::Local, &first.unwrap()).is_some());
+        assert!(store.get(&Caller::Anonymous, &other.unwrap()).is_none());
+    }
 
     #[test]
     fn the_oldest_texts_give_way() {

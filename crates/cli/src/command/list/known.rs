@@ -41,7 +41,9 @@ pub(super) fn report(
         let name = name.as_ref().and_then(RawJson::text);
         name.is_some_and(|name| policy.offers(&name))
     };
+    let revision = catalog.get("revision");
     Some(ServerReport {
+        revision: revision.as_ref().and_then(RawJson::text).map(Into::into),
         tools: Some(tools.iter().filter(is_offered).count()),
         prompts: items(method::PROMPTS_LIST).map(|list| list.len()),
         resources: items(method::RESOURCES_LIST).map(|list| list.len()),

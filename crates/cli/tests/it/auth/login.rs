@@ -136,8 +136,8 @@ fn an_argument_that_is_no_server_is_named() {
         home.run(&["auth", "example"]),
         Ran::failed(
             1,
-            "error: `example` is neither an http(s) URL nor the name of a login\n\
-             hint: run `callgate auth list` to see the names of the logins there are\n"
+            "error: `example` is neither a configured server, nor an http(s) URL, nor the name of a login\n\
+             hint: run `callgate list` to see the configured servers, and `callgate auth list` to see the logins\n"
         )
     );
     assert_eq!(

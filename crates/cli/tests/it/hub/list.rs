@@ -63,6 +63,7 @@ fn a_server_that_is_known_is_not_started_again() {
     };
     let status = |args: &[&str]| {
         let list = home.json(args);
+        assert_eq!(list[0]["revision"], "2026-07-28", "{args:?}");
         (list[0]["status"].clone(), list[0]["tools"].clone())
     };
     assert_eq!(status(&["list"]), (json!("connected"), json!(2)));

@@ -53,12 +53,13 @@ fn arguments_are_checked_before_they_are_sent() {
     assert_eq!((ran.stdout.as_str(), ran.exit), ("", Some(5)));
     assert!(
         ran.stderr
-            .starts_with("error: the arguments do not fit the tool `s_a`: "),
+            .starts_with("error: the arguments do not fit the tool `s/a`: "),
         "{}",
         ran.stderr
     );
     assert!(
-        ran.stderr.contains("hint: run `callgate inspect`"),
+        ran.stderr
+            .contains("hint: run `callgate inspect s/a` to see its arguments"),
         "{}",
         ran.stderr
     );

@@ -162,29 +162,6 @@ fn a_change_right_after_the_start_is_applied() {
 }
 
 #[test]
-fn no_server_outlives_the_process_that_started_it() {
-    for name in ["-TERM", "-INT", "-KILL"] {
-        let home = Home::new();
-        home.configure(&json!({ "a": home.workspace_server(), "b": home.workspace_server() }));
-        let serving = home.serve(&[]);
-        wait_for("the start", || home.processes().len() == 2);
-        let mut pids = Vec::new();
-        for process in home.processes() {
-            let supervisor = process["pid"].as_u64().unwrap();
-            pids.push(supervisor);
-            pids.extend(children(supervisor));
-        }
-        assert_eq!(pids.len(), 4, "{name}");
-        signal(name, u64::from(serving.pid()));
-        wait_for("the end of all processes", || {
-            !pids.iter().any(|pid| is_running(*pid))
-        });
-        drop(serving);
-        assert_eq!(home.processes(), Vec::<serde_json::Value>::new(), "{name}");
-    }
-}
-
-#[test]
 fn a_hangup_reloads_a_service_without_a_terminal() {
     let home = Home::new();
     let nothing = home.path().join("one.json");
