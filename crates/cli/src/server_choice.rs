@@ -125,7 +125,11 @@ pub(crate) fn not_connected(
         Status::Disabled => CommandError::usage(format!("server `{server}` is disabled"))
             .hint(format!("run `callgate enable {name}`")),
         _ => {
-            let error = anyhow!("server `{server}` cannot be used{because}");
+            let error = match report.reason {
+                // Most reasons name the server.
+                Some(reason) if reason.contains(&format!("server `{server}`")) => anyhow!(reason),
+                _ => anyhow!("server `{server}` cannot be used{because}"),
+            };
             CommandError::new(Exit::Unreachable, error)
                 .hint(format!("check its definition: run `callgate get {name}`"))
         }

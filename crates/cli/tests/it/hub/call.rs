@@ -82,7 +82,7 @@ fn a_server_that_cannot_be_used_is_named_with_its_reason() {
     let ran = home.run(&["call", "gone/tool"]);
     assert_eq!(ran.exit, Some(4), "{ran:?}");
     assert_snapshot!(ran.stderr, @r"
-    error: server `gone` cannot be used: cannot start server `gone`: there is no program `/no/such/program`
+    error: cannot start server `gone`: there is no program `/no/such/program`
     hint: check its definition: run `callgate get gone`
     ");
     let ran = home.run(&["call", "unset/tool"]);
