@@ -13,6 +13,7 @@
 //! - `browse_args`: arguments of the commands that show what servers offer. `help`: the groups of commands in the
 //!   help. `uri_template`: URIs with variables.
 //! - `render`: content of servers as lines. `present`: content on standard output.
+//! - `file_replace`: files that are replaced in one step.
 //! - `clients`: other programs that use MCP servers, and their files. `doctor`: checks for the usual mistakes.
 //! - `debug`: messages between this process and a server.
 //! - `error`, `login_error`: failures with hints and exit codes. `output`: printing. `visible`: text of peers.
@@ -38,6 +39,7 @@ mod doctor;
 mod elicitation;
 mod endpoint;
 mod error;
+mod file_replace;
 mod gateway;
 mod help;
 mod http_limits;

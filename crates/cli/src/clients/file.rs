@@ -1,10 +1,11 @@
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
 use crate::error::CommandError;
+use crate::file_replace::{FileMode, directory, follow_links, replace_file};
 
 /// Maximum bytes of a file of a client. Some keep their history in it.
 pub(crate) const MAX_BYTES: usize = 32 * 1024 * 1024;
@@ -57,21 +58,8 @@ pub(crate) fn replace(
 ) -> Result<(), CommandError> {
     check_unchanged(path, before)?;
     let target = follow_links(path)?;
-    let failed = || format!("cannot write {}", target.display());
-    let mut file = tempfile::Builder::new()
-        .prefix(".callgate-")
-        .tempfile_in(directory(&target))
-        .with_context(failed)?;
-    file.write_all(after).with_context(failed)?;
-    if let Ok(metadata) = fs::metadata(&target) {
-        file.as_file()
-            .set_permissions(metadata.permissions())
-            .with_context(failed)?;
-    }
-    file.as_file().sync_all().with_context(failed)?;
-    file.persist(&target)
-        .map_err(|error| error.error)
-        .with_context(failed)?;
+    replace_file(&target, after, FileMode::Private)
+        .with_context(|| format!("cannot write {}", target.display()))?;
     Ok(())
 }
 
@@ -120,31 +108,6 @@ fn check_unchanged(path: &Path, before: Option<&[u8]>) -> Result<(), CommandErro
     Err(CommandError::usage(message).hint("run the same command again"))
 }
 
-/// Maximum number of links to follow.
-const MAX_LINKS: u32 = 40;
-
-/// File that `path` leads to, which need not exist.
-fn follow_links(path: &Path) -> Result<PathBuf, CommandError> {
-    let mut target = path.to_owned();
-    for _ in 0..MAX_LINKS {
-        match fs::read_link(&target) {
-            Ok(next) => target = directory(&target).join(next),
-            Err(_) => return Ok(target),
-        }
-    }
-    Err(CommandError::usage(format!(
-        "{} is a link in a circle",
-        path.display()
-    )))
-}
-
-fn directory(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,15 +154,5 @@ mod tests {
     fn text_that_is_not_utf_8_is_an_error_with_its_line() {
         let error = text(Path::new("FILE"), b"a\nb\xff").unwrap_err();
         assert_eq!(error.with_hints(), "FILE:2: this is not UTF-8 text");
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn links_in_a_circle_are_refused() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("file");
-        std::os::unix::fs::symlink(&path, &path).unwrap();
-        let error = follow_links(&path).unwrap_err().with_hints();
-        assert_eq!(error, format!("{} is a link in a circle", path.display()));
     }
 }

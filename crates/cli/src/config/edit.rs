@@ -11,12 +11,13 @@ use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp, CstRootNode};
 
 use super::definition::ServerDefinition;
 use super::digest::{ContentHash, sha256};
-use super::file_write::{FileMode, edit_file};
+use super::file_write::edit_file;
 use super::keys::SERVERS;
 use super::mistake::{Mistake, Mistakes};
 use super::places::PROJECT_FILES;
 use super::text::{self, BYTE_ORDER_MARK, members, parse, parse_options, whole};
 use crate::error::CommandError;
+use crate::file_replace::FileMode;
 
 /// Result of an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]

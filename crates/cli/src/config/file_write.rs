@@ -1,7 +1,7 @@
 //! Edits of files: one at a time, and complete or not at all.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions, TryLockError};
-use std::io::{self, Read, Write};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -10,15 +10,7 @@ use anyhow::{Context, Result};
 
 use super::text::MAX_BYTES;
 use crate::error::CommandError;
-
-/// Mode of a file that is made; one that is there keeps its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FileMode {
-    /// For the user alone.
-    Private,
-    /// As other files of the user.
-    Usual,
-}
+use crate::file_replace::{FileMode, directory, follow_links, replace_file};
 
 /// Replaces the text of the file at `path`, which need not exist, by that of `edit`; `None` leaves it.
 ///
@@ -37,7 +29,7 @@ pub(crate) fn edit_file(
         return Ok(());
     };
     if before.as_deref() != Some(after.as_str()) {
-        replace(&target, &after, mode)
+        replace_file(&target, after.as_bytes(), mode)
             .with_context(|| format!("cannot write {}", target.display()))?;
     }
     Ok(())
@@ -62,39 +54,6 @@ fn read(path: &Path) -> Result<Option<String>, CommandError> {
     }
 }
 
-/// Writes a file beside and renames it, so that a reader sees the old text or the new one.
-fn replace(path: &Path, text: &str, mode: FileMode) -> Result<()> {
-    let directory = directory(path);
-    let mut file = tempfile::Builder::new()
-        .prefix(".callgate-")
-        .tempfile_in(directory)?;
-    file.write_all(text.as_bytes())?;
-    match fs::metadata(path) {
-        Ok(metadata) => file.as_file().set_permissions(metadata.permissions())?,
-        Err(_) if mode == FileMode::Usual => {
-            if let Some(usual) = usual_permissions(directory) {
-                file.as_file().set_permissions(usual)?;
-            }
-        }
-        Err(_) => {}
-    }
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
-    #[cfg(unix)]
-    File::open(directory)?.sync_all()?;
-    Ok(())
-}
-
-/// Permissions of a file that is made in the usual way: the umask cannot be asked for without changing it.
-fn usual_permissions(directory: &Path) -> Option<Permissions> {
-    let probe = tempfile::Builder::new()
-        .prefix(".callgate-")
-        .make_in(directory, |path| {
-            OpenOptions::new().write(true).create_new(true).open(path)
-        });
-    Some(probe.ok()?.as_file().metadata().ok()?.permissions())
-}
-
 fn create_directory(path: &Path, mode: FileMode) -> Result<()> {
     let directory = directory(path);
     let mut builder = DirBuilder::new();
@@ -106,28 +65,6 @@ fn create_directory(path: &Path, mode: FileMode) -> Result<()> {
     builder
         .create(directory)
         .with_context(|| format!("cannot create {}", directory.display()))
-}
-
-/// File that `path` leads to, which need not exist.
-fn follow_links(path: &Path) -> Result<PathBuf> {
-    let mut path = path.to_owned();
-    for _ in 0..MAX_LINKS {
-        match fs::read_link(&path) {
-            Ok(target) => path = directory(&path).join(target),
-            Err(_) => return Ok(path),
-        }
-    }
-    anyhow::bail!("{} is a link in a circle", path.display())
-}
-
-/// Maximum number of links to follow.
-const MAX_LINKS: u32 = 40;
-
-fn directory(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
 }
 
 /// Lock beside a file, which exists only while it is held, so that no file is left in a project.

@@ -10,9 +10,10 @@ use anyhow::{Context, anyhow};
 use callgate_oauth::store::read_secret_file;
 
 use super::digest::ContentHash;
-use super::file_write::{FileMode, edit_file};
+use super::file_write::edit_file;
 use crate::data_dir::DataDir;
 use crate::error::CommandError;
+use crate::file_replace::FileMode;
 
 pub(crate) const FILE: &str = "trusted-configs.json";
 

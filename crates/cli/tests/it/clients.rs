@@ -518,45 +518,6 @@ fn programs_get_the_change_as_json() {
 }
 
 #[test]
-fn the_commands_explain_themselves() {
-    let home = Home::new();
-    insta::assert_snapshot!(home.said(&["import", "-h"]), @r"
-    Add the servers of another client to the configuration, or list the clients that have some
-
-    Usage: callgate import [OPTIONS] [CLIENT]
-
-    Arguments:
-      [CLIENT]  The client whose servers are added; without it, clients are listed
-
-    Options:
-          --all             Add the servers of all clients that are found; of several with one name, the first
-          --json            Print JSON instead of text
-          --data-dir <DIR>  Store state in this directory instead of the user's data directory
-          --scope <SCOPE>   Read the files of the user, or those of the project in this directory [default: user] [possible values: user, project]
-          --config <FILE>   Use this configuration file alone, instead of those of the project and the user
-          --dry-run         Show what would be added, and write nothing
-      -h, --help            Print help
-    exit 0
-    ");
-    insta::assert_snapshot!(home.said(&["disconnect", "-h"]), @r"
-    Remove Callgate from the configuration of another client
-
-    Usage: callgate disconnect [OPTIONS] <CLIENT>
-
-    Arguments:
-      <CLIENT>  The client
-
-    Options:
-          --dry-run         Tell what would be done, and write nothing
-          --json            Print JSON instead of text
-          --data-dir <DIR>  Store state in this directory instead of the user's data directory
-          --config <FILE>   Use this configuration file alone, instead of those of the project and the user
-      -h, --help            Print help
-    exit 0
-    ");
-}
-
-#[test]
 fn on_a_terminal_connect_asks() {
     let home = Home::new();
     let path = home.write(".cursor/mcp.json", "{}\n");
