@@ -3,6 +3,10 @@ use std::ffi::OsString;
 use clap::{Command, CommandFactory, FromArgMatches};
 
 use crate::args::Cli;
+use crate::render::screen::Screen;
+
+/// Minimum columns that help is made for: with less, the text beside an option has one word in each line.
+const MIN_WIDTH: usize = 64;
 
 /// Groups of commands in the help, in the order of their use.
 const GROUPS: [(&str, &[&str]); 5] = [
@@ -56,9 +60,13 @@ pub(crate) fn command() -> Command {
     // The command `help` is added by this.
     command.build();
     let groups = groups(&command);
-    Cli::command().help_template(format!(
+    let command = Cli::command().help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}Options:\n{{options}}"
-    ))
+    ));
+    match Screen::of_stdout() {
+        Some(screen) => command.term_width(screen.width.max(MIN_WIDTH)),
+        None => command,
+    }
 }
 
 fn groups(command: &Command) -> String {

@@ -6,19 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use callgate_mcp::wire::RawJson;
 use tracing_subscriber::fmt::MakeWriter;
 
+use crate::render::columns;
 use crate::render::image::InlineImage;
 use crate::render::line::Line;
 use crate::render::screen::Screen;
 use crate::visible::{cut, visible, visible_json, visible_line};
 
-/// Maximum width of the first column of a table. A longer name moves the second column of its own row.
-const COLUMN: usize = 40;
-
 /// Maximum characters of a name in a table; the specification allows 128.
 const NAME: usize = 128;
-
-/// Maximum characters of a description in a table.
-const DESCRIPTION: usize = 500;
 
 /// Prints one line of JSON: for a program as it came, on a terminal with escapes that mean the same.
 pub(crate) fn json(value: &RawJson) -> io::Result<()> {
@@ -41,118 +36,25 @@ pub(crate) fn json_error(json: &str) {
     let _ = json_line(json, io::stderr().lock());
 }
 
-/// Prints rows of a name and a description, in two columns and one line each.
+/// Prints rows of a name and a description, in two columns.
 pub(crate) fn table(rows: &[(String, String)]) -> io::Result<()> {
     let rows: Vec<_> = rows
         .iter()
-        .map(|(name, about)| (visible_line(&cut(name, NAME)), cut(about, DESCRIPTION)))
+        .map(|(name, about)| columns::pair(&cut(name, NAME), about))
         .collect();
-    let widths = rows.iter().map(|(name, _)| name.chars().count());
-    let width = widths.max().unwrap_or(0).min(COLUMN);
-    for (name, about) in rows {
-        let row = format!("{name:width$}  {}", visible_line(&about));
-        line(row.trim_end(), io::stdout().lock())?;
-    }
-    Ok(())
+    columns(&rows)
 }
 
-/// Text of a table, and the way in which a terminal shows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Cell {
-    text: String,
-    style: Style,
-}
-
-/// Way in which a terminal shows text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
-    Plain,
-    /// Heading of a column.
-    Heading,
-    /// A good state.
-    Good,
-    /// A state that needs a person.
-    Warning,
-    /// A bad state.
-    Bad,
-    /// Less important text.
-    Faint,
-}
-
-impl Cell {
-    pub(crate) fn new(text: impl Into<String>) -> Self {
-        Self::styled(text, Style::Plain)
-    }
-
-    pub(crate) fn styled(text: impl Into<String>, style: Style) -> Self {
-        Self {
-            text: text.into(),
-            style,
-        }
-    }
-}
-
-/// Prints rows with aligned columns, in one line each; the last column is not aligned. Colors are for terminals.
-pub(crate) fn columns(rows: &[Vec<Cell>]) -> io::Result<()> {
-    let colored = has_colors(&io::stdout());
-    let shown = |cell: &Cell| visible_line(&cut(&cell.text, DESCRIPTION));
-    let rows: Vec<Vec<(String, Style)>> = rows
-        .iter()
-        .map(|row| row.iter().map(|cell| (shown(cell), cell.style)).collect())
-        .collect();
-    let mut widths: Vec<usize> = Vec::new();
-    for row in &rows {
-        for (column, (text, _)) in row.iter().enumerate() {
-            let width = text.chars().count().min(COLUMN);
-            match widths.get_mut(column) {
-                Some(widest) => *widest = width.max(*widest),
-                None => widths.push(width),
-            }
-        }
-    }
-    for row in rows {
-        let mut printed = String::new();
-        let last = row.iter().rposition(|(text, _)| !text.is_empty());
-        for (column, (text, style)) in row.iter().enumerate().take(last.map_or(0, |it| it + 1)) {
-            let width = widths.get(column).copied().unwrap_or_default();
-            let pad = match Some(column) == last {
-                true => 0,
-                false => width.saturating_sub(text.chars().count()) + 2,
-            };
-            match style.code().filter(|_| colored) {
-                Some(code) => printed.push_str(&format!("\u{1b}[{code}m{text}\u{1b}[0m")),
-                None => printed.push_str(text),
-            }
-            printed.push_str(&" ".repeat(pad));
-        }
-        line(&printed, io::stdout().lock())?;
-    }
-    Ok(())
-}
-
-impl Style {
-    /// Number of the escape sequence.
-    fn code(self) -> Option<u8> {
-        match self {
-            Self::Plain => None,
-            Self::Heading => Some(1),
-            Self::Faint => Some(2),
-            Self::Good => Some(32),
-            Self::Warning => Some(33),
-            Self::Bad => Some(31),
-        }
-    }
+/// Prints rows with aligned columns.
+pub(crate) fn columns(rows: &[Vec<Line>]) -> io::Result<()> {
+    let screen = Screen::of_stdout();
+    let rows = columns::columns(rows, screen.as_ref());
+    lines(&rows, &screen.unwrap_or(Screen::FILE))
 }
 
 /// True if standard output is a terminal.
 pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
-}
-
-fn has_colors(out: &impl IsTerminal) -> bool {
-    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    out.is_terminal() && !is_set("NO_COLOR") && !is_dumb
 }
 
 /// A line on standard error that shows the progress of something and is cleared at the end. Nothing is shown

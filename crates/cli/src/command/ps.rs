@@ -9,7 +9,9 @@ use crate::data_dir::DataDir;
 use crate::error::CommandError;
 use crate::instance::process_table::{ProcessTable, TICKS};
 use crate::instance::{InstanceRecord, Registry, ServerRecord};
-use crate::output::{self, Cell, Style};
+use crate::output;
+use crate::render::columns::plain;
+use crate::render::line::{Line, Style};
 
 /// Lists the server processes of all running processes of this program that use the data directory.
 pub(crate) fn run(data_dir: Option<&Path>, json: bool) -> Result<(), CommandError> {
@@ -33,7 +35,7 @@ pub(crate) fn run(data_dir: Option<&Path>, json: bool) -> Result<(), CommandErro
         return Ok(());
     }
     let headings = ["SERVER", "PID", "MEMORY", "CPU", "AGE", "RESTARTS", "OWNER"];
-    let headings = headings.map(|heading| Cell::styled(heading, Style::Heading));
+    let headings = headings.map(|heading| Line::of(heading, Style::BOLD));
     let mut rows = vec![headings.to_vec()];
     rows.extend(processes.iter().map(ServerProcess::row));
     Ok(output::columns(&rows)?)
@@ -98,17 +100,17 @@ fn describe(
 }
 
 impl ServerProcess {
-    fn row(&self) -> Vec<Cell> {
-        let known = |text: Option<String>| Cell::new(text.unwrap_or_else(|| "-".to_owned()));
+    fn row(&self) -> Vec<Line> {
+        let known = |text: Option<String>| plain(text.as_deref().unwrap_or("-"));
         let owner = format!("callgate {} (pid {})", self.owner.command, self.owner.pid);
         vec![
-            Cell::new(&self.server),
-            Cell::new(self.pid.to_string()),
+            plain(&self.server),
+            plain(&self.pid.to_string()),
             known(self.memory_bytes.map(mebibytes)),
             known(self.cpu_seconds.map(|seconds| format!("{seconds:.2} s"))),
             known(self.age_seconds.map(age::span)),
-            Cell::new(self.restarts.to_string()),
-            Cell::new(owner),
+            plain(&self.restarts.to_string()),
+            plain(&owner),
         ]
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! # Layout
 //! - `line`: styled text; [`wrap`]: its width; [`screen`]: the abilities of a terminal.
-//! - [`markdown`], [`structured`], [`table`], [`schema`]: text, JSON, rows and JSON Schema as lines.
+//! - [`markdown`], [`structured`], [`table`], [`columns`], [`schema`]: text, JSON, tables, lists and JSON Schema as
+//!   lines.
 //! - [`image`], [`sixel`]: images in the protocols of terminals; [`media`]: content that becomes a file.
 //! - [`content`]: blocks of a result, each in the best form that the terminal has.
 //! - [`call_line`]: a command that calls a tool, with values to replace.
@@ -15,6 +16,7 @@
 //! - All of it is pure; printing and writing files is done by others.
 
 pub(crate) mod call_line;
+pub(crate) mod columns;
 pub(crate) mod content;
 pub(crate) mod image;
 pub(crate) mod line;

@@ -381,16 +381,16 @@ fn a_guided_start_asks_before_each_step() {
     insta::assert_snapshot!(machine.shown(&said), @r#"
     Nothing is written before your yes to a step. Enter means yes.
 
-    [1mServers of your clients[0m
-      files  [2mClaude Code[0m  stdio npx -y files --token *** (KEY)
-      web    [2mCursor[0m       http https://mcp.example.com/mcp?key=***
-      time   [2mCodex[0m        stdio uvx mcp-server-time
+    Servers of your clients
+      files  Claude Code  stdio npx -y files --token *** (KEY)
+      web    Cursor       http https://mcp.example.com/mcp?key=***
+      time   Codex        stdio uvx mcp-server-time
       skipped here: `args` uses `${workspaceFolder}`, which only the client can fill in (HOME/.cursor/mcp.json:6)
       names that are taken already: files (Cursor)
     Add 3 servers to HOME/.config/callgate/config.json? [Y/n] 
       added to HOME/.config/callgate/config.json: 3 servers
 
-    [1mConnect your clients to Callgate[0m
+    Connect your clients to Callgate
 
     Claude Code: HOME/.claude.json
     @@ line 1 @@
@@ -437,7 +437,7 @@ fn a_guided_start_asks_before_each_step() {
     Connect Codex? [Y/n] 
       connected Codex
 
-    [1mRun Callgate in the background[0m
+    Run Callgate in the background
       Each server then runs once for all clients, and starts before they do.
       file: HOME/.config/systemd/user/callgate.service
       command: CALLGATE serve --no-workspace

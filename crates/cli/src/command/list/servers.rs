@@ -19,7 +19,9 @@ use crate::gateway::{
     ServersResult, Status, gateway_spec, record_at,
 };
 use crate::instance::{InstanceRecord, Registry};
-use crate::output::{self, Cell, StatusLine, Style};
+use crate::output::{self, StatusLine};
+use crate::render::columns::plain;
+use crate::render::line::{Color, Line, Style};
 use crate::server::{self, Server};
 use crate::{age, stop};
 
@@ -238,7 +240,7 @@ async fn settle(gateway: &Gateway, all: usize, limit: Duration) {
     }
 }
 
-fn rows(reports: &[&ServerReport]) -> Vec<Vec<Cell>> {
+fn rows(reports: &[&ServerReport]) -> Vec<Vec<Line>> {
     let headings = [
         "NAME",
         "STATUS",
@@ -250,46 +252,46 @@ fn rows(reports: &[&ServerReport]) -> Vec<Vec<Cell>> {
     ];
     let mut rows = vec![
         headings
-            .map(|heading| Cell::styled(heading, Style::Heading))
+            .map(|heading| Line::of(heading, Style::BOLD))
             .to_vec(),
     ];
     rows.extend(reports.iter().map(|report| row(report)));
     rows
 }
 
-fn row(report: &ServerReport) -> Vec<Cell> {
+fn row(report: &ServerReport) -> Vec<Line> {
     let (symbol, style) = look(report.status);
     let status = match output::is_terminal() {
         true => format!("{symbol} {}", report.status.as_str()),
         false => report.status.as_str().to_owned(),
     };
-    let number = |number: Option<String>| Cell::new(number.unwrap_or_else(|| "-".to_owned()));
+    let number = |number: Option<String>| plain(number.as_deref().unwrap_or("-"));
     let detail = match (&report.reason, report.as_of) {
         (Some(reason), _) => reason.lines().next().unwrap_or_default().to_owned(),
         (None, Some(as_of)) => format!("as of {}", age::ago(now().saturating_sub(as_of))),
         (None, None) => String::new(),
     };
     vec![
-        Cell::new(&report.name),
-        Cell::styled(status, style),
-        Cell::new(&report.transport),
+        plain(&report.name),
+        Line::of(&status, style),
+        plain(&report.transport),
         number(report.revision.clone()),
         number(report.tools.map(|tools| tools.to_string())),
         number(report.latency_ms.map(|latency| format!("{latency} ms"))),
-        Cell::styled(detail, Style::Faint),
+        Line::of(&detail, Style::DIM),
     ]
 }
 
 /// Symbol and color of a status on a terminal.
 fn look(status: Status) -> (char, Style) {
     match status {
-        Status::Connected => ('✓', Style::Good),
-        Status::Connecting => ('…', Style::Warning),
-        Status::Idle => ('○', Style::Plain),
-        Status::Disabled => ('-', Style::Faint),
-        Status::Failed => ('✗', Style::Bad),
-        Status::NeedsAuth | Status::NeedsClientRegistration => ('!', Style::Warning),
-        Status::Untrusted => ('?', Style::Warning),
+        Status::Connected => ('✓', Style::color(Color::Green)),
+        Status::Connecting => ('…', Style::color(Color::Yellow)),
+        Status::Idle => ('○', Style::PLAIN),
+        Status::Disabled => ('-', Style::DIM),
+        Status::Failed => ('✗', Style::color(Color::Red)),
+        Status::NeedsAuth | Status::NeedsClientRegistration => ('!', Style::color(Color::Yellow)),
+        Status::Untrusted => ('?', Style::color(Color::Yellow)),
     }
 }
 

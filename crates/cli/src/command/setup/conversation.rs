@@ -1,7 +1,8 @@
 use std::io::{self, BufRead, IsTerminal};
 
 use crate::error::CommandError;
-use crate::output::{self, Cell, Style};
+use crate::output;
+use crate::render::line::{Line, Style};
 use crate::setup_args::Setup;
 
 /// Way in which `setup` gets its answers.
@@ -73,10 +74,7 @@ impl Conversation {
     pub(super) fn heading(&self, text: &str) -> Result<(), CommandError> {
         match self.json {
             true => Ok(()),
-            false => Ok(output::columns(&[vec![Cell::styled(
-                text,
-                Style::Heading,
-            )]])?),
+            false => Ok(output::columns(&[vec![Line::of(text, Style::BOLD)]])?),
         }
     }
 

@@ -14,7 +14,9 @@ use crate::command::connect::{self, Connecting};
 use crate::command::import;
 use crate::data_dir::DataDir;
 use crate::error::CommandError;
-use crate::output::{self, Cell, Style};
+use crate::output;
+use crate::render::columns::plain;
+use crate::render::line::{Line, Style};
 use crate::service::install::{self, FileState, InstallPlan};
 use crate::service::program;
 use crate::setup::found_clients;
@@ -142,9 +144,9 @@ impl Steps {
             .filter_map(|row| {
                 let (name, definition) = row.added()?;
                 Some(vec![
-                    Cell::new(format!("  {}", name.as_str())),
-                    Cell::styled(row.client.name.as_str(), Style::Faint),
-                    Cell::new(described(definition)),
+                    plain(&format!("  {}", name.as_str())),
+                    Line::of(row.client.name.as_str(), Style::DIM),
+                    plain(&described(definition)),
                 ])
             })
             .collect();
