@@ -39,7 +39,14 @@ impl<'a> ObjectEdit<'a> {
     /// Finds the members of `source`; anything but an object counts as one without members.
     #[must_use]
     pub fn new(source: &'a RawJson) -> Self {
-        let members = source.members();
+        Self::of_members(source, source.members())
+    }
+
+    /// Edits `source`, whose members have been found before.
+    pub(crate) fn of_members(
+        source: &'a RawJson,
+        members: impl Iterator<Item = Member<'a>>,
+    ) -> Self {
         Self {
             source,
             members: members.map(|member| (member, MemberChange::Keep)).collect(),

@@ -4,6 +4,7 @@ use std::ops::{Deref, Range};
 use bytes::Bytes;
 
 use crate::member_table::{MemberTable, Parent, Unknown};
+use crate::object_edit::ObjectEdit;
 use crate::raw::RawJson;
 use crate::text::{self, RawText};
 
@@ -93,6 +94,15 @@ impl RawParams {
             None => self.append(key, value.as_bytes()),
         };
         self.json = RawJson::trusted(Bytes::from(edited));
+    }
+
+    /// Starts editing the members, which are not searched again.
+    #[must_use]
+    pub fn edit(&self) -> ObjectEdit<'_> {
+        match self.members.all(self.as_bytes(), Parent::Params) {
+            Ok(members) => ObjectEdit::of_members(&self.json, members),
+            Err(Unknown) => ObjectEdit::new(&self.json),
+        }
     }
 
     fn replace(&mut self, span: Range<usize>, value: &[u8]) -> Vec<u8> {
@@ -212,6 +222,21 @@ mod tests {
                 ] {
                     assert_eq!(params.at(path), raw(text).at(path), "{path:?} of {text}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn an_edit_changes_the_members_that_a_walk_finds() {
+        for text in ["{}", PARAMS, &many(32), &many(33)] {
+            for params in [scanned(text), raw(text).into()] {
+                let json = raw(text);
+                let (mut edit, mut expect) = (params.edit(), ObjectEdit::new(&json));
+                for edit in [&mut edit, &mut expect] {
+                    edit.remove("a");
+                    edit.set("n", RawJson::null());
+                }
+                assert_eq!(edit.finish(), expect.finish(), "{text}");
             }
         }
     }
