@@ -20,14 +20,19 @@ pub(crate) fn old_params(params: &RawParams, token: Option<&Id>) -> Result<RawJs
     for key in NEW_MEMBERS {
         edit.remove(key);
     }
-    let meta = edit.get("_meta").unwrap_or_else(RawJson::empty_object);
-    if token.is_some() && !meta.is_object() {
-        return Err(Error::invalid_params("`_meta` is not an object"));
-    }
-    let mut meta_edit = without_new_members(&meta);
-    let token = token.map(|token| token.as_raw().clone());
-    meta_edit.set_or_remove(meta::PROGRESS_TOKEN, token);
-    edit.set_or_remove("_meta", unless_empty(meta_edit.finish()));
+    let meta = match (params.edit_meta(), token) {
+        (None, Some(_)) => return Err(Error::invalid_params("`_meta` is not an object")),
+        (None, None) => None,
+        (Some(meta), token) => {
+            let mut meta = without_new_members(meta);
+            meta.set_or_remove(
+                meta::PROGRESS_TOKEN,
+                token.map(|token| token.as_raw().clone()),
+            );
+            unless_empty(meta.finish())
+        }
+    };
+    edit.set_or_remove("_meta", meta);
     Ok(edit.finish())
 }
 
@@ -35,18 +40,17 @@ pub(crate) fn old_params(params: &RawParams, token: Option<&Id>) -> Result<RawJs
 pub(crate) fn old_notification_params(params: &RawJson) -> RawJson {
     let mut edit = ObjectEdit::new(params);
     if let Some(meta) = edit.get("_meta") {
-        let meta = without_new_members(&meta).finish();
+        let meta = without_new_members(ObjectEdit::new(&meta)).finish();
         edit.set_or_remove("_meta", unless_empty(meta));
     }
     edit.finish()
 }
 
-fn without_new_members(meta: &RawJson) -> ObjectEdit<'_> {
-    let mut edit = ObjectEdit::new(meta);
+fn without_new_members(mut meta: ObjectEdit<'_>) -> ObjectEdit<'_> {
     for key in NEW_META_MEMBERS {
-        edit.remove(key);
+        meta.remove(key);
     }
-    edit
+    meta
 }
 
 /// The `_meta`, if it has any members.
