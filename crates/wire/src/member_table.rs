@@ -1,5 +1,6 @@
 use std::ops::Range;
 
+use crate::members::Member;
 use crate::text::RawText;
 
 /// Positions of the members of params and of their `_meta`, so that none is searched twice.
@@ -87,16 +88,26 @@ impl MemberTable {
         parent: Parent,
         key: &str,
     ) -> Result<Option<Range<usize>>, Unknown> {
-        let is_known = match parent {
-            Parent::Params => self.knows_params,
-            Parent::Meta => self.knows_meta,
-        };
-        if !is_known {
+        if !self.knows(parent) {
             return Err(Unknown);
         }
         let mut positions = self.positions.iter();
         let found = positions.find(|member| member.parent == parent && member.has_key(text, key));
         Ok(found.map(|member| member.value.clone()))
+    }
+
+    /// Returns all members of `parent` in the params `text`, in order.
+    pub(crate) fn all<'a>(
+        &'a self,
+        text: &'a [u8],
+        parent: Parent,
+    ) -> Result<impl Iterator<Item = Member<'a>>, Unknown> {
+        if !self.knows(parent) {
+            return Err(Unknown);
+        }
+        let positions = self.positions.iter();
+        let positions = positions.filter(move |position| position.parent == parent);
+        Ok(positions.map(|position| position.member(text)))
     }
 
     /// Forgets the members of `_meta`, because it is another one now.
@@ -118,6 +129,13 @@ impl MemberTable {
             }
         }
     }
+
+    fn knows(&self, parent: Parent) -> bool {
+        match parent {
+            Parent::Params => self.knows_params,
+            Parent::Meta => self.knows_meta,
+        }
+    }
 }
 
 impl MemberPosition {
@@ -126,8 +144,21 @@ impl MemberPosition {
         if !self.has_escaped_key && self.key.len() != name.len() {
             return false;
         }
-        let bytes = text.get(self.key.clone()).unwrap_or_default();
-        let escaped = self.has_escaped_key;
-        RawText { bytes, escaped }.is(name)
+        self.raw_key(text).is(name)
+    }
+
+    fn raw_key<'a>(&self, text: &'a [u8]) -> RawText<'a> {
+        RawText {
+            bytes: text.get(self.key.clone()).unwrap_or_default(),
+            escaped: self.has_escaped_key,
+        }
+    }
+
+    fn member<'a>(&self, text: &'a [u8]) -> Member<'a> {
+        Member {
+            raw_key: self.raw_key(text),
+            key_span: self.key.start - 1..self.key.end + 1,
+            value_span: self.value.clone(),
+        }
     }
 }

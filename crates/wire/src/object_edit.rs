@@ -1,8 +1,10 @@
+use std::ops::Range;
+
 use bytes::{BufMut, Bytes};
 
 use crate::members::Member;
 use crate::raw::RawJson;
-use crate::text::write_string;
+use crate::text::{max_written_length, write_string};
 
 /// Reads and edits the members of one object: found in one pass, written in one copy.
 ///
@@ -22,7 +24,10 @@ use crate::text::write_string;
 /// ```
 #[derive(Debug, Clone)]
 pub struct ObjectEdit<'a> {
+    /// Value that the object is, or is a part of.
     source: &'a RawJson,
+    /// Position of the object.
+    span: Range<usize>,
     members: Vec<(Member<'a>, MemberChange)>,
     /// Members that the source does not have.
     more: Vec<(&'a str, RawJson)>,
@@ -39,9 +44,18 @@ impl<'a> ObjectEdit<'a> {
     /// Finds the members of `source`; anything but an object counts as one without members.
     #[must_use]
     pub fn new(source: &'a RawJson) -> Self {
-        let members = source.members();
+        Self::of_members(source, 0..source.as_bytes().len(), source.members())
+    }
+
+    /// Edits the object at `span` in `source`, whose members have been found before.
+    pub(crate) fn of_members(
+        source: &'a RawJson,
+        span: Range<usize>,
+        members: impl Iterator<Item = Member<'a>>,
+    ) -> Self {
         Self {
             source,
+            span,
             members: members.map(|member| (member, MemberChange::Keep)).collect(),
             more: Vec::new(),
         }
@@ -81,19 +95,18 @@ impl<'a> ObjectEdit<'a> {
     #[must_use]
     pub fn finish(self) -> RawJson {
         if self.is_unchanged() {
-            return self.source.clone();
+            return self.source.slice(self.span);
         }
         let mut out = Vec::with_capacity(self.max_len());
         self.write(&mut out);
         RawJson::trusted(Bytes::from(out))
     }
 
-    /// Maximum length of the written object. It is the exact one if the edits only removed members
-    /// and there is no white space between the others.
+    /// Maximum length of the written object. It is the exact one if no new key has a character to
+    /// escape.
     pub(crate) fn max_len(&self) -> usize {
-        let text = self.source.as_bytes();
         if self.is_unchanged() {
-            return text.len();
+            return self.span.len();
         }
         let members = self.members.iter().map(|(member, change)| {
             let length = match change {
@@ -103,9 +116,8 @@ impl<'a> ObjectEdit<'a> {
             };
             length - member.key_span.start + 1
         });
-        // Every character of a key may be escaped.
         let more = self.more.iter();
-        let more = more.map(|(key, value)| 6 * key.len() + value.as_bytes().len() + 4);
+        let more = more.map(|(key, value)| max_written_length(key) + value.as_bytes().len() + 2);
         // A brace more than there are commas, unless there are no members.
         (1 + members.sum::<usize>() + more.sum::<usize>()).max(2)
     }
@@ -114,7 +126,7 @@ impl<'a> ObjectEdit<'a> {
     pub(crate) fn write(&self, out: &mut impl BufMut) {
         let text = self.source.as_bytes();
         if self.is_unchanged() {
-            return out.put_slice(text);
+            return out.put_slice(text.get(self.span.clone()).unwrap_or_default());
         }
         // The bracket or comma before the next member.
         let mut before: &[u8] = b"{";

@@ -4,6 +4,8 @@ use std::ops::{Deref, Range};
 use bytes::Bytes;
 
 use crate::member_table::{MemberTable, Parent, Unknown};
+use crate::members::Members;
+use crate::object_edit::ObjectEdit;
 use crate::raw::RawJson;
 use crate::text::{self, RawText};
 
@@ -31,6 +33,8 @@ pub struct RawParams {
 }
 
 const META: &str = "_meta";
+
+static NO_MEMBERS: RawJson = RawJson::empty_object();
 
 impl RawParams {
     /// Params without members.
@@ -93,6 +97,43 @@ impl RawParams {
             None => self.append(key, value.as_bytes()),
         };
         self.json = RawJson::trusted(Bytes::from(edited));
+    }
+
+    /// Starts editing the members, which are not searched again.
+    #[must_use]
+    pub fn edit(&self) -> ObjectEdit<'_> {
+        match self.members.all(self.as_bytes(), Parent::Params) {
+            Ok(members) => ObjectEdit::of_members(&self.json, 0..self.as_bytes().len(), members),
+            Err(Unknown) => ObjectEdit::new(&self.json),
+        }
+    }
+
+    /// Starts editing the members of `_meta`, which are not searched again. A missing one counts as
+    /// one without members; `None` if it is not an object.
+    #[must_use]
+    pub fn edit_meta(&self) -> Option<ObjectEdit<'_>> {
+        let text = self.as_bytes();
+        let span = match self.members.find(text, Parent::Params, META) {
+            Ok(span) => span,
+            Err(Unknown) => {
+                let mut members = self.json.members();
+                let meta = members.find(|member| member.is(META));
+                meta.map(|member| member.value_span)
+            }
+        };
+        let Some(span) = span else {
+            return Some(ObjectEdit::new(&NO_MEMBERS));
+        };
+        if text.get(span.start) != Some(&b'{') {
+            return None;
+        }
+        Some(match self.members.all(text, Parent::Meta) {
+            Ok(members) => ObjectEdit::of_members(&self.json, span, members),
+            Err(Unknown) => {
+                let members = Members::new(text, span.start);
+                ObjectEdit::of_members(&self.json, span, members)
+            }
+        })
     }
 
     fn replace(&mut self, span: Range<usize>, value: &[u8]) -> Vec<u8> {
@@ -212,6 +253,51 @@ mod tests {
                 ] {
                     assert_eq!(params.at(path), raw(text).at(path), "{path:?} of {text}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn an_edit_changes_the_members_that_a_walk_finds() {
+        for text in ["{}", PARAMS, &many(32), &many(33)] {
+            for params in [scanned(text), raw(text).into()] {
+                let json = raw(text);
+                let (mut edit, mut expect) = (params.edit(), ObjectEdit::new(&json));
+                for edit in [&mut edit, &mut expect] {
+                    edit.remove("a");
+                    edit.set("n", RawJson::null());
+                }
+                assert_eq!(edit.finish(), expect.finish(), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn metadata_is_edited_where_it_stands() {
+        let long = format!(r#"{{"x":{},"_meta":{{"t":1, "n":2}}}}"#, many(33));
+        let many_keys = many(33).replace("\"k7\":7", r#""_meta":{"t":1, "n":2}"#);
+        for text in [PARAMS, &long, &many_keys, r#"{"_meta":{}}"#] {
+            for params in [scanned(text), raw(text).into()] {
+                let meta = raw(text).get("_meta").unwrap();
+                assert_eq!(params.edit_meta().unwrap().finish(), meta);
+                let (mut edit, mut expect) = (params.edit_meta().unwrap(), ObjectEdit::new(&meta));
+                for edit in [&mut edit, &mut expect] {
+                    edit.remove("t");
+                    edit.set("s", RawJson::null());
+                }
+                assert_eq!(edit.finish(), expect.finish(), "{text}");
+            }
+        }
+        for text in ["{}", &many(33)] {
+            for params in [scanned(text), raw(text).into()] {
+                let meta = params.edit_meta().unwrap().finish();
+                assert_eq!(meta, RawJson::empty_object(), "{text}");
+            }
+        }
+        let broken = many(33).replace(r#""k7":7"#, r#""_meta":7"#);
+        for text in [r#"{"_meta":[]}"#, &broken] {
+            for params in [scanned(text), raw(text).into()] {
+                assert!(params.edit_meta().is_none(), "{text}");
             }
         }
     }

@@ -204,6 +204,13 @@ pub(crate) fn write_string(out: &mut impl BufMut, text: &str) {
     out.put_u8(b'"');
 }
 
+/// Maximum length of `text` as [`write_string`] writes it; the exact one if nothing is escaped.
+pub(crate) fn max_written_length(text: &str) -> usize {
+    let plain = plain_length(text.as_bytes());
+    // Any of the other characters may be written as six.
+    plain + 6 * (text.len() - plain) + 2
+}
+
 fn unescape(raw: &str) -> Result<String, LoneSurrogate> {
     let mut text = String::with_capacity(raw.len());
     let mut rest = raw;

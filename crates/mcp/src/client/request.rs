@@ -3,7 +3,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use callgate_wire::{
-    Id, Method, Notification, Number, RawJson, Splice, Version, code, meta, method,
+    Id, Method, Notification, Number, ObjectEdit, RawJson, Version, code, meta, method,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -268,29 +268,34 @@ fn with_request_meta(
     let level = options
         .log_level
         .map(|level| RawJson::encode(&level).expect("a level is JSON"));
-    let mut members = vec![
-        (meta::PROTOCOL_VERSION, &version),
-        (meta::CLIENT_INFO, &identity.info),
-        (meta::CLIENT_CAPABILITIES, &identity.capabilities),
-        (meta::PROGRESS_TOKEN, token.as_raw()),
+    let own = [
+        (meta::PROTOCOL_VERSION, Some(&version)),
+        (meta::CLIENT_INFO, Some(&identity.info)),
+        (meta::CLIENT_CAPABILITIES, Some(&identity.capabilities)),
+        (meta::PROGRESS_TOKEN, Some(token.as_raw())),
+        (meta::LOG_LEVEL, level.as_ref()),
     ];
-    if let Some(level) = &level {
-        members.push((meta::LOG_LEVEL, level));
+    let mut edit = ObjectEdit::new(params);
+    let meta = edit.get("_meta").unwrap_or_else(RawJson::empty_object);
+    if !params.is_object() || !meta.is_object() {
+        let text = "params and their `_meta` must be objects";
+        return Err(Error::invalid_params(text));
+    }
+    let mut meta_edit = ObjectEdit::new(&meta);
+    for (key, value) in own {
+        if let Some(value) = value {
+            meta_edit.set(key, value.clone());
+        }
     }
     // The client's own members win: a wrong revision or progress token would break the request.
     for (key, value) in &options.meta {
-        if !members.iter().any(|(own, _)| own == key) {
-            members.push((key, value));
+        let is_own = |(own, set): &(&str, Option<_>)| own == key && set.is_some();
+        if !own.iter().any(is_own) {
+            meta_edit.set(key, value.clone());
         }
     }
-    let paths: Vec<[&str; 2]> = members.iter().map(|(key, _)| ["_meta", key]).collect();
-    let mut splice = Splice::new(params);
-    for (path, (_, value)) in paths.iter().zip(members) {
-        splice = splice.set(path, value);
-    }
-    splice.finish().map_err(|error| {
-        Error::invalid_params("params and their `_meta` must be objects").with_source(error)
-    })
+    edit.set("_meta", meta_edit.finish());
+    Ok(edit.finish())
 }
 
 #[cfg(test)]

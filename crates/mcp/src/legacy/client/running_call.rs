@@ -26,7 +26,6 @@ impl RunningCall {
     pub(super) async fn drive(&mut self, shared: &SessionShared) -> Option<Result<RawJson, Error>> {
         let mut ask_at = None;
         loop {
-            let gathered = ask_at.unwrap_or_else(Instant::now);
             tokio::select! {
                 biased;
                 Some(message) = self.incoming.recv() => shared.handle_message(message, Some(&self.old_call)),
@@ -43,7 +42,7 @@ impl RunningCall {
                     // a short pause collects them into one round.
                     ask_at = Some(Instant::now() + shared.config.input_gathering);
                 }
-                () = sleep_until(gathered), if ask_at.is_some() => return None,
+                () = gathered(ask_at), if ask_at.is_some() => return None,
             }
         }
     }
@@ -54,6 +53,14 @@ impl RunningCall {
             let outcome = question.unanswered();
             self.reply_sender.send(question.id, outcome).await;
         }
+    }
+}
+
+/// Waits until the questions of one round are asked. Unlike the timer in it, it costs nothing until
+/// it is polled, and few calls ask.
+async fn gathered(ask_at: Option<Instant>) {
+    if let Some(ask_at) = ask_at {
+        sleep_until(ask_at).await;
     }
 }
 

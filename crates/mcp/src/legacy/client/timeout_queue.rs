@@ -47,6 +47,9 @@ impl<T> TimeoutQueue<T> {
     /// Takes out all values that match.
     pub(super) fn take(&self, matches: impl Fn(&T) -> bool) -> Vec<T> {
         let mut values = self.values.lock();
+        if values.is_empty() {
+            return Vec::new();
+        }
         let all = std::mem::take(&mut *values).into_iter();
         let (taken, kept): (VecDeque<_>, _) = all.partition(|(_, value)| matches(value));
         *values = kept;

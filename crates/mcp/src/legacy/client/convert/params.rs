@@ -1,44 +1,62 @@
-use callgate_wire::{Id, RawJson, Splice, SpliceError, meta};
+use callgate_wire::{Id, ObjectEdit, RawJson, RawParams, meta};
 
 use crate::error::Error;
 
+/// Members of params that only this revision has.
+const NEW_MEMBERS: [&str; 3] = ["inputResponses", "requestState", "task"];
+
+/// Members of `_meta` that only this revision has.
+const NEW_META_MEMBERS: [&str; 4] = [
+    meta::PROTOCOL_VERSION,
+    meta::CLIENT_CAPABILITIES,
+    meta::CLIENT_INFO,
+    meta::LOG_LEVEL,
+];
+
 /// Params of a request for an old server: without the members that only this revision has, and with
 /// `token` as the progress token, if there is one.
-pub(crate) fn old_params(params: &RawJson, token: Option<&Id>) -> Result<RawJson, Error> {
-    let splice = without_metadata(params)
-        .remove(&["inputResponses"])
-        .remove(&["requestState"])
-        .remove(&["task"]);
-    let splice = match token {
-        Some(token) => splice.set(&["_meta", meta::PROGRESS_TOKEN], token.as_raw()),
-        None => splice.remove(&["_meta", meta::PROGRESS_TOKEN]),
+pub(crate) fn old_params(params: &RawParams, token: Option<&Id>) -> Result<RawJson, Error> {
+    let mut edit = params.edit();
+    for key in NEW_MEMBERS {
+        edit.remove(key);
+    }
+    let meta = match (params.edit_meta(), token) {
+        (None, Some(_)) => return Err(Error::invalid_params("`_meta` is not an object")),
+        (None, None) => None,
+        (Some(meta), token) => {
+            let mut meta = without_new_members(meta);
+            meta.set_or_remove(
+                meta::PROGRESS_TOKEN,
+                token.map(|token| token.as_raw().clone()),
+            );
+            unless_empty(meta.finish())
+        }
     };
-    finish(splice).map_err(|error| Error::invalid_params(error.to_string()))
+    edit.set_or_remove("_meta", meta);
+    Ok(edit.finish())
 }
 
 /// Params of a notification for an old server: without the metadata that only this revision has.
 pub(crate) fn old_notification_params(params: &RawJson) -> RawJson {
-    finish(without_metadata(params)).unwrap_or_else(|_| params.clone())
-}
-
-fn without_metadata(params: &RawJson) -> Splice<'_> {
-    Splice::new(params)
-        .remove(&["_meta", meta::PROTOCOL_VERSION])
-        .remove(&["_meta", meta::CLIENT_CAPABILITIES])
-        .remove(&["_meta", meta::CLIENT_INFO])
-        .remove(&["_meta", meta::LOG_LEVEL])
-}
-
-/// The outcome, without a `_meta` that has nothing left.
-fn finish(splice: Splice<'_>) -> Result<RawJson, SpliceError> {
-    let params = splice.finish()?;
-    if params
-        .get("_meta")
-        .is_some_and(|meta| meta.members().next().is_none())
-    {
-        return Splice::new(&params).remove(&["_meta"]).finish();
+    let mut edit = ObjectEdit::new(params);
+    if let Some(meta) = edit.get("_meta") {
+        let meta = without_new_members(ObjectEdit::new(&meta)).finish();
+        edit.set_or_remove("_meta", unless_empty(meta));
     }
-    Ok(params)
+    edit.finish()
+}
+
+fn without_new_members(mut meta: ObjectEdit<'_>) -> ObjectEdit<'_> {
+    for key in NEW_META_MEMBERS {
+        meta.remove(key);
+    }
+    meta
+}
+
+/// The `_meta`, if it has any members.
+fn unless_empty(meta: RawJson) -> Option<RawJson> {
+    let has_members = meta.members().next().is_some();
+    has_members.then_some(meta)
 }
 
 #[cfg(test)]
@@ -48,8 +66,9 @@ mod tests {
     #[test]
     fn an_old_server_sees_nothing_of_the_new_revision() {
         let check = |params: &str, token: Option<&Id>, expect: &str| {
-            let params = serde_json::from_str(params).unwrap();
-            assert_eq!(old_params(&params, token).unwrap().as_str(), expect);
+            let params: RawJson = serde_json::from_str(params).unwrap();
+            let old = old_params(&params.into(), token);
+            assert_eq!(old.unwrap().as_str(), expect);
         };
         let token = Id::number(7);
         check("{}", None, "{}");

@@ -1,41 +1,40 @@
 use callgate_wire::content::Content;
-use callgate_wire::{Method, RawJson, Splice, meta, method};
+use callgate_wire::{Kind, Method, ObjectEdit, RawJson, meta, method};
 
 /// Translates a result of an old server into one of this revision.
 ///
 /// Real servers leave out members that no client ever checked; those are added.
 pub(crate) fn complete(method: &Method, result: &RawJson, server_info: &RawJson) -> RawJson {
-    let result = with_object_meta(result);
-    let complete = RawJson::string("complete");
-    let private = RawJson::string("private");
-    let zero = RawJson::encode(&0).expect("a number is always JSON");
-    let none = RawJson::encode::<[u8]>(&[]).expect("a list is always JSON");
-    let mut splice = Splice::new(&result)
-        .set(&["resultType"], &complete)
-        .set(&["_meta", meta::SERVER_INFO], server_info);
+    let mut edit = ObjectEdit::new(result);
+    edit.set("resultType", RawJson::string("complete"));
+    edit.set("_meta", with_server_info(edit.get("_meta"), server_info));
     if method.is_cacheable() {
-        splice = splice.set(&["ttlMs"], &zero).set(&["cacheScope"], &private);
+        let zero = RawJson::encode(&0).expect("a number is always JSON");
+        edit.set("ttlMs", zero);
+        edit.set("cacheScope", RawJson::string("private"));
     }
-    if result
-        .get("nextCursor")
-        .is_some_and(|cursor| cursor.as_str() == "null")
+    let cursor = edit.get("nextCursor");
+    if cursor.is_some_and(|cursor| cursor.kind() == Kind::Null) {
+        edit.remove("nextCursor");
+    }
+    if let Some(key) = required_list(method)
+        && edit.get(key).is_none_or(|list| list.kind() != Kind::Array)
     {
-        splice = splice.remove(&["nextCursor"]);
+        // Servers of the first drafts answered with `toolResult` instead of `content`.
+        let earliest = edit.get("toolResult");
+        let earliest = earliest.filter(|_| method.as_str() == method::TOOLS_CALL);
+        edit.set(key, earliest.as_ref().map_or_else(empty_list, as_text));
     }
-    let list = required_list(method).map(|key| [key]);
-    if let Some(path) = &list
-        && !is_array(&result, path[0])
-    {
-        splice = match result
-            .get("toolResult")
-            .filter(|_| method.as_str() == method::TOOLS_CALL)
-        {
-            // Servers of the first drafts answered with `toolResult` instead of `content`.
-            Some(earliest) => splice.set(path, &as_text(&earliest)),
-            None => splice.set(path, &none),
-        };
-    }
-    splice.finish().unwrap_or(result)
+    edit.finish()
+}
+
+/// The `_meta` of a result with the server's name; one that is not an object is replaced.
+fn with_server_info(meta: Option<RawJson>, server_info: &RawJson) -> RawJson {
+    let meta = meta.filter(RawJson::is_object);
+    let meta = meta.unwrap_or_else(RawJson::empty_object);
+    let mut edit = ObjectEdit::new(&meta);
+    edit.set(meta::SERVER_INFO, server_info.clone());
+    edit.finish()
 }
 
 /// Member with the list that results of `method` must have.
@@ -48,9 +47,8 @@ fn required_list(method: &Method) -> Option<&'static str> {
     })
 }
 
-fn is_array(result: &RawJson, key: &str) -> bool {
-    let value = result.get(key);
-    value.is_some_and(|value| value.kind() == callgate_wire::Kind::Array)
+fn empty_list() -> RawJson {
+    RawJson::encode::<[u8]>(&[]).expect("a list is always JSON")
 }
 
 fn as_text(value: &RawJson) -> RawJson {
@@ -59,15 +57,6 @@ fn as_text(value: &RawJson) -> RawJson {
         None => value.as_str().to_owned(),
     };
     RawJson::encode(&[Content::text(text)]).expect("content is always JSON")
-}
-
-/// The same result, without a `_meta` that is not an object.
-fn with_object_meta(result: &RawJson) -> RawJson {
-    let is_broken = result.get("_meta").is_some_and(|meta| !meta.is_object());
-    let repaired = is_broken.then(|| Splice::new(result).remove(&["_meta"]).finish());
-    repaired
-        .and_then(Result::ok)
-        .unwrap_or_else(|| result.clone())
 }
 
 #[cfg(test)]
@@ -91,7 +80,7 @@ mod tests {
         check(
             "tools/list",
             r#"{"_meta":null,"nextCursor":""}"#,
-            r#"{"nextCursor":"","resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":"i"},"ttlMs":0,"cacheScope":"private","tools":[]}"#,
+            r#"{"_meta":{"io.modelcontextprotocol/serverInfo":"i"},"nextCursor":"","resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[]}"#,
         );
         check(
             "tools/call",

@@ -30,9 +30,10 @@ impl SessionShared {
         result: &RawJson,
     ) -> Option<Result<Reply, Error>> {
         let client = Requester::of(call);
-        let is_known = client.knows_tasks() && call.method.as_str() == method::TOOLS_CALL;
-        let created = result.get("task").filter(|_| is_known)?;
-        created.get("taskId")?;
+        if call.method.as_str() != method::TOOLS_CALL || !client.knows_tasks() {
+            return None;
+        }
+        result.at(&["task", "taskId"])?;
         Some(self.keep_task(call, client, result))
     }
 
