@@ -2,6 +2,7 @@
 //!
 //! It prints the page it writes to `docs/benchmarks.md`.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -141,7 +142,17 @@ const PROFILE: &str = if cfg!(debug_assertions) {
 /// Builds the measured programs. Cargo puts them beside this program because they share its profile.
 fn build() -> Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let status = Command::new(cargo)
+    let mut build = Command::new(cargo);
+    // The build script of `ring` depends on what cargo tells this program of its package. With it, everything that
+    // was built for this program would be built again.
+    let of_package = |name: &OsString| {
+        let name = name.to_string_lossy();
+        name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+    };
+    for name in std::env::vars_os().map(|(name, _)| name).filter(of_package) {
+        build.env_remove(name);
+    }
+    let status = build
         .args([
             "build",
             "--quiet",

@@ -1,3 +1,4 @@
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -40,9 +41,22 @@ impl Repo {
     }
 
     /// A cargo command in the workspace root.
+    ///
+    /// It does not get the variables that cargo has set for this program. The build script of `ring` depends on
+    /// them, so that with them all crates that use it would be compiled again after each change between
+    /// `cargo xtask` and plain cargo.
     pub(crate) fn cargo(&self, args: &[&str]) -> Command {
         let mut command = Command::new(process::cargo());
         command.args(args).current_dir(&self.root);
+        for (name, _) in std::env::vars_os().filter(|(name, _)| is_of_package(name)) {
+            command.env_remove(name);
+        }
         command
     }
+}
+
+/// True for a variable in which cargo describes the package that it runs.
+fn is_of_package(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
 }
