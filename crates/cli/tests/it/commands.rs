@@ -31,7 +31,7 @@ const SERVER: &str = r#"
 /// Lines that succeed, and lines that fail.
 type Lines = &'static [&'static [&'static str]];
 
-/// What is run for each command, in a home of its own with the server `demo`.
+/// Runs of each command, in a home of its own with the server `demo`.
 const COMMANDS: &[(&str, Lines, Lines)] = &[
     (
         "list",

@@ -75,6 +75,9 @@ impl<S: Service> Roots<S> {
         };
         let unreadable = || Error::invalid_params("`requestState` is not one that was sent");
         let kept: KeptState = serde_json::from_str(kept).map_err(|_| unreadable())?;
+        if kept.roots.len() > MAX_REQUESTS {
+            return Err(unreadable());
+        }
         let answers = self.answers(&kept.roots);
         let answers: Vec<([&str; 2], RawJson)> = kept
             .roots
@@ -95,6 +98,10 @@ impl<S: Service> Roots<S> {
         splice.finish().map(Some).map_err(|_| unreadable())
     }
 }
+
+/// Maximum number of requests for roots in a question. A caller could name any number of keys in its state, and
+/// each gets all roots.
+const MAX_REQUESTS: usize = 16;
 
 /// Beginning of the states that this layer sends to callers.
 const STATE: &str = "callgate-roots:";
@@ -118,7 +125,7 @@ struct Question {
 }
 
 impl Question {
-    /// The question of a result; `None` if it does not ask for roots.
+    /// The question of a result; `None` if it does not ask for roots, or more often than [`MAX_REQUESTS`].
     fn of(required: &RawJson) -> Option<Self> {
         let requests = input_requests(&required.get("inputRequests")?).ok()?;
         let mut question = Self {
@@ -131,7 +138,9 @@ impl Question {
                 _ => question.asks_more = true,
             }
         }
-        (!question.roots.is_empty()).then_some(question)
+        (1..=MAX_REQUESTS)
+            .contains(&question.roots.len())
+            .then_some(question)
     }
 
     /// The question without the requests for roots, which its state remembers.
@@ -284,11 +293,29 @@ mod tests {
 
     #[tokio::test]
     async fn a_state_of_this_layer_that_cannot_be_read_is_refused() {
-        let layer = layer(&[]);
-        let error = send(&layer, r#"{"name":"a","requestState":"callgate-roots:x"}"#).await;
-        assert_eq!(
-            error.unwrap_err().to_string(),
-            "`requestState` is not one that was sent"
-        );
+        let too_many = vec!["k".to_owned(); MAX_REQUESTS + 1];
+        let too_many = serde_json::to_string(&KeptState {
+            roots: too_many,
+            state: None,
+        });
+        for state in ["x", &too_many.unwrap()] {
+            let state = RawJson::string(&format!("{STATE}{state}"));
+            let params = format!(r#"{{"name":"a","requestState":{}}}"#, state.as_str());
+            let error = send(&layer(&[]), &params).await;
+            assert_eq!(
+                error.unwrap_err().to_string(),
+                "`requestState` is not one that was sent"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn a_question_with_too_many_requests_for_roots_is_left_to_the_caller() {
+        let request = |number| format!(r#""{number}":{{"method":"roots/list"}}"#);
+        let requests: Vec<String> = (0..=MAX_REQUESTS).map(request).collect();
+        let asks = format!(r#"{{"inputRequests":{{{}}}}}"#, requests.join(","));
+        let asks: &'static str = Box::leak(asks.into());
+        let (reply, _) = call(&[asks]).await;
+        assert_eq!(reply.result().as_str(), asks);
     }
 }
