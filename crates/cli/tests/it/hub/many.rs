@@ -175,9 +175,8 @@ fn a_thousand_calls_in_flight_are_answered_by_one_process_for_each_server() {
 fn no_process_is_left_after_any_end_of_a_process_that_serves_over_stdio() {
     for end in ["end of input", "-TERM", "-INT", "-HUP", "-KILL"] {
         let busy = Busy::new();
-        let mut serving = busy
-            .home
-            .command(&["serve", "--stdio", "--no-workspace"])
+        let mut serving = heeds_hangups(&busy.home)
+            .args([CALLGATE, "serve", "--stdio", "--no-workspace"])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -204,13 +203,8 @@ fn no_process_is_left_after_any_end_of_a_process_that_serves_over_stdio() {
 fn no_process_is_left_when_the_terminal_of_a_server_is_closed() {
     let busy = Busy::new();
     // The terminal that is its standard input becomes its controlling one.
-    let mut command = Command::new("setsid");
-    command
-        .args(["--ctty", CALLGATE])
-        .args(HTTP)
-        .env_clear()
-        .env("HOME", busy.home.path())
-        .env("PATH", std::env::var_os("PATH").unwrap());
+    let mut command = heeds_hangups(&busy.home);
+    command.args(["setsid", "--ctty", CALLGATE]).args(HTTP);
     let mut terminal = Terminal::start(&mut command);
     terminal.expect("listening on ");
     let url = terminal.line();
@@ -222,6 +216,18 @@ fn no_process_is_left_when_the_terminal_of_a_server_is_closed() {
     drop(connections);
     assert_eq!(terminal.close(), Some(0));
     assert_none_runs(&pids);
+}
+
+/// A command whose arguments are a program that a hangup ends, even if the tests run with hangups ignored, as below
+/// `nohup`: a process inherits that, and `serve` goes on then.
+fn heeds_hangups(home: &Home) -> Command {
+    let mut command = Command::new("env");
+    command
+        .arg("--default-signal=HUP")
+        .env_clear()
+        .env("HOME", home.path())
+        .env("PATH", std::env::var_os("PATH").unwrap());
+    command
 }
 
 fn assert_none_runs(pids: &[u64]) {
