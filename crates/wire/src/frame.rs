@@ -2,7 +2,7 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use crate::id::Id;
+use crate::id::{Id, IdError};
 use crate::member_table::{MemberTable, Parent};
 use crate::method::Method;
 use crate::raw::{Kind, RawJson};
@@ -91,52 +91,10 @@ impl Frame {
         // Even a scan that fails may have passed the id, and an error with the id can be told from
         // the errors of other requests.
         let scanned = scan(bytes, limits, Duplicates::Refuse, &mut envelope);
-        let id = envelope
-            .id
-            .as_ref()
-            .map(|span| Id::try_from(raw(bytes, span)));
-        let refuse = |reason: Reason| FrameError {
-            id: id.clone().and_then(Result::ok),
-            reason,
-        };
-        scanned.map_err(|error| refuse(error.into()))?;
-
-        if bytes.trim_ascii_start().first() != Some(&b'{') {
-            return Err(refuse(Reason::NotAnObject));
-        }
-        let version = envelope.jsonrpc.as_ref().map(|span| raw(bytes, span));
-        if !version.is_some_and(|version| version.is("2.0")) {
-            return Err(refuse(Reason::WrongVersion));
-        }
-        match (envelope.method.clone(), id.clone()) {
-            // Only in a response may the id be null: the peer could not read the request's.
-            (_, Some(Err(_))) if !envelope.is_null_id(bytes) => Err(refuse(Reason::BadId)),
-            (Some(_), Some(Err(_))) => Err(refuse(Reason::BadId)),
-            (Some(method), id) => {
-                let method =
-                    method_name(bytes, &method).ok_or_else(|| refuse(Reason::BadMethod))?;
-                let params = std::mem::take(&mut envelope.params)
-                    .read(bytes)
-                    .ok_or_else(|| refuse(Reason::BadParams))?;
-                Ok(match id {
-                    Some(Ok(id)) => Self::Request(Request { id, method, params }),
-                    _ => Self::Notification(Notification {
-                        method,
-                        params: params.into_json(),
-                    }),
-                })
-            }
-            (None, id) => {
-                let id = id.and_then(Result::ok);
-                // A result without an id answers nothing; an error without one is a complaint about
-                // the connection, which is worth reporting.
-                let outcome = match (&envelope.result, &envelope.error) {
-                    (Some(result), None) if id.is_some() => Ok(raw(bytes, result)),
-                    (None, Some(error)) => Err(raw(bytes, error)),
-                    _ => return Err(refuse(Reason::BadResponse)),
-                };
-                Ok(Self::Response(Response { id, outcome }))
-            }
+        let id = envelope.id(bytes);
+        match scanned.map_err(Reason::from) {
+            Ok(()) => envelope.read(bytes, id),
+            Err(reason) => Err(reason.with_id(id.unwrap_or_default())),
         }
     }
 }
@@ -188,10 +146,61 @@ enum Slot {
 }
 
 impl Envelope {
-    fn is_null_id(&self, bytes: &Bytes) -> bool {
-        self.id
-            .as_ref()
-            .is_some_and(|span| raw(bytes, span).kind() == Kind::Null)
+    /// The id, if there is one other than null.
+    fn id(&self, bytes: &Bytes) -> Result<Option<Id>, IdError> {
+        match self.id.as_ref().map(|span| raw(bytes, span)) {
+            Some(id) if id.kind() != Kind::Null => Id::try_from(id).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// The message, with the `id` that was read from `bytes`.
+    fn read(self, bytes: &Bytes, id: Result<Option<Id>, IdError>) -> Result<Frame, FrameError> {
+        if bytes.trim_ascii_start().first() != Some(&b'{') {
+            return Err(Reason::NotAnObject.with_id(None));
+        }
+        let version = self.jsonrpc.as_ref().and_then(|span| text(bytes, span));
+        if !version.is_some_and(|version| version.is("2.0")) {
+            return Err(Reason::WrongVersion.with_id(id.unwrap_or_default()));
+        }
+        let Ok(id) = id else {
+            return Err(Reason::BadId.with_id(None));
+        };
+        let Some(method) = self.method else {
+            return self.response(bytes, id);
+        };
+        // Only in a response may the id be null: the peer could not read the request's.
+        if id.is_none() && self.id.is_some() {
+            return Err(Reason::BadId.with_id(None));
+        }
+        let Some(method) = method_name(bytes, &method) else {
+            return Err(Reason::BadMethod.with_id(id));
+        };
+        match (self.params.read(bytes), id) {
+            (Some(params), Some(id)) => Ok(Frame::Request(Request { id, method, params })),
+            (Some(params), None) => Ok(Frame::Notification(Notification {
+                method,
+                params: params.into_json(),
+            })),
+            (None, id) => Err(Reason::BadParams.with_id(id)),
+        }
+    }
+
+    fn response(&self, bytes: &Bytes, id: Option<Id>) -> Result<Frame, FrameError> {
+        // A result without an id answers nothing; an error without one is a complaint about the
+        // connection, which is worth reporting.
+        let outcome = match (&self.result, &self.error) {
+            (Some(result), None) if id.is_some() => Ok(raw(bytes, result)),
+            (None, Some(error)) => Err(raw(bytes, error)),
+            _ => return Err(Reason::BadResponse.with_id(id)),
+        };
+        Ok(Frame::Response(Response { id, outcome }))
+    }
+}
+
+impl Reason {
+    fn with_id(self, id: Option<Id>) -> FrameError {
+        FrameError { id, reason: self }
     }
 }
 
@@ -218,16 +227,23 @@ impl ScannedParams {
 
 impl Outermost for Envelope {
     fn key(&mut self, key: RawText<'_>) -> Duplicates {
-        const SLOTS: [(&str, Slot); 6] = [
-            ("jsonrpc", Slot::JsonRpc),
-            ("id", Slot::Id),
-            ("method", Slot::Method),
-            ("params", Slot::Params),
-            ("result", Slot::Result),
-            ("error", Slot::Error),
-        ];
-        let known = SLOTS.iter().find(|(name, _)| key.is(name));
-        self.next = known.map_or(Slot::Unknown, |(_, slot)| *slot);
+        let decoded;
+        let key = match key.escaped {
+            true => {
+                decoded = key.decode().unwrap_or_default();
+                decoded.as_bytes()
+            }
+            false => key.bytes,
+        };
+        self.next = match key {
+            b"jsonrpc" => Slot::JsonRpc,
+            b"id" => Slot::Id,
+            b"method" => Slot::Method,
+            b"params" => Slot::Params,
+            b"result" => Slot::Result,
+            b"error" => Slot::Error,
+            _ => Slot::Unknown,
+        };
         match self.next {
             // Policies decide by requests, so two readers must not see two of them. Results are
             // passed on as they came, so that a server's mistake stays between it and its client.
@@ -276,8 +292,17 @@ fn raw(bytes: &Bytes, span: &Range<usize>) -> RawJson {
     RawJson::trusted(bytes.slice(span.clone()))
 }
 
+/// The string that the scan saw at `span`; `None` if it is another value.
+fn text<'a>(bytes: &'a Bytes, span: &Range<usize>) -> Option<RawText<'a>> {
+    let value = bytes.get(span.clone())?;
+    let bytes = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    let escaped = bytes.contains(&b'\\');
+    Some(RawText { bytes, escaped })
+}
+
 fn method_name(bytes: &Bytes, span: &Range<usize>) -> Option<Method> {
-    raw(bytes, span).text().map(|name| Method::new(&name))
+    let name = text(bytes, span)?.decode().ok()?;
+    Some(Method::new(&name))
 }
 
 #[cfg(test)]

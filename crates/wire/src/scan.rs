@@ -125,23 +125,17 @@ pub(crate) fn scan(
             at: error.valid_up_to(),
         });
     }
-    let (open, keys) = (Vec::with_capacity(8), Vec::with_capacity(LINEAR_KEYS));
-    // Most messages are on one line. Then only a quote or a backslash can end the plain part of a
-    // string, which takes less to find in a long one.
-    let plain_length = match text::has_controls(bytes) {
-        true => text::plain_length,
-        false => text::plain_length_without_controls,
-    };
     Scanner {
         bytes,
         at: 0,
-        plain_length,
         limits,
         outside: duplicates,
         inside: duplicates,
         values: 0,
-        open,
-        keys,
+        open: Vec::with_capacity(USUAL_DEPTH),
+        keys: Vec::with_capacity(LINEAR_KEYS),
+        large: Vec::new(),
+        has_controls: None,
     }
     .run(outermost)
 }
@@ -162,22 +156,27 @@ impl Outermost for Uniform {
 /// is faster than hashing them, and comparing many would let a message cost the square of its size.
 const LINEAR_KEYS: usize = 16;
 
-/// Levels of objects whose members are watched.
-const WATCHED_LEVELS: usize = 3;
+/// Depth that most messages do not exceed.
+const USUAL_DEPTH: usize = 8;
 
-enum Container<'a> {
-    Array,
-    Object {
-        first_key: usize,
-        large: Option<HashSet<Cow<'a, str>>>,
-    },
+/// Length of the beginning of a string that is searched eight bytes at a time. Most strings of a
+/// message end there, and a search for longer ones takes a while to begin.
+const SHORT_STRING: usize = 64;
+
+/// Open object or array.
+struct Container {
+    is_object: bool,
+    /// True if the keys are in the last of the sets.
+    is_large: bool,
+    /// Index of the first key among the keys of all open objects.
+    first_key: usize,
+    /// Position of the value that the scan is in.
+    value_start: usize,
 }
 
 struct Scanner<'a, 'l> {
     bytes: &'a [u8],
     at: usize,
-    /// Finds the end of the plain part of a string.
-    plain_length: fn(&[u8]) -> usize,
     limits: &'l Limits,
     /// The rule for the outermost object.
     outside: Duplicates,
@@ -185,19 +184,21 @@ struct Scanner<'a, 'l> {
     inside: Duplicates,
     /// Number of values seen where no key may occur twice.
     values: usize,
-    open: Vec<Container<'a>>,
-    /// Keys of all open objects, innermost last.
+    open: Vec<Container>,
+    /// Keys of all open objects, innermost last, without those of the large ones.
     keys: Vec<RawText<'a>>,
+    /// Keys of the open objects that have many, innermost last.
+    large: Vec<HashSet<Cow<'a, str>>>,
+    /// True if there are control characters somewhere; known after the first long string.
+    has_controls: Option<bool>,
 }
 
 impl<'a> Scanner<'a, '_> {
     fn run(&mut self, outermost: &mut impl Outermost) -> Result<(), ScanError> {
-        // Beginnings of the values that are open in the watched objects.
-        let mut starts = [0; WATCHED_LEVELS];
         loop {
             self.skip_whitespace();
-            if let Some(start) = starts.get_mut(self.open.len().wrapping_sub(1)) {
-                *start = self.at;
+            if let Some(container) = self.open.last_mut() {
+                container.value_start = self.at;
             }
             self.count_value()?;
             if self.enter_value(outermost)? {
@@ -205,15 +206,14 @@ impl<'a> Scanner<'a, '_> {
             }
             // A value has just ended: close containers until another value must follow.
             loop {
-                match (self.open.as_slice(), starts) {
-                    ([], _) => return self.end(),
-                    ([Container::Object { .. }], [start, ..]) => outermost.value(start..self.at),
-                    ([_, Container::Object { .. }], [_, start, _]) => {
-                        outermost.inner_value(InnerLevel::Second, start..self.at);
-                    }
-                    ([_, _, Container::Object { .. }], [.., start]) => {
-                        outermost.inner_value(InnerLevel::Third, start..self.at);
-                    }
+                let Some(container) = self.open.last() else {
+                    return self.end();
+                };
+                let span = container.value_start..self.at;
+                match (container.is_object, self.open.len()) {
+                    (true, 1) => outermost.value(span),
+                    (true, 2) => outermost.inner_value(InnerLevel::Second, span),
+                    (true, 3) => outermost.inner_value(InnerLevel::Third, span),
                     _ => {}
                 }
                 if self.next_in_container(outermost)? {
@@ -223,6 +223,7 @@ impl<'a> Scanner<'a, '_> {
         }
     }
 
+    #[inline(always)]
     fn count_value(&mut self) -> Result<(), ScanError> {
         if self.inside == Duplicates::Refuse {
             self.values += 1;
@@ -235,15 +236,13 @@ impl<'a> Scanner<'a, '_> {
     }
 
     /// Reads a scalar or an empty container, or enters a container: then a value must follow.
+    #[inline(always)]
     fn enter_value(&mut self, outermost: &mut impl Outermost) -> Result<bool, ScanError> {
         match self.peek() {
+            Some(b'"') => self.string().map(|_| false),
             Some(b'{') => {
-                self.open_container(Container::Object {
-                    first_key: self.keys.len(),
-                    large: None,
-                })?;
-                self.skip_whitespace();
-                if self.peek() == Some(b'}') {
+                self.open_container(true)?;
+                if self.peek_token() == Some(b'}') {
                     self.close_container();
                     return Ok(false);
                 }
@@ -251,15 +250,13 @@ impl<'a> Scanner<'a, '_> {
                 Ok(true)
             }
             Some(b'[') => {
-                self.open_container(Container::Array)?;
-                self.skip_whitespace();
-                if self.peek() == Some(b']') {
+                self.open_container(false)?;
+                if self.peek_token() == Some(b']') {
                     self.close_container();
                     return Ok(false);
                 }
                 Ok(true)
             }
-            Some(b'"') => self.string().map(|_| false),
             Some(b't') => self.literal(b"true"),
             Some(b'f') => self.literal(b"false"),
             Some(b'n') => self.literal(b"null"),
@@ -269,10 +266,10 @@ impl<'a> Scanner<'a, '_> {
     }
 
     /// Passes a comma (then a value must follow) or the end of the innermost container.
+    #[inline(always)]
     fn next_in_container(&mut self, outermost: &mut impl Outermost) -> Result<bool, ScanError> {
-        self.skip_whitespace();
-        let in_object = matches!(self.open.last(), Some(Container::Object { .. }));
-        match (self.peek(), in_object) {
+        let in_object = self.open.last().is_some_and(|last| last.is_object);
+        match (self.peek_token(), in_object) {
             (Some(b','), true) => {
                 self.at += 1;
                 self.skip_whitespace();
@@ -291,44 +288,56 @@ impl<'a> Scanner<'a, '_> {
         }
     }
 
-    fn open_container(&mut self, container: Container<'a>) -> Result<(), ScanError> {
+    #[inline(always)]
+    fn open_container(&mut self, is_object: bool) -> Result<(), ScanError> {
         if self.open.len() >= self.limits.depth {
             return Err(ScanError::TooDeep {
                 limit: self.limits.depth,
             });
         }
         self.at += 1;
-        self.open.push(container);
+        self.open.push(Container {
+            is_object,
+            is_large: false,
+            first_key: self.keys.len(),
+            value_start: 0,
+        });
         Ok(())
     }
 
+    #[inline(always)]
     fn close_container(&mut self) {
         self.at += 1;
-        if let Some(Container::Object { first_key, .. }) = self.open.pop() {
-            self.keys.truncate(first_key);
+        if let Some(container) = self.open.pop() {
+            self.keys.truncate(container.first_key);
+            if container.is_large {
+                self.large.pop();
+            }
         }
     }
 
+    #[inline(always)]
     fn member_key(&mut self, outermost: &mut impl Outermost) -> Result<(), ScanError> {
         let start = self.at;
         if self.peek() != Some(b'"') {
             return Err(self.unexpected());
         }
         let key = self.string()?;
-        let outside = self.open.len() == 1;
-        if outside && self.outside == Duplicates::Refuse
-            || !outside && self.inside == Duplicates::Refuse
-        {
+        let level = self.open.len();
+        let rule = match level {
+            1 => self.outside,
+            _ => self.inside,
+        };
+        if rule == Duplicates::Refuse {
             self.remember_key(key, start)?;
         }
-        match self.open.len() {
+        match level {
             1 => self.inside = outermost.key(key),
             2 => outermost.inner_key(InnerLevel::Second, key, start),
             3 => outermost.inner_key(InnerLevel::Third, key, start),
             _ => {}
         }
-        self.skip_whitespace();
-        if self.peek() != Some(b':') {
+        if self.peek_token() != Some(b':') {
             return Err(self.unexpected());
         }
         self.at += 1;
@@ -336,65 +345,90 @@ impl<'a> Scanner<'a, '_> {
     }
 
     fn remember_key(&mut self, key: RawText<'a>, at: usize) -> Result<(), ScanError> {
-        let Some(Container::Object { first_key, large }) = self.open.last_mut() else {
+        let Some(object) = self.open.last_mut() else {
             return Ok(());
         };
+        // Keys are compared decoded: `"a"` and `"\u0061"` are the same key to every reader.
         let text = |key: RawText<'a>| {
             key.decode()
                 .map_err(|LoneSurrogate| ScanError::LoneSurrogate { at })
         };
-        let siblings = self.keys.get(*first_key..).unwrap_or_default();
-        let mut repeated = false;
-        // Keys are compared decoded: `"a"` and `"\u0061"` are the same key to every reader.
-        if large.is_none() && siblings.len() >= LINEAR_KEYS {
+        let siblings = self.keys.get(object.first_key..).unwrap_or_default();
+        if !object.is_large && siblings.len() >= LINEAR_KEYS {
             let texts = siblings.iter().map(|sibling| text(*sibling));
-            *large = Some(texts.collect::<Result<_, _>>()?);
+            self.large.push(texts.collect::<Result<_, _>>()?);
+            object.is_large = true;
         }
-        if let Some(large) = large {
-            repeated = !large.insert(text(key)?);
+        let is_new = if object.is_large
+            && let Some(large) = self.large.last_mut()
+        {
+            large.insert(text(key)?)
         } else if key.escaped {
             let key = text(key)?;
-            repeated = siblings.iter().any(|sibling| sibling.is(&key));
+            !siblings.iter().any(|sibling| sibling.is(&key))
         } else {
-            for sibling in siblings {
-                repeated |= if sibling.escaped {
-                    text(*sibling)?.as_bytes() == key.bytes
-                } else {
-                    sibling.bytes == key.bytes
-                };
-            }
-        }
-        if repeated {
+            !siblings.iter().any(|sibling| sibling.is_raw(key.bytes))
+        };
+        if !is_new {
             return Err(ScanError::DuplicateKey { at });
         }
-        if large.is_none() {
+        if !object.is_large {
             self.keys.push(key);
         }
         Ok(())
     }
 
     /// Reads a string and returns the bytes between its quotes.
+    #[inline(always)]
     fn string(&mut self) -> Result<RawText<'a>, ScanError> {
         self.at += 1;
         let start = self.at;
+        let rest = self.bytes.get(start..).unwrap_or_default();
+        let short = rest.get(..SHORT_STRING).unwrap_or(rest);
+        self.at += text::plain_words(short);
+        let escaped = match self.peek() {
+            Some(b'"') => false,
+            _ => self.long_string()?,
+        };
+        let bytes = self.bytes.get(start..self.at).unwrap_or_default();
+        self.at += 1;
+        Ok(RawText { bytes, escaped })
+    }
+
+    /// Passes the rest of a string that is long or has escapes, up to its closing quote, and returns
+    /// whether it has any.
+    #[inline(never)]
+    fn long_string(&mut self) -> Result<bool, ScanError> {
+        // Most messages are on one line. Then only a quote or a backslash can end the plain part of
+        // a string, which takes less to find.
+        let bytes = self.bytes;
+        let plain_length = match self.has_controls() {
+            true => text::plain_length,
+            false => text::plain_length_without_controls,
+        };
+        let mut at = self.at;
         let mut escaped = false;
         loop {
-            let rest = self.bytes.get(self.at..).unwrap_or_default();
-            self.at += (self.plain_length)(rest);
-            match self.peek() {
-                Some(b'"') => {
-                    let bytes = self.bytes.get(start..self.at).unwrap_or_default();
-                    self.at += 1;
-                    return Ok(RawText { bytes, escaped });
-                }
+            at += plain_length(bytes.get(at..).unwrap_or_default());
+            self.at = at;
+            match bytes.get(at) {
+                Some(b'"') => return Ok(escaped),
                 Some(b'\\') => {
-                    let escape = self.bytes.get(self.at..).unwrap_or_default();
-                    self.at += text::escape_length(escape).ok_or_else(|| self.unexpected())?;
+                    let escape = bytes.get(at..).unwrap_or_default();
+                    at += text::escape_length(escape).ok_or_else(|| self.unexpected())?;
                     escaped = true;
                 }
                 _ => return Err(self.unexpected()),
             }
         }
+    }
+
+    /// True if there are control characters in the message; searched once.
+    fn has_controls(&mut self) -> bool {
+        let bytes = self.bytes;
+        *self
+            .has_controls
+            .get_or_insert_with(|| text::has_controls(bytes))
     }
 
     fn number(&mut self) -> Result<(), ScanError> {
@@ -421,13 +455,14 @@ impl<'a> Scanner<'a, '_> {
     }
 
     fn digits(&mut self) -> Result<(), ScanError> {
-        let rest = self.bytes.get(self.at..).unwrap_or_default();
-        let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        if count == 0 {
-            return Err(self.unexpected());
+        let start = self.at;
+        while matches!(self.peek(), Some(b'0'..=b'9')) {
+            self.at += 1;
         }
-        self.at += count;
-        Ok(())
+        match self.at == start {
+            true => Err(self.unexpected()),
+            false => Ok(()),
+        }
     }
 
     fn literal(&mut self, word: &[u8]) -> Result<bool, ScanError> {
@@ -452,10 +487,19 @@ impl<'a> Scanner<'a, '_> {
         }
     }
 
+    #[inline(always)]
     fn peek(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
 
+    /// Passes white space and returns the byte after it.
+    #[inline(always)]
+    fn peek_token(&mut self) -> Option<u8> {
+        self.skip_whitespace();
+        self.peek()
+    }
+
+    #[inline(always)]
     fn skip_whitespace(&mut self) {
         while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
             self.at += 1;

@@ -45,10 +45,16 @@ impl<'a> RawText<'a> {
     /// Compares the text with `name`.
     #[must_use]
     pub fn is(self, name: &str) -> bool {
+        self.is_raw(name.as_bytes())
+    }
+
+    /// Compares the text with `name`, which is UTF-8.
+    #[inline]
+    pub(crate) fn is_raw(self, name: &[u8]) -> bool {
         if self.escaped {
-            return self.decode().is_ok_and(|text| text == name);
+            return self.decode().is_ok_and(|text| text.as_bytes() == name);
         }
-        self.bytes == name.as_bytes()
+        self.bytes == name
     }
 }
 
@@ -139,7 +145,8 @@ fn is_special(byte: u8) -> bool {
 }
 
 /// The same as [`plain_length`], by words of eight bytes.
-fn plain_words(bytes: &[u8]) -> usize {
+#[inline]
+pub(crate) fn plain_words(bytes: &[u8]) -> usize {
     let (words, tail) = bytes.as_chunks();
     for (index, word) in words.iter().enumerate() {
         let special = special_bytes(u64::from_le_bytes(*word));
