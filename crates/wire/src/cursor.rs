@@ -65,6 +65,14 @@ impl<'a> Cursor<'a> {
         !is_end
     }
 
+    /// Passes the end of the object or array, if it is next.
+    pub(crate) fn leave(&mut self) -> bool {
+        self.skip_separators();
+        let is_end = matches!(self.peek(), Some(b'}' | b']') | None);
+        self.at += usize::from(is_end);
+        is_end
+    }
+
     /// Passes a string.
     pub fn string(&mut self) -> RawText<'a> {
         let span = self.skip();

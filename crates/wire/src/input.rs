@@ -6,11 +6,12 @@
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::decode::DecodeError;
 use crate::elicitation::{ElicitParams, ElicitRequest, ElicitResult};
 use crate::map::Map;
 use crate::meta_object::Meta;
 use crate::peek;
-use crate::raw::{DecodeError, RawJson};
+use crate::raw::RawJson;
 use crate::roots::{ListRootsRequest, ListRootsResult};
 use crate::sampling::{CreateMessageParams, CreateMessageRequest, CreateMessageResult};
 use crate::tag;

@@ -4,11 +4,12 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::capabilities::ClientCapabilities;
+use crate::decode::DecodeError;
 use crate::id::Id;
 use crate::implementation::Implementation;
 use crate::logging::LogLevel;
 use crate::meta;
-use crate::raw::{DecodeError, Kind, RawJson};
+use crate::raw::{Kind, RawJson};
 use crate::splice::Splice;
 use crate::version::Version;
 

@@ -3,6 +3,7 @@
 use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 
+use crate::decode::DecodeError;
 use crate::raw::RawJson;
 
 /// The text of the member `key`, which decides how to read the rest.
@@ -14,7 +15,8 @@ pub(crate) fn tag<E: Error>(raw: &RawJson, key: &'static str) -> Result<String, 
 
 /// Reads the same span as a `T`.
 pub(crate) fn decode<T: DeserializeOwned, E: Error>(raw: &RawJson) -> Result<T, E> {
-    serde_json::from_slice(raw.as_bytes()).map_err(E::custom)
+    let decoded: Result<T, DecodeError> = raw.decode();
+    decoded.map_err(|error| E::custom(error.message()))
 }
 
 /// Reads an optional member of which `null` is a value of its own.

@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 use memchr::{memchr, memchr2};
-use serde::de::DeserializeOwned;
-use serde::ser::Error as _;
+use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::cursor::Cursor;
+use crate::decode::{DecodeError, decode};
 use crate::members::{Member, Members};
 use crate::scan::{Duplicates, Limits, ScanError, Uniform, scan};
 use crate::splice::Splice;
@@ -38,11 +38,6 @@ pub enum Kind {
     /// `null`
     Null,
 }
-
-/// A value does not have the shape its reader expects.
-#[derive(Debug, thiserror::Error)]
-#[error("unexpected JSON shape: {0}")]
-pub struct DecodeError(#[from] serde_json::Error);
 
 impl RawJson {
     /// Takes one JSON value; the same key twice in an object is passed on as it is.
@@ -109,7 +104,7 @@ impl RawJson {
             .strip_prefix(b"{")
             .filter(|_| bytes.starts_with(b"{"))
         else {
-            return Err(serde_json::Error::custom("expected an object").into());
+            return Err(DecodeError::custom("expected an object"));
         };
         bytes.pop();
         if bytes.trim_ascii_end() != b"{" && members.trim_ascii_start() != b"}" {
@@ -153,7 +148,7 @@ impl RawJson {
     /// # Errors
     /// The value does not have the shape of a `T`.
     pub fn decode<T: DeserializeOwned>(&self) -> Result<T, DecodeError> {
-        Ok(serde_json::from_slice(&self.0)?)
+        decode(&self.0)
     }
 
     /// The bytes of the value, without white space around it.
@@ -358,16 +353,14 @@ impl DecodeError {
     /// value, and the items of an array are not distinguished.
     #[must_use]
     pub fn pointer_in(&self, value: &RawJson) -> String {
-        let lines = value.0.split_inclusive(|byte| *byte == b'\n');
-        let before = lines.take(self.0.line().saturating_sub(1));
-        let mut at = before.map(<[u8]>::len).sum::<usize>() + self.0.column();
+        let mut at = self.position();
         let mut pointer = String::new();
         let mut value = value.clone();
         loop {
             let mut members = value.members();
             let Some(member) = members.find(|member| {
                 let span = &member.value_span;
-                (span.start..=span.end).contains(&at)
+                span.contains(&at)
             }) else {
                 return pointer;
             };
@@ -388,7 +381,7 @@ impl fmt::Debug for RawJson {
 
 impl Serialize for RawJson {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let raw: &RawValue = serde_json::from_slice(&self.0).map_err(S::Error::custom)?;
+        let raw: &RawValue = serde_json::from_slice(&self.0).map_err(serde::ser::Error::custom)?;
         raw.serialize(serializer)
     }
 }

@@ -3,10 +3,11 @@
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::decode::DecodeError;
 use crate::input::InputRequiredResult;
 use crate::meta_object::Meta;
 use crate::peek;
-use crate::raw::{DecodeError, RawJson};
+use crate::raw::RawJson;
 use crate::tag;
 use crate::task::CreateTaskResult;
 

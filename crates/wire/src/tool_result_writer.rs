@@ -1,7 +1,8 @@
 //! Writes results of tools, whose text may be large.
 
 use crate::content::{Content, TextContent};
-use crate::raw::{DecodeError, RawJson};
+use crate::decode::DecodeError;
+use crate::raw::RawJson;
 use crate::text;
 use crate::tool::CallToolResult;
 
