@@ -39,7 +39,7 @@ pub(crate) enum Command {
     Serve(Box<Serve>),
     /// Run `serve` in the background, as a service of your user
     Service(ServiceArgs),
-    /// Serve another server: one at a URL to stdio clients, or one that is a command to HTTP clients
+    /// Bridge to one server: offer a URL to stdio clients, or a command to HTTP clients
     Relay(Box<Relay>),
     /// List the configured servers, or the tools of one server
     List(List),
@@ -110,7 +110,7 @@ pub(crate) struct Serve {
     #[arg(long)]
     pub(crate) no_workspace: bool,
 
-    /// Connect all servers in this process, although another `serve` has them already
+    /// Connect the servers in this process instead of using those of a running `serve`
     #[arg(long, visible_alias = "direct", requires = "stdio")]
     pub(crate) no_attach: bool,
 
@@ -227,15 +227,15 @@ pub(crate) struct HttpLimits {
     #[arg(long, value_name = "N")]
     pub(crate) max_sessions: Option<usize>,
 
-    /// Keep at most this many such sessions of one caller [default: 1024]
+    /// Keep at most this many sessions of one caller before 2026-07-28 [default: 1024]
     #[arg(long, value_name = "N")]
     pub(crate) max_sessions_per_caller: Option<usize>,
 
-    /// Refuse requests while answers of this many MiB wait to be read [default: 256]
+    /// Refuse requests while this many MiB of all answers are unread [default: 256]
     #[arg(long, value_name = "MIB")]
     pub(crate) max_unread_mib: Option<usize>,
 
-    /// The same for the answers to one caller [default: 128]
+    /// Refuse requests of a caller while this many MiB of its answers are unread [default: 128]
     #[arg(long, value_name = "MIB")]
     pub(crate) max_unread_mib_per_caller: Option<usize>,
 }
@@ -248,11 +248,11 @@ pub(crate) struct List {
     #[command(flatten)]
     pub(crate) connection: ConnectionArgs,
 
-    /// Connect to every server, although its tools are known from an earlier time
+    /// Connect to every server instead of using saved tool lists
     #[arg(long, conflicts_with_all = ["stdio", "server"])]
     pub(crate) refresh: bool,
 
-    /// Connect in this process, although a running `serve` has the servers
+    /// Connect in this process, instead of using the servers of a running `serve`
     #[arg(long, visible_alias = "no-attach", conflicts_with = "stdio")]
     pub(crate) direct: bool,
 
@@ -269,7 +269,7 @@ pub(crate) struct Call {
     #[command(flatten)]
     pub(crate) connection: ConnectionArgs,
 
-    /// Connect in this process, although a running `serve` has the server
+    /// Connect in this process, instead of using the server of a running `serve`
     #[arg(long, visible_alias = "no-attach", conflicts_with = "stdio")]
     pub(crate) direct: bool,
 
@@ -297,7 +297,7 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "COMMAND")]
     pub(crate) stdio: Option<String>,
 
-    /// Give that command this variable of our environment too, or with this value; may be repeated
+    /// Set an environment variable for the command; NAME alone copies the current value; may be repeated
     #[arg(long, value_name = "NAME[=VALUE]", requires = "stdio", value_parser = variable)]
     pub(crate) env: Vec<(String, String)>,
 
@@ -305,11 +305,11 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "NAME: VALUE", conflicts_with = "stdio")]
     pub(crate) header: Vec<String>,
 
-    /// Send the bearer token in this file; the variable CALLGATE_TOKEN does the same for the server that CALLGATE_TOKEN_FOR names, if it has no login
+    /// Send the bearer token in this file. Without it and without a login, CALLGATE_TOKEN is sent to the URL in CALLGATE_TOKEN_FOR
     #[arg(long, value_name = "FILE", conflicts_with = "stdio")]
     pub(crate) token_file: Option<PathBuf>,
 
-    /// Use the login of this account, which was named at the login
+    /// Use the login that was stored with `callgate auth --account NAME`
     #[arg(long, value_name = "NAME", conflicts_with_all = ["stdio", "token_file"], value_parser = account)]
     pub(crate) account: Option<String>,
 
@@ -331,7 +331,7 @@ pub(crate) struct Import {
     #[arg(value_name = "CLIENT", value_parser = client_names(), hide_possible_values = true)]
     pub(crate) client: Option<String>,
 
-    /// Add the servers of all clients that are found; of several with one name, the first
+    /// Import from all clients that are found; if a name occurs twice, the first one is used
     #[arg(long, conflicts_with = "client")]
     pub(crate) all: bool,
 

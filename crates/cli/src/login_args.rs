@@ -24,7 +24,7 @@ pub(crate) enum AuthCommand {
         #[arg(value_name = "FILE")]
         file: Option<PathBuf>,
     },
-    /// Store the secrets of all logins in another place, or tell where they are
+    /// Show or change where the secrets of logins are stored: in a file or in the keychain
     Store {
         /// The new place of the secrets
         place: Option<StorePlace>,
@@ -125,7 +125,7 @@ pub(crate) struct Provider {
     #[arg(long, value_name = "CHARACTER")]
     pub(crate) scope_separator: Option<String>,
 
-    /// Let the server name addresses on this machine and on private networks, now and at later logins
+    /// Allow login endpoints on this machine and on private networks, now and at later logins
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) allow_private_addresses: Option<bool>,
 
@@ -201,7 +201,7 @@ pub(crate) struct Logout {
     #[arg(value_name = "SERVER")]
     pub(crate) server: String,
 
-    /// Log out of this account, which was named at the login
+    /// Log out of the login that was stored with `callgate auth --account NAME`
     #[arg(long, value_name = "NAME", value_parser = account)]
     pub(crate) account: Option<String>,
 }

@@ -51,7 +51,7 @@ pub struct HubConfig {
     pub max_subscriptions: usize,
 }
 
-/// Catalog of a server that differs from the one that its owner keeps.
+/// Changed catalog of a server, which the program that uses the hub should save.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct UnsavedCatalog {
@@ -197,8 +197,8 @@ impl Hub {
         }
     }
 
-    /// Waits until every server that is connected at once is connected with its lists read, or has
-    /// failed, or needs a person. Returns false if that is not so at the deadline.
+    /// Waits until each server that starts immediately is ready, has failed, or needs the user. Returns
+    /// false at the deadline.
     pub async fn wait_settled(&self, deadline: Instant) -> bool {
         let mut changes = self.changes();
         let settled = async {

@@ -15,6 +15,7 @@ pub struct SearchItem<'a> {
 
 /// An item that was found.
 #[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
 pub struct SearchHit {
     /// Position of the item in the list that was searched.
     pub index: usize,

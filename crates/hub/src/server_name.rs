@@ -13,6 +13,7 @@ pub struct ServerName(Arc<str>);
 
 /// A name that no server can have.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ServerNameError {
     /// The name has no characters.
     #[error("the name of a server must not be empty")]

@@ -118,8 +118,8 @@ pub struct StatusChanges {
 }
 
 impl StatusChanges {
-    /// Waits for a change since the last call, or since this was made. Returns false when the hub is
-    /// gone. Dropping the future loses nothing.
+    /// Waits for the next change. Returns false after the hub was dropped. Dropping the future loses
+    /// nothing.
     pub async fn next(&mut self) -> bool {
         let changed = tokio::select! {
             changed = self.states.changed() => changed,

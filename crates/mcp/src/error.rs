@@ -236,14 +236,14 @@ impl Error {
         self
     }
 
-    /// The same error, raised before the request could have had any effect.
+    /// Marks the error as safe to retry: the request cannot have had any effect.
     #[must_use]
     pub fn retry_safe(mut self) -> Self {
         self.0.retry = Retry::Safe;
         self
     }
 
-    /// The same error, which may be gone after this time.
+    /// Sets the time after which a retry may succeed.
     #[must_use]
     pub fn with_retry_after(mut self, retry_after: Duration) -> Self {
         self.0.retry_after = Some(retry_after);

@@ -62,7 +62,7 @@
 //! - [`upstream`]: servers of any revision at a URL, as a child process or on streams; this is what a
 //!   client, a hub or a relay connects with.
 //! - [`layer`]: services around a service: timeout, input rounds, progress filter, panic guard,
-//!   header parameters, public errors.
+//!   header parameters, public errors, links to large results, roots.
 //! - [`transport`]: serving over [`stdio`] and Streamable HTTP ([`http_server`]), [`memory`] pairs, and
 //!   the transports of the newest revision that `upstream` uses.
 //! - [`skill`]: skills, which are folders of instructions for agents, on both sides.

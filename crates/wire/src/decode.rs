@@ -41,8 +41,8 @@ pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError
 /// takes space on the stack. It is the limit of `serde_json` too.
 const MAX_DEPTH: usize = 128;
 
-/// Name by which `serde_json` asks for the text of a value: it passes as a map with this one key.
-const RAW_VALUE: &str = "$serde_json::private::RawValue";
+/// Name by which `serde_json` passes the text of a value on: as a struct or map with this one key.
+pub(crate) const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
 struct Reader<'de> {
     cursor: Cursor<'de>,

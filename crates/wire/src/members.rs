@@ -5,7 +5,7 @@ use crate::cursor::Cursor;
 use crate::raw::Kind;
 use crate::text::{LoneSurrogate, RawText};
 
-/// One member of a JSON object, by where it stands.
+/// Member of a JSON object, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Member<'a> {
     pub(crate) raw_key: RawText<'a>,

@@ -5,11 +5,12 @@ use std::ops::Range;
 use bytes::{Bytes, BytesMut};
 use memchr::{memchr, memchr2};
 use serde::de::{DeserializeOwned, Error as _};
+use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::cursor::Cursor;
-use crate::decode::{DecodeError, decode};
+use crate::decode::{DecodeError, RAW_VALUE, decode};
 use crate::members::{Member, Members};
 use crate::scan::{Duplicates, Limits, ScanError, Uniform, scan};
 use crate::splice::Splice;
@@ -381,8 +382,11 @@ impl fmt::Debug for RawJson {
 
 impl Serialize for RawJson {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let raw: &RawValue = serde_json::from_slice(&self.0).map_err(serde::ser::Error::custom)?;
-        raw.serialize(serializer)
+        // As `serde_json` writes its own `RawValue`, which cannot be made of checked text without
+        // checking that again.
+        let mut raw = serializer.serialize_struct(RAW_VALUE, 1)?;
+        raw.serialize_field(RAW_VALUE, self.as_str())?;
+        raw.end()
     }
 }
 

@@ -48,16 +48,16 @@ pub struct ToolAnnotations {
     /// The name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// It changes nothing; false if absent.
+    /// Read-only: the tool does not modify its environment; false if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_only_hint: Option<bool>,
-    /// It may destroy; true if absent.
+    /// Destructive: the tool may delete or overwrite data; true if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub destructive_hint: Option<bool>,
-    /// Calling it again with the same arguments changes nothing more; false if absent.
+    /// Idempotent: another call with the same arguments changes nothing more; false if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotent_hint: Option<bool>,
-    /// It deals with the outside world; true if absent.
+    /// Open world: the tool reaches systems outside of the server; true if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_world_hint: Option<bool>,
 }

@@ -31,8 +31,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         hub.add(ServerConfig::new(name, Arc::new(connector)))?;
     }
     // All servers connect at the same time; those that fail are tried again while the hub lives.
-    let patience = Instant::now() + Duration::from_secs(60);
-    hub.wait_settled(patience).await;
+    let deadline = Instant::now() + Duration::from_secs(60);
+    hub.wait_settled(deadline).await;
     for server in hub.statuses() {
         println!("{} is {}", server.name, server.state.as_str());
     }

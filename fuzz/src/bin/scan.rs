@@ -1,4 +1,5 @@
-//! Whatever the scanner accepts is one JSON value, and in `params` no key occurs twice at any depth.
+//! Whatever the scanner accepts is one JSON value that decodes as `serde_json` decodes it, and in `params` no key
+//! occurs twice at any depth.
 
 #![no_main]
 
@@ -8,6 +9,7 @@ use bytes::Bytes;
 use callgate_fuzz::members;
 use callgate_wire::{Frame, Limits, RawJson, ScanError};
 use libfuzzer_sys::fuzz_target;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 fuzz_target!(|data: &[u8]| {
@@ -19,7 +21,11 @@ fuzz_target!(|data: &[u8]| {
     };
     let reference = serde_json::from_slice::<&RawValue>(data);
     match RawJson::parse(bytes.clone(), &limits) {
-        Ok(value) => assert_eq!(value.as_str(), reference.expect("accepted, so JSON").get()),
+        Ok(value) => {
+            assert_eq!(value.as_str(), reference.expect("accepted, so JSON").get());
+            let decoded = serde_json::from_slice::<Value>(data).ok();
+            assert_eq!(value.decode::<Value>().ok(), decoded);
+        }
         Err(ScanError::Syntax { .. } | ScanError::Utf8 { .. }) => assert!(reference.is_err()),
         Err(_) => {}
     }

@@ -27,7 +27,7 @@ const NAME: usize = 60;
 
 /// Shows the state at a glance: servers, `serve`, logins that end, and the next commands. Nothing is connected.
 pub(crate) fn run(data_dir: Option<&Path>, screen: &Screen) -> Result<(), CommandError> {
-    let state = State {
+    let state = Overview {
         configuration: LoadOptions::new(None, data_dir).and_then(|options| load(&options)),
         data_dir: DataDir::locate(data_dir).ok(),
     };
@@ -44,12 +44,12 @@ pub(crate) fn run(data_dir: Option<&Path>, screen: &Screen) -> Result<(), Comman
     Ok(output::lines(&lines, screen)?)
 }
 
-struct State {
+struct Overview {
     configuration: Result<Configuration, CommandError>,
     data_dir: Option<DataDir>,
 }
 
-impl State {
+impl Overview {
     fn servers(&self) -> Vec<Line> {
         let configuration = match &self.configuration {
             Ok(configuration) => configuration,

@@ -74,7 +74,7 @@ struct Lock {
 }
 
 /// Time to wait for another edit.
-const PATIENCE: Duration = Duration::from_secs(10);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -95,7 +95,7 @@ impl Lock {
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(error)) => return Err(error).with_context(failed)?,
             }
-            if start.elapsed() >= PATIENCE {
+            if start.elapsed() >= LOCK_TIMEOUT {
                 let message = format!("another process edits {}", target.display());
                 return Err(CommandError::usage(message).hint("try again when it has ended"));
             }

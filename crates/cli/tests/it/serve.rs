@@ -196,7 +196,7 @@ fn the_data_directory_is_not_for_the_tools() {
         home.run(&["call", "--stdio", &server, "workspace_read", token]),
         Ran::failed(
             5,
-            "error: the tool failed: path is not for tools: .local/share/callgate/token\n"
+            "error: the tool failed: tools cannot use the data directory of Callgate: .local/share/callgate/token\n"
         )
     );
     let mut serve = home.command(&["serve", "--stdio", "--workspace", path]);

@@ -74,7 +74,7 @@ impl<S: Service> Roots<S> {
             return Ok(None);
         };
         let unreadable = || Error::invalid_params("`requestState` is not one that was sent");
-        let kept: KeptState = serde_json::from_str(kept).map_err(|_| unreadable())?;
+        let kept: RootsState = serde_json::from_str(kept).map_err(|_| unreadable())?;
         if kept.roots.len() > MAX_REQUESTS {
             return Err(unreadable());
         }
@@ -108,7 +108,7 @@ const STATE: &str = "callgate-roots:";
 
 /// State of a question of which the caller sees a part.
 #[derive(Serialize, Deserialize)]
-struct KeptState {
+struct RootsState {
     /// Keys of the requests for roots.
     roots: Vec<String>,
     /// State of the service.
@@ -145,7 +145,7 @@ impl Question {
 
     /// The question without the requests for roots, which its state remembers.
     fn for_caller(self, required: &RawJson) -> Result<Reply, Error> {
-        let state = KeptState {
+        let state = RootsState {
             state: required.get("requestState"),
             roots: self.roots,
         };
@@ -294,7 +294,7 @@ mod tests {
     #[tokio::test]
     async fn a_state_of_this_layer_that_cannot_be_read_is_refused() {
         let too_many = vec!["k".to_owned(); MAX_REQUESTS + 1];
-        let too_many = serde_json::to_string(&KeptState {
+        let too_many = serde_json::to_string(&RootsState {
             roots: too_many,
             state: None,
         });

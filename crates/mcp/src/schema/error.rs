@@ -46,7 +46,7 @@ pub enum SchemaError {
         reference: String,
     },
     /// A reference leads back to itself without looking at anything smaller.
-    #[error("reference `{reference}` never ends")]
+    #[error("reference `{reference}` refers to itself")]
     Endless {
         /// The reference.
         reference: String,

@@ -15,7 +15,7 @@ pub struct UpstreamConfig {
     pub handshake_timeout: Duration,
     /// Maximum number of calls that are suspended while their clients give input.
     pub suspended_calls: usize,
-    /// Timeout of a suspended call; then the server is told that no input comes.
+    /// Timeout of a suspended call. After it, the question of the server is refused.
     pub input_timeout: Duration,
     /// Time to collect further questions of one call before its client is asked.
     pub input_gathering: Duration,
@@ -34,9 +34,9 @@ pub struct UpstreamConfig {
     pub tasks: usize,
     /// Maximum number of remembered tasks of one caller.
     pub tasks_per_caller: usize,
-    /// Capabilities of the client that a process is told of before any call, and an old one for good;
-    /// all that can be passed on where there are none. A relay passes on the questions of its server,
-    /// a program that answers them itself names those that it can answer.
+    /// Client capabilities that are declared to a process. An old one learns them once, in the
+    /// handshake. `None` declares everything that a relay can pass on to its clients; a program that
+    /// answers questions of the server itself lists those that it can answer.
     pub capabilities: Option<ClientCapabilities>,
     /// Key that seals the state of suspended calls; random where there is none. Processes that
     /// share a key open each other's states.

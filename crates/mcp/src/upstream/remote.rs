@@ -82,8 +82,8 @@ impl Remote {
         self
     }
 
-    /// Sets the era of the server, which is not detected before the first call then. If it is the
-    /// modern one, calls of old clients are made in it too.
+    /// Skips the detection and assumes this era. If it is the modern one, calls of old clients are
+    /// translated too.
     #[must_use]
     pub fn assume(mut self, era: Era) -> Self {
         self.era_cache = EraCache::new(Some(era));

@@ -55,7 +55,7 @@ pub enum KeyError {
     #[error("the private key cannot sign with {0}")]
     Algorithm(Algorithm),
     /// The system has no random numbers.
-    #[error("the system has no random numbers for a key")]
+    #[error("the operating system returned no random bytes for a key")]
     Randomness,
 }
 

@@ -7,7 +7,7 @@ use crate::Secret;
 
 /// Signing failed. With a valid key this happens only without random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the system has no random numbers for a signature")]
+#[error("the operating system returned no random bytes for a signature")]
 pub struct SignError;
 
 /// Signs `claims`, in the compact form.

@@ -70,7 +70,7 @@ pub(super) enum Flaw {
     #[error("the DPoP proof is for another token")]
     ProofToken,
     /// The proof is too old, or from the future.
-    #[error("the DPoP proof is not of this minute")]
+    #[error("the DPoP proof is too old or from the future")]
     ProofTime,
     /// The proof was used before.
     #[error("the DPoP proof was used before")]

@@ -16,13 +16,13 @@ pub(super) struct Keys(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     source: Arc<Source>,
-    state: Mutex<State>,
+    state: Mutex<KeysState>,
     /// Signals the end of each fetch.
     ended: watch::Sender<()>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct KeysState {
     schedule: Schedule,
     keys: Option<Arc<KeySet>>,
 }
@@ -74,7 +74,7 @@ impl Keys {
         if let Some(keys) = self.0.state().keys.clone().filter(is_newer) {
             return Newer::Keys(keys);
         }
-        self.0.refresh(Schedule::begin_for_stranger);
+        self.0.refresh(Schedule::begin_for_unknown_key);
         self.0.settled().await;
         let state = self.0.state();
         match state.keys.clone().filter(is_newer) {
@@ -137,7 +137,7 @@ impl Shared {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, KeysState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -153,7 +153,7 @@ mod tests {
             (
                 Flaw::ProofTime,
                 Scheme::Dpop,
-                "DPoP error=\"invalid_dpop_proof\", error_description=\"the DPoP proof is not of this minute\", ALGS",
+                "DPoP error=\"invalid_dpop_proof\", error_description=\"the DPoP proof is too old or from the future\", ALGS",
             ),
             (
                 Flaw::Expired,

@@ -56,7 +56,7 @@ impl Schedule {
     }
 
     /// Starts a fetch because of an unknown key, which anybody can send.
-    pub(super) fn begin_for_stranger(&mut self, now: Instant) -> bool {
+    pub(super) fn begin_for_unknown_key(&mut self, now: Instant) -> bool {
         let since = self.asked.map(|asked| now.duration_since(asked));
         let begins = since.is_none_or(|since| since >= Self::PAUSE) && self.begin_now(now);
         if begins {
@@ -129,12 +129,12 @@ mod tests {
         let mut schedule = Schedule::default();
         assert!(schedule.begin(start));
         assert!(!schedule.begin(start + Schedule::USABLE));
-        assert!(!schedule.begin_for_stranger(start + Schedule::USABLE));
+        assert!(!schedule.begin_for_unknown_key(start + Schedule::USABLE));
 
         schedule.fail(start);
         let pause = Schedule::PAUSE_AFTER_FAILURE;
         assert!(!schedule.begin(start + pause - INSTANT));
-        assert!(!schedule.begin_for_stranger(start + pause - INSTANT));
+        assert!(!schedule.begin_for_unknown_key(start + pause - INSTANT));
         assert!(schedule.begin(start + pause));
 
         schedule.succeed(start);
@@ -148,10 +148,10 @@ mod tests {
         let mut schedule = Schedule::default();
         assert!(schedule.begin(start));
         schedule.succeed(start);
-        assert!(schedule.begin_for_stranger(start));
+        assert!(schedule.begin_for_unknown_key(start));
         schedule.succeed(start);
-        assert!(!schedule.begin_for_stranger(start + Schedule::PAUSE - INSTANT));
-        assert!(schedule.begin_for_stranger(start + Schedule::PAUSE));
+        assert!(!schedule.begin_for_unknown_key(start + Schedule::PAUSE - INSTANT));
+        assert!(schedule.begin_for_unknown_key(start + Schedule::PAUSE));
     }
 
     #[test]

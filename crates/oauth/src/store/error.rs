@@ -109,7 +109,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The system has no random numbers.
-    #[error("the system has no random numbers")]
+    #[error("the operating system returned no random bytes")]
     Random(#[source] getrandom::Error),
     /// Another process has held the lock for too long.
     #[error("`{}` has been locked by another process for {waited:?}", path.display())]

@@ -56,8 +56,8 @@ impl LoginStore {
 
     /// Moves the secrets to another place, all in one step; returns false if they were there.
     ///
-    /// A process that is killed meanwhile leaves the file as it was or as it should be, and a key
-    /// that no file needs at the worst.
+    /// Crash safe: the file has either the old or the new form. At worst, an unused key stays in the
+    /// keychain.
     ///
     /// # Errors
     /// The keychain or the file cannot be read or written; the secrets are where they were then.

@@ -40,7 +40,7 @@ pub enum TokenError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The system has no random numbers.
-    #[error("the system has no random numbers")]
+    #[error("the operating system returned no random bytes")]
     Random(#[source] getrandom::Error),
     /// The token has characters that no header may have.
     #[error("the token has characters that no header may have")]

@@ -123,7 +123,7 @@ async fn hostile_proofs_are_refused() {
     let scene = Scene::new().await;
     const OTHER_REQUEST: &str = "the DPoP proof is for another request";
     const OTHER_TOKEN: &str = "the DPoP proof is for another token";
-    const TIME: &str = "the DPoP proof is not of this minute";
+    const TIME: &str = "the DPoP proof is too old or from the future";
     const MALFORMED: &str = "the DPoP proof is malformed";
     let id_of = |length: usize| json!({"jti": "x".repeat(length)});
     for (changes, expected) in [

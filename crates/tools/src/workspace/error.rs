@@ -4,6 +4,7 @@ use tokio::task::JoinError;
 
 /// Failure of an operation on a file of the workspace.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum WorkspaceError {
     /// No path was given.
     #[error("path is required")]
@@ -12,7 +13,7 @@ pub enum WorkspaceError {
     #[error("path escapes workspace: {0}")]
     Escapes(String),
     /// The path leads into a directory that no tool may use.
-    #[error("path is not for tools: {0}")]
+    #[error("tools cannot use the data directory of Callgate: {0}")]
     Excluded(String),
     /// The file is larger than a tool reads or writes.
     #[error("file is larger than {limit} bytes: {path}")]

@@ -27,7 +27,7 @@ fn no_path_leads_into_an_excluded_directory() {
     symlink("state/data/token", root.join("file")).unwrap();
     symlink("link", root.join("second")).unwrap();
     fs::hard_link(root.join("state/data/token"), root.join("copy")).unwrap();
-    let refused = |path: &str| format!("path is not for tools: {path}");
+    let refused = |path: &str| format!("tools cannot use the data directory of Callgate: {path}");
     for path in [
         "state/data/token",
         "./state//data/../data/token",
@@ -79,11 +79,20 @@ fn an_excluded_directory_may_be_made_later_and_may_be_the_workspace() {
     fs::create_dir(&data).unwrap();
     fs::write(data.join("token"), "secret").unwrap();
     let error = workspace.read("data/token").unwrap_err();
-    assert_eq!(error.to_string(), "path is not for tools: data/token");
+    assert_eq!(
+        error.to_string(),
+        "tools cannot use the data directory of Callgate: data/token"
+    );
 
     let inside = Workspace::open(&data).unwrap().excluding(&data);
     let error = inside.read("token").unwrap_err();
-    assert_eq!(error.to_string(), "path is not for tools: token");
+    assert_eq!(
+        error.to_string(),
+        "tools cannot use the data directory of Callgate: token"
+    );
     let error = inside.list(".", &Page::default()).unwrap_err();
-    assert_eq!(error.to_string(), "path is not for tools: .");
+    assert_eq!(
+        error.to_string(),
+        "tools cannot use the data directory of Callgate: ."
+    );
 }

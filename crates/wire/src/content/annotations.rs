@@ -7,7 +7,7 @@ use crate::number::Number;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Annotations {
-    /// Whom it is for.
+    /// Intended audience.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audience: Option<Vec<Role>>,
     /// Importance, from 0 (optional) to 1 (required).

@@ -66,10 +66,10 @@ pub struct ServerCapabilities {
 /// Task capability of one side; the requests that may become a task depend on the side.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TasksCapability<Requests> {
-    /// It lists them.
+    /// Support of `tasks/list`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub list: Option<RawJson>,
-    /// It cancels them.
+    /// Support of `tasks/cancel`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cancel: Option<RawJson>,
     /// The requests that may become a task.
@@ -80,10 +80,10 @@ pub struct TasksCapability<Requests> {
 /// The requests to a client that may become a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ClientTaskRequests {
-    /// Those of sampling.
+    /// Requests of sampling that may become a task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling: Option<SamplingTaskRequests>,
-    /// Those of elicitation.
+    /// Requests of elicitation that may become a task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elicitation: Option<ElicitationTaskRequests>,
 }
@@ -92,7 +92,7 @@ pub struct ClientTaskRequests {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SamplingTaskRequests {
-    /// `sampling/createMessage` may.
+    /// Set if `sampling/createMessage` may become a task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub create_message: Option<RawJson>,
 }
@@ -100,7 +100,7 @@ pub struct SamplingTaskRequests {
 /// The requests of elicitation that may become a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ElicitationTaskRequests {
-    /// `elicitation/create` may.
+    /// Set if `elicitation/create` may become a task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub create: Option<RawJson>,
 }
@@ -108,7 +108,7 @@ pub struct ElicitationTaskRequests {
 /// The requests to a server that may become a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ServerTaskRequests {
-    /// Those of tools.
+    /// Requests of tools that may become a task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<ToolsTaskRequests>,
 }
@@ -116,7 +116,7 @@ pub struct ServerTaskRequests {
 /// The requests of tools that may become a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ToolsTaskRequests {
-    /// `tools/call` may.
+    /// Set if `tools/call` may become a task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<RawJson>,
 }

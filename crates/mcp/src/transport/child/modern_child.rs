@@ -21,7 +21,7 @@ use crate::transport::{CloseReason, ConnectionState};
 
 /// A server of the newest revision that runs as a child process.
 ///
-/// A server of an older revision is not recognised here; see [`Process`](crate::upstream::Process).
+/// A server of an older revision is not recognized here; see [`Process`](crate::upstream::Process).
 ///
 /// Dropping it ends its whole process tree at once, without waiting; [`ModernChild::close`] ends it
 /// step by step. When the process exits, its calls fail with the end of its standard error.

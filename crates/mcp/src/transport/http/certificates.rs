@@ -40,8 +40,8 @@ pub fn certificates_in_pem(text: &[u8]) -> Result<Vec<Bytes>, CertificateFileErr
     }
 }
 
-/// True if a connection failed because no trusted authority issued the certificate of the server,
-/// as servers of companies have them.
+/// True if a connection failed because the certificate of the server was issued by an authority that
+/// is not trusted, for example that of a company.
 #[must_use]
 pub fn is_unknown_issuer(error: &(dyn Error + 'static)) -> bool {
     let mut causes = std::iter::successors(Some(error), |&error| error.source());

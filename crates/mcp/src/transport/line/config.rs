@@ -14,8 +14,8 @@ pub struct LineConfig {
     pub in_flight: usize,
     /// Maximum bytes of the requests in flight together; a server refuses more as busy.
     pub in_flight_bytes: usize,
-    /// Unsent bytes from which on a server stops working and a client makes calls wait. If the
-    /// answers of a client to its server are so many, it stops reading until some are sent.
+    /// Maximum unsent bytes. Above it, a server starts no more requests, and a client delays its
+    /// calls; a client whose answers to the server exceed it stops reading until some are sent.
     pub unsent_bytes: usize,
     /// Maximum number of notifications of one request that wait to be sent.
     pub notifications: usize,

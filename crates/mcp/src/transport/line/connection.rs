@@ -13,7 +13,7 @@ use crate::transport::{CloseReason, ConnectionState, MessageObserver};
 
 /// A server of the newest revision at the other end of a pair of byte streams.
 ///
-/// A server of an older revision is not recognised here; see
+/// A server of an older revision is not recognized here; see
 /// [`StreamPair`](crate::upstream::StreamPair).
 ///
 /// Calls share the connection; each has an id of its own on it, which is also its progress token.

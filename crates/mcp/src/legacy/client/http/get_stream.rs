@@ -59,7 +59,7 @@ async fn open(link: &SessionLink) -> Result<EventReader, Error> {
 
 async fn listen(link: Arc<SessionLink>, messages: MessageSender, mut events: EventReader) {
     loop {
-        let take = |frame| link.hear(&messages, frame);
+        let take = |frame| link.dispatch(&messages, frame);
         if let Err(error) = link.read_messages(&mut events, take).await {
             return tracing::warn!(%error, "closed the stream of an old server");
         }

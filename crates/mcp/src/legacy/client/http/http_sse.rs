@@ -94,7 +94,7 @@ pub(super) async fn read(
 ) {
     let take = |frame| match frame {
         Frame::Response(response) => waiting.answer(response),
-        frame => link.hear(&messages, frame),
+        frame => link.dispatch(&messages, frame),
     };
     if let Err(error) = link.read_messages(&mut events, take).await {
         tracing::warn!(%error, "closed a stream");

@@ -3,7 +3,7 @@ use callgate_wire::{Frame, Id, RawJson, RpcError, code};
 /// True if a response with an error status says that the server does not know our session.
 ///
 /// The specification demands 404. Many servers answer 400 instead, with texts of their own; if those
-/// were not recognised, the session would never work again. `id` is the one of the request, if there
+/// were not recognized, the session would never work again. `id` is the one of the request, if there
 /// is one; `message` is the body, if it is a message.
 pub(crate) fn session_is_gone(
     status: u16,

@@ -232,7 +232,7 @@ impl SessionLink {
     }
 
     /// Queues a message of the server that is not a response.
-    pub(crate) fn hear(self: &Arc<Self>, messages: &MessageSender, frame: Frame) {
+    pub(crate) fn dispatch(self: &Arc<Self>, messages: &MessageSender, frame: Frame) {
         if let Some((id, refusal)) = messages.offer(frame) {
             let link = self.clone();
             self.background.run(async move {

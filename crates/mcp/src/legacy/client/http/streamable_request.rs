@@ -132,7 +132,7 @@ impl StreamableRequest {
                     let server = &self.sent.link.upstream().config().name;
                     tracing::debug!(%server, "ignored a response to another request");
                 }
-                frame => self.sent.link.hear(&self.messages, frame),
+                frame => self.sent.link.dispatch(&self.messages, frame),
             }
         }
         Ok(outcome)

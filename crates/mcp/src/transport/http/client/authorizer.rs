@@ -75,6 +75,7 @@ pub const MAX_SENDS: u32 = 6;
 
 /// A request that is about to be sent.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct Outgoing<'a> {
     /// Its method.
     pub method: &'a Method,
@@ -84,6 +85,7 @@ pub struct Outgoing<'a> {
 
 /// A request that the server refused.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Refused<'a> {
     /// The request.
     pub request: Outgoing<'a>,
@@ -101,6 +103,7 @@ pub struct Refused<'a> {
 
 /// Decision about a refused request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Verdict {
     /// Ask for credentials once more and send it again.
     SendAgain,

@@ -23,7 +23,7 @@ pub struct HttpConfig {
     pub headers: Headers,
     /// Source of credentials that change over time.
     pub authorizer: Option<Arc<dyn Authorizer>>,
-    /// HttpLimits of a response.
+    /// Limits of a response.
     pub limits: HttpLimits,
     /// Timeout of a new connection, its TLS handshake included.
     pub connect_timeout: Duration,
@@ -35,7 +35,7 @@ pub struct HttpConfig {
     pub observer: Option<MessageObserver>,
 }
 
-/// HttpLimits of a response, beyond which it is refused.
+/// Limits of a response, beyond which it is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HttpLimits {

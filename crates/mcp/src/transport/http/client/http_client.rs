@@ -19,7 +19,7 @@ use crate::tool_headers::ToolHeaders;
 
 /// A server of the newest revision that is reached over Streamable HTTP.
 ///
-/// A server of an older revision is not recognised here; see [`Remote`](crate::upstream::Remote).
+/// A server of an older revision is not recognized here; see [`Remote`](crate::upstream::Remote).
 ///
 /// Every call is a POST of its own with an id of its own, over pooled connections. Dropping a call
 /// closes its response, which cancels it. No request is sent twice, with two exceptions: one that was

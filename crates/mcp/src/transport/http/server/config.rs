@@ -23,16 +23,17 @@ pub struct HttpServerConfig {
     /// [`Router::header_params`](crate::router::Router::header_params) does; without it none are
     /// checked.
     pub header_params: Option<HeaderParams>,
-    /// HttpServerLimits of connections and requests.
+    /// Limits of connections and requests.
     pub limits: HttpServerLimits,
-    /// HttpServerLimits for clients of older revisions; without them, or without the feature `legacy`, they
-    /// are not served.
+    /// Limits of sessions with clients of older revisions. Without them, or without the feature
+    /// `legacy`, such clients are refused.
     pub sessions: Option<SessionLimits>,
     /// Public documents, which need no token.
     pub documents: Vec<Document>,
 }
 
-/// HttpServerLimits of an HTTP server. Each holds per connection or request if nothing else is said.
+/// Limits of an HTTP server. A limit applies to one connection or request unless its doc says
+/// otherwise.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct HttpServerLimits {
@@ -47,12 +48,11 @@ pub struct HttpServerLimits {
     /// Maximum bytes of all bodies together that are being read or worked on. A body that came
     /// with its head, in one piece, does not count.
     pub bodies_bytes: usize,
-    /// Bytes of all answers together that are not sent yet, from which on there are no more: requests
-    /// are refused with 503, and so is the answer to a call that ends then. Answers of less than
-    /// 8 KiB do not count.
+    /// Maximum unsent bytes of all answers together. Above it, new requests are refused with 503, and
+    /// so is the answer to a call that ends then. Answers of less than 8 KiB do not count.
     pub unsent_bytes: usize,
-    /// The same for the answers to one caller, and for the events that old sessions keep for clients
-    /// that reconnect, which may use up half of it.
+    /// Maximum unsent bytes of the answers to one caller. Events that are stored for clients of older
+    /// revisions that reconnect count too, up to half of it.
     pub unsent_bytes_per_caller: usize,
     /// Maximum nesting of arrays and objects in a body.
     pub json_depth: usize,
@@ -64,9 +64,9 @@ pub struct HttpServerLimits {
     pub connections: usize,
     /// Maximum number of connections from one IP address.
     pub connections_per_peer: usize,
-    /// Maximum number of connections on which no request has been authenticated yet. At each of these
-    /// limits the oldest such connection without a request gives way to a new one; only if there is
-    /// none, the new one is refused.
+    /// Maximum number of connections without an authenticated request. At each limit of connections,
+    /// the oldest of these that has no request is closed; if there is none, the new connection is
+    /// refused.
     pub unauthenticated_connections: usize,
     /// Maximum number of concurrent requests on one HTTP/2 connection.
     pub streams: u32,
@@ -106,7 +106,7 @@ impl fmt::Debug for HttpServerConfig {
 }
 
 impl HttpServerLimits {
-    /// HttpServerLimits of the JSON in a body.
+    /// JSON limits of a request body.
     pub(crate) fn json(&self) -> JsonLimits {
         JsonLimits {
             bytes: self.body_bytes,

@@ -235,14 +235,14 @@ impl Shared {
         // Kept only for a notification: whatever else a session does not take is refused.
         let origin = matches!(message, ClientMessage::One(Frame::Notification(_)))
             .then(|| (admission.caller.clone(), admission.source.clone()));
-        let unclaimed = match &self.sessions {
+        let message = match &self.sessions {
             Some(sessions) => match sessions.post(head, admission, message) {
                 Ok(response) => return response.await,
                 Err(message) => message,
             },
             None => message,
         };
-        match unclaimed {
+        match message {
             ClientMessage::One(Frame::Request(request)) => {
                 // Checked once more for its error, which the requests of old clients do not need.
                 let error = match check(&request) {
