@@ -8,8 +8,12 @@ use callgate_bench::echo::ours::router;
 use callgate_bench::listen;
 use callgate_mcp::transport::http::server::{HttpServerConfig, Listener};
 
-#[tokio::main]
-async fn main() -> Result<()> {
+fn main() -> Result<()> {
+    callgate_mcp::allocator::keep_freed_memory();
+    tokio::runtime::Runtime::new()?.block_on(serve())
+}
+
+async fn serve() -> Result<()> {
     let address = (Ipv4Addr::LOCALHOST, 0).into();
     let mut config = HttpServerConfig::default();
     // All load comes from one address.

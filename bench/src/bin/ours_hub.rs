@@ -18,8 +18,12 @@ const USAGE: &str = "usage: ours_hub URL SERVERS TOOLS";
 /// Time until all servers are listed, long enough under valgrind too.
 const START_LIMIT: Duration = Duration::from_secs(120);
 
-#[tokio::main]
-async fn main() -> Result<()> {
+fn main() -> Result<()> {
+    callgate_mcp::allocator::keep_freed_memory();
+    tokio::runtime::Runtime::new()?.block_on(serve())
+}
+
+async fn serve() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let mut argument = || arguments.next().context(USAGE);
     let (url, servers, tools) = (argument()?, argument()?, argument()?);

@@ -8,8 +8,12 @@ use callgate_bench::listen;
 use callgate_mcp::transport::http::server::{HttpServerConfig, Listener};
 use callgate_mcp::upstream::{HttpConfig, Remote};
 
-#[tokio::main]
-async fn main() -> Result<()> {
+fn main() -> Result<()> {
+    callgate_mcp::allocator::keep_freed_memory();
+    tokio::runtime::Runtime::new()?.block_on(serve())
+}
+
+async fn serve() -> Result<()> {
     let upstream = std::env::args().nth(1).context("usage: ours_relay URL")?;
     let upstream = Remote::new(&upstream, HttpConfig::new("upstream"))?;
     let address = (Ipv4Addr::LOCALHOST, 0).into();

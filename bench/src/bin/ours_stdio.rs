@@ -6,8 +6,12 @@ use anyhow::Result;
 use callgate_bench::echo::ours::router;
 use callgate_mcp::transport::stdio;
 
-#[tokio::main]
-async fn main() -> Result<()> {
+fn main() -> Result<()> {
+    callgate_mcp::allocator::keep_freed_memory();
+    tokio::runtime::Runtime::new()?.block_on(serve())
+}
+
+async fn serve() -> Result<()> {
     tokio::spawn(stdio::serve(Arc::new(router()))).await??;
     Ok(())
 }

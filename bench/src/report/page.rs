@@ -51,7 +51,7 @@ The texts consist of lines of 64 bytes.
 Each tool is served, called and relayed by three implementations:
 
 - `bare` is the floor: hyper or a pipe loop, the envelope parsed with `serde_json`'s `RawValue`, the same headers checked, the same bytes answered, and nothing else.
-- `callgate` is this project: a `Router` behind its HTTP or stdio server, and `Client` over `upstream::Remote` or `upstream::Process`.
+- `callgate` is this project: a `Router` behind its HTTP or stdio server, and `Client` over `upstream::Remote` or `upstream::Process`; its servers call `allocator::keep_freed_memory`, as the program does.
 - `rmcp` is the official SDK in its fastest form: a hand-written handler; over HTTP stateless JSON replies, or sessions with event streams, which are all that it has; `stdio_pipes` over stdio.
 
 Instructions are the primary figure, because they are the same in each run.

@@ -100,6 +100,9 @@ fn main() -> ExitCode {
         Err(error) => return report(&error),
     };
     log_to_stderr(&cli.command);
+    if matches!(cli.command, Command::Serve(_) | Command::Relay(_)) {
+        callgate_mcp::allocator::keep_freed_memory();
+    }
     if let Some(outcome) = run_at_once(&cli) {
         return match outcome {
             Ok(()) => ExitCode::SUCCESS,

@@ -67,6 +67,7 @@
 //!   the transports of the newest revision that `upstream` uses.
 //! - [`skill`]: skills, which are folders of instructions for agents, on both sides.
 //! - [`seal`], [`subscribers`], [`schema`]: sealed request state, publishing of changes, JSON Schemas.
+//! - [`allocator`]: memory of processes that serve large messages.
 //! - `server`: from a message to a call and back to a message.
 //! - `legacy`: the revisions before 2026-07-28, translated.
 //!
@@ -81,6 +82,7 @@
 //!   and the id of the [`Cx`].
 //! - Every queue is bounded, and reading from a peer never waits for a consumer.
 
+pub mod allocator;
 pub mod client;
 mod error;
 mod header_param;

@@ -57,7 +57,6 @@ pub enum Stream {
 
 /// Failure to connect; `E` is the refusal of an address.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum ConnectError<E = Infallible> {
     /// The time limit was exceeded.
     #[error("no connection within {0:?}")]

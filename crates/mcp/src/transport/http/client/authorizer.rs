@@ -75,7 +75,6 @@ pub const MAX_SENDS: u32 = 6;
 
 /// A request that is about to be sent.
 #[derive(Clone, Copy)]
-#[non_exhaustive]
 pub struct Outgoing<'a> {
     /// Its method.
     pub method: &'a Method,
@@ -85,7 +84,6 @@ pub struct Outgoing<'a> {
 
 /// A request that the server refused.
 #[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
 pub struct Refused<'a> {
     /// The request.
     pub request: Outgoing<'a>,

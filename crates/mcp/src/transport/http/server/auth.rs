@@ -32,7 +32,6 @@ pub struct BearerToken {
 ///
 /// The list is complete, so that each verifier decides about each scheme.
 #[derive(Clone, Copy)]
-#[non_exhaustive]
 pub enum Presented<'a> {
     /// `Bearer`: the token is enough (RFC 6750).
     Bearer(&'a [u8]),
@@ -42,7 +41,6 @@ pub enum Presented<'a> {
 
 /// Token that is bound to a key, and the parts of its request that the proof is about.
 #[derive(Clone, Copy)]
-#[non_exhaustive]
 pub struct DpopToken<'a> {
     /// Token.
     pub token: &'a [u8],
