@@ -197,8 +197,12 @@ impl Cx {
     /// Sets the trace context of the transport, which counts where `_meta` has none.
     #[must_use]
     pub fn with_trace_headers(mut self, trace: TraceContext) -> Self {
-        self.trace_headers = (!trace.is_empty()).then(|| Arc::new(trace));
+        self.set_trace_headers(trace);
         self
+    }
+
+    pub(crate) fn set_trace_headers(&mut self, trace: TraceContext) {
+        self.trace_headers = (!trace.is_empty()).then(|| Arc::new(trace));
     }
 
     /// Claims of the peer about itself, as the `_meta` of the params has them.

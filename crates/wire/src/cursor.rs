@@ -136,7 +136,13 @@ impl<'a> Cursor<'a> {
 
     fn skip_string(&mut self) {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
-        self.at += text::string_length(rest);
+        // Most strings are short: one word of eight bytes has their end.
+        let word = rest.get(1..9).unwrap_or_default();
+        let plain = text::plain_length(word);
+        self.at += match word.get(plain) {
+            Some(b'"') => plain + 2,
+            _ => text::string_length(rest),
+        };
     }
 
     /// Skips a key and returns true if it has escapes.

@@ -6,7 +6,7 @@ use crate::text::RawText;
 /// Positions of the members of params and of their `_meta`, so that none is searched twice.
 ///
 /// If there are more than [`MAX_MEMBERS`], none is remembered: readers walk through the object.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct MemberTable {
     positions: Vec<MemberPosition>,
     knows_params: bool,
@@ -53,6 +53,15 @@ impl Default for MemberTable {
     }
 }
 
+impl Clone for MemberTable {
+    /// Clones with room for one more member, which most clones get.
+    fn clone(&self) -> Self {
+        let mut positions = Vec::with_capacity(self.positions.len() + 1);
+        positions.extend_from_slice(&self.positions);
+        Self { positions, ..*self }
+    }
+}
+
 impl MemberTable {
     /// Adds the member with the key at `at`, its opening quote; its value follows.
     pub(crate) fn push_key(&mut self, parent: Parent, key: RawText<'_>, at: usize) {
@@ -94,6 +103,28 @@ impl MemberTable {
         let mut positions = self.positions.iter();
         let found = positions.find(|member| member.parent == parent && member.has_key(text, key));
         Ok(found.map(|member| member.value.clone()))
+    }
+
+    /// Finds the members `keys` of `parent` in the params `text`, in one pass. `found` gets the index
+    /// of the key and the position of the value.
+    pub(crate) fn pick(
+        &self,
+        text: &[u8],
+        parent: Parent,
+        keys: &[&str],
+        mut found: impl FnMut(usize, Range<usize>),
+    ) -> Result<(), Unknown> {
+        if !self.knows(parent) {
+            return Err(Unknown);
+        }
+        for member in &self.positions {
+            if member.parent == parent
+                && let Some(index) = keys.iter().position(|key| member.has_key(text, key))
+            {
+                found(index, member.value.clone());
+            }
+        }
+        Ok(())
     }
 
     /// Returns all members of `parent` in the params `text`, in order.

@@ -27,7 +27,9 @@ impl<'a> Member<'a> {
     /// Compares the key with `name`.
     #[must_use]
     pub fn is(&self, name: &str) -> bool {
-        self.raw_key.is(name)
+        let RawText { bytes, escaped } = self.raw_key;
+        // Most keys differ in length.
+        (escaped || bytes.len() == name.len()) && self.raw_key.is(name)
     }
 }
 

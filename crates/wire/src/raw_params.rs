@@ -82,6 +82,23 @@ impl RawParams {
         }
     }
 
+    /// The members `keys`, sharing the buffer.
+    #[must_use]
+    pub fn pick<const N: usize>(&self, keys: [&str; N]) -> [Option<RawJson>; N] {
+        let found = self.pick_members(Parent::Params, keys);
+        found.unwrap_or_else(|Unknown| self.json.pick(keys))
+    }
+
+    /// The members `keys` of `_meta`, sharing the buffer.
+    #[must_use]
+    pub fn pick_meta<const N: usize>(&self, keys: [&str; N]) -> [Option<RawJson>; N] {
+        let found = self.pick_members(Parent::Meta, keys);
+        found.unwrap_or_else(|Unknown| match self.get(META) {
+            Some(meta) => meta.pick(keys),
+            None => [const { None }; N],
+        })
+    }
+
     /// Replaces the member `key`, or appends it, in one copy. Every other byte stays.
     pub fn set(&mut self, key: &str, value: &RawJson) {
         let Ok(span) = self.members.find(self.as_bytes(), Parent::Params, key) else {
@@ -134,6 +151,22 @@ impl RawParams {
                 ObjectEdit::of_members(&self.json, span, members)
             }
         })
+    }
+
+    fn pick_members<const N: usize>(
+        &self,
+        parent: Parent,
+        keys: [&str; N],
+    ) -> Result<[Option<RawJson>; N], Unknown> {
+        let mut picked = [const { None }; N];
+        self.members
+            .pick(self.as_bytes(), parent, &keys, |index, span| {
+                // The first one counts, should a key occur twice.
+                if let Some(slot @ None) = picked.get_mut(index) {
+                    *slot = Some(self.slice(span));
+                }
+            })?;
+        Ok(picked)
     }
 
     fn replace(&mut self, span: Range<usize>, value: &[u8]) -> Vec<u8> {
@@ -245,6 +278,14 @@ mod tests {
                 for key in ["a", "b", "_meta", "n", "t", "k0", "k31", "k32"] {
                     assert_eq!(params.get(key), raw(text).get(key), "{key} of {text}");
                 }
+                let keys = ["n", "k32", "a", "_meta"];
+                assert_eq!(params.pick(keys), raw(text).pick(keys), "{text}");
+                let meta = raw(text).get("_meta").unwrap_or_else(|| raw("{}"));
+                assert_eq!(
+                    params.pick_meta(["u", "t"]),
+                    meta.pick(["u", "t"]),
+                    "{text}"
+                );
                 for path in [
                     &[][..],
                     &["_meta", "t"],

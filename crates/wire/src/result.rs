@@ -31,9 +31,11 @@ impl ResultType {
     /// # Errors
     /// The type is unknown, which makes the result invalid.
     pub fn of(result: &RawJson) -> Result<Self, DecodeError> {
-        result
-            .get("resultType")
-            .map_or(Ok(Self::Complete), |value| value.decode())
+        match result.get("resultType") {
+            None => Ok(Self::Complete),
+            Some(value) if value.is("complete") => Ok(Self::Complete),
+            Some(value) => value.decode(),
+        }
     }
 }
 

@@ -10,11 +10,11 @@ use callgate_wire::sampling::{CreateMessageParams, CreateMessageResult};
 use callgate_wire::{RawJson, Version, task};
 
 use super::call_options::CallOptions;
+use super::identity::ClientIdentity;
 use super::input_handlers::{InputHandlers, InputRefused, SamplingTools, handler};
 use super::limits::ClientLimits;
 use super::output_schemas::OutputSchemas;
 use super::protocol_versions::ProtocolVersions;
-use super::request::ClientIdentity;
 use super::result_cache::ResultCache;
 use super::typed_client::{Client, ClientState};
 use crate::service::Service;
@@ -169,10 +169,10 @@ impl ClientBuilder {
         let shared = ClientState {
             service: self.service,
             server: self.server,
-            identity: ClientIdentity {
-                info: RawJson::encode(&self.info).expect("an implementation is JSON"),
-                capabilities: RawJson::encode(&capabilities).expect("capabilities are JSON"),
-            },
+            identity: ClientIdentity::new(
+                RawJson::encode(&self.info).expect("an implementation is JSON"),
+                RawJson::encode(&capabilities).expect("capabilities are JSON"),
+            ),
             handlers: self.handlers,
             versions: ProtocolVersions::new(self.versions),
             limits: self.limits,

@@ -4,7 +4,8 @@
 //! - `typed_client`: [`Client`] itself; `builder`, `call_options` and `limits` configure it.
 //! - `methods`: the requests of the protocol, one function each; `task`: polling of tasks; `skill`:
 //!   skills, verified as they are read.
-//! - `request`: one request and its reply: `_meta`, timeouts, progress and log notifications.
+//! - `request`: one request and its reply: timeouts, progress and log notifications; `identity`: its
+//!   `_meta`.
 //! - `input_rounds`: repeats a request with the input that the server asks for; `input_handlers`:
 //!   the user's functions that provide it.
 //! - `pagination`: reads lists to their last page; `result_cache`: results with a time to live;
@@ -16,6 +17,7 @@
 mod backoff;
 mod builder;
 mod call_options;
+mod identity;
 mod input_handlers;
 mod input_rounds;
 mod limits;

@@ -2,14 +2,12 @@ use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use callgate_wire::{
-    Id, Method, Notification, Number, ObjectEdit, RawJson, Version, code, meta, method,
-};
+use callgate_wire::{Id, Method, Notification, Number, RawJson, RawParams, Version, code, method};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
-use super::call_options::{CacheUse, CallOptions};
+use super::call_options::CacheUse;
 use super::result_cache::CacheKey;
 use super::typed_client::Client;
 use crate::error::{Error, Kind};
@@ -19,15 +17,6 @@ use crate::service::{BoxFuture, Call, Cx, Reply};
 
 /// Maximum notifications of one request that wait while the handlers run.
 const NOTIFICATION_CAPACITY: usize = 64;
-
-/// Name and capabilities of a client, as `_meta` of each request has them.
-#[derive(Debug)]
-pub(super) struct ClientIdentity {
-    /// An `Implementation`.
-    pub(super) info: RawJson,
-    /// The `ClientCapabilities`.
-    pub(super) capabilities: RawJson,
-}
 
 impl Client {
     /// Sends any request and returns its result as the bytes the server sent, also for methods
@@ -164,9 +153,12 @@ impl Client {
         notify: Notifier,
     ) -> Result<Call, Error> {
         let id = Id::number(self.shared.next_id.fetch_add(1, Ordering::Relaxed));
-        let params = with_request_meta(params, &self.shared.identity, version, &id, &self.options)?;
-        let cx = Cx::new(id).with_notifier(notify);
-        Ok(Call::new(method.clone(), params, cx))
+        let mut params = RawParams::from(params.clone());
+        let identity = &self.shared.identity;
+        let claims = identity.claims(&params, version, &id, &self.options)?;
+        params.set("_meta", claims.meta());
+        let cx = Cx::of_peer(id, claims).with_notifier(notify);
+        Ok(Call::of_read_meta(method.clone(), params, cx))
     }
 }
 
@@ -252,105 +244,4 @@ fn time_to_live(result: &RawJson) -> Duration {
     // The cast saturates, so that a negative number is 0.
     let milliseconds = |ttl: Number| ttl.as_u64().unwrap_or_else(|| ttl.as_f64() as u64);
     Duration::from_millis(ttl.map_or(0, milliseconds))
-}
-
-/// Adds the `_meta` of a request to `params`: the client's own members and those of the options.
-///
-/// Other members that `params` has in `_meta` stay as they are.
-fn with_request_meta(
-    params: &RawJson,
-    identity: &ClientIdentity,
-    version: Version,
-    token: &Id,
-    options: &CallOptions,
-) -> Result<RawJson, Error> {
-    let version = RawJson::string(version.as_str());
-    let level = options
-        .log_level
-        .map(|level| RawJson::encode(&level).expect("a level is JSON"));
-    let own = [
-        (meta::PROTOCOL_VERSION, Some(&version)),
-        (meta::CLIENT_INFO, Some(&identity.info)),
-        (meta::CLIENT_CAPABILITIES, Some(&identity.capabilities)),
-        (meta::PROGRESS_TOKEN, Some(token.as_raw())),
-        (meta::LOG_LEVEL, level.as_ref()),
-    ];
-    let mut edit = ObjectEdit::new(params);
-    let meta = edit.get("_meta").unwrap_or_else(RawJson::empty_object);
-    if !params.is_object() || !meta.is_object() {
-        let text = "params and their `_meta` must be objects";
-        return Err(Error::invalid_params(text));
-    }
-    let mut meta_edit = ObjectEdit::new(&meta);
-    for (key, value) in own {
-        if let Some(value) = value {
-            meta_edit.set(key, value.clone());
-        }
-    }
-    // The client's own members win: a wrong revision or progress token would break the request.
-    for (key, value) in &options.meta {
-        let is_own = |(own, set): &(&str, Option<_>)| own == key && set.is_some();
-        if !own.iter().any(is_own) {
-            meta_edit.set(key, value.clone());
-        }
-    }
-    edit.set("_meta", meta_edit.finish());
-    Ok(edit.finish())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use callgate_wire::logging::LogLevel;
-
-    fn check(params: &str, options: &CallOptions, expect: Option<&str>) {
-        let json = |text: &str| serde_json::from_str::<RawJson>(text).unwrap();
-        let identity = ClientIdentity {
-            info: json(r#"{"name":"me","version":"1"}"#),
-            capabilities: json(r#"{"roots":{}}"#),
-        };
-        let token = Id::number(7);
-        let with_meta = with_request_meta(
-            &json(params),
-            &identity,
-            Version::V2026_07_28,
-            &token,
-            options,
-        );
-        assert_eq!(with_meta.ok().as_ref().map(RawJson::as_str), expect);
-    }
-
-    #[test]
-    fn every_request_has_the_members_of_the_client_and_keeps_those_of_the_caller() {
-        check(
-            r#"{"a":49E-31}"#,
-            &CallOptions::default(),
-            Some(concat!(
-                r#"{"a":49E-31,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
-                r#""io.modelcontextprotocol/clientInfo":{"name":"me","version":"1"},"#,
-                r#""io.modelcontextprotocol/clientCapabilities":{"roots":{}},"progressToken":7}}"#,
-            )),
-        );
-        check(
-            r#"{"_meta":{"x":[1.0],"progressToken":"theirs"},"a":1}"#,
-            &CallOptions::default()
-                .on_log(LogLevel::Info, |_| {})
-                .meta("y", &1)
-                .meta("y", &2)
-                .meta("progressToken", "ignored"),
-            Some(concat!(
-                r#"{"_meta":{"x":[1.0],"progressToken":7,"#,
-                r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","#,
-                r#""io.modelcontextprotocol/clientInfo":{"name":"me","version":"1"},"#,
-                r#""io.modelcontextprotocol/clientCapabilities":{"roots":{}},"#,
-                r#""io.modelcontextprotocol/logLevel":"info","y":2},"a":1}"#,
-            )),
-        );
-    }
-
-    #[test]
-    fn params_that_are_no_object_are_refused() {
-        check("[]", &CallOptions::default(), None);
-        check(r#"{"_meta":1}"#, &CallOptions::default(), None);
-    }
 }

@@ -6,11 +6,11 @@ use callgate_wire::Version;
 
 use super::builder::ClientBuilder;
 use super::call_options::CallOptions;
+use super::identity::ClientIdentity;
 use super::input_handlers::InputHandlers;
 use super::limits::ClientLimits;
 use super::output_schemas::OutputSchemas;
 use super::protocol_versions::ProtocolVersions;
-use super::request::ClientIdentity;
 use super::result_cache::{Invalidation, ResultCache};
 use crate::error::Error;
 use crate::service::Service;

@@ -20,7 +20,7 @@ pub(crate) fn target<'a>(
 pub(crate) fn handler_members(call: &Call) -> [Option<RawJson>; 4] {
     let target = target_member(&call.method);
     let members = [target, "arguments", "inputResponses", "requestState"];
-    members.map(|key| call.params().get(key))
+    call.params().pick(members)
 }
 
 /// Member that names the target of the request.

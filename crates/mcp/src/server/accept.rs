@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use callgate_wire::logging::LogLevel;
 use callgate_wire::{RawJson, RawParams, Request, Version, meta};
 
@@ -11,9 +13,10 @@ pub(crate) const SUPPORTED: [Version; 1] = [Version::V2026_07_28];
 /// Complete metadata of a request, whose revision may be one that this server does not speak.
 #[derive(Debug)]
 pub(crate) struct RequestMeta {
-    meta: PeerMeta,
-    /// Revision of the request, if this server speaks it.
-    version: Option<Version>,
+    /// Shared from the start, since it is large and goes through several functions. Its revision
+    /// counts only if this server speaks it.
+    peer: Arc<PeerInfo>,
+    is_spoken: bool,
 }
 
 /// Reason why the metadata of a request is incomplete.
@@ -46,48 +49,48 @@ impl RequestMeta {
             return Err(IncompleteMeta::Without(meta::PROTOCOL_VERSION));
         };
         let version = Version::parse(&named).filter(|version| SUPPORTED.contains(version));
+        let is_spoken = version.is_some();
         if !meta.capabilities.as_ref().is_some_and(RawJson::is_object) {
             return Err(IncompleteMeta::Without(meta::CLIENT_CAPABILITIES));
         }
-        Ok(Self { meta, version })
+        let peer = Arc::new(meta.of(version.unwrap_or(Version::LATEST)));
+        Ok(Self { peer, is_spoken })
     }
 
     /// True if the request names the revision `version`.
     #[cfg(feature = "http-server")]
     pub(crate) fn names(&self, version: &str) -> bool {
-        self.meta
-            .version
-            .as_ref()
-            .is_some_and(|named| named.is(version))
+        let named = self.peer.named_version();
+        named.is_some_and(|named| named.is(version))
     }
 
     /// Claims of the peer about itself.
     ///
     /// # Errors
     /// This server does not speak its revision, or its log level is unknown.
-    pub(crate) fn into_peer(self) -> Result<PeerInfo, Error> {
-        let Some(version) = self.version else {
-            let requested = self.meta.version.as_ref().and_then(RawJson::text);
+    pub(crate) fn into_peer(self) -> Result<Arc<PeerInfo>, Error> {
+        if !self.is_spoken {
+            let requested = self.peer.named_version().and_then(RawJson::text);
             return Err(Error::unsupported_version(
                 &requested.unwrap_or_default(),
                 &SUPPORTED,
             ));
-        };
-        let log_level = self.meta.log_level.as_ref();
+        }
+        let log_level = self.peer.raw_log_level();
         if let Some(Err(error)) = log_level.map(RawJson::decode::<LogLevel>) {
             let text = format!("`{}` is not a log level", meta::LOG_LEVEL);
             return Err(Error::invalid_params(text).with_source(error));
         }
-        Ok(self.meta.of(version))
+        Ok(self.peer)
     }
 }
 
-/// The call that a request makes once its metadata has been checked. `cx` adds its origin.
+/// The call that a request makes once its metadata has been checked. `origin` sets where it is from.
 pub(crate) fn call(
     request: Request,
-    peer: PeerInfo,
+    peer: Arc<PeerInfo>,
     notify: Notifier,
-    cx: impl FnOnce(Cx) -> Cx,
+    origin: impl FnOnce(&mut Cx),
 ) -> Call {
     let Request { id, method, params } = request;
     // A service may report progress unasked; the client must not see it.
@@ -95,7 +98,9 @@ pub(crate) fn call(
         Some(_) => notify,
         None => notify.without_progress(),
     };
-    let cx = cx(Cx::of_peer(id, peer).with_notifier(notify));
+    let mut cx = Cx::of_peer(id, peer);
+    cx.notify = notify;
+    origin(&mut cx);
     Call::of_read_meta(method, params, cx)
 }
 

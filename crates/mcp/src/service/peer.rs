@@ -15,7 +15,7 @@ pub(crate) struct PeerMeta {
     pub(crate) version: Option<RawJson>,
     pub(crate) capabilities: Option<RawJson>,
     client_info: Option<RawJson>,
-    pub(crate) log_level: Option<RawJson>,
+    log_level: Option<RawJson>,
     progress_token: Option<RawJson>,
 }
 
@@ -76,9 +76,13 @@ impl PeerInfo {
     }
 
     /// Name of the protocol revision, as it came.
-    #[cfg(feature = "http-client")]
     pub(crate) fn named_version(&self) -> Option<&RawJson> {
         self.meta.version.as_ref()
+    }
+
+    /// Lowest level of log messages that the client wants, as it came.
+    pub(crate) fn raw_log_level(&self) -> Option<&RawJson> {
+        self.meta.log_level.as_ref()
     }
 
     /// Token that progress of this request is reported under, as it came.
@@ -114,8 +118,7 @@ impl PeerMeta {
     /// Finds the `_meta` of a request, if it is an object.
     pub(crate) fn find(params: &RawParams) -> Option<Self> {
         let whole = params.get("_meta").filter(RawJson::is_object)?;
-        let members = Self::MEMBERS.map(|key| params.meta_member(key));
-        Some(Self::new(whole, members))
+        Some(Self::new(whole, params.pick_meta(Self::MEMBERS)))
     }
 
     /// The `_meta` that has these [`Self::MEMBERS`].

@@ -161,18 +161,31 @@ impl Remote {
             return Box::pin(calling).await.map_err(CallFailure::into_error);
         }
         let era = self.find_era(&cached, &call).await?;
-        let error = match self.attempt(era, &cached, &call).await {
-            Err(CallFailure::Contradiction(error)) => error,
-            Err(failure) => return Err(failure.into_error()),
+        match self.attempt(era, &cached, &call).await {
+            // Boxed, so that the futures of other calls do not have its size.
+            Err(CallFailure::Contradiction(error)) => {
+                Box::pin(self.answer_in_other_era(era, &cached, &call, error)).await
+            }
+            Err(failure) => Err(failure.into_error()),
             Ok(reply) => {
                 cached.prove();
-                return Ok(reply);
+                Ok(reply)
             }
-        };
-        let Some(next) = self.next_entry(&cached) else {
+        }
+    }
+
+    /// Makes a call again, whose `error` contradicts `era`, if the server speaks another one now.
+    async fn answer_in_other_era(
+        &self,
+        era: Era,
+        cached: &Arc<CachedEra>,
+        call: &Call,
+        error: Error,
+    ) -> Result<Reply, Error> {
+        let Some(next) = self.next_entry(cached) else {
             return Err(error);
         };
-        match self.find_era(&next, &call).await {
+        match self.find_era(&next, call).await {
             Ok(found) if found.is_modern() != era.is_modern() => {
                 let name = &self.upstream.config().name;
                 tracing::info!(server = %name, ?found, "the server speaks another era");
@@ -180,7 +193,7 @@ impl Remote {
                 if found.is_modern() {
                     self.sessions.clear();
                 }
-                let outcome = self.attempt(found, &next, &call).await;
+                let outcome = self.attempt(found, &next, call).await;
                 outcome
                     .inspect(|_| next.prove())
                     .map_err(CallFailure::into_error)
@@ -248,10 +261,17 @@ impl Remote {
     }
 
     async fn find_era(&self, cached: &Arc<CachedEra>, call: &Call) -> Result<Era, Error> {
+        match cached.known() {
+            Some(era) => Ok(era),
+            // Boxed, so that the futures of later calls do not have its size.
+            None => Box::pin(self.detect_era(cached, call)).await,
+        }
+    }
+
+    async fn detect_era(&self, cached: &Arc<CachedEra>, call: &Call) -> Result<Era, Error> {
         let detect = async {
             let connecting = Connecting::begin(&self.state);
-            // Boxed, so that the futures of later calls do not have its size.
-            let probe = Box::pin(http_detection::probe(&self.upstream, call.params()));
+            let probe = http_detection::probe(&self.upstream, call.params());
             let auth_wait = || self.upstream.auth_wait_until();
             let limit = self.config.handshake_timeout;
             let probed = server_timeout(limit, auth_wait, probe).await;

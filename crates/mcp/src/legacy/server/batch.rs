@@ -52,7 +52,10 @@ pub(crate) fn receive(
             }
             Ok(Frame::Request(request)) => {
                 let share = BatchItem::of(&joined, Some(request.id.clone()));
-                session.start(ClientRequest::new(request, origin.clone(), share));
+                let request = ClientRequest::new(request, origin.clone(), share.clone());
+                if let Some(response) = session.start(request) {
+                    share.push(response);
+                }
             }
             Err(refusal) => BatchItem::of(&joined, None).push(refusal),
         }

@@ -51,13 +51,12 @@ impl RequestOrigin {
     /// The context of a call that is made for a request of this origin, with the claims of its
     /// client.
     pub(super) fn context(&self, id: Id, peer: Arc<PeerInfo>) -> Cx {
-        let cx = Cx::of_peer(id, peer)
-            .with_caller(self.caller.clone())
-            .with_source(self.source.clone());
-        match &self.trace {
-            Some(trace) => cx.with_trace_headers(TraceContext::clone(trace)),
-            None => cx,
+        let mut cx = Cx::of_peer(id, peer);
+        (cx.caller, cx.source) = (self.caller.clone(), self.source.clone());
+        if let Some(trace) = &self.trace {
+            cx.set_trace_headers(TraceContext::clone(trace));
         }
+        cx
     }
 }
 

@@ -35,7 +35,8 @@ impl Session {
         let outcome = self.run_rounds(&self.upstream, request).await;
         let reply = match (outcome, &self.tasks) {
             (Err(error), Some(tasks)) if must_be_a_task(request, &error) => {
-                self.run_as_hidden_task(tasks, request).await?
+                // Boxed, so that the futures of other requests do not have its size.
+                Box::pin(self.run_as_hidden_task(tasks, request)).await?
             }
             (outcome, _) => outcome?,
         };
@@ -63,13 +64,26 @@ impl Session {
         upstream: &SessionService,
         request: &ClientRequest,
     ) -> Result<Reply, Error> {
-        let sink = &request.sink;
         let params = original(&request.params)?;
-        let mut reply = self.call_service(upstream, request, params).await?;
-        // Most services ask nothing, and the params are not needed again.
-        if !matches!(reply, Reply::InputRequired(_)) {
-            return Ok(reply);
+        let reply = self.call_service(upstream, request, params).await?;
+        match reply {
+            // Boxed, so that the futures of other requests do not have its size.
+            Reply::InputRequired(_) => {
+                Box::pin(self.run_later_rounds(upstream, request, reply)).await
+            }
+            // Most services ask nothing, and the params are not needed again.
+            reply => Ok(reply),
         }
+    }
+
+    /// Sends a request again with the answers of the client, after a `reply` that asks for them.
+    async fn run_later_rounds(
+        &self,
+        upstream: &SessionService,
+        request: &ClientRequest,
+        mut reply: Reply,
+    ) -> Result<Reply, Error> {
+        let sink = &request.sink;
         let params = original(&request.params)?;
         let mut rounds = Rounds::new(&request.method, &params, self.config.rounds);
         let mut opened = Vec::new();
@@ -185,8 +199,9 @@ fn original(params: &RawParams) -> Result<RawParams, Error> {
     if !params.is_object() {
         return Err(Error::invalid_params("params must be an object"));
     }
-    let is_edited = |key: &&str| params.get(key).is_some();
-    if !OTHERS.iter().chain(&["cursor"]).any(is_edited) {
+    let [responses, state, task] = OTHERS;
+    let edited = params.pick([responses, state, task, "cursor"]);
+    if edited.iter().all(Option::is_none) {
         return Ok(params.clone());
     }
     let mut edit = ObjectEdit::new(params);

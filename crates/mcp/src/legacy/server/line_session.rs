@@ -6,7 +6,7 @@ use tokio::task::AbortHandle;
 
 use super::client_request::{Message, MessageSink, RequestOrigin};
 use super::handshake::is_handshake;
-use super::session::{Session, conversation_key};
+use super::session::{Received, Session, conversation_key};
 use crate::error::{Error, Kind};
 use crate::mutex::Mutex;
 use crate::server::accept::IncompleteMeta;
@@ -112,10 +112,10 @@ impl LineSession {
     ) {
         match (state, message) {
             (LineSessionState::Open(session), message) => {
-                let origin = self.origin();
-                let received = session.receive(message, &self.limits, &origin, sink.clone());
-                if let Err(error) = received {
-                    sink.push(Message::response(None, &Err(error)));
+                match session.receive(message, &self.limits, self.origin(), sink) {
+                    Ok(Received::Response(response)) => sink.push(response),
+                    Ok(Received::Nothing | Received::Later) => {}
+                    Err(error) => sink.push(Message::response(None, &Err(error))),
                 }
             }
             (LineSessionState::Opening { queue, .. }, message) => {

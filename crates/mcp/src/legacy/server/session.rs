@@ -45,6 +45,16 @@ pub(crate) struct Session {
     pub(super) tasks: Option<SessionTasks>,
 }
 
+/// Consequence of a message of the client.
+pub(super) enum Received {
+    /// There is no response.
+    Nothing,
+    /// The response, which is there already. It has not gone to the sink.
+    Response(Message),
+    /// The response will go to the sink.
+    Later,
+}
+
 /// Log level of a client that has set none.
 ///
 /// Old servers may choose, and their clients expect some messages.
@@ -106,30 +116,30 @@ impl Session {
 
     /// Runs a request, in a task of its own unless it ends at once.
     ///
-    /// Its notifications, its questions and at last its response go to its sink. A canceled request
-    /// ends without a response: the sink is dropped.
-    pub(super) fn start(self: &Arc<Self>, request: ClientRequest) {
+    /// Its notifications, its questions and at last its response go to its sink; but the response of
+    /// a request that ends at once is returned. A canceled request ends without a response: the sink
+    /// is dropped.
+    pub(super) fn start(self: &Arc<Self>, request: ClientRequest) -> Option<Message> {
         // A ping may come before `notifications/initialized`; any other request implies it, for
         // the clients that never send it.
         if request.method.as_str() != old::PING {
             self.subscriptions.ready();
         }
         if let Some(outcome) = self.answer_here(&request) {
-            let response = Message::response(Some(&request.id), &outcome);
-            return request.sink.push(response);
+            return Some(Message::response(Some(&request.id), &outcome));
         }
         let (id, sink) = (request.id.clone(), request.sink.clone());
         let bytes = request.params.as_bytes().len();
         if !self.in_flight.has_room(bytes) {
             let busy = Error::new(Kind::Busy, "too many requests in flight");
-            return request.sink.push(Message::response(Some(&id), &Err(busy)));
+            return Some(Message::response(Some(&id), &Err(busy)));
         }
         let mut response = Box::pin(self.clone().respond(request));
         // A quick call is answered here: a task for each would cost more than most tools do. The
         // task polls again with a waker of its own, so none is needed here.
         let mut cx = Context::from_waker(Waker::noop());
         if let Poll::Ready(message) = response.as_mut().poll(&mut cx) {
-            return sink.push(message);
+            return Some(message);
         }
         let session = self.clone();
         self.in_flight.add(|number| {
@@ -144,10 +154,11 @@ impl Session {
                 abort: task.abort_handle(),
             }
         });
+        None
     }
 
-    /// Takes a message of the client; true if there will be a response. All messages about it go to
-    /// `sink`.
+    /// Takes a message of the client. All messages about it go to `sink`, but for a response that is
+    /// returned.
     ///
     /// # Errors
     /// A batch is refused as a whole.
@@ -155,23 +166,28 @@ impl Session {
         self: &Arc<Self>,
         message: ClientMessage,
         limits: &Limits,
-        origin: &RequestOrigin,
-        sink: Arc<dyn MessageSink>,
-    ) -> Result<bool, Error> {
+        origin: RequestOrigin,
+        sink: &Arc<dyn MessageSink>,
+    ) -> Result<Received, Error> {
         match message {
             ClientMessage::One(Frame::Notification(notification)) => {
-                self.receive_notification(notification, origin);
+                self.receive_notification(notification, &origin);
             }
             ClientMessage::One(Frame::Response(response)) => self.questions.answer(response),
             ClientMessage::One(Frame::Request(request)) => {
-                self.start(ClientRequest::new(request, origin.clone(), sink));
-                return Ok(true);
+                let request = ClientRequest::new(request, origin, sink.clone());
+                return Ok(match self.start(request) {
+                    Some(response) => Received::Response(response),
+                    None => Received::Later,
+                });
             }
             ClientMessage::Array(array, _) => {
-                return batch::receive(self, &array, limits, origin, sink);
+                if batch::receive(self, &array, limits, &origin, sink.clone())? {
+                    return Ok(Received::Later);
+                }
             }
         }
-        Ok(false)
+        Ok(Received::Nothing)
     }
 
     pub(crate) fn receive_notification(&self, notification: Notification, origin: &RequestOrigin) {
@@ -274,17 +290,18 @@ impl Session {
     async fn answer(&self, request: &ClientRequest) -> Result<Message, Error> {
         let answered = |result: &RawJson| Message::result(&request.id, result);
         if let Some(tasks) = self.known_tasks()
-            && let Some(answer) = self.answer_task(tasks, request).await
+            && let Some(answer) = self.answer_task(tasks, request)
         {
-            return answer.map(|result| answered(&result));
+            return answer.await.map(|result| answered(&result));
         }
         match request.method.as_str() {
+            // Boxed, so that the futures of other requests do not have its size.
             old::RESOURCES_SUBSCRIBE => {
-                let done = self.subscribe(request, Change::Subscribe).await?;
+                let done = Box::pin(self.subscribe(request, Change::Subscribe)).await?;
                 Ok(answered(&done))
             }
             old::RESOURCES_UNSUBSCRIBE => {
-                let done = self.subscribe(request, Change::Unsubscribe).await?;
+                let done = Box::pin(self.subscribe(request, Change::Unsubscribe)).await?;
                 Ok(answered(&done))
             }
             method::TOOLS_LIST

@@ -189,7 +189,7 @@ impl LineServer {
         let (notifier, notifications) = Notifier::channel(self.config.notifications);
         let call = match meta.into_peer() {
             Ok(peer) => accept::call(request, peer, notifier, |cx| {
-                cx.with_source(Source::new(TransportKind::Lines))
+                cx.source = Source::new(TransportKind::Lines);
             }),
             Err(error) => {
                 return self.push(|out| reply::error_response(out, Some(&id), &error));

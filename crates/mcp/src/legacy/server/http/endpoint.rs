@@ -7,13 +7,13 @@ use http::{Method, Response};
 
 use super::headers::{self, HeaderField};
 use super::session_table::{SessionEntry, SessionId, SessionTable, SessionTransport};
-use super::streams::{Retention, StreamReader, Streams};
+use super::streams::{RequestSink, Retention, Streams};
 use crate::legacy::server::client_request::RequestOrigin;
 use crate::legacy::server::handshake::is_handshake;
 use crate::server::{CallerBudget, ClientMessage, SessionLimits, UnsentBudget};
-use crate::service::{BoxFuture, Caller, Service};
+use crate::service::{Caller, Service};
 use crate::transport::http::server::{
-    Admission, Draining, HttpServerConfig, HttpSessions, ResponseBody,
+    Admission, Draining, HttpServerConfig, HttpSessions, ResponseBody, SessionAnswer,
 };
 
 /// The part of an HTTP endpoint that serves old clients. Dropping it closes their sessions.
@@ -75,10 +75,10 @@ impl SessionEndpoint {
         SessionEntry::new(caller.clone(), transport, &self.limits, unsent)
     }
 
-    /// A stream outside of any session, for one response to `caller`.
-    pub(super) fn single_stream(&self, caller: &Caller) -> StreamReader {
+    /// The sink of a stream outside of any session, for one response to `caller`.
+    pub(super) fn single_sink(&self, caller: &Caller) -> Arc<RequestSink> {
         let unsent = CallerBudget::new(&self.unsent, caller);
-        Streams::new(0, unsent).open(Retention::Nothing)
+        Streams::new(0, unsent).sink(Retention::Nothing, true)
     }
 
     /// The session of Streamable HTTP that the head names; invalid if `caller` has no such session.
@@ -104,9 +104,15 @@ impl SessionEndpoint {
     ///
     /// The header of a newer revision decides first, then the query of HTTP+SSE, then the metadata,
     /// and at last the session that the header names.
-    fn claim(&self, head: &Parts, caller: &Caller, message: &ClientMessage) -> Option<Claim> {
+    fn claim(
+        &self,
+        head: &Parts,
+        version: Option<&str>,
+        caller: &Caller,
+        message: &ClientMessage,
+    ) -> Option<Claim> {
         let opens = matches!(message, ClientMessage::One(Frame::Request(it)) if is_handshake(it));
-        let version = headers::version(&head.headers).map(Version::parse);
+        let version = version.map(Version::parse);
         let is_modern = matches!(version, Some(Some(version)) if version.is_modern());
         // The newest revision has no handshake, so a handshake is old whatever its header says.
         if is_modern && !opens {
@@ -150,12 +156,13 @@ impl HttpSessions for SessionEndpoint {
     fn post<'a>(
         &'a self,
         head: &Parts,
+        version: Option<&str>,
         admission: Admission,
         message: ClientMessage,
-    ) -> Result<BoxFuture<'a, Response<ResponseBody>>, ClientMessage> {
-        match self.claim(head, &admission.caller, &message) {
-            Some(claim) => Ok(Box::pin(self.answer_post(claim, admission, message))),
+    ) -> Result<SessionAnswer<'a>, ClientMessage> {
+        match self.claim(head, version, &admission.caller, &message) {
             None => Err(message),
+            Some(claim) => Ok(self.answer_post(claim, admission, message)),
         }
     }
 
@@ -193,7 +200,7 @@ fn names_version(message: &ClientMessage) -> bool {
 mod tests {
     use super::*;
     use crate::error::Error;
-    use crate::service::{Call, Reply};
+    use crate::service::{BoxFuture, Call, Reply};
     use bytes::Bytes;
 
     struct Silent;
@@ -231,16 +238,13 @@ mod tests {
         session: Option<&str>,
     ) -> &'static str {
         let mut head = http::Request::builder().uri("/mcp");
-        if let Some(version) = version {
-            head = head.header("mcp-protocol-version", version);
-        }
         if let Some(session) = session {
             head = head.header("mcp-session-id", session);
         }
         let (head, ()) = head.body(()).unwrap().into_parts();
         let message = Bytes::copy_from_slice(message.as_bytes());
         let message = ClientMessage::One(Frame::parse(&message, &Limits::default()).unwrap());
-        match endpoint.claim(&head, &Caller::Anonymous, &message) {
+        match endpoint.claim(&head, version, &Caller::Anonymous, &message) {
             None => "newest",
             Some(Claim::Handshake) => "handshake",
             Some(Claim::Session(_)) => "session",

@@ -1,9 +1,8 @@
-use std::future::poll_fn;
+use std::future::{poll_fn, ready};
 use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_wire::{Frame, Request, Version};
-use futures_util::FutureExt;
 use http::header::HeaderValue;
 use http::{Response, StatusCode};
 use tokio::time::timeout;
@@ -14,18 +13,18 @@ use super::responses;
 use super::session_events::{EventIds, OnDrop, SessionEvents};
 use super::session_table::{SessionEntry, SessionTransport};
 use super::stream_table::FirstEvent;
-use super::streams::{Retention, StreamReader};
+use super::streams::{RequestSink, Retention, StreamReader};
 use crate::error::{Error, Kind};
-use crate::legacy::server::client_request::{Message, RequestOrigin};
+use crate::legacy::server::client_request::{Message, MessageSink, RequestOrigin};
 use crate::legacy::server::handshake::is_handshake;
-use crate::legacy::server::session::Session;
+use crate::legacy::server::session::{Received, Session};
 use crate::server::ClientMessage;
 use crate::service::Caller;
-use crate::transport::http::server::{Accepts, Admission, ResponseBody, response};
+use crate::transport::http::server::{Accepts, Admission, ResponseBody, SessionAnswer, response};
 
-/// Stream that carries the response to a request.
-struct ResponseStream {
-    reader: StreamReader,
+/// Form of the response to a request.
+struct ResponseForm {
+    accepts: Accepts,
     ids: EventIds,
     version: Version,
     guard: Option<OnDrop>,
@@ -37,30 +36,31 @@ const RECONNECT_HINT: Duration = Duration::from_secs(1);
 impl SessionEndpoint {
     /// Answers a message of an old client.
     ///
-    /// Dropping the future cancels no request that belongs to a session.
-    pub(super) async fn answer_post(
+    /// Dropping the answer cancels no request that belongs to a session.
+    pub(super) fn answer_post(
         &self,
         claim: Claim,
         admission: Admission,
         message: ClientMessage,
-    ) -> Response<ResponseBody> {
+    ) -> SessionAnswer<'_> {
         match (claim, message) {
-            (Claim::NoSession, message) => responses::no_session(message.request_id()),
-            (Claim::UnknownVersion, message) => responses::unknown_version(message.request_id()),
+            (Claim::NoSession, message) => at_once(responses::no_session(message.request_id())),
+            (Claim::UnknownVersion, message) => {
+                at_once(responses::unknown_version(message.request_id()))
+            }
             (Claim::Handshake, ClientMessage::One(Frame::Request(request))) => {
-                self.open(admission, request).await
+                SessionAnswer::Right(Box::pin(self.open(admission, request)))
             }
             (Claim::Handshake, _) => {
-                responses::refuse(StatusCode::BAD_REQUEST, None, "a handshake is a request")
+                let message = "a handshake is a request";
+                at_once(responses::refuse(StatusCode::BAD_REQUEST, None, message))
             }
-            (Claim::Session(entry), message) => {
-                self.post_to_session(&entry, admission, message).await
-            }
+            (Claim::Session(entry), message) => self.post_to_session(&entry, admission, message),
             (Claim::EventStream(entry), message) => {
-                self.post_beside_stream(&entry, admission, message).await
+                SessionAnswer::Right(Box::pin(self.post_beside_stream(entry, admission, message)))
             }
             (Claim::Stateless(version), message) => {
-                self.post_stateless(version, admission, message).await
+                self.post_stateless(version, admission, message)
             }
         }
     }
@@ -94,14 +94,14 @@ impl SessionEndpoint {
     }
 
     /// Passes a message to its session.
-    async fn post_to_session(
+    fn post_to_session(
         &self,
         entry: &SessionEntry,
         admission: Admission,
         message: ClientMessage,
-    ) -> Response<ResponseBody> {
+    ) -> SessionAnswer<'_> {
         let Some(session) = entry.session() else {
-            return responses::no_session(message.request_id());
+            return at_once(responses::no_session(message.request_id()));
         };
         entry.touch();
         let accepts = admission.accepts;
@@ -110,38 +110,31 @@ impl SessionEndpoint {
             true => Retention::Events,
             false => Retention::Nothing,
         };
-        let reader = entry.streams().open(keep);
-        let sink = reader.sink(accepts.events);
+        let sink = entry.streams().sink(keep, accepts.events);
         let origin = origin(admission, Some(entry));
-        let id = message.request_id().cloned();
-        match session.receive(message, &self.json, &origin, sink) {
-            Ok(true) => {}
-            Ok(false) => return response::accepted(),
-            Err(error) => return response::reject(id.as_ref(), &error),
-        }
-        let stream = ResponseStream {
-            reader,
+        let form = ResponseForm {
+            accepts,
             ids: EventIds::Given,
             version: session.version(),
             guard: None,
         };
-        self.respond(accepts, stream).await
+        self.run(session, message, origin, &sink, form)
     }
 
     /// Answers a message without a session. Its client cannot reconnect, so if it disconnects, the
     /// request is canceled.
-    async fn post_stateless(
+    fn post_stateless(
         &self,
         version: Version,
         admission: Admission,
         message: ClientMessage,
-    ) -> Response<ResponseBody> {
+    ) -> SessionAnswer<'_> {
         if let ClientMessage::One(Frame::Response(_)) = message {
             let message = "a response belongs to a session";
-            return responses::refuse(StatusCode::BAD_REQUEST, None, message);
+            return at_once(responses::refuse(StatusCode::BAD_REQUEST, None, message));
         }
         let accepts = admission.accepts;
-        let reader = self.single_stream(&admission.caller);
+        let sink = self.single_sink(&admission.caller);
         let origin = origin(admission, None);
         let service = self.service.clone();
         let session = Session::without_handshake(service, origin.clone(), version, self.limits);
@@ -149,33 +142,27 @@ impl SessionEndpoint {
             let session = session.clone();
             move || session.close()
         });
-        let id = message.request_id().cloned();
-        match session.receive(message, &self.json, &origin, reader.for_request()) {
-            Ok(true) => {}
-            Ok(false) => return response::accepted(),
-            Err(error) => return response::reject(id.as_ref(), &error),
-        }
-        let stream = ResponseStream {
-            reader,
+        let form = ResponseForm {
+            accepts,
             ids: EventIds::None,
             version,
             guard: Some(guard),
         };
-        self.respond(accepts, stream).await
+        self.run(&session, message, origin, &sink, form)
     }
 
     /// Passes a message to a session of HTTP+SSE; its response goes to the stream of the session.
     async fn post_beside_stream(
         &self,
-        entry: &SessionEntry,
+        entry: Arc<SessionEntry>,
         admission: Admission,
         message: ClientMessage,
     ) -> Response<ResponseBody> {
-        let origin = origin(admission, Some(entry));
+        let origin = origin(admission, Some(&entry));
         if let ClientMessage::One(Frame::Request(request)) = &message
             && is_handshake(request)
         {
-            self.open_beside_stream(entry, origin, request).await;
+            self.open_beside_stream(&entry, origin, request).await;
             return response::accepted();
         }
         let sink = entry.streams().general();
@@ -187,8 +174,13 @@ impl SessionEndpoint {
             return response::accepted();
         };
         entry.touch();
-        match session.receive(message, &self.json, &origin, sink) {
-            Ok(_) => response::accepted(),
+        match session.receive(message, &self.json, origin, &sink) {
+            Ok(received) => {
+                if let Received::Response(response) = received {
+                    sink.push(response);
+                }
+                response::accepted()
+            }
             Err(error) => response::reject(None, &error),
         }
     }
@@ -218,29 +210,49 @@ impl SessionEndpoint {
         }
     }
 
+    /// Passes a message to `session`, and responds with what goes to `sink`.
+    fn run(
+        &self,
+        session: &Arc<Session>,
+        message: ClientMessage,
+        origin: RequestOrigin,
+        sink: &Arc<RequestSink>,
+        form: ResponseForm,
+    ) -> SessionAnswer<'_> {
+        let id = message.request_id().cloned();
+        let messages: Arc<dyn MessageSink> = sink.clone();
+        match session.receive(message, &self.json, origin, &messages) {
+            Ok(Received::Nothing) => return at_once(response::accepted()),
+            Ok(Received::Later) => {}
+            // Most calls have ended by now, and need neither a stream nor a timer.
+            Ok(Received::Response(response)) if form.accepts.json && !sink.is_open() => {
+                return at_once(responses::json(response.json));
+            }
+            Ok(Received::Response(response)) => sink.push(response),
+            Err(error) => return at_once(response::reject(id.as_ref(), &error)),
+        }
+        SessionAnswer::Right(Box::pin(self.respond(sink.reader(), form)))
+    }
+
     /// Responds with the messages of a stream: as JSON if the response comes first, else as events.
-    async fn respond(&self, accepts: Accepts, stream: ResponseStream) -> Response<ResponseBody> {
-        if !accepts.events {
-            let response = stream.reader.response().await;
+    async fn respond(&self, reader: StreamReader, form: ResponseForm) -> Response<ResponseBody> {
+        if !form.accepts.events {
+            let response = reader.response().await;
             // A request that was canceled has no response.
             return response.map_or_else(response::accepted, responses::json);
         }
-        if accepts.json {
-            let first = || poll_fn(|cx| stream.reader.poll_first(cx));
-            // Most calls have ended by now, and need no timer.
-            let first = match first().now_or_never() {
-                Some(first) => Ok(first),
-                None => timeout(self.first_event_timeout(stream.version), first()).await,
-            };
+        if form.accepts.json {
+            let first = poll_fn(|cx| reader.poll_first(cx));
+            let first = timeout(self.first_event_timeout(form.version), first).await;
             if let Ok(FirstEvent::Response(response)) = first {
                 return responses::json(response);
             }
         }
-        let mut events = SessionEvents::new(stream.reader, stream.ids, self.keep_alive);
-        if stream.ids == EventIds::Given {
-            self.prime(&mut events, stream.version);
+        let mut events = SessionEvents::new(reader, form.ids, self.keep_alive);
+        if form.ids == EventIds::Given {
+            self.prime(&mut events, form.version);
         }
-        response::event_stream(match stream.guard {
+        response::event_stream(match form.guard {
             Some(guard) => events.guarded(guard),
             None => events,
         })
@@ -251,8 +263,9 @@ impl SessionEndpoint {
         if accepts.json {
             return responses::json(message.json);
         }
-        let reader = self.single_stream(caller);
-        reader.for_request().push(message);
+        let sink = self.single_sink(caller);
+        sink.push(message);
+        let reader = sink.reader();
         response::event_stream(SessionEvents::new(reader, EventIds::None, self.keep_alive))
     }
 
@@ -272,4 +285,8 @@ impl SessionEndpoint {
             _ => self.keep_alive,
         }
     }
+}
+
+fn at_once<'a>(response: Response<ResponseBody>) -> SessionAnswer<'a> {
+    SessionAnswer::Left(ready(response))
 }

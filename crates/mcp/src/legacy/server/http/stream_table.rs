@@ -84,18 +84,24 @@ impl StreamTable {
         }
     }
 
-    /// Opens a stream; returns its number and that of its first reader.
-    pub(super) fn open(&mut self, keep: Retention) -> (u64, u64) {
+    /// Takes the number of a stream, which is opened when it is needed.
+    pub(super) fn reserve(&mut self) -> u64 {
         let stream = self.next;
         self.next += 1;
+        stream
+    }
+
+    /// Opens the stream with a reserved number; returns the number of its first reader.
+    pub(super) fn open(&mut self, stream: u64, keep: Retention) -> u64 {
         if !self.closed {
             self.streams.insert(stream, Stream::new(keep));
         }
-        (stream, FIRST_TURN)
+        FIRST_TURN
     }
 
     pub(super) fn open_general(&mut self, keep: Retention) -> (u64, u64) {
-        let (stream, turn) = self.open(keep);
+        let stream = self.reserve();
+        let turn = self.open(stream, keep);
         if self.general.len() == MAX_GENERAL {
             let oldest = self.general.remove(0);
             self.finish(oldest);

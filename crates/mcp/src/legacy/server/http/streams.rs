@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -39,10 +39,20 @@ impl Streams {
         })
     }
 
-    /// Opens a stream for the messages of one request.
-    pub(super) fn open(self: &Arc<Self>, keep: Retention) -> StreamReader {
-        let opened = self.table.lock().open(keep);
-        self.reader(opened)
+    /// Sink for the messages of one request; without `carries_questions` for a client that accepts
+    /// only the response.
+    pub(super) fn sink(
+        self: &Arc<Self>,
+        keep: Retention,
+        carries_questions: bool,
+    ) -> Arc<RequestSink> {
+        Arc::new(RequestSink {
+            streams: self.clone(),
+            stream: self.table.lock().reserve(),
+            keep,
+            first_reader: OnceLock::new(),
+            carries_questions,
+        })
     }
 
     /// Opens a general stream. Messages that belong to no request go there from now on.
@@ -136,22 +146,21 @@ pub(super) struct StreamReader {
     turn: u64,
 }
 
-/// Sink for the messages of one request.
+/// Sink for the messages of one request, on a stream of their own.
 ///
-/// The stream ends with the response, or when the sink is dropped without one.
+/// The stream is opened by its first message or by its reader: a call that ends at once needs none.
+/// It ends with the response, or when the sink is dropped without one.
 #[derive(Debug)]
-struct RequestSink {
+pub(super) struct RequestSink {
     streams: Arc<Streams>,
     stream: u64,
+    keep: Retention,
+    /// Number of the first reader, once the stream is open.
+    first_reader: OnceLock<u64>,
     carries_questions: bool,
 }
 
 impl StreamReader {
-    /// Sink for the messages of one request; its response ends the stream.
-    pub(super) fn for_request(&self) -> Arc<dyn MessageSink> {
-        self.sink(true)
-    }
-
     pub(super) fn is_general(&self) -> bool {
         self.streams.table.lock().is_general(self.stream)
     }
@@ -188,15 +197,6 @@ impl StreamReader {
             }
         }
     }
-
-    /// The same; without `carries_questions` for a client that accepts only the response.
-    pub(super) fn sink(&self, carries_questions: bool) -> Arc<dyn MessageSink> {
-        Arc::new(RequestSink {
-            streams: self.streams.clone(),
-            stream: self.stream,
-            carries_questions,
-        })
-    }
 }
 
 impl Drop for StreamReader {
@@ -206,9 +206,27 @@ impl Drop for StreamReader {
     }
 }
 
+impl RequestSink {
+    /// The first reader of the stream, whose messages are kept until it reads them.
+    pub(super) fn reader(&self) -> StreamReader {
+        self.streams.reader((self.stream, self.open()))
+    }
+
+    /// True if the stream was opened, by a message or by a reader.
+    pub(super) fn is_open(&self) -> bool {
+        self.first_reader.get().is_some()
+    }
+
+    fn open(&self) -> u64 {
+        let open = || self.streams.table.lock().open(self.stream, self.keep);
+        *self.first_reader.get_or_init(open)
+    }
+}
+
 impl MessageSink for RequestSink {
     fn push(&self, message: Message) {
         let is_last = message.kind == MessageKind::Response;
+        self.open();
         let mut table = self.streams.table.lock();
         table.push(self.stream, message);
         if is_last {
@@ -217,7 +235,7 @@ impl MessageSink for RequestSink {
     }
 
     fn has_room(&self) -> bool {
-        self.streams.table.lock().has_room(self.stream)
+        !self.is_open() || self.streams.table.lock().has_room(self.stream)
     }
 
     fn room(&self) -> BoxFuture<'_, ()> {
@@ -239,7 +257,9 @@ impl MessageSink for RequestSink {
 
 impl Drop for RequestSink {
     fn drop(&mut self) {
-        self.streams.table.lock().finish(self.stream);
+        if self.is_open() {
+            self.streams.table.lock().finish(self.stream);
+        }
     }
 }
 
@@ -259,6 +279,11 @@ mod tests {
     fn streams(replay_bytes: usize) -> Arc<Streams> {
         let budget = UnsentBudget::new(usize::MAX, usize::MAX);
         Streams::new(replay_bytes, CallerBudget::new(&budget, &Caller::Anonymous))
+    }
+
+    fn open(streams: &Arc<Streams>, keep: Retention) -> (StreamReader, Arc<RequestSink>) {
+        let sink = streams.sink(keep, true);
+        (sink.reader(), sink)
     }
 
     fn message(kind: MessageKind, json: &str) -> Message {
@@ -304,34 +329,49 @@ mod tests {
     #[test]
     fn a_stream_ends_with_its_response_or_with_its_outlet() {
         let streams = streams(1000);
-        let source = streams.open(Retention::Events);
-        let sink = source.for_request();
+        let (source, sink) = open(&streams, Retention::Events);
         sink.push(note("a"));
         assert_eq!(read(&source), (events(&[(1, "a")]), false));
         sink.push(response("b"));
         sink.push(note("c"));
         assert_eq!(read(&source), (events(&[(2, "b")]), true));
 
-        let source = streams.open(Retention::Events);
-        drop(source.for_request());
+        let (source, sink) = open(&streams, Retention::Events);
+        drop(sink);
         assert_eq!(read(&source), (vec![], true));
+    }
+
+    #[test]
+    fn a_stream_is_opened_by_its_first_message_or_its_reader() {
+        let streams = streams(1000);
+        let sink = streams.sink(Retention::Events, true);
+        assert!(sink.has_room() && sink.room().now_or_never().is_some());
+        assert!(!sink.is_open() && streams.table.lock().is_empty());
+        sink.push(note("a"));
+        assert!(sink.is_open());
+        assert_eq!(read(&sink.reader()), (events(&[(1, "a")]), false));
+
+        let sink = streams.sink(Retention::Events, true);
+        let source = sink.reader();
+        sink.push(note("b"));
+        assert_eq!(read(&source), (events(&[(1, "b")]), false));
     }
 
     #[test]
     fn a_response_that_comes_first_is_the_whole_stream() {
         let streams = streams(1000);
-        let source = streams.open(Retention::Events);
+        let (source, sink) = open(&streams, Retention::Events);
         let front =
             |source: &StreamReader| source.poll_first(&mut Context::from_waker(Waker::noop()));
         assert_eq!(front(&source), Poll::Pending);
-        source.for_request().push(response("a"));
+        sink.push(response("a"));
         let expect = FirstEvent::Response(Bytes::from_static(b"a"));
         assert_eq!(front(&source), Poll::Ready(expect));
         assert_eq!(front(&source), Poll::Ready(FirstEvent::End));
         assert!(streams.resume(id(0, 0)).is_none());
 
-        let source = streams.open(Retention::Events);
-        source.for_request().push(note("a"));
+        let (source, sink) = open(&streams, Retention::Events);
+        sink.push(note("a"));
         assert_eq!(front(&source), Poll::Ready(FirstEvent::Other));
     }
 
@@ -339,8 +379,7 @@ mod tests {
     fn nothing_is_kept_for_a_client_that_cannot_come_back() {
         let streams = streams(1000);
         for keep in [Retention::Events, Retention::Nothing] {
-            let source = streams.open(keep);
-            let sink = source.for_request();
+            let (source, sink) = open(&streams, keep);
             let stream = source.stream;
             drop(source);
             sink.push(note("a"));
@@ -355,9 +394,9 @@ mod tests {
         let streams = streams(2);
         let sinks: Vec<_> = (0..3)
             .map(|_| {
-                let source = streams.open(Retention::Events);
+                let (source, sink) = open(&streams, Retention::Events);
                 source.name();
-                source.for_request()
+                sink
             })
             .collect();
         for sink in &sinks {
@@ -373,8 +412,7 @@ mod tests {
     #[test]
     fn an_event_that_is_too_large_to_keep_leaves_a_gap() {
         let streams = streams(5);
-        let source = streams.open(Retention::Events);
-        let sink = source.for_request();
+        let (source, sink) = open(&streams, Retention::Events);
         for json in ["a", "123456", "b"] {
             sink.push(note(json));
         }
@@ -424,8 +462,7 @@ mod tests {
     #[test]
     fn there_is_room_until_much_is_unread_and_always_without_a_reader() {
         let streams = streams(1000);
-        let source = streams.open(Retention::Events);
-        let sink = source.for_request();
+        let (source, sink) = open(&streams, Retention::Events);
         let large = "x".repeat(40_000);
         sink.push(note(&large));
         assert!(sink.room().now_or_never().is_some());
@@ -443,8 +480,7 @@ mod tests {
     fn a_response_without_room_becomes_an_error() {
         let budget = UnsentBudget::new(usize::MAX, 1);
         let share = CallerBudget::new(&budget, &Caller::Anonymous);
-        let source = Streams::new(0, share).open(Retention::Nothing);
-        let sink = source.for_request();
+        let (source, sink) = open(&Streams::new(0, share), Retention::Nothing);
         let id = Id::number(1);
         let large = Message::result(&id, &RawJson::string(&"x".repeat(10_000)));
         let admit = || Message::admitted(large.clone(), &id, &*sink);
@@ -463,14 +499,13 @@ mod tests {
     #[test]
     fn closing_ends_every_stream() {
         let streams = streams(1000);
-        let (one, general) = (
-            streams.open(Retention::Events),
-            streams.open_general(Retention::Events),
-        );
-        one.for_request().push(note("a"));
+        let (one, sink) = open(&streams, Retention::Events);
+        let general = streams.open_general(Retention::Events);
+        sink.push(note("a"));
         streams.close();
         assert_eq!(read(&one), (vec![], true));
         assert_eq!(read(&general), (vec![], true));
-        assert_eq!(read(&streams.open(Retention::Events)), (vec![], true));
+        let (late, _sink) = open(&streams, Retention::Events);
+        assert_eq!(read(&late), (vec![], true));
     }
 }

@@ -16,24 +16,26 @@ use crate::error::{Error, Kind};
 use crate::legacy::server::client_request::ClientRequest;
 use crate::legacy::server::convert;
 use crate::legacy::server::session::Session;
-use crate::service::Reply;
+use crate::service::{BoxFuture, Reply};
 
 /// Number of tasks on a page of the list.
 const PAGE: usize = 32;
 
 impl Session {
     /// Answers requests about tasks, and calls that ask to become one; `None` for all others.
-    pub(in crate::legacy::server) async fn answer_task(
-        &self,
-        tasks: &SessionTasks,
-        request: &ClientRequest,
-    ) -> Option<Result<RawJson, Error>> {
+    pub(in crate::legacy::server) fn answer_task<'a>(
+        &'a self,
+        tasks: &'a SessionTasks,
+        request: &'a ClientRequest,
+    ) -> Option<BoxFuture<'a, Result<RawJson, Error>>> {
         Some(match request.method.as_str() {
-            method::TOOLS_CALL if wants_task(request) => self.call_as_task(tasks, request).await,
-            method::TASKS_GET => get(tasks, request).await,
-            old::TASKS_RESULT => self.task_result(tasks, request).await,
-            method::TASKS_CANCEL => cancel(tasks, request).await,
-            old::TASKS_LIST => list(tasks, request).await,
+            method::TOOLS_CALL if wants_task(request) => {
+                Box::pin(self.call_as_task(tasks, request))
+            }
+            method::TASKS_GET => Box::pin(get(tasks, request)),
+            old::TASKS_RESULT => Box::pin(self.task_result(tasks, request)),
+            method::TASKS_CANCEL => Box::pin(cancel(tasks, request)),
+            old::TASKS_LIST => Box::pin(list(tasks, request)),
             _ => return None,
         })
     }

@@ -1,4 +1,3 @@
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -76,10 +75,10 @@ impl ModernHttpClient {
     /// Calls the server. Dropping the future closes the response.
     pub(crate) async fn answer(&self, call: &Call) -> Result<Reply, Error> {
         let target = request::target(call)?;
-        let mirrored = tool(call, target.as_ref());
-        let mirrored = mirrored.and_then(|tool| self.tool_headers.params_of(&tool));
+        let tool = tool(call, target.as_deref());
+        let mirrored = tool.and_then(|tool| self.tool_headers.params_of(tool));
         let headers = mirrored.as_deref().unwrap_or_default();
-        match self.send(call, target.as_ref(), headers).await {
+        match self.send(call, target.as_deref(), headers).await {
             Err(error) if error.code() == code::HEADER_MISMATCH => {
                 // Boxed, so that the futures of other calls do not have its size.
                 Box::pin(self.call_with_fresh_headers(call, mirrored, error)).await
@@ -92,7 +91,7 @@ impl ModernHttpClient {
     async fn send(
         &self,
         call: &Call,
-        target: Option<&RawJson>,
+        target: Option<&str>,
         mirrored: &[HeaderParam],
     ) -> Result<Reply, Error> {
         let number = self.next_id.fetch_add(1, Ordering::Relaxed);
@@ -149,19 +148,19 @@ impl ModernHttpClient {
         refusal: Error,
     ) -> Result<Reply, Error> {
         let target = request::target(call)?;
-        let Some(tool) = tool(call, target.as_ref()) else {
+        let Some(tool) = tool(call, target.as_deref()) else {
             return Err(refusal);
         };
-        if let Err(error) = self.refresh_tool_headers(call, &tool).await {
+        if let Err(error) = self.refresh_tool_headers(call, tool).await {
             tracing::debug!(server = %self.upstream.config().name, %error, "cannot look up the tool's headers");
             return Err(refusal);
         }
-        let fresh = self.tool_headers.params_of(&tool);
+        let fresh = self.tool_headers.params_of(tool);
         if fresh == tried {
             return Err(refusal);
         }
         let fresh = fresh.as_deref().unwrap_or_default();
-        self.send(call, target.as_ref(), fresh).await
+        self.send(call, target.as_deref(), fresh).await
     }
 
     /// Lists tools up to the page that has `tool`, with the metadata of `call`.
@@ -208,9 +207,8 @@ impl Service for ModernHttpClient {
 }
 
 /// Tool that a call with this target is for.
-fn tool<'a>(call: &Call, target: Option<&'a RawJson>) -> Option<Cow<'a, str>> {
-    let target = target.filter(|_| call.method.as_str() == method::TOOLS_CALL);
-    target.and_then(RawJson::text)
+fn tool<'a>(call: &Call, target: Option<&'a str>) -> Option<&'a str> {
+    target.filter(|_| call.method.as_str() == method::TOOLS_CALL)
 }
 
 /// The params of `tools/list` on behalf of `call`.

@@ -91,8 +91,13 @@ pub(super) fn constant_headers(endpoint: &Endpoint, configured: &Headers) -> Hea
         ACCEPT,
         HeaderValue::from_static("application/json, text/event-stream"),
     );
+    // A clone keeps the room, so that the headers of one request need no other table.
+    headers.reserve(USUAL_HEADERS);
     headers
 }
+
+/// Number of headers that most requests have beside the constant ones.
+const USUAL_HEADERS: usize = 4;
 
 static PROTOCOL_VERSION: HeaderName = HeaderName::from_static(header::PROTOCOL_VERSION);
 static METHOD: HeaderName = HeaderName::from_static(header::METHOD);
@@ -102,23 +107,23 @@ static NAME: HeaderName = HeaderName::from_static(header::NAME);
 ///
 /// # Errors
 /// The member that names it is missing, or not a string.
-pub(super) fn target(call: &Call) -> Result<Option<RawJson>, Error> {
+pub(super) fn target(call: &Call) -> Result<Option<String>, Error> {
     let Some(key) = call.method.target_member() else {
         return Ok(None);
     };
     let target = call.params().get(key);
-    let target = target.filter(|target| target.text().is_some());
+    let target = target.as_ref().and_then(RawJson::text);
     let method = &call.method;
     let missing =
         || Error::invalid_params(format!("params of `{method}` must have the string `{key}`"));
-    target.ok_or_else(missing).map(Some)
+    Ok(Some(target.ok_or_else(missing)?.into_owned()))
 }
 
 /// All headers of the request that makes `call` with this target.
 pub(crate) fn headers(
     constant: &HeaderMap,
     call: &Call,
-    target: Option<&RawJson>,
+    target: Option<&str>,
     mirrored: &[HeaderParam],
 ) -> Result<HeaderMap, Error> {
     let version = call.cx.peer().named_version();
@@ -128,9 +133,8 @@ pub(crate) fn headers(
     let mut headers = constant.clone();
     insert(&mut headers, &PROTOCOL_VERSION, &version)?;
     insert(&mut headers, &METHOD, call.method.as_str())?;
-    if let Some(target) = target.and_then(RawJson::text) {
-        let target = header::encode_value(&target);
-        insert(&mut headers, &NAME, &target)?;
+    if let Some(target) = target {
+        insert(&mut headers, &NAME, &header::encode_value(target))?;
     }
     if !mirrored.is_empty() {
         let arguments = call
@@ -200,7 +204,7 @@ mod tests {
         ];
         let call = Call::new(Method::new(method), params, Cx::new(Id::number(1)));
         let seen = target(&call)
-            .and_then(|target| headers(&HeaderMap::new(), &call, target.as_ref(), &mirrored))
+            .and_then(|target| headers(&HeaderMap::new(), &call, target.as_deref(), &mirrored))
             .map(|headers| {
                 headers
                     .iter()

@@ -168,7 +168,12 @@ impl Content {
         if headers.contains_key(CONTENT_ENCODING) {
             return Self::Other;
         }
-        let value = headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok());
+        let value = headers.get(CONTENT_TYPE);
+        // Most servers send no parameters.
+        if value.is_some_and(|value| value == "application/json") {
+            return Self::Json;
+        }
+        let value = value.and_then(|value| value.to_str().ok());
         let essence = value.and_then(|value| value.split(';').next());
         match essence.map(str::trim) {
             Some(essence) if essence.eq_ignore_ascii_case("application/json") => Self::Json,

@@ -75,11 +75,11 @@ impl Connections {
             return self.refuse(stream);
         }
         let health = Arc::new(ConnectionHealth::new());
-        let requests = Requests {
+        let requests = Arc::new(Requests {
             endpoint: self.endpoint.clone(),
             address,
             health: health.clone(),
-        };
+        });
         let connection = serve(stream, self.protocols.clone(), requests);
         let task = self.tasks.spawn(connection);
         if let Some(peer) = peer {
@@ -249,7 +249,6 @@ pub(super) struct Protocols {
 }
 
 /// The requests of one connection.
-#[derive(Clone)]
 pub(super) struct Requests {
     pub(super) endpoint: Endpoint,
     pub(super) health: Arc<ConnectionHealth>,
@@ -261,7 +260,7 @@ impl Requests {
     ///
     /// Not by the service that `Endpoint` implements itself: that one would box each future.
     pub(super) async fn answer(
-        self,
+        self: Arc<Self>,
         request: Request<Incoming>,
     ) -> Result<Response<ResponseBody>, Infallible> {
         self.health.begin_exchange();
@@ -271,7 +270,7 @@ impl Requests {
             let health = Some(&*self.health);
             self.endpoint.answer(self.address, health, request).await
         };
-        response.body_mut().reports_to(self.health);
+        response.body_mut().reports_to(self.health.clone());
         Ok(response)
     }
 }
@@ -307,7 +306,7 @@ impl Protocols {
 }
 
 /// Serves a connection until it ends. Dropping the future closes it and cancels its calls.
-async fn serve(stream: Stream, protocols: Protocols, requests: Requests) {
+async fn serve(stream: Stream, protocols: Protocols, requests: Arc<Requests>) {
     let Protocols { http1, .. } = protocols;
     #[cfg(feature = "server-tls")]
     if let Some(acceptor) = protocols.tls {
@@ -322,7 +321,7 @@ async fn serve_tls(
     stream: Stream,
     acceptor: tls::Acceptor,
     http1: http1::Builder,
-    requests: Requests,
+    requests: Arc<Requests>,
 ) {
     match acceptor.accept(stream).await {
         Ok(stream) if tls::speaks_http2(&stream) => acceptor.serve_http2(stream, requests).await,
@@ -334,7 +333,7 @@ async fn serve_tls(
 async fn serve_http1<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
     stream: S,
     protocol: http1::Builder,
-    requests: Requests,
+    requests: Arc<Requests>,
 ) {
     let scanner = HeadScanner::new(requests.endpoint.config().limits.header_bytes);
     let stream = GuardedStream::new(stream, Some(scanner), requests.health.clone());

@@ -1,12 +1,13 @@
 use std::convert::Infallible;
 use std::fmt;
+use std::future::Ready;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use callgate_wire::{Frame, Id, Notification, Request as Message};
-use http::header::TRANSFER_ENCODING;
+use futures_util::future::Either;
 use http::request::Parts;
 use http::{Method as Verb, Request, Response, Version};
 use tokio::sync::watch;
@@ -70,16 +71,24 @@ pub(crate) struct Draining(watch::Receiver<bool>);
 /// Revisions with sessions that share an endpoint with the newest one.
 pub(crate) trait HttpSessions: Send + Sync {
     /// Answers a message, unless it belongs to none of these revisions; then it is handed back.
+    ///
+    /// `version` is the revision in the header: empty, which no revision is, if it is repeated or
+    /// unreadable.
     fn post<'a>(
         &'a self,
         head: &Parts,
+        version: Option<&str>,
         admission: Admission,
         message: ClientMessage,
-    ) -> Result<BoxFuture<'a, Response<ResponseBody>>, ClientMessage>;
+    ) -> Result<SessionAnswer<'a>, ClientMessage>;
 
     /// Answers a GET or DELETE request.
     fn without_message(&self, head: &Parts, admission: Admission) -> Response<ResponseBody>;
 }
+
+/// Answer to a message of a revision with sessions: most calls end at once, and need no box.
+pub(crate) type SessionAnswer<'a> =
+    Either<Ready<Response<ResponseBody>>, BoxFuture<'a, Response<ResponseBody>>>;
 
 /// State that all requests of an endpoint share.
 struct Shared {
@@ -151,11 +160,12 @@ impl Endpoint {
             address,
             ..Source::new(TransportKind::Http)
         };
-        let answer = self.shared.respond(&head, source, health, body).await;
-        let mut response = answer.unwrap_or_else(response::refuse);
+        let fields = Fields::of(&head.headers);
+        let answer = self.shared.respond(&head, &fields, source, health, body);
+        let mut response = answer.await.unwrap_or_else(response::refuse);
         // The guard against smuggling does not follow the end of a chunked body, so nothing may
         // come after it. In HTTP/2 there are no such bodies, and no header closes a connection.
-        let is_last = head.headers.contains_key(TRANSFER_ENCODING);
+        let is_last = fields.has_transfer_encoding;
         if (is_last || self.shared.draining.has_begun()) && head.version != Version::HTTP_2 {
             response::close_after(&mut response);
         }
@@ -167,19 +177,19 @@ impl Shared {
     async fn respond<B: http_body::Body>(
         &self,
         head: &Parts,
+        fields: &Fields<'_>,
         source: Source,
         health: Option<&ConnectionHealth>,
         body: B,
     ) -> Result<Response<ResponseBody>, Refusal> {
         let Self { policy, config, .. } = self;
-        let fields = Fields::of(&head.headers);
         policy.check_host(head, fields.host)?;
         // Documents are public: they are served before the origin and the token are checked.
         if let Some(document) = documents::find(config, head.uri.path()) {
             return documents::answer(document, &head.method);
         }
         let serves_sessions = self.sessions.is_some();
-        let admission = head::admit(head, &fields, source, policy, config, serves_sessions);
+        let admission = head::admit(head, fields, source, policy, config, serves_sessions);
         let admission = admission.await?;
         if let Some(health) = health {
             health.authenticate();
@@ -194,7 +204,7 @@ impl Shared {
         }
         // The reservation lasts until there is an answer, or the first part of one.
         let (body, _reservation) = body_reader::read(body, &config.limits, &self.bodies).await?;
-        Ok(self.answer_message(head, &fields, admission, &body).await)
+        Ok(self.answer_message(head, fields, admission, &body).await)
     }
 
     /// Answers a message. A request is one of the newest revision if its headers and its metadata
@@ -236,10 +246,13 @@ impl Shared {
         let origin = matches!(message, ClientMessage::One(Frame::Notification(_)))
             .then(|| (admission.caller.clone(), admission.source.clone()));
         let message = match &self.sessions {
-            Some(sessions) => match sessions.post(head, admission, message) {
-                Ok(response) => return response.await,
-                Err(message) => message,
-            },
+            Some(sessions) => {
+                let version = fields.protocol_version.text_if_present();
+                match sessions.post(head, version, admission, message) {
+                    Ok(response) => return response.await,
+                    Err(message) => message,
+                }
+            }
             None => message,
         };
         match message {
@@ -279,7 +292,7 @@ impl Shared {
         &self,
         admission: Admission,
         message: Message,
-        peer: PeerInfo,
+        peer: Arc<PeerInfo>,
     ) -> Response<ResponseBody> {
         let Admission {
             caller,
@@ -304,10 +317,9 @@ impl Shared {
         let end = message.method.is_subscription();
         let end = end.then(|| self.draining.begun());
         let call = accept::call(message, peer, notify, |cx| {
-            let cx = cx.with_caller(caller).with_source(source);
-            match trace {
-                Some(trace) => cx.with_trace_headers(*trace),
-                None => cx,
+            (cx.caller, cx.source) = (caller, source);
+            if let Some(trace) = trace {
+                cx.set_trace_headers(*trace);
             }
         });
         let mut running = RunningCall::start(self.service.clone(), call, notifications);

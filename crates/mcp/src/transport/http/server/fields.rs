@@ -18,6 +18,7 @@ pub(super) struct Fields<'a> {
     pub(super) is_of_browser: bool,
     /// True if there is a field of the trace context.
     pub(super) has_trace: bool,
+    pub(super) has_transfer_encoding: bool,
 }
 
 /// Occurrence of one field in a head.
@@ -41,6 +42,7 @@ impl<'a> Fields<'a> {
                 METHOD => fields.method.add(value),
                 NAME => fields.name.add(value),
                 "origin" | "sec-fetch-site" => fields.is_of_browser = true,
+                "transfer-encoding" => fields.has_transfer_encoding = true,
                 name => fields.has_trace |= TraceContext::KEYS.contains(&name),
             }
         }
@@ -63,6 +65,15 @@ impl<'a> Field<'a> {
         match self {
             Field::Once(value) => Some(value.as_bytes()),
             Field::Absent | Field::Repeated => None,
+        }
+    }
+
+    /// The text of a field that is there; empty if it is there twice, or unreadable.
+    pub(super) fn text_if_present(self) -> Option<&'a str> {
+        match self {
+            Field::Absent => None,
+            Field::Once(value) => Some(value.to_str().unwrap_or_default()),
+            Field::Repeated => Some(""),
         }
     }
 

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use callgate_wire::{RawJson, RawParams, Request, Version, header, method};
 use http::HeaderMap;
 
@@ -28,7 +30,7 @@ pub(super) fn check(
     fields: &Fields<'_>,
     request: &Request,
     params: Option<&HeaderParams>,
-) -> Result<PeerInfo, Error> {
+) -> Result<Arc<PeerInfo>, Error> {
     let member = header::name_member(&request.method);
     let peer = version(fields, &request.params)?;
     let named = text(fields.method, header::METHOD)?;
@@ -60,7 +62,7 @@ pub(super) fn check(
     Ok(peer)
 }
 
-fn version(fields: &Fields<'_>, params: &RawParams) -> Result<PeerInfo, Error> {
+fn version(fields: &Fields<'_>, params: &RawParams) -> Result<Arc<PeerInfo>, Error> {
     let named = text(fields.protocol_version, header::PROTOCOL_VERSION)?;
     let Some(named) = named else {
         return Err(missing(header::PROTOCOL_VERSION).with_data(supported()));

@@ -34,6 +34,8 @@ mod tls;
 
 #[cfg(feature = "legacy")]
 pub(crate) use body::{EventChunks, LARGE};
+#[cfg(feature = "legacy")]
+pub(crate) use endpoint::SessionAnswer;
 pub(crate) use endpoint::{Draining, HttpSessions};
 #[cfg(feature = "legacy")]
 pub(crate) use head::{Accepts, Admission};

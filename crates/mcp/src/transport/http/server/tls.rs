@@ -48,7 +48,7 @@ impl Acceptor {
 
     /// Serves an HTTP/2 connection until it ends, or until its requests have ended and the server
     /// shuts down.
-    pub(super) async fn serve_http2(&self, stream: TlsStream<Stream>, requests: Requests) {
+    pub(super) async fn serve_http2(&self, stream: TlsStream<Stream>, requests: Arc<Requests>) {
         let mut shutdown = requests.endpoint.draining().begun();
         let stream = GuardedStream::new(stream, None, requests.health.clone());
         let service = service_fn(move |request| requests.clone().answer(request));

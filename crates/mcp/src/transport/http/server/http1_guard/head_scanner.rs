@@ -7,6 +7,8 @@ use memchr::{memchr, memchr2};
 #[derive(Debug)]
 pub(in super::super) struct HeadScanner {
     state: ScanState,
+    /// Framing of the head that is being read.
+    framing: FramingFields,
     /// Beginning of an unfinished line.
     line: Vec<u8>,
     limit: usize,
@@ -28,7 +30,7 @@ enum ScanState {
     /// Before the request line.
     Start,
     /// After the request line.
-    Fields(FramingFields),
+    Fields,
     /// In a body with so many bytes left.
     Body(u64),
     /// In the last message that the connection will carry.
@@ -37,7 +39,7 @@ enum ScanState {
 }
 
 /// The fields of a head that say where its body ends.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 struct FramingFields {
     content_length: Option<u64>,
     transfer_encoding: bool,
@@ -48,6 +50,7 @@ impl HeadScanner {
     pub(in super::super) fn new(limit: usize) -> Self {
         Self {
             state: ScanState::Start,
+            framing: FramingFields::default(),
             line: Vec::new(),
             limit,
         }
@@ -69,7 +72,7 @@ impl HeadScanner {
                         return ScanResult::Whole;
                     }
                 }
-                ScanState::Start | ScanState::Fields(_) => {
+                ScanState::Start | ScanState::Fields => {
                     let rest = bytes.get(at..).unwrap_or_default();
                     let Some((length, suspicious)) = line_length(rest) else {
                         return self.keep(rest);
@@ -95,12 +98,36 @@ impl HeadScanner {
 
     fn end_line(&mut self, end: &[u8], suspicious: bool) {
         if self.line.is_empty() {
-            self.state = after(self.state, end, suspicious);
-            return;
+            return self.take_line(end, suspicious);
         }
-        self.line.extend_from_slice(end);
-        self.state = after(self.state, &self.line, true);
-        self.line.clear();
+        let mut line = std::mem::take(&mut self.line);
+        line.extend_from_slice(end);
+        self.take_line(&line, true);
+        line.clear();
+        self.line = line;
+    }
+
+    /// Takes a line of a head, without its line feed; only in a `suspicious` one there may be an
+    /// underscore.
+    fn take_line(&mut self, line: &[u8], suspicious: bool) {
+        let Some(line) = line.strip_suffix(b"\r") else {
+            self.state = ScanState::Ambiguous;
+            return;
+        };
+        match (self.state, line) {
+            (ScanState::Start, []) => {}
+            (ScanState::Start, _) => {
+                self.framing = FramingFields::default();
+                self.state = ScanState::Fields;
+            }
+            (_, []) => self.state = self.framing.end(),
+            _ => {
+                let is_ambiguous = suspicious && has_underscore_in_name(line);
+                if is_ambiguous || !self.framing.add(line) {
+                    self.state = ScanState::Ambiguous;
+                }
+            }
+        }
     }
 }
 
@@ -114,46 +141,32 @@ impl ScanState {
     }
 }
 
-/// The state after a line, given without its line feed; only in a `suspicious` one there may be an
-/// underscore.
-fn after(state: ScanState, line: &[u8], suspicious: bool) -> ScanState {
-    let Some(line) = line.strip_suffix(b"\r") else {
-        return ScanState::Ambiguous;
-    };
-    match state {
-        ScanState::Start if line.is_empty() => ScanState::Start,
-        ScanState::Start => ScanState::Fields(FramingFields::default()),
-        ScanState::Fields(fields) if line.is_empty() => fields.end(),
-        ScanState::Fields(_) if suspicious && has_underscore_in_name(line) => ScanState::Ambiguous,
-        ScanState::Fields(fields) => fields.field(line),
-        other => other,
-    }
-}
-
 impl FramingFields {
-    fn field(mut self, line: &[u8]) -> ScanState {
-        let again = if let Some(value) = value_of(line, b"content-length:") {
-            let Some(length) = decimal(value.trim_ascii()) else {
-                return ScanState::Ambiguous;
-            };
-            self.content_length.replace(length).is_some()
-        } else if let Some(value) = value_of(line, b"transfer-encoding:") {
-            if !value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
-                return ScanState::Ambiguous;
-            }
-            std::mem::replace(&mut self.transfer_encoding, true)
-        } else {
-            false
-        };
-        if again {
-            ScanState::Ambiguous
-        } else {
-            ScanState::Fields(self)
+    /// Adds a field, if it is one of framing; `false` if it is ambiguous.
+    fn add(&mut self, line: &[u8]) -> bool {
+        // The first byte rules out most lines.
+        match line.first() {
+            Some(b'c' | b'C') => match value_of(line, b"content-length:") {
+                None => true,
+                Some(value) => match decimal(value.trim_ascii()) {
+                    None => false,
+                    length => std::mem::replace(&mut self.content_length, length).is_none(),
+                },
+            },
+            Some(b't' | b'T') => match value_of(line, b"transfer-encoding:") {
+                None => true,
+                Some(value) => {
+                    let is_chunked = value.trim_ascii().eq_ignore_ascii_case(b"chunked");
+                    let again = std::mem::replace(&mut self.transfer_encoding, true);
+                    is_chunked && !again
+                }
+            },
+            _ => true,
         }
     }
 
     /// The state after the empty line.
-    fn end(self) -> ScanState {
+    fn end(&self) -> ScanState {
         match (self.content_length, self.transfer_encoding) {
             (Some(_), true) => ScanState::Ambiguous,
             // The end of a chunked body is not followed: the connection is closed after it.
@@ -204,9 +217,7 @@ fn has_underscore_in_name(line: &[u8]) -> bool {
 /// The rest of a line that begins with `name`, which is given in lower case.
 fn value_of<'a>(line: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     let (start, value) = line.split_at_checked(name.len())?;
-    // The first byte rules out most lines.
-    let first = start.first().map(u8::to_ascii_lowercase) == name.first().copied();
-    (first && start.eq_ignore_ascii_case(name)).then_some(value)
+    start.eq_ignore_ascii_case(name).then_some(value)
 }
 
 fn decimal(digits: &[u8]) -> Option<u64> {
