@@ -20,7 +20,7 @@ pub(crate) struct EarlierProcess {
 const LIMIT: Duration = Duration::from_secs(6);
 
 /// Pause between two looks at a process.
-const PAUSE: Duration = Duration::from_millis(5);
+const PAUSE: Duration = Duration::from_millis(1);
 
 impl EarlierProcess {
     /// Waits until the process has exited, if there is one. Dropping the future is safe.
