@@ -118,7 +118,7 @@ impl RawParams {
     pub fn set(&mut self, key: &str, value: &RawJson) {
         self.apply();
         match self.find(Parent::Params, key) {
-            // `_meta` has positions of its own, which would not be those of its new value.
+            // The members of `_meta` have positions too, which are found in the new text.
             Ok(Some(span)) if key != META => {
                 self.replaced = Some(Box::new(ReplacedMember {
                     span,
@@ -128,7 +128,7 @@ impl RawParams {
             }
             Ok(span) => {
                 if key == META {
-                    self.members.forget_meta();
+                    self.members.remove_meta();
                 }
                 let value = value.as_bytes();
                 let edited = match span {
@@ -139,6 +139,9 @@ impl RawParams {
                     None => self.append(key, value),
                 };
                 self.source = RawJson::trusted(Bytes::from(edited));
+                if key == META {
+                    self.find_meta();
+                }
             }
             Err(Unknown) => {
                 let members = [(key.to_owned(), value.clone())];
@@ -256,6 +259,17 @@ impl RawParams {
             let (span, new) = (&replaced.span, replaced.value.as_bytes().len());
             self.members.shift(span.end, span.len(), new);
             self.source = replaced.whole(&self.source).clone();
+        }
+    }
+
+    /// Adds the members of a new `_meta` to the known ones.
+    fn find_meta(&mut self) {
+        if let Ok(Some(span)) = self.find(Parent::Params, META) {
+            for member in Members::new(self.source.as_bytes(), span.start) {
+                let key_at = member.key_span.start;
+                self.members.push_key(Parent::Meta, member.raw_key, key_at);
+                self.members.set_value(Parent::Meta, member.value_span);
+            }
         }
     }
 
