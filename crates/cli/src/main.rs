@@ -67,11 +67,12 @@ mod token;
 mod uri_template;
 mod visible;
 
+use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use callgate_mcp::transport::child::{STDERR_TARGET, supervisor};
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
 use tracing_subscriber::EnvFilter;
 
 use crate::args::{Cli, Command, ConnectionArgs};
@@ -109,7 +110,7 @@ fn main() -> ExitCode {
             Err(error) => error.report(cli.json),
         };
     }
-    let runtime = match Runtime::new() {
+    let runtime = match runtime_of(&cli.command) {
         Ok(runtime) => runtime,
         Err(error) => return CommandError::from(error).report(cli.json),
     };
@@ -124,6 +125,16 @@ fn main() -> ExitCode {
 
 /// Time limit for blocking work that has begun.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// Runtime of a command: threads for one that serves. Any other command waits for a few answers, and would only spend
+/// time on starting threads and waking them.
+fn runtime_of(command: &Command) -> io::Result<Runtime> {
+    let mut builder = match command {
+        Command::Serve(_) | Command::Relay(_) => Builder::new_multi_thread(),
+        _ => Builder::new_current_thread(),
+    };
+    builder.enable_all().build()
+}
 
 /// Runs a command that waits for nothing, without a runtime; `None` for the others.
 fn run_at_once(cli: &Cli) -> Option<Result<(), CommandError>> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::Context;
 use callgate_mcp::Service;
 use callgate_mcp::client::{CallOptions, Client};
+use callgate_mcp::transport::child::CloseBy;
 use callgate_mcp::wire::RawJson;
 use callgate_mcp::wire::capabilities::{ClientCapabilities, ElicitationCapability};
 use tokio::time::timeout;
@@ -17,7 +18,7 @@ use crate::elicitation::{ask_form, ask_page, is_interactive};
 use crate::error::CommandError;
 use crate::gateway::{
     CatalogFiles, Gateway, GatewaySettings, Member, SERVERS_METHOD, ServerReport, ServersParams,
-    ServersResult, WHOLE_RESULTS, gateway_spec, record_at,
+    ServersResult, WHOLE_RESULTS, gateway_spec, record_at, record_ending,
 };
 use crate::instance::{OwnRecord, Registry};
 use crate::server::{self, Server};
@@ -37,6 +38,8 @@ enum TargetConnection {
     Own {
         gateway: Arc<Gateway>,
         _record: Option<OwnRecord>,
+        /// Directory and name under which programs are recorded that end after this command.
+        ending: Option<(DataDir, String)>,
     },
 }
 
@@ -161,7 +164,15 @@ impl Target {
         configured.check_trust()?;
         // The gateway would report the error, without its hints.
         crate::gateway::spec_of(configured)?;
+        // Without a record, the next command could not wait for a program that is still ending. The first process of a
+        // container cannot leave a program behind: the system kills it.
+        let ending = data_dir.clone().filter(|_| std::process::id() != 1);
+        let ending = ending.map(|data_dir| (data_dir, how.command.to_owned()));
         let gateway = Arc::new(Gateway::new(GatewaySettings {
+            close_by: match ending {
+                Some(_) => CloseBy::Supervisor,
+                None => CloseBy::ThisProcess,
+            },
             data_dir: how.data_dir.map(Path::to_owned),
             capabilities: Some(how.user.capabilities()),
             catalogs: data_dir.as_ref().map(CatalogFiles::new),
@@ -179,6 +190,7 @@ impl Target {
             connection: TargetConnection::Own {
                 gateway,
                 _record: record,
+                ending,
             },
         })
     }
@@ -237,8 +249,13 @@ impl TargetConnection {
     async fn close(&self) {
         match self {
             Self::Server(server) => server.close().await,
-            Self::Own { gateway, .. } => {
+            Self::Own {
+                gateway, ending, ..
+            } => {
                 gateway.keep_catalogs();
+                if let Some((data_dir, command)) = ending {
+                    record_ending(gateway, data_dir, command);
+                }
                 gateway.close().await;
             }
         }

@@ -126,7 +126,8 @@ impl Call {
 
     /// Sets the value at `path` of the parameters, for example `["_meta", "traceparent"]`.
     ///
-    /// Everything else keeps its bytes. For several edits at once, make them with a [`Splice`] of
+    /// Everything else keeps its bytes. One replaced member costs no copy of its own: the params are
+    /// copied when they are written, or read as a whole. For several edits at once, make them with a [`Splice`] of
     /// [`Self::params`] and give the outcome to [`Self::set_params`].
     ///
     /// # Errors

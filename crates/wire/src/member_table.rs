@@ -8,9 +8,8 @@ use crate::text::RawText;
 /// If there are more than [`MAX_MEMBERS`], none is remembered: readers walk through the object.
 #[derive(Debug)]
 pub(crate) struct MemberTable {
-    positions: Vec<MemberPosition>,
-    knows_params: bool,
-    knows_meta: bool,
+    /// `None` if there are too many.
+    positions: Option<Vec<MemberPosition>>,
 }
 
 /// Object that a member belongs to.
@@ -46,9 +45,7 @@ impl Default for MemberTable {
     /// The table of params without members.
     fn default() -> Self {
         Self {
-            positions: Vec::new(),
-            knows_params: true,
-            knows_meta: true,
+            positions: Some(Vec::new()),
         }
     }
 }
@@ -56,25 +53,29 @@ impl Default for MemberTable {
 impl Clone for MemberTable {
     /// Clones with room for one more member, which most clones get.
     fn clone(&self) -> Self {
-        let mut positions = Vec::with_capacity(self.positions.len() + 1);
-        positions.extend_from_slice(&self.positions);
-        Self { positions, ..*self }
+        let positions = self.positions.as_ref().map(|positions| {
+            let mut clone = Vec::with_capacity(positions.len() + 1);
+            clone.extend_from_slice(positions);
+            clone
+        });
+        Self { positions }
     }
 }
 
 impl MemberTable {
     /// Adds the member with the key at `at`, its opening quote; its value follows.
     pub(crate) fn push_key(&mut self, parent: Parent, key: RawText<'_>, at: usize) {
-        if self.positions.len() == MAX_MEMBERS {
-            (self.knows_params, self.knows_meta) = (false, false);
-        }
-        if !self.knows_params {
+        let Some(positions) = &mut self.positions else {
+            return;
+        };
+        if positions.len() == MAX_MEMBERS {
+            self.positions = None;
             return;
         }
-        if self.positions.is_empty() {
-            self.positions.reserve_exact(USUAL_MEMBERS);
+        if positions.is_empty() {
+            positions.reserve_exact(USUAL_MEMBERS);
         }
-        self.positions.push(MemberPosition {
+        positions.push(MemberPosition {
             parent,
             key: at + 1..at + 1 + key.bytes.len(),
             has_escaped_key: key.escaped,
@@ -84,7 +85,7 @@ impl MemberTable {
 
     /// Sets the position of the value of the last key of `parent`.
     pub(crate) fn set_value(&mut self, parent: Parent, span: Range<usize>) {
-        let mut positions = self.positions.iter_mut().rev();
+        let mut positions = self.positions.iter_mut().flatten().rev();
         if let Some(last) = positions.find(|position| position.parent == parent) {
             last.value = span;
         }
@@ -97,10 +98,7 @@ impl MemberTable {
         parent: Parent,
         key: &str,
     ) -> Result<Option<Range<usize>>, Unknown> {
-        if !self.knows(parent) {
-            return Err(Unknown);
-        }
-        let mut positions = self.positions.iter();
+        let mut positions = self.positions.as_ref().ok_or(Unknown)?.iter();
         let found = positions.find(|member| member.parent == parent && member.has_key(text, key));
         Ok(found.map(|member| member.value.clone()))
     }
@@ -114,10 +112,7 @@ impl MemberTable {
         keys: &[&str],
         mut found: impl FnMut(usize, Range<usize>),
     ) -> Result<(), Unknown> {
-        if !self.knows(parent) {
-            return Err(Unknown);
-        }
-        for member in &self.positions {
+        for member in self.positions.as_ref().ok_or(Unknown)? {
             if member.parent == parent
                 && let Some(index) = keys.iter().position(|key| member.has_key(text, key))
             {
@@ -133,19 +128,16 @@ impl MemberTable {
         text: &'a [u8],
         parent: Parent,
     ) -> Result<impl Iterator<Item = Member<'a>>, Unknown> {
-        if !self.knows(parent) {
-            return Err(Unknown);
-        }
-        let positions = self.positions.iter();
+        let positions = self.positions.as_ref().ok_or(Unknown)?.iter();
         let positions = positions.filter(move |position| position.parent == parent);
         Ok(positions.map(|position| position.member(text)))
     }
 
-    /// Forgets the members of `_meta`, because it is another one now.
-    pub(crate) fn forget_meta(&mut self) {
-        self.knows_meta = false;
-        let is_kept = |member: &MemberPosition| member.parent != Parent::Meta;
-        self.positions.retain(is_kept);
+    /// Removes the members of `_meta`, because it is another one now.
+    pub(crate) fn remove_meta(&mut self) {
+        if let Some(positions) = &mut self.positions {
+            positions.retain(|member| member.parent != Parent::Meta);
+        }
     }
 
     /// Moves all positions from `at` on as if the `old` bytes before them were `new` many.
@@ -154,17 +146,10 @@ impl MemberTable {
             true => (offset + new).saturating_sub(old),
             false => offset,
         };
-        for position in &mut self.positions {
+        for position in self.positions.iter_mut().flatten() {
             for span in [&mut position.key, &mut position.value] {
                 *span = moved(span.start)..moved(span.end);
             }
-        }
-    }
-
-    fn knows(&self, parent: Parent) -> bool {
-        match parent {
-            Parent::Params => self.knows_params,
-            Parent::Meta => self.knows_meta,
         }
     }
 }

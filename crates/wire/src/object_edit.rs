@@ -29,6 +29,8 @@ pub struct ObjectEdit<'a> {
     /// Position of the object.
     span: Range<usize>,
     members: Vec<(Member<'a>, MemberChange)>,
+    /// Position of a value in the source that counts as another one.
+    replaced: Option<(&'a Range<usize>, &'a RawJson)>,
     /// Members that the source does not have.
     more: Vec<(&'a str, RawJson)>,
 }
@@ -57,15 +59,25 @@ impl<'a> ObjectEdit<'a> {
             source,
             span,
             members: members.map(|member| (member, MemberChange::Keep)).collect(),
+            replaced: None,
             more: Vec::new(),
         }
+    }
+
+    /// Reads `value` in place of the one at `span` of the source.
+    pub(crate) fn of_replaced(mut self, span: &'a Range<usize>, value: &'a RawJson) -> Self {
+        self.replaced = Some((span, value));
+        self
     }
 
     /// The value of the member `key` of the source, whatever the edits.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<RawJson> {
         let (member, _) = self.members.iter().find(|(member, _)| member.is(key))?;
-        Some(self.source.value_of(member))
+        Some(match self.replaced_value(member) {
+            Some(value) => value.clone(),
+            None => self.source.value_of(member),
+        })
     }
 
     /// Removes the member `key`, if it is there.
@@ -111,7 +123,10 @@ impl<'a> ObjectEdit<'a> {
         let members = self.members.iter().map(|(member, change)| {
             let length = match change {
                 MemberChange::Remove => return 0,
-                MemberChange::Keep => member.value_span.end,
+                MemberChange::Keep => match self.replaced_value(member) {
+                    Some(value) => member.value_span.start + value.as_bytes().len(),
+                    None => member.value_span.end,
+                },
                 MemberChange::Replace(value) => member.value_span.start + value.as_bytes().len(),
             };
             length - member.key_span.start + 1
@@ -133,7 +148,10 @@ impl<'a> ObjectEdit<'a> {
         for (member, change) in &self.members {
             let (end, value) = match change {
                 MemberChange::Remove => continue,
-                MemberChange::Keep => (member.value_span.end, &[][..]),
+                MemberChange::Keep => match self.replaced_value(member) {
+                    Some(value) => (member.value_span.start, value.as_bytes()),
+                    None => (member.value_span.end, &[][..]),
+                },
                 MemberChange::Replace(value) => (member.value_span.start, value.as_bytes()),
             };
             let kept = text.get(member.key_span.start..end);
@@ -154,7 +172,15 @@ impl<'a> ObjectEdit<'a> {
 
     fn is_unchanged(&self) -> bool {
         let is_kept = |change: &MemberChange| matches!(change, MemberChange::Keep);
-        self.more.is_empty() && self.members.iter().all(|(_, change)| is_kept(change))
+        self.replaced.is_none()
+            && self.more.is_empty()
+            && self.members.iter().all(|(_, change)| is_kept(change))
+    }
+
+    /// The value that counts as that of a member of the source, if it is not in the source.
+    fn replaced_value(&self, member: &Member<'_>) -> Option<&'a RawJson> {
+        let (span, value) = self.replaced?;
+        (*span == member.value_span).then_some(value)
     }
 
     fn change(&mut self, key: &str) -> Option<&mut MemberChange> {

@@ -208,31 +208,6 @@ impl RawJson {
         })
     }
 
-    /// The value with one more member in `object`, an object in it that was found before and has no
-    /// member `key`. Nothing is searched. `None` if `object` is not a part of this value.
-    #[must_use]
-    pub fn with_member_in(&self, object: &RawJson, key: &str, value: &RawJson) -> Option<RawJson> {
-        // Found values share the buffer, so the address of one is its position.
-        let start = object
-            .0
-            .as_ptr()
-            .addr()
-            .checked_sub(self.0.as_ptr().addr())?;
-        let last = start.checked_add(object.0.len())?.checked_sub(1)?;
-        let (before, after) = self.0.split_at_checked(last)?;
-        let members = before.get(start..)?.strip_prefix(b"{")?;
-        let mut out = Vec::with_capacity(self.0.len() + key.len() + value.0.len() + 4);
-        out.extend_from_slice(before);
-        if !members.trim_ascii().is_empty() {
-            out.push(b',');
-        }
-        text::write_string(&mut out, key);
-        out.push(b':');
-        out.extend_from_slice(&value.0);
-        out.extend_from_slice(after);
-        Some(Self(Bytes::from(out)))
-    }
-
     /// The member `key` of an object, sharing the buffer.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<RawJson> {
@@ -413,23 +388,6 @@ mod tests {
 
     fn raw(text: &str) -> RawJson {
         RawJson::parse(Bytes::copy_from_slice(text.as_bytes()), &Limits::default()).unwrap()
-    }
-
-    #[test]
-    fn a_member_is_added_to_an_object_inside() {
-        for (text, expect) in [
-            (r#"{"a":{"b":1},"c":2}"#, r#"{"a":{"b":1,"k":"v"},"c":2}"#),
-            (r#"{"c":2,"a":{ }}"#, r#"{"c":2,"a":{ "k":"v"}}"#),
-        ] {
-            let whole = raw(text);
-            let inner = whole.get("a").unwrap();
-            let seen = whole.with_member_in(&inner, "k", &RawJson::string("v"));
-            assert_eq!(seen.unwrap().as_str(), expect);
-            for stranger in [raw(r#"{"b":1}"#), RawJson::empty_object(), raw("1")] {
-                let seen = whole.with_member_in(&stranger, "k", &RawJson::string("v"));
-                assert_eq!(seen, None);
-            }
-        }
     }
 
     #[test]

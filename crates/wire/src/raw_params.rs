@@ -1,5 +1,6 @@
 use std::fmt;
 use std::ops::{Deref, Range};
+use std::sync::OnceLock;
 
 use bytes::Bytes;
 
@@ -7,12 +8,14 @@ use crate::member_table::{MemberTable, Parent, Unknown};
 use crate::members::Members;
 use crate::object_edit::ObjectEdit;
 use crate::raw::RawJson;
+use crate::splice::{Splice, SpliceError};
 use crate::text::{self, RawText};
 
 /// Params of a request: an object with known positions of its members and of those of its `_meta`.
 ///
 /// It reads as the [`RawJson`] that it is, but its members are found without another pass over the
-/// values before them, which may be large.
+/// values before them, which may be large. A member that is replaced costs nothing until the params
+/// are written, or read as a whole: then they are copied once.
 ///
 /// ```
 /// # use callgate_wire::{Limits, RawJson, RawParams};
@@ -28,8 +31,21 @@ use crate::text::{self, RawText};
 /// ```
 #[derive(Clone)]
 pub struct RawParams {
-    json: RawJson,
+    /// Source of the params, in which the positions are.
+    source: RawJson,
     members: MemberTable,
+    /// A member with another value than in the source. Almost no params have one, so it is boxed.
+    replaced: Option<Box<ReplacedMember>>,
+}
+
+/// New value of a member.
+#[derive(Clone)]
+struct ReplacedMember {
+    /// Position of the old value in the source.
+    span: Range<usize>,
+    value: RawJson,
+    /// The params with the new value, once they were read as a whole.
+    whole: OnceLock<RawJson>,
 }
 
 const META: &str = "_meta";
@@ -43,23 +59,30 @@ impl RawParams {
         Self::scanned(RawJson::empty_object(), MemberTable::default())
     }
 
-    /// The object `json` with the positions that a scan of it has found.
-    pub(crate) fn scanned(json: RawJson, members: MemberTable) -> Self {
-        Self { json, members }
+    /// The object `source` with the positions that a scan of it has found.
+    pub(crate) fn scanned(source: RawJson, members: MemberTable) -> Self {
+        Self {
+            source,
+            members,
+            replaced: None,
+        }
     }
 
     /// The params without the positions.
     #[must_use]
     pub fn into_json(self) -> RawJson {
-        self.json
+        match self.replaced {
+            Some(replaced) => replaced.whole(&self.source).clone(),
+            None => self.source,
+        }
     }
 
     /// The member `key`, sharing the buffer.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<RawJson> {
-        match self.members.find(self.as_bytes(), Parent::Params, key) {
-            Ok(span) => Some(self.slice(span?)),
-            Err(Unknown) => self.json.get(key),
+        match self.find(Parent::Params, key) {
+            Ok(span) => Some(self.value_at(span?)),
+            Err(Unknown) => RawJson::get(self, key),
         }
     }
 
@@ -67,7 +90,7 @@ impl RawParams {
     #[must_use]
     pub fn at(&self, path: &[&str]) -> Option<RawJson> {
         match path {
-            [] => Some(self.json.clone()),
+            [] => Some(RawJson::clone(self)),
             [META, key] => self.meta_member(key),
             [key, rest @ ..] => self.get(key)?.at(rest),
         }
@@ -76,8 +99,8 @@ impl RawParams {
     /// The member `key` of `_meta`.
     #[must_use]
     pub fn meta_member(&self, key: &str) -> Option<RawJson> {
-        match self.members.find(self.as_bytes(), Parent::Meta, key) {
-            Ok(span) => Some(self.slice(span?)),
+        match self.find(Parent::Meta, key) {
+            Ok(span) => Some(self.source.slice(span?)),
             Err(Unknown) => self.get(META)?.get(key),
         }
     }
@@ -86,7 +109,7 @@ impl RawParams {
     #[must_use]
     pub fn pick<const N: usize>(&self, keys: [&str; N]) -> [Option<RawJson>; N] {
         let found = self.pick_members(Parent::Params, keys);
-        found.unwrap_or_else(|Unknown| self.json.pick(keys))
+        found.unwrap_or_else(|Unknown| RawJson::pick(self, keys))
     }
 
     /// The members `keys` of `_meta`, sharing the buffer.
@@ -99,29 +122,106 @@ impl RawParams {
         })
     }
 
-    /// Replaces the member `key`, or appends it, in one copy. Every other byte stays.
+    /// Replaces the member `key`, or appends it. Every other byte stays.
+    ///
+    /// One replaced member is copied with the params when they are written; any other edit copies
+    /// them at once.
     pub fn set(&mut self, key: &str, value: &RawJson) {
-        let Ok(span) = self.members.find(self.as_bytes(), Parent::Params, key) else {
-            let members = [(key.to_owned(), value.clone())];
-            *self = Self::from(self.json.with_members(&members));
-            return;
-        };
-        if key == META {
-            self.members.forget_meta();
+        self.apply();
+        match self.find(Parent::Params, key) {
+            // The members of `_meta` have positions too, which are found in the new text.
+            Ok(Some(span)) if key != META => {
+                self.replaced = Some(Box::new(ReplacedMember {
+                    span,
+                    value: value.clone(),
+                    whole: OnceLock::new(),
+                }));
+            }
+            Ok(span) => {
+                if key == META {
+                    self.members.remove_meta();
+                }
+                let value = value.as_bytes();
+                let edited = match span {
+                    Some(span) => {
+                        self.members.shift(span.end, span.len(), value.len());
+                        patched(self.source.as_bytes(), &mut [(span, value)])
+                    }
+                    None => self.append(key, value),
+                };
+                self.source = RawJson::trusted(Bytes::from(edited));
+                if key == META {
+                    self.find_meta();
+                }
+            }
+            Err(Unknown) => {
+                let members = [(key.to_owned(), value.clone())];
+                *self = Self::from(self.with_members(&members));
+            }
         }
-        let edited = match span {
-            Some(span) => self.replace(span, value.as_bytes()),
-            None => self.append(key, value.as_bytes()),
+    }
+
+    /// The params with this member of `_meta`, replaced or appended, in one copy.
+    ///
+    /// # Errors
+    /// `_meta` is not an object.
+    pub fn with_meta_member(&self, key: &str, value: &RawJson) -> Result<RawJson, SpliceError> {
+        let text = self.source.as_bytes();
+        let found = (
+            self.find(Parent::Params, META),
+            self.find(Parent::Meta, key),
+        );
+        let (Ok(meta), Ok(member), true) = (found.0, found.1, self.source.is_object()) else {
+            return Splice::new(self).set(&[META, key], value).finish();
         };
-        self.json = RawJson::trusted(Bytes::from(edited));
+        let mut with = Vec::with_capacity(key.len() + value.as_bytes().len() + META.len() + 9);
+        let span = match (member, meta) {
+            (Some(span), _) => {
+                with.extend_from_slice(value.as_bytes());
+                span
+            }
+            (None, Some(meta)) => {
+                if text.get(meta.start) != Some(&b'{') {
+                    let path = META.to_owned();
+                    return Err(SpliceError::NotAnObject { path });
+                }
+                let end = meta.end - 1;
+                write_comma(&mut with, text.get(meta.start + 1..end));
+                write_member(&mut with, key, value);
+                end..end
+            }
+            (None, None) => {
+                let end = text.len() - 1;
+                write_comma(&mut with, text.get(1..end));
+                text::write_string(&mut with, META);
+                with.extend_from_slice(b":{");
+                write_member(&mut with, key, value);
+                with.push(b'}');
+                end..end
+            }
+        };
+        let edit = (span, &*with);
+        let edited = match &self.replaced {
+            Some(replaced) => {
+                let replaced = (replaced.span.clone(), replaced.value.as_bytes());
+                patched(text, &mut [replaced, edit])
+            }
+            None => patched(text, &mut [edit]),
+        };
+        Ok(RawJson::trusted(Bytes::from(edited)))
     }
 
     /// Starts editing the members, which are not searched again.
     #[must_use]
     pub fn edit(&self) -> ObjectEdit<'_> {
-        match self.members.all(self.as_bytes(), Parent::Params) {
-            Ok(members) => ObjectEdit::of_members(&self.json, 0..self.as_bytes().len(), members),
-            Err(Unknown) => ObjectEdit::new(&self.json),
+        let text = self.source.as_bytes();
+        let edit = match self.members.all(text, Parent::Params) {
+            Ok(members) => ObjectEdit::of_members(&self.source, 0..text.len(), members),
+            Err(Unknown) => ObjectEdit::new(&self.source),
+        };
+        match &self.replaced {
+            Some(replaced) => edit.of_replaced(&replaced.span, &replaced.value),
+            None => edit,
         }
     }
 
@@ -129,11 +229,11 @@ impl RawParams {
     /// one without members; `None` if it is not an object.
     #[must_use]
     pub fn edit_meta(&self) -> Option<ObjectEdit<'_>> {
-        let text = self.as_bytes();
-        let span = match self.members.find(text, Parent::Params, META) {
+        let text = self.source.as_bytes();
+        let span = match self.find(Parent::Params, META) {
             Ok(span) => span,
             Err(Unknown) => {
-                let mut members = self.json.members();
+                let mut members = self.source.members();
                 let meta = members.find(|member| member.is(META));
                 meta.map(|member| member.value_span)
             }
@@ -145,10 +245,10 @@ impl RawParams {
             return None;
         }
         Some(match self.members.all(text, Parent::Meta) {
-            Ok(members) => ObjectEdit::of_members(&self.json, span, members),
+            Ok(members) => ObjectEdit::of_members(&self.source, span, members),
             Err(Unknown) => {
                 let members = Members::new(text, span.start);
-                ObjectEdit::of_members(&self.json, span, members)
+                ObjectEdit::of_members(&self.source, span, members)
             }
         })
     }
@@ -159,28 +259,51 @@ impl RawParams {
         keys: [&str; N],
     ) -> Result<[Option<RawJson>; N], Unknown> {
         let mut picked = [const { None }; N];
-        self.members
-            .pick(self.as_bytes(), parent, &keys, |index, span| {
-                // The first one counts, should a key occur twice.
-                if let Some(slot @ None) = picked.get_mut(index) {
-                    *slot = Some(self.slice(span));
-                }
-            })?;
+        let text = self.source.as_bytes();
+        self.members.pick(text, parent, &keys, |index, span| {
+            // The first one counts, should a key occur twice.
+            if let Some(slot @ None) = picked.get_mut(index) {
+                *slot = Some(self.value_at(span));
+            }
+        })?;
         Ok(picked)
     }
 
-    fn replace(&mut self, span: Range<usize>, value: &[u8]) -> Vec<u8> {
-        let text = self.json.as_bytes();
-        let mut out = Vec::with_capacity(text.len() - span.len() + value.len());
-        out.extend_from_slice(text.get(..span.start).unwrap_or_default());
-        out.extend_from_slice(value);
-        out.extend_from_slice(text.get(span.end..).unwrap_or_default());
-        self.members.shift(span.end, span.len(), value.len());
-        out
+    /// Position of a value in the source.
+    fn find(&self, parent: Parent, key: &str) -> Result<Option<Range<usize>>, Unknown> {
+        self.members.find(self.source.as_bytes(), parent, key)
+    }
+
+    /// Value at `span` of the source, or the one that has replaced it.
+    fn value_at(&self, span: Range<usize>) -> RawJson {
+        match &self.replaced {
+            Some(replaced) if replaced.span == span => replaced.value.clone(),
+            _ => self.source.slice(span),
+        }
+    }
+
+    /// Makes the params with the replaced member the source.
+    fn apply(&mut self) {
+        if let Some(replaced) = self.replaced.take() {
+            let (span, new) = (&replaced.span, replaced.value.as_bytes().len());
+            self.members.shift(span.end, span.len(), new);
+            self.source = replaced.whole(&self.source).clone();
+        }
+    }
+
+    /// Adds the members of a new `_meta` to the known ones.
+    fn find_meta(&mut self) {
+        if let Ok(Some(span)) = self.find(Parent::Params, META) {
+            for member in Members::new(self.source.as_bytes(), span.start) {
+                let key_at = member.key_span.start;
+                self.members.push_key(Parent::Meta, member.raw_key, key_at);
+                self.members.set_value(Parent::Meta, member.value_span);
+            }
+        }
     }
 
     fn append(&mut self, key: &str, value: &[u8]) -> Vec<u8> {
-        let text = self.json.as_bytes();
+        let text = self.source.as_bytes();
         let before = text.strip_suffix(b"}").unwrap_or(text).trim_ascii_end();
         let mut out = Vec::with_capacity(before.len() + key.len() + value.len() + 5);
         out.extend_from_slice(before);
@@ -200,6 +323,45 @@ impl RawParams {
         out.push(b'}');
         out
     }
+}
+
+impl ReplacedMember {
+    /// The params with the new value.
+    fn whole(&self, source: &RawJson) -> &RawJson {
+        self.whole.get_or_init(|| {
+            let edit = (self.span.clone(), self.value.as_bytes());
+            let edited = patched(source.as_bytes(), &mut [edit]);
+            RawJson::trusted(Bytes::from(edited))
+        })
+    }
+}
+
+/// The text with other bytes at these spans, which do not overlap.
+fn patched(text: &[u8], patches: &mut [(Range<usize>, &[u8])]) -> Vec<u8> {
+    patches.sort_unstable_by_key(|(span, _)| span.start);
+    let added: usize = patches.iter().map(|(_, with)| with.len()).sum();
+    let mut out = Vec::with_capacity(text.len() + added);
+    let mut at = 0;
+    for (span, with) in patches {
+        out.extend_from_slice(text.get(at..span.start).unwrap_or_default());
+        out.extend_from_slice(with);
+        at = span.end;
+    }
+    out.extend_from_slice(text.get(at..).unwrap_or_default());
+    out
+}
+
+/// Appends the comma that follows these members, if there are any.
+fn write_comma(out: &mut Vec<u8>, members: Option<&[u8]>) {
+    if members.is_some_and(|members| !members.trim_ascii().is_empty()) {
+        out.push(b',');
+    }
+}
+
+fn write_member(out: &mut Vec<u8>, key: &str, value: &RawJson) {
+    text::write_string(out, key);
+    out.push(b':');
+    out.extend_from_slice(value.as_bytes());
 }
 
 impl From<RawJson> for RawParams {
@@ -226,13 +388,16 @@ impl Deref for RawParams {
     type Target = RawJson;
 
     fn deref(&self) -> &RawJson {
-        &self.json
+        match &self.replaced {
+            Some(replaced) => replaced.whole(&self.source),
+            None => &self.source,
+        }
     }
 }
 
 impl PartialEq for RawParams {
     fn eq(&self, other: &Self) -> bool {
-        self.json == other.json
+        **self == **other
     }
 }
 
@@ -240,7 +405,7 @@ impl Eq for RawParams {}
 
 impl fmt::Debug for RawParams {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.json.fmt(f)
+        RawJson::fmt(self, f)
     }
 }
 
@@ -309,6 +474,60 @@ mod tests {
                     edit.set("n", RawJson::null());
                 }
                 assert_eq!(edit.finish(), expect.finish(), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_edit_sees_a_member_that_was_replaced() {
+        for text in [PARAMS, r#"{"n":1}"#] {
+            for mut params in [scanned(text), raw(text).into()] {
+                params.set("n", &raw("[1]"));
+                let json = RawJson::clone(&params);
+                let (mut edit, mut expect) = (params.edit(), ObjectEdit::new(&json));
+                for edit in [&mut edit, &mut expect] {
+                    edit.remove("a");
+                    assert_eq!(edit.get("n"), Some(raw("[1]")));
+                }
+                assert_eq!(edit.clone().finish(), expect.clone().finish());
+                for edit in [&mut edit, &mut expect] {
+                    edit.set("n", raw("2"));
+                }
+                assert_eq!(edit.finish(), expect.finish());
+            }
+        }
+    }
+
+    #[test]
+    fn a_member_of_the_metadata_is_added_to_all_other_edits() {
+        let (many_keys, token) = (many(33), raw("7"));
+        for text in [
+            "{}",
+            "{ }",
+            r#"{"n":1 }"#,
+            r#"{"_meta":{} ,"n":1}"#,
+            r#"{"n":1,"_meta":{ "x":1 }}"#,
+            r#"{"_meta":{"progressToken":"long","x":1},"n":1}"#,
+            r#"{"_meta":[],"n":1}"#,
+            PARAMS,
+            &many_keys,
+        ] {
+            for params in [scanned(text), raw(text).into()] {
+                for (key, value) in [("n", "null"), ("n", "[2, 3]"), ("o", "1")] {
+                    let mut edited = params.clone();
+                    edited.set(key, &raw(value));
+                    for params in [&params, &edited] {
+                        let path = ["_meta", "progressToken"];
+                        let expect = Splice::new(params).set(&path, &token).finish();
+                        let seen = params.with_meta_member("progressToken", &token);
+                        let without_spaces = |json: RawJson| json.as_str().replace(' ', "");
+                        assert_eq!(
+                            seen.map(without_spaces),
+                            expect.map(without_spaces),
+                            "{params:?}"
+                        );
+                    }
+                }
             }
         }
     }
@@ -390,6 +609,16 @@ mod tests {
         );
         check("{ }", "\"", "{}", r#"{"\"":{}}"#);
         check("{}", "n", "7", r#"{"n":7}"#);
+        let mut twice = scanned(r#"{"n":1,"m":2,"_meta":{"t":3}}"#);
+        for (key, value) in [("n", "[1]"), ("m", "[2]"), ("n", "null"), ("_meta", "{}")] {
+            twice.set(key, &raw(value));
+            assert_eq!(twice.get(key), Some(raw(value)));
+        }
+        assert_eq!(
+            twice.clone().into_json(),
+            raw(r#"{"n":null,"m":[2],"_meta":{}}"#)
+        );
+        assert_eq!(twice.meta_member("t"), None);
         let (before, after) = (many(33), many(33).replace("31,", "null,"));
         check(&before, "k31", "null", &after);
     }

@@ -33,6 +33,7 @@ impl Connector for AttachConnector {
                 data_dir: self.data_dir.clone(),
                 capabilities: None,
                 roots: Vec::new(),
+                earlier: None,
             };
             connector.connect().await
         })

@@ -59,6 +59,28 @@ pub(crate) fn record_at(
         .ok()
 }
 
+/// Records each program of the gateway under the process that ends it after this one has exited.
+pub(crate) fn record_ending(gateway: &Gateway, data_dir: &DataDir, command: &str) {
+    let registry = Registry::new(data_dir);
+    for server in gateway.records(now()) {
+        let Some(process) = server.pid.and_then(ProcessIdentity::of_running) else {
+            continue;
+        };
+        let record = InstanceRecord {
+            process,
+            command: command.to_owned(),
+            since: now(),
+            url: None,
+            auth: EndpointAuth::Token,
+            servers: vec![server],
+        };
+        match registry.publish(&record) {
+            Ok(own) => own.keep(),
+            Err(error) => tracing::warn!("other processes cannot see a server: {error:#}"),
+        }
+    }
+}
+
 fn record(
     gateway: &Gateway,
     command: &str,

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use callgate_hub::reconnect::Start;
 use callgate_hub::{ServerConfig, ToolChange, ToolPattern, ToolPolicy};
-use callgate_mcp::transport::child::InheritEnv;
+use callgate_mcp::transport::child::{CloseBy, InheritEnv};
 use callgate_mcp::wire::roots::Root;
 use callgate_oauth::Scopes;
 use callgate_oauth::store::{ChosenClient, ChosenKind};
@@ -14,7 +14,9 @@ use crate::config::definition::{ServerDefinition, StartTime};
 use crate::config::load::ConfiguredServer;
 use crate::config::resolve::{ResolvedConnection, ResolvedLogin, ResolvedOAuth, ResolvedServer};
 use crate::config::template::{self, Expanded};
+use crate::data_dir::DataDir;
 use crate::error::CommandError;
+use crate::instance::{EarlierProcess, Registry};
 use crate::server::{LoginSpec, ProcessSpec, RemoteSpec, ServerConnector, ServerSpec};
 
 /// A configured server for the hub. Variables of its definition get their values here.
@@ -26,11 +28,23 @@ pub(super) fn server_config(
     settings: &GatewaySettings,
 ) -> Result<ServerConfig, CommandError> {
     let definition = &server.definition;
+    let mut spec = spec_of(server)?;
+    let mut earlier = None;
+    if let ServerSpec::Process(spec) = &mut spec {
+        spec.close_by = settings.close_by;
+        let data_dir = DataDir::locate(settings.data_dir.as_deref()).ok();
+        earlier = data_dir.map(|data_dir| EarlierProcess {
+            registry: Registry::new(&data_dir),
+            server: server.name.to_string(),
+            definition: server.definition_hash().to_string(),
+        });
+    }
     let connector = ServerConnector {
-        spec: spec_of(server)?,
+        spec,
         data_dir: settings.data_dir.clone(),
         capabilities: settings.capabilities.clone(),
         roots: roots_of(server)?,
+        earlier,
     };
     let mut config = ServerConfig::new(server.name.clone(), Arc::new(connector));
     config.enabled = definition.enabled;
@@ -78,6 +92,7 @@ pub(crate) fn spec_of(server: &ConfiguredServer) -> Result<ServerSpec, CommandEr
                 true => InheritEnv::All,
                 false => InheritEnv::AllowList,
             },
+            close_by: CloseBy::ThisProcess,
         }),
         ResolvedConnection::Url(url) => ServerSpec::Remote(Box::new(RemoteSpec {
             name,

@@ -23,7 +23,7 @@ mod service;
 pub(crate) use attach::gateway_spec;
 pub(crate) use catalog_files::CatalogFiles;
 pub(crate) use keep_current::{Loaded, Reload, keep_current};
-pub(crate) use keep_recorded::{RecordedEndpoint, keep_recorded, record_at};
+pub(crate) use keep_recorded::{RecordedEndpoint, keep_recorded, record_at, record_ending};
 pub(crate) use limited_results::{LimitedResults, WHOLE_RESULTS};
 pub(crate) use member_config::{spec_of, tool_policy};
 pub(crate) use plan::Member;

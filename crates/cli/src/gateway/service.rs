@@ -8,6 +8,7 @@ use callgate_hub::{
     ToolPattern,
 };
 use callgate_mcp::router::Router;
+use callgate_mcp::transport::child::CloseBy;
 use callgate_mcp::wire::capabilities::ClientCapabilities;
 use callgate_mcp::wire::method;
 use callgate_mcp::{BoxFuture, Call, Error, RawJson, Reply, Service};
@@ -47,6 +48,8 @@ pub(crate) struct GatewaySettings {
     /// Time of a call without an answer or progress, in place of that of the server.
     pub(crate) call_timeout: Option<Duration>,
     pub(crate) max_subscriptions: Option<usize>,
+    /// Process that waits for the exit of programs.
+    pub(crate) close_by: CloseBy,
 }
 
 /// A server of the gateway.

@@ -19,6 +19,12 @@ impl ProcessIdentity {
         }
     }
 
+    /// The process with this number; `None` if it has exited.
+    pub(crate) fn of_running(pid: u32) -> Option<Self> {
+        let start_ticks = Some(process_table::start_ticks(pid)?);
+        Some(Self { pid, start_ticks })
+    }
+
     /// True if the process still runs. Best-effort where the system tells no start times: another process may
     /// have its number.
     pub(crate) fn is_alive(&self) -> bool {

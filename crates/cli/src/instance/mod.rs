@@ -4,13 +4,16 @@
 //! - [`InstanceRecord`]: a process, as it describes itself in a file.
 //! - [`Registry`]: the files of all processes. [`OwnRecord`]: the file of this one.
 //! - [`ProcessIdentity`]: a process that is told from a later one with the same number.
+//! - [`EarlierProcess`]: a server that is ending, and that its next process waits for.
 //! - [`process_table`]: memory and time of processes, where the system tells.
 
+mod earlier_process;
 mod identity;
 pub(crate) mod process_table;
 mod record;
 mod registry;
 
+pub(crate) use earlier_process::EarlierProcess;
 pub(crate) use identity::ProcessIdentity;
 pub(crate) use record::{EndpointAuth, InstanceRecord, ServerRecord};
 pub(crate) use registry::{OwnRecord, Registry};

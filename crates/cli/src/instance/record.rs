@@ -50,6 +50,12 @@ impl InstanceRecord {
         self.url.is_some() && self.auth != EndpointAuth::Issuer
     }
 
+    /// True if the process only ends a server that a command has left to it.
+    pub(crate) fn is_ending(&self) -> bool {
+        let mut servers = self.servers.iter();
+        servers.any(|server| server.pid == Some(self.process.pid))
+    }
+
     /// True if it has the server with this name and definition.
     pub(crate) fn has(&self, name: &str, definition: &str) -> bool {
         let mut servers = self.servers.iter();

@@ -95,6 +95,12 @@ impl OwnRecord {
         })();
         written.with_context(|| format!("cannot write {}", self.path.display()))
     }
+
+    /// Leaves the file to the next reader, which removes it once its process has ended.
+    pub(crate) fn keep(mut self) {
+        // There is no file without a name.
+        self.path = PathBuf::new();
+    }
 }
 
 impl Drop for OwnRecord {

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use callgate_mcp::transport::child::InheritEnv;
+use callgate_mcp::transport::child::{CloseBy, InheritEnv};
 
 use super::spec::{LoginSpec, ProcessSpec, RemoteSpec, ServerSpec};
 use crate::args::ServerArgs;
@@ -41,6 +41,8 @@ fn process(command: &str, variables: &[(String, String)]) -> Result<ProcessSpec,
         env: variables.to_vec(),
         cwd: None,
         inherit_env: InheritEnv::AllowList,
+        // The next command could not know that this server is still ending.
+        close_by: CloseBy::ThisProcess,
     })
 }
 

@@ -132,6 +132,7 @@ fn spawn(spec: &ProcessSpec, recorder: Option<&Recorder>) -> Result<Process, Com
         .map(|(name, value)| (name.into(), value.into()))
         .collect();
     config.cwd.clone_from(&spec.cwd);
+    config.close_by = spec.close_by;
     config.observer = recorder.map(Recorder::observer);
     config.supervisor = own_program().map(Supervisor::new);
     Process::spawn(&config).map_err(|error| {

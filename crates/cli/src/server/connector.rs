@@ -14,6 +14,7 @@ use callgate_oauth::token_source::{NeedsLogin, TokenError};
 
 use super::connection::Server;
 use super::spec::ServerSpec;
+use crate::instance::EarlierProcess;
 
 /// Connects one server for the hub. Each connection reads the stored login anew.
 pub(crate) struct ServerConnector {
@@ -23,11 +24,16 @@ pub(crate) struct ServerConnector {
     pub(crate) capabilities: Option<ClientCapabilities>,
     /// Roots that the server is told of, in place of those of clients.
     pub(crate) roots: Vec<Root>,
+    /// An earlier process of the server, which may hold a file or a port that the next one needs.
+    pub(crate) earlier: Option<EarlierProcess>,
 }
 
 impl Connector for ServerConnector {
     fn connect(&self) -> BoxFuture<'_, Result<Arc<dyn Upstream>, Error>> {
         Box::pin(async {
+            if let Some(earlier) = &self.earlier {
+                earlier.exited().await;
+            }
             let data_dir = self.data_dir.as_deref();
             let mut capabilities = self.capabilities.clone();
             if let Some(capabilities) = capabilities.as_mut().filter(|_| !self.roots.is_empty()) {

@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use callgate_mcp::transport::child::InheritEnv;
+use callgate_mcp::transport::child::{CloseBy, InheritEnv};
 use callgate_oauth::Scopes;
 use callgate_oauth::options::ProviderOptions;
 use callgate_oauth::store::ChosenClient;
@@ -29,6 +29,7 @@ pub(crate) struct ProcessSpec {
     pub(crate) env: Vec<(String, String)>,
     pub(crate) cwd: Option<PathBuf>,
     pub(crate) inherit_env: InheritEnv,
+    pub(crate) close_by: CloseBy,
 }
 
 /// A URL with everything that its requests need.

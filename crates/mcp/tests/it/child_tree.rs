@@ -1,9 +1,15 @@
 //! Nothing of a child survives, however it was forked and however its parent or its supervisor ends.
 
+#[cfg(target_os = "linux")]
+use std::fs::File;
+#[cfg(target_os = "linux")]
+use std::io::Write as _;
 use std::process::Stdio;
 use std::time::Duration;
 
 use callgate_mcp::transport::child::{ExitTimeouts, ModernChild};
+#[cfg(target_os = "linux")]
+use rustix::fs::{CWD, Mode, mkfifoat};
 #[cfg(target_os = "linux")]
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::AsyncWriteExt;
@@ -72,6 +78,34 @@ async fn nothing_survives_a_parent_that_panics_or_exits() {
             signs.gone().await;
         }
     }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn nothing_survives_a_close_that_is_left_to_the_supervisor() {
+    for (shape, names) in SHAPES {
+        let (mut parent, signs) = parent("leave", shape, names).await;
+        let mut input = parent.stdin.take().unwrap();
+        input.write_all(b"!").await.unwrap();
+        assert!(soon(parent.wait()).await.unwrap().success());
+        signs.gone().await;
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_child_that_is_left_to_the_supervisor_finishes_its_work_after_its_parent() {
+    let (mut parent, mut signs) = parent("leave-time", "talkative", &["talkative"]).await;
+    let go = format!("{}.go", signs.path());
+    mkfifoat(CWD, &go, Mode::from_raw_mode(0o600)).unwrap();
+    let mut input = parent.stdin.take().unwrap();
+    input.write_all(b"!").await.unwrap();
+    assert!(soon(parent.wait()).await.unwrap().success());
+    // Opened for both, so that this does not wait for the child.
+    let mut go = File::options().read(true).write(true).open(go).unwrap();
+    go.write_all(b"!").unwrap();
+    signs.born(&["finished"]).await;
+    signs.gone().await;
 }
 
 #[tokio::test]

@@ -3,13 +3,15 @@
 use std::io::Read;
 use std::time::Duration;
 
-use callgate_mcp::transport::child::{ChildConfig, ModernChild, Supervisor};
+use callgate_mcp::transport::child::{ChildConfig, CloseBy, ExitTimeouts, ModernChild, Supervisor};
 
 pub(crate) fn raise(end: &str, shape: &str, signs: &str) {
     let runtime = runtime();
     let _inside = runtime.enter();
-    let _child =
-        ModernChild::spawn(&supervised(&["shape", shape, signs])).expect("the child starts");
+    let mut config = supervised(&["shape", shape, signs]);
+    config.exit_timeouts = exit_timeouts(end);
+    config.close_by = CloseBy::Supervisor;
+    let child = ModernChild::spawn(&config).expect("the child starts");
     let mut word = [0];
     std::io::stdin()
         .read_exact(&mut word)
@@ -17,8 +19,23 @@ pub(crate) fn raise(end: &str, shape: &str, signs: &str) {
     match end {
         "panic" => panic!("as the test wants"),
         "exit" => std::process::exit(0),
+        "leave" | "leave-time" => {
+            runtime.block_on(child.close());
+            std::process::exit(0);
+        }
         _ => panic!("there is no end {end}"),
     }
+}
+
+/// Times of a child to exit: long ones only for an end that gives it time.
+fn exit_timeouts(end: &str) -> ExitTimeouts {
+    let time = match end {
+        "leave-time" => Duration::from_secs(60),
+        _ => Duration::from_millis(100),
+    };
+    let mut timeouts = ExitTimeouts::default();
+    (timeouts.exit, timeouts.terminate) = (time, time);
+    timeouts
 }
 
 /// Starts a thousand children in vain and checks that nothing of them is left open.

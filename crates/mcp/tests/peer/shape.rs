@@ -25,6 +25,22 @@ pub(crate) fn take(shape: &str, signs: &str) {
             report(&mut life, shape);
             wait_for_end_of_input();
         }
+        "talkative" => {
+            report(&mut life, shape);
+            wait_for_end_of_input();
+            let mut go = File::open(format!("{signs}.go")).expect("the test says when");
+            go.read_exact(&mut [0]).expect("the test says when");
+            let farewell = "farewell\n".repeat(100_000);
+            for stream in [
+                &mut std::io::stdout() as &mut dyn Write,
+                &mut std::io::stderr(),
+            ] {
+                stream
+                    .write_all(farewell.as_bytes())
+                    .expect("the stream is read");
+            }
+            report(&mut life, "finished");
+        }
         "daemon" => {
             report(&mut life, shape);
             run("middle", signs).wait().expect("it exits at once");

@@ -89,5 +89,7 @@ fn the_record_of_a_killed_process_is_swept() {
     // Dropping it kills the process, which cannot remove its record.
     drop(serving);
     assert_eq!(home.run(&["call", "s/a"]), Ran::printed("answer\n"));
+    // The server of the command has a record until it has exited.
+    wait_for("its exit", || home.processes().is_empty());
     assert_eq!(fs::read_dir(&run).unwrap().count(), 0);
 }

@@ -3,6 +3,7 @@ use std::fs;
 use insta::assert_snapshot;
 use serde_json::json;
 
+use super::setup::wait_for;
 use crate::fixture::{Home, Ran};
 
 #[test]
@@ -120,6 +121,38 @@ fn variables_files_and_directories_of_a_definition_reach_the_program() {
             workspace.display()
         ))
     );
+}
+
+/// The command waits for the server only if the server ends without waiting for the command.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_call_does_not_wait_for_the_exit_of_its_server() {
+    let home = Home::new();
+    let cases = r#"*'"method":"tools/list"'*)
+        result='{"resultType":"complete","tools":[{"name":"show","inputSchema":{"type":"object"}}]}' ;;
+    *'"name":"show"'*)
+        result='{"resultType":"complete","content":[{"type":"text","text":"shown"}]}' ;;"#;
+    let server = home.shell_definition(cases);
+    let script = home.path().join("server.sh");
+    let serve = fs::read_to_string(&script).unwrap();
+    // The server is a child of the supervisor, and that one of the command.
+    let until_the_command_has_exited = format!(
+        r#"trap '' TERM
+        read -r _ _ _ command _ < "/proc/$PPID/stat"
+        {serve}
+        while kill -0 "$command" 2>&-; do sleep 0.01; done
+        echo "the server writes to its log"
+        echo "the server writes to its log" >&2
+        echo ended > "$HOME/ended""#
+    );
+    fs::write(&script, until_the_command_has_exited).unwrap();
+    home.configure(&json!({ "s": server }));
+    assert_eq!(home.run(&["call", "s/show"]), Ran::printed("shown\n"));
+    let ended = home.path().join("ended");
+    wait_for("the end of the server", || {
+        fs::read_to_string(&ended).is_ok_and(|text| text == "ended\n")
+    });
+    wait_for("the exit of its supervisor", || home.processes().is_empty());
 }
 
 #[test]

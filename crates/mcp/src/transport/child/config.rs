@@ -30,6 +30,8 @@ pub struct ChildConfig {
     pub supervisor: Option<Supervisor>,
     /// Timeouts of the exit of the process.
     pub exit_timeouts: ExitTimeouts,
+    /// Process that waits for the exit of the server when it is closed.
+    pub close_by: CloseBy,
     /// Observer of all lines, those of standard error included.
     pub observer: Option<MessageObserver>,
 }
@@ -54,6 +56,20 @@ pub struct Supervisor {
     pub program: PathBuf,
     /// Arguments before those that request supervision; usually none.
     pub args: Vec<OsString>,
+}
+
+/// Process that waits for the exit of a server that is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum CloseBy {
+    /// This one: a close returns when the whole process tree has exited.
+    #[default]
+    ThisProcess,
+    /// The supervisor: a close returns at once, and this process may exit. The supervisor ends the
+    /// server step by step, with the same timeouts, and reads its output until then.
+    ///
+    /// Where there is no supervisor, this process waits.
+    Supervisor,
 }
 
 /// Timeouts of the exit of a server, step by step.
@@ -83,6 +99,7 @@ impl ChildConfig {
             line: line::LineConfig::default(),
             supervisor: None,
             exit_timeouts: ExitTimeouts::default(),
+            close_by: CloseBy::default(),
             observer: None,
         }
     }

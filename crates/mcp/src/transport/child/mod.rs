@@ -26,7 +26,7 @@ mod stderr_tail;
 pub mod supervisor;
 mod tree_mark;
 
-pub use config::{ChildConfig, ExitTimeouts, InheritEnv, Supervisor};
+pub use config::{ChildConfig, CloseBy, ExitTimeouts, InheritEnv, Supervisor};
 pub use environment::Environment;
 pub use modern_child::ModernChild;
 pub use stderr_tail::STDERR_TARGET;

@@ -7,7 +7,7 @@ use tokio::process::Command;
 use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 
-use super::config::{ChildConfig, Supervisor};
+use super::config::{ChildConfig, CloseBy, Supervisor};
 use super::environment::Environment;
 use super::lifecycle::Lifecycle;
 use super::process_tree::ProcessTree;
@@ -32,6 +32,7 @@ pub struct ModernChild {
     process_id: Option<u32>,
     stderr: Arc<StderrTail>,
     closing: Arc<Notify>,
+    close_by: CloseBy,
     exited: watch::Receiver<()>,
     driver: AbortHandle,
 }
@@ -99,6 +100,7 @@ impl ModernChild {
             process_id,
             stderr,
             closing,
+            close_by: config.close_by,
             exited,
             driver: driver.abort_handle(),
         })
@@ -108,8 +110,13 @@ impl ModernChild {
     ///
     /// Returns when its whole process tree has exited. Calls in flight may still be answered until
     /// then; new ones are refused. Dropping the future does not stop the end of the server.
+    ///
+    /// With [`CloseBy::Supervisor`] it returns at once, and lines that were not written may be lost.
     pub async fn close(&self) {
         self.link.finish();
+        if self.close_by == CloseBy::Supervisor && self.tree.leave() {
+            return;
+        }
         self.closing.notify_one();
         let mut exited = self.exited.clone();
         // Nothing is ever sent: the channel closes when the process has exited.
@@ -179,7 +186,7 @@ fn command(
             let mut command = Command::new(&supervisor.program);
             command
                 .args(&supervisor.args)
-                .args(supervisor::request(program));
+                .args(supervisor::request(program, &config.exit_timeouts));
             command
         }
     };

@@ -46,6 +46,17 @@ impl ProcessTree {
         self.signal(super::supervisor::KILL, Signal::KILL);
     }
 
+    /// Leaves the tree to its supervisor, which ends it step by step even after this process has
+    /// exited, and stops all signals. Returns false if there is no supervisor.
+    pub(super) fn leave(&self) -> bool {
+        let Some(Root::Supervisor(_)) = self.root else {
+            return false;
+        };
+        self.signal(super::supervisor::LEAVE, super::supervisor::LEAVE);
+        self.is_gone.store(true, Ordering::Release);
+        true
+    }
+
     /// Stops all signals: the child was waited for, and the system may reuse its process id.
     pub(super) fn has_exited(&self) {
         if let Some(Root::Group(_)) = self.root {
@@ -79,5 +90,8 @@ impl ProcessTree {
     }
     pub(super) fn terminate(&self) {}
     pub(super) fn kill(&self) {}
+    pub(super) fn leave(&self) -> bool {
+        false
+    }
     pub(super) fn has_exited(&self) {}
 }

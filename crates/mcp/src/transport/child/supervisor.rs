@@ -6,10 +6,16 @@
 //! The supervisor starts the server with its own standard streams and then only waits. A process that
 //! loses its parent below it becomes its child, so it can end every process, however it was forked:
 //! when the program exits, on request, and when its own parent has exited.
+//!
+//! A parent that does not want to wait for the exit of the program leaves it to the supervisor, which
+//! then takes the steps of [`ModernChild::close`](super::ModernChild::close) by itself.
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
+
+use super::config::ExitTimeouts;
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -21,6 +27,10 @@ const MARKER: &str = "--callgate-supervise";
 /// so it is never inherited as such.
 #[cfg(unix)]
 pub(super) const KILL: rustix::process::Signal = rustix::process::Signal::USR1;
+
+/// Signal that tells a supervisor to end the tree step by step, and that its parent may exit.
+#[cfg(unix)]
+pub(super) const LEAVE: rustix::process::Signal = rustix::process::Signal::USR2;
 
 /// Supervises a child, if the arguments of this process say so.
 ///
@@ -47,9 +57,16 @@ pub fn run_if_requested(args: impl IntoIterator<Item = OsString>) -> Option<Exit
 }
 
 /// Arguments that request supervision of `program`; its own follow.
-pub(super) fn request(program: &Path) -> [OsString; 3] {
+pub(super) fn request(program: &Path, timeouts: &ExitTimeouts) -> [OsString; 5] {
     let parent = std::process::id().to_string();
-    [MARKER.into(), parent.into(), program.into()]
+    let milliseconds = |time: Duration| time.as_millis().to_string();
+    [
+        MARKER.into(),
+        parent.into(),
+        milliseconds(timeouts.exit).into(),
+        milliseconds(timeouts.terminate).into(),
+        program.into(),
+    ]
 }
 
 #[cfg(target_os = "linux")]

@@ -375,11 +375,7 @@ fn outgoing(call: &Call, number: u64) -> Result<RawJson, Error> {
         // The specification forbids progress on a subscription.
         return Ok(RawJson::clone(call.params()));
     }
-    Splice::new(call.params())
-        .set(
-            &["_meta", meta::PROGRESS_TOKEN],
-            Id::number(number).as_raw(),
-        )
-        .finish()
+    call.params()
+        .with_meta_member(meta::PROGRESS_TOKEN, Id::number(number).as_raw())
         .map_err(|error| Error::invalid_params(error.to_string()))
 }

@@ -3,23 +3,38 @@ use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
+use std::pin::pin;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, WaitStatus, getpid, getppid, kill_process,
+    Pid, PidfdFlags, Signal as KillSignal, WaitOptions, WaitStatus, getpid, getppid, kill_process,
     kill_process_group, pidfd_open, set_child_subreaper, set_parent_process_death_signal, wait,
 };
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::timeout;
+
+use super::super::config::ExitTimeouts;
 
 /// Starts the program that `args` name and returns when its whole tree has exited.
 pub(super) fn run(mut args: impl Iterator<Item = OsString>) -> io::Result<ExitCode> {
-    let parent = args
-        .next()
-        .and_then(|parent| Pid::from_raw(parent.to_str()?.parse().ok()?))
-        .ok_or_else(|| io::Error::other("no parent given"))?;
+    let mut number = |name: &str| {
+        let number = args.next().and_then(|text| text.to_str()?.parse().ok());
+        number.ok_or_else(|| io::Error::other(format!("no {name} given")))
+    };
+    let parent = Pid::from_raw(number("parent")?);
+    let parent = parent.ok_or_else(|| io::Error::other("no parent given"))?;
+    let mut time = |name| {
+        let milliseconds = u64::try_from(number(name)?).unwrap_or_default();
+        io::Result::Ok(Duration::from_millis(milliseconds))
+    };
+    let timeouts = ExitTimeouts {
+        exit: time("time to exit")?,
+        terminate: time("time to terminate")?,
+        ..ExitTimeouts::default()
+    };
     let program = args
         .next()
         .ok_or_else(|| io::Error::other("no program given"))?;
@@ -29,26 +44,28 @@ pub(super) fn run(mut args: impl Iterator<Item = OsString>) -> io::Result<ExitCo
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let code = runtime.block_on(supervise(parent, command));
+    let code = runtime.block_on(supervise(parent, command, timeouts));
     // A plain drop would wait for the thread that blocks on the end of our parent.
     runtime.shutdown_background();
     code
 }
 
-async fn supervise(parent: Pid, mut command: Command) -> io::Result<ExitCode> {
+async fn supervise(
+    parent: Pid,
+    mut command: Command,
+    timeouts: ExitTimeouts,
+) -> io::Result<ExitCode> {
     set_child_subreaper(Some(getpid()))?;
-    let mut exits = signal(SignalKind::child())?;
-    let mut terminations = signal(SignalKind::terminate())?;
-    let mut kills = signal(SignalKind::from_raw(super::KILL.as_raw()))?;
-    let mut interrupts = signal(SignalKind::interrupt())?;
-    let mut quits = signal(SignalKind::quit())?;
-    let mut orphaned = std::pin::pin!(orphaned(parent));
+    let mut requests = Requests::listen()?;
+    let mut left = signal(SignalKind::from_raw(super::LEAVE.as_raw()))?;
+    let mut orphaned = pin!(orphaned(parent));
 
     let program = command.spawn().map_err(|error| {
         let program = command.get_program().display();
         io::Error::new(error.kind(), format!("`{program}` does not start: {error}"))
     })?;
     let program = Pid::from_child(&program);
+    let output = Output::of_this_process();
     // Our copies are closed, so that the streams end when the program exits.
     let null = fs::File::options()
         .read(true)
@@ -58,22 +75,114 @@ async fn supervise(parent: Pid, mut command: Command) -> io::Result<ExitCode> {
     rustix::stdio::dup2_stdout(&null)?;
     rustix::stdio::dup2_stderr(&null)?;
 
-    let mut status = None;
-    while status.is_none() {
+    let is_left = async {
         tokio::select! {
-            _ = exits.recv() => status = reap(program),
-            _ = terminations.recv() => {
-                // A group that cannot be signalled has exited, and SIGCHLD is on its way.
-                let _ = kill_process_group(program, Signal::TERM);
-            }
-            _ = kills.recv() => break,
-            _ = interrupts.recv() => break,
-            _ = quits.recv() => break,
-            () = &mut orphaned => break,
+            biased;
+            _ = left.recv() => true,
+            // A parent that left the tree to us and exited has sent its signal before, which may be
+            // noticed after its exit: the signal is looked for once more.
+            () = &mut orphaned => timeout(SIGNAL_DELAY, left.recv()).await.is_ok(),
         }
-    }
+    };
+    let status = tokio::select! {
+        status = requests.exit_or_kill(program) => status,
+        is_left = is_left => match is_left {
+            true => {
+                output.discard();
+                end_step_by_step(program, &mut requests, timeouts).await
+            }
+            false => None,
+        },
+    };
     kill_all(program);
     Ok(exit_code(status))
+}
+
+/// Time in which a signal that was sent before the exit of our parent is noticed. Signals are
+/// delivered before timers, so any time will do.
+const SIGNAL_DELAY: Duration = Duration::from_millis(10);
+
+/// Waits for the program to exit, whose input has ended, then sends SIGTERM, and waits again.
+/// Returns its status, or `None` if it has to be killed.
+async fn end_step_by_step(
+    program: Pid,
+    requests: &mut Requests,
+    timeouts: ExitTimeouts,
+) -> Option<WaitStatus> {
+    let exit = timeout(timeouts.exit, requests.exit_or_kill(program));
+    if let Ok(status) = exit.await {
+        return status;
+    }
+    terminate(program);
+    let exit = timeout(timeouts.terminate, requests.exit_or_kill(program));
+    exit.await.ok().flatten()
+}
+
+/// Signals of our parent and of the system, and exits of processes below us.
+struct Requests {
+    exits: Signal,
+    terminations: Signal,
+    kills: Signal,
+    interrupts: Signal,
+    quits: Signal,
+}
+
+impl Requests {
+    fn listen() -> io::Result<Self> {
+        Ok(Self {
+            exits: signal(SignalKind::child())?,
+            terminations: signal(SignalKind::terminate())?,
+            kills: signal(SignalKind::from_raw(super::KILL.as_raw()))?,
+            interrupts: signal(SignalKind::interrupt())?,
+            quits: signal(SignalKind::quit())?,
+        })
+    }
+
+    /// Waits until the program has exited, and returns its status; or until it has to be killed.
+    /// Dropping the future is safe.
+    async fn exit_or_kill(&mut self, program: Pid) -> Option<WaitStatus> {
+        loop {
+            tokio::select! {
+                _ = self.exits.recv() => {
+                    if let Some(status) = reap(program) {
+                        return Some(status);
+                    }
+                }
+                _ = self.terminations.recv() => terminate(program),
+                _ = self.kills.recv() => return None,
+                _ = self.interrupts.recv() => return None,
+                _ = self.quits.recv() => return None,
+            }
+        }
+    }
+}
+
+fn terminate(program: Pid) {
+    // A group that cannot be signalled has exited, and SIGCHLD is on its way.
+    let _ = kill_process_group(program, KillSignal::TERM);
+}
+
+/// Reading ends of the output and error streams of the program, which our parent reads.
+///
+/// They are held from the start and read only after our parent has left: a program that writes while
+/// it ends would otherwise fail, or be killed, because no process could read it.
+struct Output([Option<fs::File>; 2]);
+
+impl Output {
+    /// The streams of this process, while they are those that the program has got.
+    fn of_this_process() -> Self {
+        // Opening a pipe anew gives the end that the open mode asks for.
+        Self(["/proc/self/fd/1", "/proc/self/fd/2"].map(|path| fs::File::open(path).ok()))
+    }
+
+    /// Reads the streams to their ends, in threads that end with this process.
+    fn discard(self) {
+        for mut stream in self.0.into_iter().flatten() {
+            let read = move || io::copy(&mut stream, &mut io::sink());
+            // Without a thread, a program that writes much is killed when its time is over.
+            let _ = std::thread::Builder::new().spawn(read);
+        }
+    }
 }
 
 /// Has the system kill the program if the supervisor is killed and cannot do so itself.
@@ -84,7 +193,7 @@ async fn supervise(parent: Pid, mut command: Command) -> io::Result<ExitCode> {
 fn end_with_supervisor(command: &mut Command) {
     let supervisor = getpid();
     let before_exec = move || {
-        set_parent_process_death_signal(Some(Signal::KILL))?;
+        set_parent_process_death_signal(Some(KillSignal::KILL))?;
         // The supervisor may have been killed before the signal was set.
         if getppid() == Some(supervisor) {
             Ok(())
@@ -140,12 +249,12 @@ fn kill_all(program: Pid) {
         match children() {
             Ok(children) => {
                 for child in children {
-                    let _ = kill_process(child, Signal::KILL);
+                    let _ = kill_process(child, KillSignal::KILL);
                 }
             }
             Err(_) => {
                 // Without a list of children only the group can be reached: best-effort.
-                let _ = kill_process_group(program, Signal::KILL);
+                let _ = kill_process_group(program, KillSignal::KILL);
                 return;
             }
         }
@@ -172,7 +281,7 @@ fn exit_code(status: Option<WaitStatus>) -> ExitCode {
         Some(status) => status
             .exit_status()
             .or_else(|| Some(128 + status.terminating_signal()?)),
-        None => Some(128 + Signal::KILL.as_raw()),
+        None => Some(128 + KillSignal::KILL.as_raw()),
     };
     ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }

@@ -46,16 +46,8 @@ impl<'a> PendingRequest<'a> {
             return Ok(RawJson::clone(self.call.params()));
         }
         let params = self.call.params();
-        let (key, token) = (meta::PROGRESS_TOKEN, self.id.as_raw());
-        // Almost always `_meta` is there, and its position is known.
-        if let Some(meta) = params.get("_meta")
-            && let Some(params) = params.with_member_in(&meta, key, token)
-        {
-            return Ok(params);
-        }
-        Splice::new(params)
-            .set(&["_meta", key], token)
-            .finish()
+        params
+            .with_meta_member(meta::PROGRESS_TOKEN, self.id.as_raw())
             .map_err(|error| Error::invalid_params(error.to_string()))
     }
 
