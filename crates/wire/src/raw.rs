@@ -208,6 +208,24 @@ impl RawJson {
         })
     }
 
+    /// The object with one more member at its end. The caller knows that it has no member `key`:
+    /// nothing is searched. `None` if this is no object.
+    #[must_use]
+    pub fn with_appended(&self, key: &str, value: &RawJson) -> Option<RawJson> {
+        let members = self.0.strip_prefix(b"{")?.strip_suffix(b"}")?;
+        let mut out = Vec::with_capacity(self.0.len() + key.len() + value.0.len() + 4);
+        out.push(b'{');
+        out.extend_from_slice(members);
+        if !members.trim_ascii().is_empty() {
+            out.push(b',');
+        }
+        text::write_string(&mut out, key);
+        out.push(b':');
+        out.extend_from_slice(&value.0);
+        out.push(b'}');
+        Some(Self(Bytes::from(out)))
+    }
+
     /// The member `key` of an object, sharing the buffer.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<RawJson> {
@@ -388,6 +406,20 @@ mod tests {
 
     fn raw(text: &str) -> RawJson {
         RawJson::parse(Bytes::copy_from_slice(text.as_bytes()), &Limits::default()).unwrap()
+    }
+
+    #[test]
+    fn a_member_is_appended_to_an_object() {
+        for (text, expect) in [
+            ("{}", Some(r#"{"k":"v"}"#)),
+            ("{ }", Some(r#"{ "k":"v"}"#)),
+            (r#"{"a":{}}"#, Some(r#"{"a":{},"k":"v"}"#)),
+            ("[]", None),
+            ("1", None),
+        ] {
+            let seen = raw(text).with_appended("k", &RawJson::string("v"));
+            assert_eq!(seen, expect.map(raw), "{text}");
+        }
     }
 
     #[test]

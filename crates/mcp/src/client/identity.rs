@@ -66,8 +66,8 @@ impl ClientIdentity {
     }
 
     fn usual_meta(&self, token: &Id) -> Option<RawJson> {
-        let (usual, token) = (&self.usual, token.as_raw());
-        usual.with_member_in(usual, meta::PROGRESS_TOKEN, token)
+        let token = token.as_raw();
+        self.usual.with_appended(meta::PROGRESS_TOKEN, token)
     }
 
     /// The usual metadata `whole`, whose members need not be searched.
