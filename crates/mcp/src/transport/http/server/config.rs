@@ -23,6 +23,10 @@ pub struct HttpServerConfig {
     /// [`Router::header_params`](crate::router::Router::header_params) does; without it none are
     /// checked.
     pub header_params: Option<HeaderParams>,
+    /// True if a call of a tool that [`Self::header_params`] does not find has the tools of the service
+    /// listed first, which the lookup learns from, as that of
+    /// [`HeaderParamCache`](crate::layer::HeaderParamCache) does. If the list fails, so does the call.
+    pub list_unknown_tools: bool,
     /// Limits of connections and requests.
     pub limits: HttpServerLimits,
     /// Limits of sessions with clients of older revisions. Without them, or without the feature
@@ -65,8 +69,9 @@ pub struct HttpServerLimits {
     /// Maximum number of connections from one IP address.
     pub connections_per_peer: usize,
     /// Maximum number of connections without an authenticated request. At each limit of connections,
-    /// the oldest of these that has no request is closed; if there is none, the new connection is
-    /// refused.
+    /// the oldest of these that has no request is closed; at the other two limits else the one that
+    /// has waited longest for the rest of a body, if for a second or more. If there is none, the new
+    /// connection is refused.
     pub unauthenticated_connections: usize,
     /// Maximum number of concurrent requests on one HTTP/2 connection.
     pub streams: u32,
@@ -85,6 +90,7 @@ impl Default for HttpServerConfig {
             guard: Guard::default(),
             auth: Auth::Open,
             header_params: None,
+            list_unknown_tools: false,
             limits: HttpServerLimits::default(),
             sessions: Some(SessionLimits::default()),
             documents: Vec::new(),

@@ -61,7 +61,7 @@ macro_rules! message {
 pub(super) fn refuse(refusal: Refusal) -> Response<ResponseBody> {
     let (status, body) = match &refusal {
         Refusal::BadHost => (400, message!("exactly one valid Host header is required")),
-        Refusal::Forbidden => (403, message!("forbidden")),
+        Refusal::Forbidden => (403, message!("the Host or Origin is not allowed here")),
         Refusal::Ambiguous => (400, message!("the request head is ambiguous")),
         Refusal::NotFound => (404, ""),
         Refusal::MethodNotAllowed { .. } => (405, ""),
@@ -198,16 +198,21 @@ fn whole_result(
     ]))
 }
 
-fn failure(id: &Id, error: &Error) -> Response<ResponseBody> {
+/// The response with the error of a call.
+pub(super) fn failure(id: &Id, error: &Error) -> Response<ResponseBody> {
     let mut response = error_response(reply::status(error), |out| {
         reply::error_response(out, Some(id), error);
     });
-    if let Some(seconds) = retry_after(error) {
-        response
-            .headers_mut()
-            .insert(RETRY_AFTER, HeaderValue::from(seconds));
-    }
+    set_retry_after(&mut response, error);
     response
+}
+
+/// Adds the time after which the request of this error may be tried again, if it is known.
+pub(crate) fn set_retry_after(response: &mut Response<ResponseBody>, error: &Error) {
+    if let Some(seconds) = retry_after(error) {
+        let headers = response.headers_mut();
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
 }
 
 fn error_response(status: u16, write: impl FnOnce(&mut BytesMut)) -> Response<ResponseBody> {
