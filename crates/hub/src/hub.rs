@@ -223,7 +223,7 @@ impl Hub {
     }
 
     /// The catalogs that changed since they were loaded or last returned here, of servers with a
-    /// [`ServerConfig::catalog_key`] whose lists were all read.
+    /// [`ServerConfig::catalog_key`] whose lists were read. A list that could not be read is left out.
     ///
     /// The owner keeps them and gives them to the hub of its next start. The hub does no file I/O:
     /// call this after [`Hub::wait_settled`], and after each of the [`Hub::changes`].

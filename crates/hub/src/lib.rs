@@ -10,7 +10,8 @@
 //! - [`ServerStatus`], [`ServerState`], [`StatusChanges`]: the state of a server, for people.
 //! - `server`: the task that keeps one server connected, and the way of a call to it; `signals`: what
 //!   it is told from outside.
-//! - `sync`: keeps the catalog equal to what a connected server offers.
+//! - `sync`: keeps the catalog equal to what a connected server offers; `retry_timer`: when to try
+//!   again what failed.
 //! - `catalog`: the merged lists; `exposed_names`: the names that agents see.
 //! - `route`: from a request to the server that it is for; `listen`: subscriptions of callers;
 //!   `watched`: the resources that they watch; `task_watch`: their tasks.
@@ -30,6 +31,7 @@ mod hub;
 mod listen;
 mod mutex;
 pub mod reconnect;
+mod retry_timer;
 mod route;
 pub mod search;
 mod server;

@@ -6,19 +6,22 @@ use std::time::Duration;
 use callgate_mcp::client::{CallOptions, Subscription, SubscriptionEvent};
 use callgate_mcp::subscribers::ServerChange;
 use callgate_mcp::wire::capabilities::ServerCapabilities;
+use callgate_mcp::wire::code;
 use callgate_mcp::wire::subscription::SubscriptionFilter;
-use callgate_mcp::{Client, Error};
+use callgate_mcp::{Client, Error, RawJson};
 use futures_util::FutureExt as _;
 use tokio::time::{sleep, timeout};
 
 use crate::catalog::ListKind;
+use crate::retry_timer::RetryTimer;
 use crate::server::Server;
 use crate::shared::Shared;
 
 /// Keeps the catalog equal to what one connected server offers, until the future is dropped.
 ///
 /// It subscribes before it lists, so that no change is lost in between. Changes that come while it
-/// lists are read together afterwards, so a server that announces many changes is listed once.
+/// lists are read together afterwards, so a server that announces many changes is listed once. A list
+/// that cannot be read is read again later; the others are shown and saved without it.
 pub(crate) async fn follow(
     server: &Arc<Server>,
     client: Client,
@@ -33,30 +36,30 @@ pub(crate) async fn follow(
     let mut uris = watched.follow(server.name());
     let mut wanted = uris.borrow_and_update().clone();
     let mut subscription = subscribe(&client, capabilities, &wanted).await;
-    let mut stale: BTreeSet<ListKind> = offered.iter().copied().collect();
+    // A server may have had lists in its saved catalog that it no longer offers.
+    for kind in ListKind::ALL {
+        if !offered.contains(&kind) {
+            catalog.set_list(server, kind, Vec::new());
+        }
+    }
+    let mut lists = PendingLists::new(&offered);
     loop {
-        for kind in std::mem::take(&mut stale) {
-            match client.list_raw(kind.method()).await {
-                Ok(items) => catalog.set_list(server, kind, items),
-                Err(error) => {
-                    tracing::warn!(server = %server.name(), list = kind.method(), %error, "a list cannot be read");
-                    stale.insert(kind);
-                }
-            }
-        }
-        if stale.is_empty() {
-            catalog.set_complete(server);
-        }
+        lists.read(server, &client, shared).await;
+        catalog.set_complete(server);
         server.set_listed();
         shared.status_changed();
         let event = tokio::select! {
             event = next_event(&mut subscription) => Some(event),
             _ = uris.changed() => None,
-            () = sleep(RETRY), if !stale.is_empty() || subscription.is_none() => None,
+            () = lists.retry.due() => {
+                lists.stale.extend(&lists.failed);
+                None
+            }
+            () = sleep(RETRY), if subscription.is_none() => None,
         };
         let mut event = event;
         while let Some(current) = event {
-            if !apply(&current, server, &offered, &mut stale, shared) {
+            if !apply(&current, server, &offered, &mut lists.stale, shared) {
                 subscription = None;
                 break;
             }
@@ -69,14 +72,63 @@ pub(crate) async fn follow(
             // The new subscription stands before the old one ends, so that no change is missed.
             let renewed = subscribe(&client, capabilities, &wanted).await;
             if renewed.is_some() && subscription.is_none() {
-                stale.extend(&offered);
+                lists.stale.extend(&offered);
             }
             subscription = renewed;
         }
     }
 }
 
-/// Pause before a list that failed is read again, and before a lost subscription is opened again.
+/// Lists of a server that are to be read.
+struct PendingLists {
+    /// To be read now.
+    stale: BTreeSet<ListKind>,
+    /// Could not be read the last time.
+    failed: BTreeSet<ListKind>,
+    /// Time at which the failed ones are read again.
+    retry: RetryTimer,
+}
+
+impl PendingLists {
+    fn new(offered: &[ListKind]) -> Self {
+        Self {
+            stale: offered.iter().copied().collect(),
+            failed: BTreeSet::new(),
+            retry: RetryTimer::default(),
+        }
+    }
+
+    /// Reads the stale lists. One that fails keeps no other from being read.
+    async fn read(&mut self, server: &Arc<Server>, client: &Client, shared: &Shared) {
+        let mut is_failure = false;
+        for kind in std::mem::take(&mut self.stale) {
+            let error = match read_list(client, kind).await {
+                Ok(items) => {
+                    self.failed.remove(&kind);
+                    shared.catalog.set_list(server, kind, items);
+                    continue;
+                }
+                Err(error) => error,
+            };
+            is_failure = true;
+            let (server, list) = (server.name(), kind.method());
+            // Only the first failure is news.
+            if self.failed.insert(kind) {
+                tracing::warn!(%server, list, %error, "a list cannot be read; it is tried again later");
+            } else {
+                tracing::debug!(%server, list, %error, "a list still cannot be read");
+            }
+        }
+        match (is_failure, self.failed.is_empty()) {
+            (true, _) => self.retry.fail(),
+            (false, true) => self.retry.succeed(),
+            // A list that was read says nothing about those that wait for their time.
+            (false, false) => {}
+        }
+    }
+}
+
+/// Pause before a lost subscription is opened again.
 const RETRY: Duration = Duration::from_secs(15);
 
 /// Time that a server has to accept a subscription.
@@ -95,6 +147,15 @@ fn offered_lists(capabilities: &ServerCapabilities) -> Vec<ListKind> {
         offered.extend([ListKind::Resources, ListKind::Templates]);
     }
     offered
+}
+
+/// Reads a list. A server that does not know the method has nothing to list: many declare resources
+/// and have no templates.
+async fn read_list(client: &Client, kind: ListKind) -> Result<Vec<RawJson>, Error> {
+    match client.list_raw(kind.method()).await {
+        Err(error) if error.code() == code::METHOD_NOT_FOUND => Ok(Vec::new()),
+        outcome => outcome,
+    }
 }
 
 /// Subscribes to all changes of the lists, and of these resources. `None` if the server cannot.

@@ -86,7 +86,9 @@ impl Catalog {
             return self.publish_discovered(&state);
         };
         for kind in ListKind::ALL {
-            state.set_list(server, kind, kept.lists.take(kind));
+            if let Some(list) = kept.lists.take(kind) {
+                state.set_list(server, kind, list);
+            }
         }
         let kinds = match state.offer(server) {
             Some(offer) => {
@@ -175,7 +177,7 @@ impl Catalog {
         }
     }
 
-    /// Records that every list of a server was read.
+    /// Records that every list of a server was read, or could not be.
     pub(crate) fn set_complete(&self, server: &Server) {
         if let Some(offer) = self.state.lock().offer(server) {
             offer.is_complete = true;
@@ -274,7 +276,7 @@ impl CatalogState {
         self.offers.iter_mut().find(|offer| offer.is_of(server))
     }
 
-    /// Replaces a list of a server. Returns false if it is the same list.
+    /// Replaces a list of a server. Returns false if callers see no difference.
     fn set_list(&mut self, server: &Arc<Server>, kind: ListKind, sent: Vec<RawJson>) -> bool {
         let taken = self.taken_uris(server, kind);
         let Self {
@@ -321,8 +323,7 @@ impl CatalogState {
             Some(Arc::new(Item::new(server, kind, own, key, &definition)))
         };
         let items = named.into_iter().filter_map(item).collect();
-        offer.set_list(kind, sent, items);
-        true
+        offer.set_list(kind, sent, items)
     }
 
     /// URIs that other servers list.

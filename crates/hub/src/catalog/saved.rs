@@ -10,7 +10,8 @@ pub(crate) struct SavedCatalog {
     pub(crate) discovered: DiscoverResult,
     /// Revision that the server spoke; catalogs of earlier versions of this program have none.
     pub(crate) version: Option<Version>,
-    pub(crate) lists: PerKind<Vec<RawJson>>,
+    /// `None` for a list that was never read.
+    pub(crate) lists: PerKind<Option<Vec<RawJson>>>,
 }
 
 /// A kept catalog that cannot be used.
@@ -41,10 +42,10 @@ pub(crate) fn encode(
     key: &str,
     version: Option<Version>,
     discovered: &DiscoverResult,
-    lists: &PerKind<Vec<RawJson>>,
+    lists: &PerKind<Option<Vec<RawJson>>>,
 ) -> Result<RawJson, SavedCatalogError> {
     let discovered = RawJson::encode(discovered)?;
-    let items = ListKind::ALL.iter().flat_map(|kind| lists.get(*kind));
+    let items = ListKind::ALL.iter().flat_map(|kind| lists.get(*kind).iter().flatten());
     let bytes = items.map(|item| item.as_bytes().len() + 1).sum::<usize>();
     let bytes = bytes + discovered.as_bytes().len();
     if bytes > MAX_BYTES {
@@ -58,9 +59,12 @@ pub(crate) fn encode(
         Some(version) => catalog.member("revision", &RawJson::string(version.as_str())),
         None => catalog,
     };
-    let catalog = ListKind::ALL.iter().fold(catalog, |catalog, kind| {
-        catalog.array(kind.method(), lists.get(*kind))
-    });
+    let catalog = ListKind::ALL
+        .iter()
+        .fold(catalog, |catalog, kind| match lists.get(*kind) {
+            Some(list) => catalog.array(kind.method(), list),
+            None => catalog,
+        });
     Ok(catalog.finish())
 }
 
@@ -88,7 +92,7 @@ pub(crate) fn decode(bytes: Vec<u8>, key: &str) -> Result<SavedCatalog, SavedCat
     let discovered = discovered.ok_or(SavedCatalogError::Format)?.decode()?;
     let items = |kind: ListKind| {
         let list = catalog.get(kind.method());
-        list.map(|list| list.elements()).unwrap_or_default()
+        list.map(|list| list.elements())
     };
     let version = version.as_ref().and_then(RawJson::text);
     Ok(SavedCatalog {
@@ -110,9 +114,10 @@ mod tests {
         DiscoverResult::new(Vec::new(), ServerCapabilities::default())
     }
 
-    fn lists(tool: &str) -> PerKind<Vec<RawJson>> {
+    fn lists(tool: &str) -> PerKind<Option<Vec<RawJson>>> {
         let mut lists = PerKind::default();
-        lists.set(ListKind::Tools, vec![serde_json::from_str(tool).unwrap()]);
+        let tools = vec![serde_json::from_str(tool).unwrap()];
+        lists.set(ListKind::Tools, Some(tools));
         lists
     }
 
@@ -129,12 +134,9 @@ mod tests {
         let found = decode(saved.as_bytes().to_vec(), "k\"ey").unwrap();
         assert_eq!(found.discovered, discovered());
         assert_eq!(found.version, Some(Version::V2025_06_18));
-        let tools = found.lists.get(ListKind::Tools);
-        assert_eq!(
-            tools.iter().map(RawJson::as_str).collect::<Vec<_>>(),
-            [tool]
-        );
-        assert_eq!(found.lists.get(ListKind::Prompts), &[]);
+        let tools = found.lists.get(ListKind::Tools).iter().flatten();
+        assert_eq!(tools.map(RawJson::as_str).collect::<Vec<_>>(), [tool]);
+        assert_eq!(*found.lists.get(ListKind::Prompts), None);
     }
 
     #[test]

@@ -1,13 +1,15 @@
 //! A server that can be stopped, refused and changed: a real [`Router`] behind a switch.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use callgate_hub::{Connector, Hub, HubConfig, ServerConfig, ServerName, ServerState, Upstream};
 use callgate_mcp::{
-    BoxFuture, Call, Client, Error, Implementation, Kind, Reply, Router, Service, Version,
+    BoxFuture, Call, Client, Error, Implementation, Kind, RawJson, Reply, Router, Service, Version,
 };
+use serde_json::json;
 use tokio::sync::watch;
 
 /// A server of the tests. Clones are the same server.
@@ -25,6 +27,8 @@ struct FakeState {
     closed: AtomicU64,
     /// Milliseconds that each connection takes.
     delay: AtomicU64,
+    /// Methods that are answered with an error: its code, and how often that was so.
+    refused: Mutex<HashMap<String, (i64, u64)>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +53,7 @@ impl FakeServer {
                 calls: AtomicU64::new(0),
                 closed: AtomicU64::new(0),
                 delay: AtomicU64::new(0),
+                refused: Mutex::default(),
             }),
         }
     }
@@ -79,6 +84,28 @@ impl FakeServer {
     pub(crate) fn answer_after(&self, delay: Duration) {
         let delay = u64::try_from(delay.as_millis()).unwrap();
         self.state.delay.store(delay, Ordering::SeqCst);
+    }
+
+    /// Answers requests of this method with an error that has this code.
+    pub(crate) fn refuse(&self, method: &str, code: i64) {
+        let mut refused = self.state.refused.lock().unwrap();
+        refused.insert(method.to_owned(), (code, 0));
+    }
+
+    /// Answers requests of a method again. Returns how often it was refused.
+    pub(crate) fn accept(&self, method: &str) -> u64 {
+        let mut refused = self.state.refused.lock().unwrap();
+        refused.remove(method).map_or(0, |(_, count)| count)
+    }
+
+    /// The error of a method that is refused.
+    fn refusal(&self, method: &str) -> Option<Error> {
+        let mut refused = self.state.refused.lock().unwrap();
+        let (code, count) = refused.get_mut(method)?;
+        *count += 1;
+        let error = json!({ "code": code, "message": "refused" }).to_string();
+        let error: RawJson = serde_json::from_str(&error).unwrap();
+        Some(Error::rpc(&Arc::from("fake"), error))
     }
 
     /// Number of connections that were closed in good order.
@@ -141,6 +168,9 @@ impl Service for FakeUpstream {
         Box::pin(async move {
             if *self.server.state.running.borrow() != self.process {
                 return Err(Error::new(Kind::Closed, "the server has exited").retry_safe());
+            }
+            if let Some(error) = self.server.refusal(call.method.as_str()) {
+                return Err(error);
             }
             if call.method.as_str() == "tools/call" {
                 self.server.state.calls.fetch_add(1, Ordering::SeqCst);
