@@ -26,6 +26,8 @@ pub(crate) struct Server {
     attempts: AtomicU64,
     /// Number of connections that were made.
     connections: AtomicU64,
+    /// The last connection that a call found to be gone, by its number, and the reason.
+    noticed_loss: watch::Sender<Option<(u64, FailureReason)>>,
     /// True once the server is shut down for good.
     is_shut_down: AtomicBool,
     /// Number of calls in flight, for the idle stop.
@@ -60,8 +62,10 @@ struct Connected {
 
 /// Maximum number of times that one call is sent again after a lost connection.
 const MAX_RESENDS: u32 = 2;
-/// Wait for the next attempt that a call still sits out instead of failing.
+/// Time for which a call sits out the waits between attempts instead of failing.
 const SHORT_WAIT: Duration = Duration::from_secs(2);
+/// Time after a lost call in which the loss of its connection shows.
+const LOSS_NOTICE: Duration = Duration::from_millis(250);
 
 impl Server {
     pub(crate) fn new(config: ServerConfig) -> Self {
@@ -83,6 +87,7 @@ impl Server {
             signals: Signals::default(),
             attempts: AtomicU64::new(0),
             connections: AtomicU64::new(0),
+            noticed_loss: watch::Sender::default(),
             is_shut_down: AtomicBool::new(false),
             in_flight: watch::Sender::new(0),
             closing: watch::Sender::new(0),
@@ -141,22 +146,30 @@ impl Server {
         let _use = counted.then(|| InFlight::begin(&self.in_flight));
         let deadline = call.cx.deadline;
         let mut lost = None;
-        for _ in 0..=MAX_RESENDS {
+        let mut resends = 0;
+        loop {
             let connected = self.connected(deadline, lost).await?;
             let error = match connected.service.call(call.clone()).await {
                 Err(error) if is_lost(&error) => error,
                 outcome => return outcome.map_err(|error| self.named(error)),
             };
-            if error.retry() != Retry::Safe && !repeatable {
+            if is_unreachable(&error) {
+                // Nothing else notices that a server at a URL is gone.
+                let loss = (connected.number, FailureReason::new(&error));
+                self.noticed_loss.send_replace(Some(loss));
+            }
+            let may_repeat = error.retry() == Retry::Safe || repeatable;
+            if !may_repeat || resends == MAX_RESENDS {
                 return Err(self.named(error));
             }
             tracing::debug!(server = %self.name(), %error, "sending a call again");
             lost = Some(connected.number);
+            resends += 1;
         }
-        Err(self.unavailable(&self.view()))
     }
 
-    /// Waits for a connection, other than the one with the number `lost`.
+    /// Waits for a connection, other than the one with the number `lost` unless that proves to live:
+    /// then only the stream of one call was cut.
     ///
     /// A server that is connecting is waited for, up to the deadline; any other state that calls
     /// cannot end fails at once with its reason.
@@ -169,18 +182,20 @@ impl Server {
             return Ok(connected);
         }
         self.signals.send(Event::Used);
-        let limit = Instant::now() + self.config.connect_timeout;
+        let start = Instant::now();
+        let limit = start + self.config.connect_timeout;
         let until = deadline.map_or(limit, |deadline| deadline.min(limit));
         let mut view = self.view.subscribe();
         loop {
             let current = view.borrow_and_update().clone();
+            let now = Instant::now();
+            let lost = lost.filter(|_| now < start + LOSS_NOTICE);
             if let Some(connected) = current.usable(lost) {
                 return Ok(connected);
             }
-            let now = Instant::now();
             let waits = match current.phase {
                 Phase::Connecting | Phase::Connected { .. } | Phase::Idle => true,
-                Phase::Waiting { retry_at } => retry_at <= until.min(now + SHORT_WAIT),
+                Phase::Waiting { retry_at } => retry_at <= until.min(start + SHORT_WAIT),
                 Phase::Stopped { until } => now >= until,
                 Phase::Disabled | Phase::Locked(_) => false,
             };
@@ -194,6 +209,7 @@ impl Server {
                     }
                 }
                 () = sleep_until(until) => {}
+                () = sleep_until(start + LOSS_NOTICE), if lost.is_some() => {}
             }
         }
     }
@@ -363,12 +379,11 @@ impl Server {
                 let client = self.client(connected.service.clone());
                 let capabilities = &connected.capabilities;
                 tokio::select! {
-                    error = connected.upstream.closed() => Outcome {
-                        event: Event::Lost,
-                        connection: None,
-                        reason: Some(FailureReason::new(&error)),
-                    },
-                    never = sync::follow(self, client, capabilities, shared) => match never {},
+                    error = connected.upstream.closed() => Outcome::lost(FailureReason::new(&error)),
+                    error = sync::follow(self, client, capabilities, shared) => {
+                        Outcome::lost(FailureReason::new(&error))
+                    }
+                    reason = self.unreachable(connected.number) => Outcome::lost(reason),
                     () = self.unused() => Outcome::of(Event::Unused),
                 }
             }
@@ -424,6 +439,19 @@ impl Server {
             .build()
     }
 
+    /// Waits until a call has found that the server cannot be reached over this connection.
+    async fn unreachable(&self, number: u64) -> FailureReason {
+        let mut noticed = self.noticed_loss.subscribe();
+        loop {
+            let loss = noticed.borrow_and_update().clone();
+            if let Some((_, reason)) = loss.filter(|(lost, _)| *lost == number) {
+                return reason;
+            }
+            // The sender is a part of this value.
+            let _ = noticed.changed().await;
+        }
+    }
+
     /// Waits until no call was in flight for the idle time.
     async fn unused(&self) {
         let Some(limit) = self.config.idle_stop else {
@@ -473,6 +501,14 @@ fn is_lost(error: &Error) -> bool {
     matches!(error.kind(), Kind::Closed | Kind::Connect)
 }
 
+/// True if no connection to the server could be made: it is not there, whatever was connected before.
+///
+/// A gateway in between that answers in place of the server is something else: its answer is no proof
+/// that a call was not delivered, so such an error is not safe to retry.
+pub(crate) fn is_unreachable(error: &Error) -> bool {
+    error.kind() == Kind::Connect && error.retry() == Retry::Safe
+}
+
 /// End of a phase.
 struct Outcome {
     event: Event,
@@ -486,6 +522,13 @@ impl Outcome {
             event,
             connection: None,
             reason: None,
+        }
+    }
+
+    fn lost(reason: FailureReason) -> Self {
+        Self {
+            reason: Some(reason),
+            ..Self::of(Event::Lost)
         }
     }
 }

@@ -1,5 +1,4 @@
 use std::collections::BTreeSet;
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,10 +13,11 @@ use tokio::time::{sleep, timeout};
 
 use crate::catalog::ListKind;
 use crate::retry_timer::RetryTimer;
-use crate::server::Server;
+use crate::server::{Server, is_unreachable};
 use crate::shared::Shared;
 
-/// Keeps the catalog equal to what one connected server offers, until the future is dropped.
+/// Keeps the catalog equal to what one connected server offers, until the server cannot be reached:
+/// returns the error that says so.
 ///
 /// It subscribes before it lists, so that no change is lost in between. Changes that come while it
 /// lists are read together afterwards, so a server that announces many changes is listed once. A list
@@ -27,7 +27,7 @@ pub(crate) async fn follow(
     client: Client,
     capabilities: &ServerCapabilities,
     shared: &Shared,
-) -> Infallible {
+) -> Error {
     let Shared {
         catalog, watched, ..
     } = shared;
@@ -35,7 +35,10 @@ pub(crate) async fn follow(
     let offered = offered_lists(capabilities);
     let mut uris = watched.follow(server.name());
     let mut wanted = uris.borrow_and_update().clone();
-    let mut subscription = subscribe(&client, capabilities, &wanted).await;
+    let mut subscription = match subscribe(&client, capabilities, &wanted).await {
+        Ok(subscription) => subscription,
+        Err(error) => return error,
+    };
     // A server may have had lists in its saved catalog that it no longer offers.
     for kind in ListKind::ALL {
         if !offered.contains(&kind) {
@@ -44,7 +47,9 @@ pub(crate) async fn follow(
     }
     let mut lists = PendingLists::new(&offered);
     loop {
-        lists.read(server, &client, shared).await;
+        if let Err(error) = lists.read(server, &client, shared).await {
+            return error;
+        }
         catalog.set_complete(server);
         server.set_listed();
         shared.status_changed();
@@ -70,7 +75,10 @@ pub(crate) async fn follow(
         if subscription.is_none() || now_wanted != wanted {
             wanted = now_wanted;
             // The new subscription stands before the old one ends, so that no change is missed.
-            let renewed = subscribe(&client, capabilities, &wanted).await;
+            let renewed = match subscribe(&client, capabilities, &wanted).await {
+                Ok(renewed) => renewed,
+                Err(error) => return error,
+            };
             if renewed.is_some() && subscription.is_none() {
                 lists.stale.extend(&offered);
             }
@@ -99,7 +107,15 @@ impl PendingLists {
     }
 
     /// Reads the stale lists. One that fails keeps no other from being read.
-    async fn read(&mut self, server: &Arc<Server>, client: &Client, shared: &Shared) {
+    ///
+    /// # Errors
+    /// The server cannot be reached.
+    async fn read(
+        &mut self,
+        server: &Arc<Server>,
+        client: &Client,
+        shared: &Shared,
+    ) -> Result<(), Error> {
         let mut is_failure = false;
         for kind in std::mem::take(&mut self.stale) {
             let error = match read_list(client, kind).await {
@@ -108,6 +124,7 @@ impl PendingLists {
                     shared.catalog.set_list(server, kind, items);
                     continue;
                 }
+                Err(error) if is_unreachable(&error) => return Err(error),
                 Err(error) => error,
             };
             is_failure = true;
@@ -125,6 +142,7 @@ impl PendingLists {
             // A list that was read says nothing about those that wait for their time.
             (false, false) => {}
         }
+        Ok(())
     }
 }
 
@@ -159,11 +177,14 @@ async fn read_list(client: &Client, kind: ListKind) -> Result<Vec<RawJson>, Erro
 }
 
 /// Subscribes to all changes of the lists, and of these resources. `None` if the server cannot.
+///
+/// # Errors
+/// The server cannot be reached.
 async fn subscribe(
     client: &Client,
     capabilities: &ServerCapabilities,
     uris: &BTreeSet<String>,
-) -> Option<Subscription> {
+) -> Result<Option<Subscription>, Error> {
     let mut filter = SubscriptionFilter::default();
     if capabilities.tools.is_some() {
         filter = filter.with_tools();
@@ -176,18 +197,19 @@ async fn subscribe(
         filter = uris.iter().fold(filter, SubscriptionFilter::with_resource);
     }
     if uris.is_empty() && !announces_changes(capabilities) {
-        return None;
+        return Ok(None);
     }
     // The lists are read after this, so a server that never answers must not delay them for long.
     match timeout(SUBSCRIBE, client.listen(&filter)).await {
-        Ok(Ok(subscription)) => Some(subscription),
+        Ok(Ok(subscription)) => Ok(Some(subscription)),
+        Ok(Err(error)) if is_unreachable(&error) => Err(error),
         Ok(Err(error)) => {
             tracing::debug!(%error, "the server takes no subscription");
-            None
+            Ok(None)
         }
         Err(_) => {
             tracing::debug!("the server does not answer a subscription");
-            None
+            Ok(None)
         }
     }
 }

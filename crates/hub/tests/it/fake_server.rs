@@ -29,6 +29,8 @@ struct FakeState {
     delay: AtomicU64,
     /// Methods that are answered with an error: its code, and how often that was so.
     refused: Mutex<HashMap<String, (i64, u64)>>,
+    /// Number of tool calls whose stream is cut after the server has got them.
+    cuts: AtomicU64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +43,8 @@ enum Running {
     Locked,
     /// Attempts to connect never end.
     Hanging,
+    /// Connections live as far as they know, and every call and attempt is refused: a server at a URL.
+    Unreachable,
 }
 
 impl FakeServer {
@@ -54,6 +58,7 @@ impl FakeServer {
                 closed: AtomicU64::new(0),
                 delay: AtomicU64::new(0),
                 refused: Mutex::default(),
+                cuts: AtomicU64::new(0),
             }),
         }
     }
@@ -78,6 +83,16 @@ impl FakeServer {
     /// Ends all connections; attempts to make new ones do not end until [`FakeServer::crash`].
     pub(crate) fn hang(&self) {
         self.state.running.send_replace(Running::Hanging);
+    }
+
+    /// Refuses calls and connections, without an end of the connections that live.
+    pub(crate) fn become_unreachable(&self) {
+        self.state.running.send_replace(Running::Unreachable);
+    }
+
+    /// Cuts the stream of the next tool call; the connection stays.
+    pub(crate) fn cut_next_call(&self) {
+        self.state.cuts.fetch_add(1, Ordering::SeqCst);
     }
 
     /// Makes each attempt to connect take this time.
@@ -143,12 +158,17 @@ impl Connector for FakeServer {
                     };
                     Ok(Arc::new(upstream) as Arc<dyn Upstream>)
                 }
-                Running::Down => Err(Error::new(Kind::Connect, "connection refused")),
+                Running::Down | Running::Unreachable => Err(refused()),
                 Running::Hanging => std::future::pending().await,
                 Running::Locked => Err(Error::new(Kind::Unauthorized, "login required")),
             }
         })
     }
+}
+
+/// Error of a connection that cannot be made.
+fn refused() -> Error {
+    Error::new(Kind::Connect, "connection refused").retry_safe()
 }
 
 struct FakeUpstream {
@@ -159,14 +179,19 @@ struct FakeUpstream {
 impl FakeUpstream {
     async fn ended(&self) {
         let mut running = self.server.state.running.subscribe();
-        let _ = running.wait_for(|running| *running != self.process).await;
+        let is_ended = |running: &Running| ![self.process, Running::Unreachable].contains(running);
+        let _ = running.wait_for(is_ended).await;
     }
 }
 
 impl Service for FakeUpstream {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
         Box::pin(async move {
-            if *self.server.state.running.borrow() != self.process {
+            let running = *self.server.state.running.borrow();
+            if running == Running::Unreachable {
+                return Err(refused());
+            }
+            if running != self.process {
                 return Err(Error::new(Kind::Closed, "the server has exited").retry_safe());
             }
             if let Some(error) = self.server.refusal(call.method.as_str()) {
@@ -174,6 +199,11 @@ impl Service for FakeUpstream {
             }
             if call.method.as_str() == "tools/call" {
                 self.server.state.calls.fetch_add(1, Ordering::SeqCst);
+                let cut = |cuts: u64| cuts.checked_sub(1);
+                let cuts = &self.server.state.cuts;
+                if cuts.fetch_update(Ordering::SeqCst, Ordering::SeqCst, cut).is_ok() {
+                    return Err(Error::new(Kind::Closed, "the stream was cut"));
+                }
             }
             tokio::select! {
                 biased;
