@@ -23,9 +23,24 @@ impl RetryTimer {
         self.failures = self.failures.saturating_add(1);
     }
 
+    /// Begins an attempt: there is no next one until it fails. Earlier failures still count.
+    pub(crate) fn begin(&mut self) {
+        self.due = None;
+    }
+
     /// Forgets the failures: there is no next attempt.
     pub(crate) fn succeed(&mut self) {
         *self = Self::default();
+    }
+
+    /// True if there is a next attempt.
+    pub(crate) fn is_pending(&self) -> bool {
+        self.due.is_some()
+    }
+
+    /// True if the time of the next attempt has come.
+    pub(crate) fn is_due(&self) -> bool {
+        self.due.is_some_and(|due| Instant::now() >= due)
     }
 
     /// Waits for the time of the next attempt; for ever if there is none. Dropping the future loses

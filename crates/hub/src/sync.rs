@@ -2,14 +2,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_mcp::client::{CallOptions, Subscription, SubscriptionEvent};
+use callgate_mcp::client::{CallOptions, ListenOptions, Subscription, SubscriptionEvent};
 use callgate_mcp::subscribers::ServerChange;
 use callgate_mcp::wire::capabilities::ServerCapabilities;
 use callgate_mcp::wire::code;
 use callgate_mcp::wire::subscription::SubscriptionFilter;
 use callgate_mcp::{Client, Error, RawJson};
 use futures_util::FutureExt as _;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, timeout};
 
 use crate::catalog::ListKind;
 use crate::retry_timer::RetryTimer;
@@ -28,17 +28,14 @@ pub(crate) async fn follow(
     capabilities: &ServerCapabilities,
     shared: &Shared,
 ) -> Error {
-    let Shared {
-        catalog, watched, ..
-    } = shared;
+    let catalog = &shared.catalog;
     let client = client.with_options(CallOptions::default().no_cache());
     let offered = offered_lists(capabilities);
-    let mut uris = watched.follow(server.name());
-    let mut wanted = uris.borrow_and_update().clone();
-    let mut subscription = match subscribe(&client, capabilities, &wanted).await {
-        Ok(subscription) => subscription,
-        Err(error) => return error,
-    };
+    let mut uris = shared.watched.follow(server.name());
+    let mut changes = Changes::new(uris.borrow_and_update().clone());
+    if let Err(error) = changes.subscribe(&client, capabilities).await {
+        return error;
+    }
     // A server may have had lists in its saved catalog that it no longer offers.
     for kind in ListKind::ALL {
         if !offered.contains(&kind) {
@@ -53,37 +50,90 @@ pub(crate) async fn follow(
         catalog.set_complete(server);
         server.set_listed();
         shared.status_changed();
-        let event = tokio::select! {
-            event = next_event(&mut subscription) => Some(event),
+        let mut event = tokio::select! {
+            event = next_event(&mut changes.subscription) => Some(event),
             _ = uris.changed() => None,
+            () = changes.retry.due() => None,
             () = lists.retry.due() => {
                 lists.stale.extend(&lists.failed);
                 None
             }
-            () = sleep(RETRY), if subscription.is_none() => None,
         };
-        let mut event = event;
         while let Some(current) = event {
-            if !apply(&current, server, &offered, &mut lists.stale, shared) {
-                subscription = None;
+            let Some(Ok(current)) = current else {
+                changes.end();
                 break;
-            }
-            // Changes that came meanwhile are read together.
-            event = next_event(&mut subscription).now_or_never();
-        }
-        let now_wanted = uris.borrow_and_update().clone();
-        if subscription.is_none() || now_wanted != wanted {
-            wanted = now_wanted;
-            // The new subscription stands before the old one ends, so that no change is missed.
-            let renewed = match subscribe(&client, capabilities, &wanted).await {
-                Ok(renewed) => renewed,
-                Err(error) => return error,
             };
-            if renewed.is_some() && subscription.is_none() {
-                lists.stale.extend(&offered);
-            }
-            subscription = renewed;
+            apply(&current, server, &offered, &mut lists.stale, shared);
+            // Changes that came meanwhile are read together.
+            event = next_event(&mut changes.subscription).now_or_never();
         }
+        let wanted = uris.borrow_and_update().clone();
+        if changes.retry.is_due() || wanted != changes.uris {
+            let was_lost = changes.retry.is_pending();
+            changes.uris = wanted;
+            if let Err(error) = changes.subscribe(&client, capabilities).await {
+                return error;
+            }
+            if was_lost && changes.subscription.is_some() {
+                read_all_again(server, &offered, &mut lists.stale, shared);
+            }
+        }
+    }
+}
+
+/// Subscription to the changes of a server.
+struct Changes {
+    /// Resources that are watched at the server.
+    uris: BTreeSet<String>,
+    subscription: Option<Subscription>,
+    since: Instant,
+    /// Time at which a subscription that ended or was refused is opened again.
+    retry: RetryTimer,
+}
+
+impl Changes {
+    fn new(uris: BTreeSet<String>) -> Self {
+        Self {
+            uris,
+            subscription: None,
+            since: Instant::now(),
+            retry: RetryTimer::default(),
+        }
+    }
+
+    /// Subscribes, in place of the subscription that there is.
+    ///
+    /// # Errors
+    /// The server cannot be reached.
+    async fn subscribe(
+        &mut self,
+        client: &Client,
+        capabilities: &ServerCapabilities,
+    ) -> Result<(), Error> {
+        if self.uris.is_empty() && !announces_changes(capabilities) {
+            self.subscription = None;
+            self.retry.succeed();
+            return Ok(());
+        }
+        self.retry.begin();
+        // The new subscription stands before the old one ends, so that no change is missed.
+        self.subscription = subscribe(client, capabilities, &self.uris).await?;
+        self.since = Instant::now();
+        if self.subscription.is_none() {
+            self.retry.fail();
+        }
+        Ok(())
+    }
+
+    /// Notes that the subscription has ended. One that ends soon is opened less and less often: a
+    /// server that is about to exit accepts each one and ends it at once.
+    fn end(&mut self) {
+        self.subscription = None;
+        if self.since.elapsed() >= STABLE {
+            self.retry.succeed();
+        }
+        self.retry.fail();
     }
 }
 
@@ -146,8 +196,8 @@ impl PendingLists {
     }
 }
 
-/// Pause before a lost subscription is opened again.
-const RETRY: Duration = Duration::from_secs(15);
+/// Life of a subscription after which earlier ends no longer count.
+const STABLE: Duration = Duration::from_secs(60);
 
 /// Time that a server has to accept a subscription.
 const SUBSCRIBE: Duration = Duration::from_secs(5);
@@ -196,11 +246,10 @@ async fn subscribe(
         filter = filter.with_resources();
         filter = uris.iter().fold(filter, SubscriptionFilter::with_resource);
     }
-    if uris.is_empty() && !announces_changes(capabilities) {
-        return Ok(None);
-    }
+    // A loss is noticed here and not hidden: a server that cannot be reached is connected anew.
+    let options = ListenOptions::default().with_retries(0);
     // The lists are read after this, so a server that never answers must not delay them for long.
-    match timeout(SUBSCRIBE, client.listen(&filter)).await {
+    match timeout(SUBSCRIBE, client.listen_with(&filter, options)).await {
         Ok(Ok(subscription)) => Ok(Some(subscription)),
         Ok(Err(error)) if is_unreachable(&error) => Err(error),
         Ok(Err(error)) => {
@@ -235,20 +284,14 @@ async fn next_event(
     }
 }
 
-/// Applies an event. Returns false if the subscription is over.
+/// Applies an event.
 fn apply(
-    event: &Option<Result<SubscriptionEvent, Error>>,
+    event: &SubscriptionEvent,
     server: &Server,
     offered: &[ListKind],
     stale: &mut BTreeSet<ListKind>,
     shared: &Shared,
-) -> bool {
-    let Shared {
-        catalog, watched, ..
-    } = shared;
-    let Some(Ok(event)) = event else {
-        return false;
-    };
+) {
     match event {
         SubscriptionEvent::ToolsListChanged => stale.extend([ListKind::Tools]),
         SubscriptionEvent::PromptsListChanged => stale.extend([ListKind::Prompts]),
@@ -256,22 +299,28 @@ fn apply(
             stale.extend([ListKind::Resources, ListKind::Templates]);
         }
         SubscriptionEvent::ResourceUpdated { uri } => {
-            for exposed in watched.exposed(server.name(), uri) {
-                catalog
-                    .subscribers
-                    .publish(&ServerChange::Resource(exposed));
-            }
+            tell_changed(shared, shared.watched.exposed(server.name(), uri));
         }
-        SubscriptionEvent::Gap => {
-            // Changes may have been lost: everything is read again, here and by the callers.
-            stale.extend(offered);
-            for exposed in watched.all_exposed(server.name()) {
-                catalog
-                    .subscribers
-                    .publish(&ServerChange::Resource(exposed));
-            }
-        }
+        SubscriptionEvent::Gap => read_all_again(server, offered, stale, shared),
         _ => {}
     }
-    true
+}
+
+/// Makes everything be read again, here and by the callers: changes may have been lost.
+fn read_all_again(
+    server: &Server,
+    offered: &[ListKind],
+    stale: &mut BTreeSet<ListKind>,
+    shared: &Shared,
+) {
+    stale.extend(offered);
+    tell_changed(shared, shared.watched.all_exposed(server.name()));
+}
+
+/// Tells the callers that these resources have changed.
+fn tell_changed(shared: &Shared, exposed: Vec<String>) {
+    for exposed in exposed {
+        let change = ServerChange::Resource(exposed);
+        shared.catalog.subscribers.publish(&change);
+    }
 }

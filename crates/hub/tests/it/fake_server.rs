@@ -2,13 +2,17 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use callgate_hub::{Connector, Hub, HubConfig, ServerConfig, ServerName, ServerState, Upstream};
 use callgate_mcp::{
     BoxFuture, Call, Client, Error, Implementation, Kind, RawJson, Reply, Router, Service, Version,
 };
+use callgate_mcp::wire::subscription::{
+    SubscriptionFilter, SubscriptionsAcknowledgedParams, SubscriptionsListenResult,
+};
+use callgate_mcp::wire::{Method, Notification, method};
 use serde_json::json;
 use tokio::sync::watch;
 
@@ -29,6 +33,10 @@ struct FakeState {
     delay: AtomicU64,
     /// Methods that are answered with an error: its code, and how often that was so.
     refused: Mutex<HashMap<String, (i64, u64)>>,
+    /// Number of subscriptions.
+    listens: AtomicU64,
+    /// True if subscriptions end as soon as they are accepted.
+    ends_listens: AtomicBool,
     /// Number of tool calls whose stream is cut after the server has got them.
     cuts: AtomicU64,
 }
@@ -58,6 +66,8 @@ impl FakeServer {
                 closed: AtomicU64::new(0),
                 delay: AtomicU64::new(0),
                 refused: Mutex::default(),
+                listens: AtomicU64::new(0),
+                ends_listens: AtomicBool::new(false),
                 cuts: AtomicU64::new(0),
             }),
         }
@@ -93,6 +103,17 @@ impl FakeServer {
     /// Cuts the stream of the next tool call; the connection stays.
     pub(crate) fn cut_next_call(&self) {
         self.state.cuts.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Accepts subscriptions and ends them at once, those that there are too, as a server does that is about to exit.
+    pub(crate) fn end_subscriptions(&self) {
+        self.state.ends_listens.store(true, Ordering::SeqCst);
+        self.router.close_subscriptions();
+    }
+
+    /// Number of subscriptions that the server received.
+    pub(crate) fn listens(&self) -> u64 {
+        self.state.listens.load(Ordering::SeqCst)
     }
 
     /// Makes each attempt to connect take this time.
@@ -171,6 +192,20 @@ fn refused() -> Error {
     Error::new(Kind::Connect, "connection refused").retry_safe()
 }
 
+/// Accepts a subscription and ends it.
+async fn end_at_once(call: &Call) -> Result<Reply, Error> {
+    let cx = &call.cx;
+    let accepted = SubscriptionFilter::default().with_tools();
+    let acknowledged = SubscriptionsAcknowledgedParams::new(&cx.id, accepted);
+    let acknowledged = Notification {
+        method: Method::new(method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED),
+        params: RawJson::encode(&acknowledged).unwrap(),
+    };
+    cx.notify.send(acknowledged).await;
+    let end = RawJson::encode(&SubscriptionsListenResult::new(&cx.id));
+    Ok(Reply::Complete(end.unwrap()))
+}
+
 struct FakeUpstream {
     server: FakeServer,
     process: Running,
@@ -203,6 +238,12 @@ impl Service for FakeUpstream {
                 let cuts = &self.server.state.cuts;
                 if cuts.fetch_update(Ordering::SeqCst, Ordering::SeqCst, cut).is_ok() {
                     return Err(Error::new(Kind::Closed, "the stream was cut"));
+                }
+            }
+            if call.method.is_subscription() {
+                self.server.state.listens.fetch_add(1, Ordering::SeqCst);
+                if self.server.state.ends_listens.load(Ordering::SeqCst) {
+                    return end_at_once(&call).await;
                 }
             }
             tokio::select! {

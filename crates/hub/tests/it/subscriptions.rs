@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use callgate_mcp::client::SubscriptionEvent;
 use callgate_mcp::router::ToolRoute;
 use callgate_mcp::wire::resource::Resource;
@@ -39,11 +41,23 @@ async fn a_watched_resource_is_watched_at_its_server() {
     let event = loop {
         server.router.resource_updated("note://1");
         let next = subscription.next();
-        let limit = std::time::Duration::from_millis(100);
+        let limit = Duration::from_millis(100);
         if let Ok(event) = tokio::time::timeout(limit, next).await {
             break event.unwrap().unwrap();
         }
     };
     let uri = "note://1".to_owned();
     assert_eq!(event, SubscriptionEvent::ResourceUpdated { uri });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_subscription_that_ends_at_once_is_opened_less_and_less_often() {
+    let tool = |name: &str| ToolRoute::new(name, "Says yes", || async { "yes" });
+    let server = FakeServer::new(router("s").route(tool("a")));
+    let (hub, _client) = hub(&[("s", &server)]);
+    wait_for(&hub, "s", "connected", 1).await;
+    server.end_subscriptions();
+    // The one that there was, and one after 1, 2, 4, 8, 16 and 32 seconds.
+    tokio::time::sleep(Duration::from_secs(64)).await;
+    assert_eq!(server.listens(), 7);
 }
