@@ -196,7 +196,7 @@ impl Server {
             let waits = match current.phase {
                 Phase::Connecting | Phase::Connected { .. } | Phase::Idle => true,
                 Phase::Waiting { retry_at } => retry_at <= until.min(start + SHORT_WAIT),
-                Phase::Stopped { until } => now >= until,
+                Phase::Stopped { until, .. } => now >= until,
                 Phase::Disabled | Phase::Locked(_) => false,
             };
             if !waits || now >= until {
@@ -237,9 +237,9 @@ impl Server {
             ServerState::NeedsClientRegistration => {
                 format!("server `{name}` needs a client that is registered by hand{because}")
             }
-            ServerState::Failed { retry_at: None } => {
-                format!("server `{name}` failed too often and is tried again later{because}")
-            }
+            ServerState::Stopped { attempts } => format!(
+                "server `{name}` is stopped after {attempts} attempts{because}; run `callgate list {name}` to try again"
+            ),
             _ => format!("server `{name}` is not connected{because}"),
         };
         let kind = match state {

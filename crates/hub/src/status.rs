@@ -65,10 +65,17 @@ pub enum ServerState {
     Connecting,
     /// Connected.
     Connected,
-    /// Not connected; the next attempt is at this time, or when the server is used.
+    /// Not connected; the hub tries again.
     Failed {
-        /// Time of the next attempt; `None` after too many attempts.
-        retry_at: Option<Instant>,
+        /// Time of the next attempt.
+        retry_at: Instant,
+    },
+    /// Not connected after too many attempts. The hub tries again when a person asks for it
+    /// ([`Hub::retry`](crate::Hub::retry)), when the login or the configuration changes, or when the server is used
+    /// after a pause ([`ReconnectPolicy::breaker_pause`](crate::reconnect::ReconnectPolicy::breaker_pause)).
+    Stopped {
+        /// Number of attempts after which the hub stopped.
+        attempts: usize,
     },
     /// A person must log in.
     NeedsAuth,
@@ -83,10 +90,8 @@ impl ServerState {
             Phase::Idle => Self::Idle,
             Phase::Connecting => Self::Connecting,
             Phase::Connected { .. } => Self::Connected,
-            Phase::Waiting { retry_at } => Self::Failed {
-                retry_at: Some(retry_at),
-            },
-            Phase::Stopped { .. } => Self::Failed { retry_at: None },
+            Phase::Waiting { retry_at } => Self::Failed { retry_at },
+            Phase::Stopped { attempts, .. } => Self::Stopped { attempts },
             Phase::Locked(Lock::NeedsAuth) => Self::NeedsAuth,
             Phase::Locked(Lock::NeedsClientRegistration) => Self::NeedsClientRegistration,
         }
@@ -100,7 +105,7 @@ impl ServerState {
             Self::Idle => "idle",
             Self::Connecting => "connecting",
             Self::Connected => "connected",
-            Self::Failed { .. } => "failed",
+            Self::Failed { .. } | Self::Stopped { .. } => "failed",
             Self::NeedsAuth => "needs_auth",
             Self::NeedsClientRegistration => "needs_client_registration",
         }

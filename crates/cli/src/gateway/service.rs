@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use callgate_hub::{
-    Hub, HubConfig, ItemNames, Naming, ServerConfig, ServerName, ServerStatus, StatusChanges,
-    ToolPattern,
+    Hub, HubConfig, ItemNames, Naming, ServerConfig, ServerName, ServerState, ServerStatus,
+    StatusChanges, ToolPattern,
 };
 use callgate_mcp::router::Router;
 use callgate_mcp::wire::capabilities::ClientCapabilities;
@@ -406,6 +406,11 @@ impl Entry {
             name: self.name.to_string(),
             status: status_shown,
             reason,
+            next_attempt_ms: status.and_then(next_attempt_ms),
+            stopped_after: status.and_then(|status| match status.state {
+                ServerState::Stopped { attempts } => Some(attempts),
+                _ => None,
+            }),
             transport: transport.to_owned(),
             revision: status
                 .and_then(|status| status.version)
@@ -431,6 +436,15 @@ fn kind_of(member: &Member) -> EntryKind {
             transport: server.definition.transport(),
         },
     }
+}
+
+/// Milliseconds until the next attempt to connect a server that failed.
+fn next_attempt_ms(status: &ServerStatus) -> Option<u64> {
+    let ServerState::Failed { retry_at } = status.state else {
+        return None;
+    };
+    let wait = retry_at.duration_since(Instant::now());
+    Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// True if a server is being connected, or its lists are being read.

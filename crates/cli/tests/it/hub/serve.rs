@@ -216,3 +216,35 @@ fn a_server_that_never_answers_does_not_block_the_others() {
     let ran = home.call_served(&serving, &["workspace_list"]);
     assert_eq!(ran.exit, Some(0), "{ran:?}");
 }
+
+#[test]
+fn a_server_that_fails_too_often_is_stopped_and_says_so() {
+    let home = Home::new();
+    home.configure(&json!({ "gone": { "command": "/no/such/program" } }));
+    let log = home.path().join("serve.log");
+    let mut command = home.command(&["serve", "--listen", "127.0.0.1:0", "--no-workspace"]);
+    let _serving = Serving::start(command.stderr(fs::File::create(&log).unwrap()));
+    wait_for("the stop", || {
+        home.json(&["list"])[0]["stoppedAfter"] == json!(5)
+    });
+    let shown = home.run(&["list"]).stdout;
+    assert_snapshot!(shown, @r"
+    NAME  STATUS  TRANSPORT  REVISION  TOOLS  LATENCY
+    gone  failed  stdio      -         -      -        cannot start server `gone`: there is no program `/no/such/program`; stopped after 5 attempts; run `callgate list gone` to try again
+    ");
+    let logged = || {
+        let log = fs::read_to_string(&log).unwrap();
+        let lines = log
+            .lines()
+            .filter(|line| line.contains("callgate::servers"));
+        let lines: Vec<&str> = lines.map(str::trim).collect();
+        lines.join("\n")
+    };
+    wait_for("the log", || logged().contains("stopped after"));
+    assert_snapshot!(logged(), @r"
+    WARN callgate::servers: server `gone` failed and is tried again: cannot start server `gone`: there is no program `/no/such/program`
+    WARN callgate::servers: server `gone` is not connected: cannot start server `gone`: there is no program `/no/such/program`; stopped after 5 attempts; run `callgate list gone` to try again
+    ");
+    // The command that is named makes another attempt, which fails.
+    assert_eq!(home.run(&["list", "gone"]).exit, Some(4));
+}
