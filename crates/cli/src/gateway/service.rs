@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use super::attach::AttachConnector;
 use super::builtin::BuiltInConnector;
 use super::catalog_files::CatalogFiles;
+use super::limited_results::WHOLE_RESULTS;
 use super::member_config::server_config;
 use super::plan::{Member, MemberConnection};
 use super::report::{SERVERS_METHOD, ServerReport, ServersParams, ServersResult, Status, ToolName};
@@ -207,6 +208,10 @@ impl Gateway {
         let entries = self.entries();
         let entry = entries.iter().find(|entry| entry.name == *name)?;
         let mut report = entry.report(status.as_ref());
+        if status.as_ref().is_some_and(is_pending) {
+            // Connected is not enough for a command that wants to use what the server lists.
+            report.status = Status::Connecting;
+        }
         let names = self.hub.tool_names(name).into_iter();
         report.tool_names = names
             .map(|(exposed, own)| ToolName {
@@ -370,8 +375,9 @@ impl Service for Gateway {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
         match call.method.as_str() {
             SERVERS_METHOD => Box::pin(self.servers(call)),
+            // A command has waited for the server that it names, and for no other.
             method::TOOLS_LIST | method::PROMPTS_LIST | method::RESOURCES_LIST
-                if self.is_starting() =>
+                if self.is_starting() && !is_of_command(&call) =>
             {
                 Box::pin(self.list(call))
             }
@@ -426,6 +432,11 @@ impl Entry {
             tool_names: Vec::new(),
         }
     }
+}
+
+/// True if a command of this program makes a call.
+fn is_of_command(call: &Call) -> bool {
+    call.cx.peer().meta().get(WHOLE_RESULTS).is_some()
 }
 
 fn kind_of(member: &Member) -> EntryKind {

@@ -91,3 +91,30 @@ fn the_record_of_a_killed_process_is_swept() {
     assert_eq!(home.run(&["call", "s/a"]), Ran::printed("answer\n"));
     assert_eq!(fs::read_dir(&run).unwrap().count(), 0);
 }
+
+#[test]
+fn a_server_that_is_still_connecting_is_waited_for_as_long_as_the_command_says() {
+    let home = Home::new();
+    home.configure(&json!({
+        "hangs": { "command": "/bin/sleep", "args": ["3600"], "timeout": { "connect": 3_600_000 } },
+    }));
+    let serving = home.serve(&[]);
+    let error = "error: server `hangs` did not connect within 1 s\n\
+                 hint: give it more time with --timeout SECONDS, or run `callgate debug hangs` to see what it does\n";
+    let commands: [&[&str]; 6] = [
+        &["call", "hangs/x"],
+        &["list", "hangs"],
+        &["inspect", "hangs"],
+        &["prompts", "hangs"],
+        &["resources", "hangs"],
+        &["read", "mcp://hangs/x"],
+    ];
+    for command in commands {
+        let ran = home.run(&[command, &["--timeout", "1"]].concat());
+        assert_eq!(ran, Ran::failed(4, error), "{command:?}");
+    }
+    // Without a gateway the first request of the connection has no more time either.
+    drop(serving);
+    let ran = home.run(&["list", "hangs", "--timeout", "1"]);
+    assert_eq!(ran.exit, Some(4), "{ran:?}");
+}
