@@ -24,8 +24,8 @@ pub(crate) struct Server {
     view: watch::Sender<View>,
     signals: Signals,
     attempts: AtomicU64,
-    /// Number of connections that were made.
-    connections: AtomicU64,
+    /// Number of connections that were made in place of a lost one.
+    restarts: AtomicU64,
     /// The last connection that a call found to be gone, by its number, and the reason.
     noticed_loss: watch::Sender<Option<(u64, FailureReason)>>,
     /// True once the server is shut down for good.
@@ -45,7 +45,18 @@ pub(crate) struct View {
     pub(crate) listed: bool,
     /// Time that the last successful attempt took, from its start to the server's first answer.
     pub(crate) latency: Option<Duration>,
+    /// Process of the server, connected or still connecting.
+    pub(crate) process: Option<StartedProcess>,
+    /// True if the last connection was lost and there is no other one yet.
+    was_lost: bool,
     connection: Option<Connected>,
+}
+
+/// Process that was started for a connection.
+#[derive(Clone, Copy)]
+pub(crate) struct StartedProcess {
+    pub(crate) id: u32,
+    pub(crate) since: Instant,
 }
 
 /// A live connection.
@@ -82,11 +93,13 @@ impl Server {
                 reason: None,
                 listed: false,
                 latency: None,
+                process: None,
+                was_lost: false,
                 connection: None,
             }),
             signals: Signals::default(),
             attempts: AtomicU64::new(0),
-            connections: AtomicU64::new(0),
+            restarts: AtomicU64::new(0),
             noticed_loss: watch::Sender::default(),
             is_shut_down: AtomicBool::new(false),
             in_flight: watch::Sender::new(0),
@@ -106,9 +119,9 @@ impl Server {
         self.attempts.load(Ordering::Relaxed)
     }
 
-    /// Number of connections that were made after the first one.
+    /// Number of connections that were made in place of a lost one.
     pub(crate) fn restarts(&self) -> u64 {
-        self.connections.load(Ordering::Relaxed).saturating_sub(1)
+        self.restarts.load(Ordering::Relaxed)
     }
 
     /// Tells the supervisor of an event that comes from outside.
@@ -340,10 +353,18 @@ impl Server {
                     let latency = outcome.connection.as_ref();
                     view.latency = latency.map(|connected| connected.latency);
                     view.connection = outcome.connection;
-                    self.connections.fetch_add(1, Ordering::Relaxed);
+                    let was_lost = std::mem::take(&mut view.was_lost);
+                    self.restarts
+                        .fetch_add(u64::from(was_lost), Ordering::Relaxed);
                 }
                 _ => {
                     ended = view.connection.take();
+                    view.process = None;
+                    // A server that was stopped because it is not used is not restarted when it is used again.
+                    view.was_lost = match outcome.event {
+                        Event::Lost => true,
+                        _ => view.was_lost && !matches!(phase, Phase::Idle | Phase::Disabled),
+                    };
                     let reason = outcome.reason.or(view.reason.take());
                     view.reason = reason.filter(|_| phase != Phase::Disabled);
                 }
@@ -417,6 +438,12 @@ impl Server {
     async fn open(&self, number: u64, shared: &Shared) -> Result<Connected, Error> {
         let start = Instant::now();
         let upstream = self.config.connector.connect().await?;
+        if let Some(id) = upstream.process_id() {
+            // A process may take long until it answers, or never do so.
+            let process = StartedProcess { id, since: start };
+            self.view.send_modify(|view| view.process = Some(process));
+            shared.status_changed();
+        }
         let limited = Timeout::new(upstream.clone(), self.config.call_limits);
         let limited = limited.server_name(self.name().as_arc().clone());
         let service: Arc<dyn Service> = Arc::new(limited);
@@ -473,11 +500,6 @@ impl View {
     /// Revision that the connected server speaks.
     pub(crate) fn version(&self) -> Option<Version> {
         self.connection.as_ref()?.upstream.version()
-    }
-
-    /// Process of the connected server.
-    pub(crate) fn process_id(&self) -> Option<u32> {
-        self.connection.as_ref()?.upstream.process_id()
     }
 
     /// True unless the first attempt to connect is under way, or the lists are being read.

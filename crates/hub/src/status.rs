@@ -22,7 +22,8 @@ pub struct ServerStatus {
     pub reason: Option<Arc<str>>,
     /// Number of attempts to connect since the hub started, the first one included.
     pub attempts: u64,
-    /// Number of connections that were made after the first one.
+    /// Number of connections that were made in place of a lost one. A server that was stopped because
+    /// it was not used, and is connected when it is used again, does not count.
     pub restarts: u64,
     /// Time since which the server is connected.
     pub connected_since: Option<Instant>,
@@ -33,9 +34,11 @@ pub struct ServerStatus {
     pub latency: Option<Duration>,
     /// Revision of the protocol that the connected server speaks.
     pub version: Option<Version>,
-    /// Root of the process tree of the connected server, if it runs as a process; see
-    /// [`Upstream::process_id`](crate::Upstream::process_id).
+    /// Root of the process tree of the server, connected or still connecting, if it runs as a process;
+    /// see [`Upstream::process_id`](crate::Upstream::process_id).
     pub process_id: Option<u32>,
+    /// Start of that process.
+    pub process_since: Option<Instant>,
     /// Name and version of the server, as it says of itself.
     pub info: Option<Implementation>,
     /// Instructions of the server for a model.

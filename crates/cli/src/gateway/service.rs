@@ -238,11 +238,12 @@ impl Gateway {
                 return None;
             }
             let age = status
-                .connected_since
+                .process_since
                 .map(|since| since.elapsed().as_secs());
             Some(ServerRecord {
                 name: entry.name.to_string(),
                 definition: definition.clone(),
+                connected: status.state == ServerState::Connected,
                 pid: status.process_id,
                 since: age.map(|age| now.saturating_sub(age)),
                 restarts: status.restarts,

@@ -1,18 +1,18 @@
 //! A server that can be stopped, refused and changed: a real [`Router`] behind a switch.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use callgate_hub::{Connector, Hub, HubConfig, ServerConfig, ServerName, ServerState, Upstream};
-use callgate_mcp::{
-    BoxFuture, Call, Client, Error, Implementation, Kind, RawJson, Reply, Router, Service, Version,
-};
 use callgate_mcp::wire::subscription::{
     SubscriptionFilter, SubscriptionsAcknowledgedParams, SubscriptionsListenResult,
 };
 use callgate_mcp::wire::{Method, Notification, method};
+use callgate_mcp::{
+    BoxFuture, Call, Client, Error, Implementation, Kind, RawJson, Reply, Router, Service, Version,
+};
 use serde_json::json;
 use tokio::sync::watch;
 
@@ -35,6 +35,8 @@ struct FakeState {
     refused: Mutex<HashMap<String, (i64, u64)>>,
     /// Number of subscriptions.
     listens: AtomicU64,
+    /// True if requests are not answered.
+    is_mute: AtomicBool,
     /// True if subscriptions end as soon as they are accepted.
     ends_listens: AtomicBool,
     /// Number of tool calls whose stream is cut after the server has got them.
@@ -67,6 +69,7 @@ impl FakeServer {
                 delay: AtomicU64::new(0),
                 refused: Mutex::default(),
                 listens: AtomicU64::new(0),
+                is_mute: AtomicBool::new(false),
                 ends_listens: AtomicBool::new(false),
                 cuts: AtomicU64::new(0),
             }),
@@ -109,6 +112,11 @@ impl FakeServer {
     pub(crate) fn end_subscriptions(&self) {
         self.state.ends_listens.store(true, Ordering::SeqCst);
         self.router.close_subscriptions();
+    }
+
+    /// Leaves requests without an answer; connections are made.
+    pub(crate) fn become_mute(&self) {
+        self.state.is_mute.store(true, Ordering::SeqCst);
     }
 
     /// Number of subscriptions that the server received.
@@ -229,6 +237,9 @@ impl Service for FakeUpstream {
             if running != self.process {
                 return Err(Error::new(Kind::Closed, "the server has exited").retry_safe());
             }
+            if self.server.state.is_mute.load(Ordering::SeqCst) {
+                std::future::pending::<()>().await;
+            }
             if let Some(error) = self.server.refusal(call.method.as_str()) {
                 return Err(error);
             }
@@ -236,7 +247,10 @@ impl Service for FakeUpstream {
                 self.server.state.calls.fetch_add(1, Ordering::SeqCst);
                 let cut = |cuts: u64| cuts.checked_sub(1);
                 let cuts = &self.server.state.cuts;
-                if cuts.fetch_update(Ordering::SeqCst, Ordering::SeqCst, cut).is_ok() {
+                if cuts
+                    .fetch_update(Ordering::SeqCst, Ordering::SeqCst, cut)
+                    .is_ok()
+                {
                     return Err(Error::new(Kind::Closed, "the stream was cut"));
                 }
             }
