@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
 
-use crate::catalog::{Catalog, CatalogSummary, ListKind};
+use crate::catalog::{Catalog, CatalogSummary, ListKind, ToolNames};
 use crate::exposed_names::Naming;
 use crate::mutex::Mutex;
 use crate::reconnect::{Event, Phase};
@@ -180,10 +180,9 @@ impl Hub {
         Some(self.status_of(&server))
     }
 
-    /// Tools of a server as callers see them now: the name that they use, and the one that the server
-    /// or its policy gives.
+    /// Names of the tools of a server that callers see now.
     #[must_use]
-    pub fn tool_names(&self, name: &ServerName) -> Vec<(Arc<str>, Arc<str>)> {
+    pub fn tool_names(&self, name: &ServerName) -> Vec<ToolNames> {
         let server = self.server(name);
         server.map_or_else(Vec::new, |server| self.shared.catalog.tool_names(&server))
     }

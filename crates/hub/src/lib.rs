@@ -7,7 +7,8 @@
 //! - [`ServerConfig`], [`Connector`], [`Upstream`]: what a hub needs to know of a server.
 //! - [`ToolPolicy`], [`ToolChange`], [`ToolPattern`]: the tools of a server that callers are offered.
 //! - [`reconnect`]: when to connect, as a state machine without clock and tasks.
-//! - [`ServerStatus`], [`ServerState`], [`StatusChanges`]: the state of a server, for people.
+//! - [`ServerStatus`], [`ServerState`], [`StatusChanges`]: the state of a server, for people;
+//!   [`ToolNames`]: the names of its tools.
 //! - `server`: the task that keeps one server connected, and the way of a call to it; `signals`: what
 //!   it is told from outside.
 //! - `sync`: keeps the catalog equal to what a connected server offers; `retry_timer`: when to try
@@ -46,6 +47,7 @@ mod tool_pattern;
 mod tool_policy;
 mod watched;
 
+pub use catalog::ToolNames;
 pub use connector::{Connector, Upstream};
 pub use exposed_names::Naming;
 pub use hub::{Hub, HubConfig, HubError, UnsavedCatalog};

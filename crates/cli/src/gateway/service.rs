@@ -214,9 +214,9 @@ impl Gateway {
         }
         let names = self.hub.tool_names(name).into_iter();
         report.tool_names = names
-            .map(|(exposed, own)| ToolName {
-                exposed: exposed.to_string(),
-                own: own.to_string(),
+            .map(|names| ToolName {
+                exposed: names.exposed.to_string(),
+                own: names.own.to_string(),
             })
             .collect();
         Some(report)

@@ -120,10 +120,22 @@ impl Offer {
     }
 
     /// The catalog in the form that its owner keeps; `None` if there is nothing to keep.
-    pub(super) fn to_saved(&self, key: &str) -> Option<Result<RawJson, SavedCatalogError>> {
+    ///
+    /// `outranked` are the tools that lost their plain names to others.
+    pub(super) fn to_saved(
+        &self,
+        key: &str,
+        outranked: &[Arc<str>],
+    ) -> Option<Result<RawJson, SavedCatalogError>> {
         let discovered = self.discovered.as_ref()?;
-        ListKind::ALL.iter().find(|kind| self.sent.get(**kind).is_some())?;
-        Some(saved::encode(key, self.version, discovered, &self.sent))
+        if ListKind::ALL
+            .iter()
+            .all(|kind| self.sent.get(*kind).is_none())
+        {
+            return None;
+        }
+        let (version, sent) = (self.version, &self.sent);
+        Some(saved::encode(key, version, discovered, sent, outranked))
     }
 }
 

@@ -226,3 +226,49 @@ async fn a_list_that_cannot_be_read_stays_as_it_was_saved() {
     settled(&hub).await;
     assert_eq!(names(&client).await, ["git_log"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn names_stay_when_the_servers_come_in_another_order_at_the_next_start() {
+    let configs = |kept: &[Option<Vec<u8>>; 2]| {
+        let server = |tool_name| FakeServer::new(router("s").route(tool(tool_name, "Says yes")));
+        let servers = [("a", server("b_c")), ("a_b", server("c"))];
+        let mut configs = Vec::new();
+        for ((name, server), kept) in servers.into_iter().zip(kept) {
+            let mut config = server.config(name);
+            config.catalog_key = Some(name.into());
+            config.saved_catalog.clone_from(kept);
+            configs.push(config);
+        }
+        configs
+    };
+    let start = async |configs: Vec<ServerConfig>| {
+        let (hub, client) = hub(&[]);
+        for config in configs {
+            hub.add(config).unwrap();
+            settled(&hub).await;
+        }
+        let mut names = names(&client).await;
+        names.sort();
+        let a = hub.tool_names(&server_name("a"));
+        (hub, names, a[0].exposed.clone())
+    };
+    let expect = ["a_b_c", "a_b_c_0c1d18"];
+    let (hub, names, of_a) = start(configs(&[None, None])).await;
+    assert_eq!(
+        (names, &*of_a),
+        (expect.map(str::to_owned).to_vec(), "a_b_c")
+    );
+    let mut kept = [None, None];
+    for unsaved in hub.take_unsaved_catalogs() {
+        let at = usize::from(unsaved.server.as_str() == "a_b");
+        kept[at] = Some(unsaved.catalog.as_bytes().to_vec());
+    }
+    let mut reversed = configs(&kept);
+    reversed.reverse();
+    let (hub, names, of_a) = start(reversed).await;
+    assert_eq!(
+        (names, &*of_a),
+        (expect.map(str::to_owned).to_vec(), "a_b_c")
+    );
+    assert!(hub.take_unsaved_catalogs().is_empty());
+}
