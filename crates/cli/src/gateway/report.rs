@@ -3,6 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::age;
 use crate::output::argument;
+use crate::server_choice::ToolWord;
 
 /// Private method of a gateway: the state of its servers, for other processes of the same user.
 pub(crate) const SERVERS_METHOD: &str = "callgate/servers";
@@ -121,6 +122,19 @@ impl ServerReport {
 pub(crate) struct ToolName {
     pub(crate) exposed: String,
     pub(crate) own: String,
+    /// The name for agents that the tool has beside servers that this process does not have.
+    #[serde(default)]
+    pub(crate) hashed: String,
+}
+
+impl ToolName {
+    /// True if a word on the command line means this tool.
+    pub(crate) fn is_meant_by(&self, word: ToolWord<'_>) -> bool {
+        match word {
+            ToolWord::Own(own) => self.own == own,
+            ToolWord::Exposed(exposed) => self.exposed == exposed || self.hashed == exposed,
+        }
+    }
 }
 
 /// Status of a server in listings.

@@ -217,6 +217,7 @@ impl Gateway {
             .map(|names| ToolName {
                 exposed: names.exposed.to_string(),
                 own: names.own.to_string(),
+                hashed: names.hashed.to_string(),
             })
             .collect();
         Some(report)
