@@ -1,8 +1,9 @@
+use std::collections::HashMap;
 use std::time::Duration;
 
 use callgate_mcp::client::SubscriptionEvent;
 use callgate_mcp::router::ToolRoute;
-use callgate_mcp::wire::resource::Resource;
+use callgate_mcp::wire::resource::{Resource, ResourceTemplate};
 use callgate_mcp::wire::subscription::SubscriptionFilter;
 
 use crate::fake_server::{FakeServer, hub, router, wait_for};
@@ -48,6 +49,40 @@ async fn a_watched_resource_is_watched_at_its_server() {
     };
     let uri = "note://1".to_owned();
     assert_eq!(event, SubscriptionEvent::ResourceUpdated { uri });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resource_of_a_template_or_by_its_address_is_watched_at_its_server() {
+    let template = ResourceTemplate::new("note://{id}/raw", "raw");
+    let read = |variables: HashMap<String, String>| async move { variables["id"].clone() };
+    let server = FakeServer::new(router("s").resource_template(template, read));
+    let (hub, client) = hub(&[("s", &server)]);
+    wait_for(&hub, "s", "connected", 0).await;
+    while client.list_resource_templates().await.unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let filter = SubscriptionFilter::default()
+        .with_resource("note://7/raw")
+        .with_resource("mcp://s/note://8/raw")
+        .with_resource("other://7");
+    let mut subscription = client.listen(&filter).await.unwrap();
+    let accepted = subscription.accepted().resource_subscriptions.clone();
+    let expect = ["note://7/raw", "mcp://s/note://8/raw"].map(str::to_owned);
+    assert_eq!(accepted, Some(expect.to_vec()));
+    for (own, exposed) in [
+        ("note://7/raw", "note://7/raw"),
+        ("note://8/raw", "mcp://s/note://8/raw"),
+    ] {
+        let event = loop {
+            server.router.resource_updated(own);
+            let limit = Duration::from_millis(100);
+            if let Ok(event) = tokio::time::timeout(limit, subscription.next()).await {
+                break event.unwrap().unwrap();
+            }
+        };
+        let uri = exposed.to_owned();
+        assert_eq!(event, SubscriptionEvent::ResourceUpdated { uri });
+    }
 }
 
 #[tokio::test(start_paused = true)]
