@@ -50,6 +50,9 @@ pub(crate) enum User {
     AtTerminal,
     /// Cannot be asked.
     Away,
+    /// Is not asked anything: the command only reads the lists of a configured server. It declares what `serve` does,
+    /// so that both see the same items.
+    NotAsked,
 }
 
 /// Way in which a command uses configured servers.
@@ -83,16 +86,20 @@ impl User {
         }
     }
 
-    /// Capabilities of a client that has this user, and neither a model nor roots.
-    fn capabilities(self) -> ClientCapabilities {
+    /// Capabilities of a client that has this user, and neither a model nor roots; `None` for all.
+    fn capabilities(self) -> Option<ClientCapabilities> {
         let mut capabilities = ClientCapabilities::default();
-        if let Self::AtTerminal = self {
-            let mut elicitation = ElicitationCapability::default();
-            elicitation.form = Some(RawJson::empty_object());
-            elicitation.url = Some(RawJson::empty_object());
-            capabilities.elicitation = Some(elicitation);
+        match self {
+            Self::AtTerminal => {
+                let mut elicitation = ElicitationCapability::default();
+                elicitation.form = Some(RawJson::empty_object());
+                elicitation.url = Some(RawJson::empty_object());
+                capabilities.elicitation = Some(elicitation);
+            }
+            Self::Away => {}
+            Self::NotAsked => return None,
         }
-        capabilities
+        Some(capabilities)
     }
 
     /// Client of a service that asks this user as the server `name`.
@@ -128,7 +135,7 @@ impl Target {
         user: User,
     ) -> Result<Self, CommandError> {
         let spec = server::of_args(&connection.server, url)?;
-        let server = Server::connect(&spec, data_dir, Some(user.capabilities())).await?;
+        let server = Server::connect(&spec, data_dir, user.capabilities()).await?;
         let name = connection.server.stdio.as_deref().or(url);
         let idle = Duration::from_secs(connection.timeout.unwrap_or(TIMEOUT));
         Ok(Self {
@@ -173,7 +180,7 @@ impl Target {
         crate::gateway::spec_of(configured)?;
         let gateway = Arc::new(Gateway::new(GatewaySettings {
             data_dir: how.data_dir.map(Path::to_owned),
-            capabilities: Some(how.user.capabilities()),
+            capabilities: how.user.capabilities(),
             catalogs: data_dir.as_ref().map(CatalogFiles::new),
             call_timeout: timeout,
             ..GatewaySettings::default()
@@ -209,9 +216,8 @@ impl Target {
         let result = client.request(SERVERS_METHOD, &params).await?;
         let result: ServersResult = result.decode().map_err(anyhow::Error::from)?;
         let report = result.servers.into_iter().next();
-        let is_late = |report: &ServerReport| {
-            report.status == Status::Connecting && report.reason.is_none()
-        };
+        let is_late =
+            |report: &ServerReport| report.status == Status::Connecting && report.reason.is_none();
         if report.as_ref().is_some_and(is_late) {
             let limit = age::span(self.connect.as_secs());
             let error = anyhow!("server `{name}` did not connect within {limit}");

@@ -238,9 +238,7 @@ impl Gateway {
             if Status::of_state(status.state) == Status::Disabled {
                 return None;
             }
-            let age = status
-                .process_since
-                .map(|since| since.elapsed().as_secs());
+            let age = status.process_since.map(|since| since.elapsed().as_secs());
             Some(ServerRecord {
                 name: entry.name.to_string(),
                 definition: definition.clone(),
@@ -303,10 +301,16 @@ impl Gateway {
     }
 
     /// Writes the catalogs that changed.
+    ///
+    /// Servers offer fewer tools to a client with fewer capabilities: what they offer to one command is not what
+    /// others should find.
     pub(crate) fn keep_catalogs(&self) {
         let Some(files) = &self.settings.catalogs else {
             return;
         };
+        if self.settings.capabilities.is_some() {
+            return;
+        }
         for unsaved in self.hub.take_unsaved_catalogs() {
             let kept = files.store(&unsaved.key, unsaved.catalog.as_bytes());
             if let Err(error) = kept {
