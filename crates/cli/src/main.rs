@@ -80,6 +80,7 @@ use crate::command::browse::Browse;
 use crate::command::change::Change;
 use crate::config::LoadOptions;
 use crate::error::CommandError;
+use crate::gateway::SERVERS_LOG;
 use crate::output::LogWriter;
 use crate::render::screen::Screen;
 
@@ -236,6 +237,8 @@ fn log_to_stderr(command: &Command) {
     let usual = match command {
         // The user of a relay reads the log of the server here and nowhere else.
         Command::Relay(_) => format!("warn,{STDERR_TARGET}=info"),
+        // Its user learns here that a server is back.
+        Command::Serve(_) => format!("warn,{SERVERS_LOG}=info"),
         _ => "warn".to_owned(),
     };
     let filter = EnvFilter::try_from_env("CALLGATE_LOG").unwrap_or_else(|_| EnvFilter::new(usual));

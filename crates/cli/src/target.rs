@@ -3,7 +3,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use callgate_mcp::Service;
 use callgate_mcp::client::{CallOptions, Client};
 use callgate_mcp::transport::child::CloseBy;
@@ -15,19 +15,22 @@ use crate::args::ConnectionArgs;
 use crate::config::load::ConfiguredServer;
 use crate::data_dir::DataDir;
 use crate::elicitation::{ask_form, ask_page, is_interactive};
-use crate::error::CommandError;
+use crate::error::{CommandError, Exit};
 use crate::gateway::{
     CatalogFiles, Gateway, GatewaySettings, Member, SERVERS_METHOD, ServerReport, ServersParams,
-    ServersResult, WHOLE_RESULTS, gateway_spec, record_at, record_ending,
+    ServersResult, Status, WHOLE_RESULTS, gateway_spec, record_at, record_ending,
 };
 use crate::instance::{OwnRecord, Registry};
+use crate::output::argument;
 use crate::server::{self, Server};
-use crate::stop;
+use crate::{age, stop};
 
 /// Connection of one command to a server.
 pub(crate) struct Target {
     pub(crate) client: Client,
     connection: TargetConnection,
+    /// Time that a configured server has to connect and to send its lists.
+    connect: Duration,
 }
 
 /// Connection that ends with the command.
@@ -50,6 +53,9 @@ pub(crate) enum User {
     AtTerminal,
     /// Cannot be asked.
     Away,
+    /// Is not asked anything: the command only reads the lists of a configured server. It declares what `serve` does,
+    /// so that both see the same items.
+    NotAsked,
 }
 
 /// Way in which a command uses configured servers.
@@ -68,8 +74,11 @@ pub(crate) struct Use<'a> {
 /// Seconds that a server has for an answer or progress.
 const TIMEOUT: u64 = 30;
 
-/// Time that a server has to connect and to send its lists.
+/// Time that a server has to connect and to send its lists, without `--timeout`.
 const CONNECT: Duration = Duration::from_secs(60);
+
+/// Time that a running gateway has for its answer after that.
+const ANSWER: Duration = Duration::from_secs(5);
 
 impl User {
     /// The user of this process.
@@ -80,16 +89,20 @@ impl User {
         }
     }
 
-    /// Capabilities of a client that has this user, and neither a model nor roots.
-    fn capabilities(self) -> ClientCapabilities {
+    /// Capabilities of a client that has this user, and neither a model nor roots; `None` for all.
+    fn capabilities(self) -> Option<ClientCapabilities> {
         let mut capabilities = ClientCapabilities::default();
-        if let Self::AtTerminal = self {
-            let mut elicitation = ElicitationCapability::default();
-            elicitation.form = Some(RawJson::empty_object());
-            elicitation.url = Some(RawJson::empty_object());
-            capabilities.elicitation = Some(elicitation);
+        match self {
+            Self::AtTerminal => {
+                let mut elicitation = ElicitationCapability::default();
+                elicitation.form = Some(RawJson::empty_object());
+                elicitation.url = Some(RawJson::empty_object());
+                capabilities.elicitation = Some(elicitation);
+            }
+            Self::Away => {}
+            Self::NotAsked => return None,
         }
-        capabilities
+        Some(capabilities)
     }
 
     /// Client of a service that asks this user as the server `name`.
@@ -113,6 +126,7 @@ impl Target {
         Self {
             client,
             connection: TargetConnection::Server(server),
+            connect: CONNECT,
         }
     }
 
@@ -124,12 +138,13 @@ impl Target {
         user: User,
     ) -> Result<Self, CommandError> {
         let spec = server::of_args(&connection.server, url)?;
-        let server = Server::connect(&spec, data_dir, Some(user.capabilities())).await?;
+        let server = Server::connect(&spec, data_dir, user.capabilities()).await?;
         let name = connection.server.stdio.as_deref().or(url);
         let idle = Duration::from_secs(connection.timeout.unwrap_or(TIMEOUT));
         Ok(Self {
             client: user.client(server.service(), name.unwrap_or_default(), idle),
             connection: TargetConnection::Server(server),
+            connect: CONNECT,
         })
     }
 
@@ -139,6 +154,7 @@ impl Target {
         how: Use<'_>,
     ) -> Result<Self, CommandError> {
         let timeout = how.timeout.map(Duration::from_secs);
+        let connect = timeout.unwrap_or(CONNECT);
         let idle = timeout.or(configured.definition.timeouts.call);
         let idle = idle.unwrap_or(Duration::from_secs(TIMEOUT));
         let data_dir = DataDir::locate(how.data_dir).ok();
@@ -158,6 +174,7 @@ impl Target {
             let target = Self {
                 client: client.with_options(options),
                 connection: TargetConnection::Server(server),
+                connect,
             };
             return Ok(target);
         }
@@ -174,7 +191,7 @@ impl Target {
                 None => CloseBy::ThisProcess,
             },
             data_dir: how.data_dir.map(Path::to_owned),
-            capabilities: Some(how.user.capabilities()),
+            capabilities: how.user.capabilities(),
             catalogs: data_dir.as_ref().map(CatalogFiles::new),
             call_timeout: timeout,
             ..GatewaySettings::default()
@@ -192,21 +209,36 @@ impl Target {
                 _record: record,
                 ending,
             },
+            connect,
         })
     }
 
     /// Waits until a configured server is connected or has failed, and returns its state.
+    ///
+    /// # Errors
+    /// It does neither within its time.
     pub(crate) async fn report(&self, name: &str) -> Result<Option<ServerReport>, CommandError> {
-        let wait = u64::try_from(CONNECT.as_millis()).unwrap_or(u64::MAX);
+        let wait = u64::try_from(self.connect.as_millis()).unwrap_or(u64::MAX);
         let params = ServersParams {
             server: Some(name.to_owned()),
             wait: Some(wait),
         };
-        let options = CallOptions::default().idle(CONNECT + Duration::from_secs(10));
+        let options = CallOptions::default().idle(self.connect.saturating_add(ANSWER));
         let client = self.client.with_options(options);
         let result = client.request(SERVERS_METHOD, &params).await?;
         let result: ServersResult = result.decode().map_err(anyhow::Error::from)?;
-        Ok(result.servers.into_iter().next())
+        let report = result.servers.into_iter().next();
+        let is_late =
+            |report: &ServerReport| report.status == Status::Connecting && report.reason.is_none();
+        if report.as_ref().is_some_and(is_late) {
+            let limit = age::span(self.connect.as_secs());
+            let error = anyhow!("server `{name}` did not connect within {limit}");
+            return Err(CommandError::new(Exit::Unreachable, error).hint(format!(
+                "give it more time with --timeout SECONDS, or run `callgate debug {}` to see what it does",
+                argument(name)
+            )));
+        }
+        Ok(report)
     }
 
     /// Revision of a server of the command line, once it has answered.

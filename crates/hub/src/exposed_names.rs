@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
@@ -9,13 +9,18 @@ use crate::server_name::ServerName;
 /// Table of the names under which agents see the tools or prompts of all servers.
 ///
 /// A name is given once and kept while its item exists, so that it does not change when another
-/// server is added. An item whose plain name is taken, or too long, gets a short hash of its origin.
-/// Names are never parsed back: the table says what a name stands for.
+/// server is added. An item whose plain name is taken, or too long, gets a short hash of its origin;
+/// so does every tool of a server whose own name cannot stand in the name of a tool, because a server
+/// with just the name that takes its place may be added at any time. The owner keeps the items that
+/// lost their plain name to another one across starts, so that they do not win it back when the
+/// servers come in another order. Names are never parsed back: the table says what a name stands for.
 #[derive(Debug, Clone)]
 pub(crate) struct ExposedNames {
     scheme: Scheme,
     by_origin: HashMap<Origin, Arc<str>>,
     by_name: HashMap<Arc<str>, Origin>,
+    /// Items whose plain name was taken when they got one.
+    outranked: HashSet<Origin>,
 }
 
 /// Item of a server, by the server's own name for it.
@@ -47,6 +52,8 @@ pub(crate) enum Scheme {
 
 /// Maximum length of the name of a tool.
 const MAX_TOOL_NAME: usize = 64;
+/// Digits of a hash in a name, unless two items share them.
+const SHORTEST_HASH: usize = 6;
 
 impl ExposedNames {
     pub(crate) fn new(scheme: Scheme) -> Self {
@@ -54,6 +61,7 @@ impl ExposedNames {
             scheme,
             by_origin: HashMap::new(),
             by_name: HashMap::new(),
+            outranked: HashSet::new(),
         }
     }
 
@@ -63,18 +71,47 @@ impl ExposedNames {
         if let Some(name) = self.by_origin.get(origin) {
             return name.clone();
         }
-        let plain = match names {
-            ItemNames::WithServer => self.scheme.plain(&origin.server, label),
-            ItemNames::Own => self.scheme.alone(label),
-        };
-        let name = match self.scheme.fits(&plain) && !self.is_taken(&plain) {
+        let plain = self.plain(origin, label, names);
+        let is_certain = names == ItemNames::Own || self.scheme.keeps(&origin.server);
+        let is_free = !self.outranked.contains(origin) && !self.is_taken(&plain);
+        let name = match is_certain && is_free && self.scheme.fits(&plain) {
             true => plain,
             false => self.hashed(&plain, origin),
         };
+        if is_certain && !is_free {
+            self.outranked.insert(origin.clone());
+        }
         let name: Arc<str> = Arc::from(name);
         self.by_origin.insert(origin.clone(), name.clone());
         self.by_name.insert(name.clone(), origin.clone());
         name
+    }
+
+    /// The name that an item has if its plain one is taken.
+    pub(crate) fn hashed_as(&self, origin: &Origin, label: &str, names: ItemNames) -> String {
+        let plain = self.plain(origin, label, names);
+        let suffix = digits(origin);
+        let suffix = suffix.get(..SHORTEST_HASH).unwrap_or_default();
+        self.scheme.with_suffix(&plain, suffix)
+    }
+
+    /// True if a label stands in a name as it is.
+    pub(crate) fn is_exact(&self, label: &str) -> bool {
+        self.scheme.alone(label) == label
+    }
+
+    /// Notes that an item lost its plain name to another one before this start.
+    pub(crate) fn outrank(&mut self, origin: Origin) {
+        self.outranked.insert(origin);
+    }
+
+    /// The items of a server that lost their plain names to others, sorted.
+    pub(crate) fn outranked(&self, server: &ServerName) -> Vec<Arc<str>> {
+        let origins = self.outranked.iter();
+        let of_server = origins.filter(|origin| origin.server == *server);
+        let mut items: Vec<_> = of_server.map(|origin| origin.item.clone()).collect();
+        items.sort();
+        items
     }
 
     /// Frees the names of the items of `server` that `keep` does not name.
@@ -87,6 +124,15 @@ impl ExposedNames {
             }
             stays
         });
+        self.outranked
+            .retain(|origin| origin.server != *server || keep(&origin.item));
+    }
+
+    fn plain(&self, origin: &Origin, label: &str, names: ItemNames) -> String {
+        match names {
+            ItemNames::WithServer => self.scheme.plain(&origin.server, label),
+            ItemNames::Own => self.scheme.alone(label),
+        }
     }
 
     /// A free name that ends with a hash of the origin.
@@ -94,14 +140,9 @@ impl ExposedNames {
     /// The hash depends on the origin alone, so the same item gets the same name on every machine;
     /// it is made longer in the unlikely case that two items share it.
     fn hashed(&self, plain: &str, origin: &Origin) -> String {
-        let mut hash = Sha256::new();
-        hash.update(origin.server.as_str());
-        hash.update([0]);
-        hash.update(origin.item.as_bytes());
-        let digest = hash.finalize();
-        let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let digits = digits(origin);
         let longest = MAX_TOOL_NAME.saturating_sub(plain.len().min(1) + 1);
-        for length in 6..=longest.min(digits.len()) {
+        for length in SHORTEST_HASH..=longest.min(digits.len()) {
             let suffix = digits.get(..length).unwrap_or_default();
             let name = self.scheme.with_suffix(plain, suffix);
             if !self.is_taken(&name) {
@@ -124,6 +165,14 @@ impl Scheme {
             Self::Tool(Naming::Underscore) => format!("{}_{}", safe(server), safe(item)),
             Self::Tool(Naming::DoubleUnderscore) => format!("{}__{}", safe(server), safe(item)),
             Self::Prompt => format!("{server}:{item}"),
+        }
+    }
+
+    /// True if the name of a server stands in the names of its items as it is.
+    fn keeps(self, server: &ServerName) -> bool {
+        match self {
+            Self::Tool(_) => safe(server.as_str()) == server.as_str(),
+            Self::Prompt => true,
         }
     }
 
@@ -151,6 +200,16 @@ impl Scheme {
         let kept = plain.get(..kept).unwrap_or(plain);
         format!("{kept}_{suffix}")
     }
+}
+
+/// Digits of the hash of an origin.
+fn digits(origin: &Origin) -> String {
+    let mut hash = Sha256::new();
+    hash.update(origin.server.as_str());
+    hash.update([0]);
+    hash.update(origin.item.as_bytes());
+    let digest = hash.finalize();
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The part of a tool name that stands for `name`: other characters become `_`.
@@ -186,10 +245,7 @@ mod tests {
     fn plain_names_are_the_server_and_the_item() {
         let mut names = tools();
         assert_eq!(&*names.name_of(&origin("git", "log")), "git_log");
-        assert_eq!(
-            &*names.name_of(&origin("my server", "a.b/c")),
-            "my_server_a_b_c"
-        );
+        assert_eq!(&*names.name_of(&origin("git", "a.b/c")), "git_a_b_c");
         let mut names = ExposedNames::new(Scheme::Tool(Naming::DoubleUnderscore));
         assert_eq!(&*names.name_of(&origin("git", "log")), "git__log");
         let mut names = ExposedNames::new(Scheme::Prompt);
@@ -206,6 +262,36 @@ mod tests {
         assert_eq!(&*names.name_of(&origin("a_b", "c")), "a_b_c_0c1d18");
         assert_eq!(&*names.name_of(&origin("a", "b.c")), "a_b_c_ad8a94");
         assert_eq!(&*names.name_of(&origin("a", "b_c")), "a_b_c");
+    }
+
+    #[test]
+    fn a_name_never_means_the_tool_of_a_server_that_is_added_later() {
+        // Whichever comes first: the server with just this name has the plain names.
+        for order in [["a b", "a_b", "a.b"], ["a_b", "a.b", "a b"]] {
+            let mut names = tools();
+            for server in order {
+                let expect = match server {
+                    "a_b" => "a_b_read",
+                    "a b" => "a_b_read_9fed52",
+                    _ => "a_b_read_34b16e",
+                };
+                assert_eq!(&*names.name_of(&origin(server, "read")), expect);
+            }
+        }
+    }
+
+    #[test]
+    fn an_item_that_lost_its_plain_name_does_not_win_it_back_in_another_order() {
+        let (first, second) = (origin("a", "b_c"), origin("a_b", "c"));
+        let mut names = tools();
+        names.name_of(&first);
+        assert_eq!(&*names.name_of(&second), "a_b_c_0c1d18");
+        let outranked = names.outranked(&second.server);
+        assert_eq!(outranked, [Arc::from("c")]);
+        let mut names = tools();
+        names.outrank(second.clone());
+        assert_eq!(&*names.name_of(&second), "a_b_c_0c1d18");
+        assert_eq!(&*names.name_of(&first), "a_b_c");
     }
 
     #[test]

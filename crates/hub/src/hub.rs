@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
 
-use crate::catalog::{Catalog, CatalogSummary, ListKind};
+use crate::catalog::{Catalog, CatalogSummary, ListKind, ToolNames};
 use crate::exposed_names::Naming;
 use crate::mutex::Mutex;
 use crate::reconnect::{Event, Phase};
@@ -180,10 +180,9 @@ impl Hub {
         Some(self.status_of(&server))
     }
 
-    /// Tools of a server as callers see them now: the name that they use, and the one that the server
-    /// or its policy gives.
+    /// Names of the tools of a server that callers see now.
     #[must_use]
-    pub fn tool_names(&self, name: &ServerName) -> Vec<(Arc<str>, Arc<str>)> {
+    pub fn tool_names(&self, name: &ServerName) -> Vec<ToolNames> {
         let server = self.server(name);
         server.map_or_else(Vec::new, |server| self.shared.catalog.tool_names(&server))
     }
@@ -223,7 +222,7 @@ impl Hub {
     }
 
     /// The catalogs that changed since they were loaded or last returned here, of servers with a
-    /// [`ServerConfig::catalog_key`] whose lists were all read.
+    /// [`ServerConfig::catalog_key`] whose lists were read. A list that could not be read is left out.
     ///
     /// The owner keeps them and gives them to the hub of its next start. The hub does no file I/O:
     /// call this after [`Hub::wait_settled`], and after each of the [`Hub::changes`].
@@ -281,7 +280,8 @@ impl Hub {
             listed: view.listed,
             latency: view.latency,
             version: view.version(),
-            process_id: view.process_id(),
+            process_id: view.process.map(|process| process.id),
+            process_since: view.process.map(|process| process.since),
             reason: view.reason.map(|reason| reason.text),
             info,
             instructions,

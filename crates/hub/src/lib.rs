@@ -7,10 +7,12 @@
 //! - [`ServerConfig`], [`Connector`], [`Upstream`]: what a hub needs to know of a server.
 //! - [`ToolPolicy`], [`ToolChange`], [`ToolPattern`]: the tools of a server that callers are offered.
 //! - [`reconnect`]: when to connect, as a state machine without clock and tasks.
-//! - [`ServerStatus`], [`ServerState`], [`StatusChanges`]: the state of a server, for people.
+//! - [`ServerStatus`], [`ServerState`], [`StatusChanges`]: the state of a server, for people;
+//!   [`ToolNames`]: the names of its tools.
 //! - `server`: the task that keeps one server connected, and the way of a call to it; `signals`: what
 //!   it is told from outside.
-//! - `sync`: keeps the catalog equal to what a connected server offers.
+//! - `sync`: keeps the catalog equal to what a connected server offers; `retry_timer`: when to try
+//!   again what failed.
 //! - `catalog`: the merged lists; `exposed_names`: the names that agents see.
 //! - `route`: from a request to the server that it is for; `listen`: subscriptions of callers;
 //!   `watched`: the resources that they watch; `task_watch`: their tasks.
@@ -30,6 +32,7 @@ mod hub;
 mod listen;
 mod mutex;
 pub mod reconnect;
+mod retry_timer;
 mod route;
 pub mod search;
 mod server;
@@ -44,6 +47,7 @@ mod tool_pattern;
 mod tool_policy;
 mod watched;
 
+pub use catalog::ToolNames;
 pub use connector::{Connector, Upstream};
 pub use exposed_names::Naming;
 pub use hub::{Hub, HubConfig, HubError, UnsavedCatalog};

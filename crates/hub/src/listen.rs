@@ -5,7 +5,7 @@ use callgate_mcp::wire::subscription::{
 };
 use callgate_mcp::{Call, Error, RawJson, Reply};
 
-use crate::catalog::ListKind;
+use crate::route;
 use crate::server::Server;
 use crate::server_name::ServerName;
 use crate::shared::Shared;
@@ -27,7 +27,7 @@ pub(crate) async fn listen(
             .with_source(error)
     })?;
     let asked = params.notifications;
-    let resources = watched_resources(shared, &asked);
+    let resources = watched_resources(shared, &asked, &server);
     let mut accepted = SubscriptionFilter::default();
     accepted.tools_list_changed = asked.tools_list_changed.filter(|asked| *asked);
     accepted.prompts_list_changed = asked.prompts_list_changed.filter(|asked| *asked);
@@ -52,16 +52,20 @@ pub(crate) async fn listen(
     Ok(Reply::Complete(end.expect("the result is JSON")))
 }
 
-/// The resources of a filter that a server has.
-fn watched_resources(shared: &Shared, asked: &SubscriptionFilter) -> Vec<WatchedResource> {
+/// The resources of a filter, each with the server that a read of it goes to. Those that no server lists
+/// and no template fits are left out.
+fn watched_resources(
+    shared: &Shared,
+    asked: &SubscriptionFilter,
+    server: impl Fn(&ServerName) -> Option<Arc<Server>>,
+) -> Vec<WatchedResource> {
     let snapshot = shared.catalog.snapshot();
-    let list = snapshot.list(ListKind::Resources);
     let uris = asked.resource_subscriptions.iter().flatten();
     let found = uris.take(MAX_RESOURCES).filter_map(|uri| {
-        let item = list.get(uri)?;
+        let (server, own) = route::owner_of(&snapshot, uri, &server)?;
         Some(WatchedResource {
-            server: item.server.name().clone(),
-            own: item.own.to_string(),
+            server: server.name().clone(),
+            own: own.to_string(),
             exposed: uri.clone(),
         })
     });

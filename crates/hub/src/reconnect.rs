@@ -89,6 +89,8 @@ pub enum Phase {
     Stopped {
         /// Time from which a use connects again.
         until: Instant,
+        /// Number of recent attempts.
+        attempts: usize,
     },
     /// A person must act: nothing is sent to the server until the login changes.
     Locked(Lock),
@@ -202,7 +204,7 @@ impl Supervisor {
                 self.connect(now);
             }
             (Event::Used, Phase::Idle) => self.connect(now),
-            (Event::Used, Phase::Stopped { until }) if now >= until => {
+            (Event::Used, Phase::Stopped { until, .. }) if now >= until => {
                 // One attempt: the window still holds the earlier ones if they are recent.
                 self.connect(now);
             }
@@ -253,6 +255,7 @@ impl Supervisor {
         self.phase = match self.is_one_too_many(retry_at) {
             true => Phase::Stopped {
                 until: now + self.policy.breaker_pause,
+                attempts: self.attempts.len(),
             },
             false => Phase::Waiting { retry_at },
         };
@@ -296,7 +299,10 @@ mod tests {
                 Phase::Connecting => Expect::Connecting,
                 Phase::Connected { since } => Expect::Connected(millis(since, zero)),
                 Phase::Waiting { retry_at } => Expect::Waiting(millis(retry_at, zero)),
-                Phase::Stopped { until } => Expect::Stopped(millis(until, zero)),
+                Phase::Stopped { until, attempts } => {
+                    assert_eq!(attempts, 5);
+                    Expect::Stopped(millis(until, zero))
+                }
                 Phase::Locked(lock) => Expect::Locked(lock),
             };
             assert_eq!(phase, *expect, "after {event:?} at {at} ms");

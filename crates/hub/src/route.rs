@@ -100,7 +100,6 @@ fn by_name(
     )
 }
 
-/// Finds the server of a resource: by the list, by its `mcp://server/` address, or by a template.
 fn by_uri(
     snapshot: &Snapshot,
     call: Call,
@@ -108,22 +107,33 @@ fn by_uri(
     server: impl Fn(&ServerName) -> Option<Arc<Server>>,
 ) -> Result<Routed, Error> {
     let uri = text_at(&call, path)?;
-    for kind in [ListKind::Resources, ListKind::Templates] {
-        if let Some(item) = snapshot.list(kind).get(&uri) {
-            return rewritten(item.server.clone(), call, path, &item.own, &uri, true);
-        }
-    }
-    if let Some((name, own)) = addressed(&uri)
-        && let Some(server) = server(&name)
-    {
-        return rewritten(server, call, path, own, &uri, true);
-    }
-    let templates = snapshot.list(ListKind::Templates).items();
-    if let Some(item) = templates.iter().find(|item| may_match(&item.own, &uri)) {
-        return rewritten(item.server.clone(), call, path, &uri, &uri, true);
+    if let Some((server, own)) = owner_of(snapshot, &uri, server) {
+        return rewritten(server, call, path, &own, &uri, true);
     }
     let data = RawJson::encode(&BTreeMap::from([("uri", &uri)])).expect("a text is JSON");
     Err(Error::invalid_params(format!("resource `{uri}` not found")).with_data(data))
+}
+
+/// Finds the server of a resource and its own URI of it: by the lists, by the `mcp://server/` address, or
+/// by a template.
+pub(crate) fn owner_of(
+    snapshot: &Snapshot,
+    uri: &str,
+    server: impl Fn(&ServerName) -> Option<Arc<Server>>,
+) -> Option<(Arc<Server>, Arc<str>)> {
+    for kind in [ListKind::Resources, ListKind::Templates] {
+        if let Some(item) = snapshot.list(kind).get(uri) {
+            return Some((item.server.clone(), item.own.clone()));
+        }
+    }
+    if let Some((name, own)) = addressed(uri)
+        && let Some(server) = server(&name)
+    {
+        return Some((server, Arc::from(own)));
+    }
+    let templates = snapshot.list(ListKind::Templates).items();
+    let item = templates.iter().find(|item| may_match(&item.own, uri))?;
+    Some((item.server.clone(), Arc::from(uri)))
 }
 
 fn by_task(

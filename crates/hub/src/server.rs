@@ -24,8 +24,10 @@ pub(crate) struct Server {
     view: watch::Sender<View>,
     signals: Signals,
     attempts: AtomicU64,
-    /// Number of connections that were made.
-    connections: AtomicU64,
+    /// Number of connections that were made in place of a lost one.
+    restarts: AtomicU64,
+    /// The last connection that a call found to be gone, by its number, and the reason.
+    noticed_loss: watch::Sender<Option<(u64, FailureReason)>>,
     /// True once the server is shut down for good.
     is_shut_down: AtomicBool,
     /// Number of calls in flight, for the idle stop.
@@ -43,7 +45,18 @@ pub(crate) struct View {
     pub(crate) listed: bool,
     /// Time that the last successful attempt took, from its start to the server's first answer.
     pub(crate) latency: Option<Duration>,
+    /// Process of the server, connected or still connecting.
+    pub(crate) process: Option<StartedProcess>,
+    /// True if the last connection was lost and there is no other one yet.
+    was_lost: bool,
     connection: Option<Connected>,
+}
+
+/// Process that was started for a connection.
+#[derive(Clone, Copy)]
+pub(crate) struct StartedProcess {
+    pub(crate) id: u32,
+    pub(crate) since: Instant,
 }
 
 /// A live connection.
@@ -60,8 +73,10 @@ struct Connected {
 
 /// Maximum number of times that one call is sent again after a lost connection.
 const MAX_RESENDS: u32 = 2;
-/// Wait for the next attempt that a call still sits out instead of failing.
+/// Time for which a call sits out the waits between attempts instead of failing.
 const SHORT_WAIT: Duration = Duration::from_secs(2);
+/// Time after a lost call in which the loss of its connection shows.
+const LOSS_NOTICE: Duration = Duration::from_millis(250);
 
 impl Server {
     pub(crate) fn new(config: ServerConfig) -> Self {
@@ -78,11 +93,14 @@ impl Server {
                 reason: None,
                 listed: false,
                 latency: None,
+                process: None,
+                was_lost: false,
                 connection: None,
             }),
             signals: Signals::default(),
             attempts: AtomicU64::new(0),
-            connections: AtomicU64::new(0),
+            restarts: AtomicU64::new(0),
+            noticed_loss: watch::Sender::default(),
             is_shut_down: AtomicBool::new(false),
             in_flight: watch::Sender::new(0),
             closing: watch::Sender::new(0),
@@ -101,9 +119,9 @@ impl Server {
         self.attempts.load(Ordering::Relaxed)
     }
 
-    /// Number of connections that were made after the first one.
+    /// Number of connections that were made in place of a lost one.
     pub(crate) fn restarts(&self) -> u64 {
-        self.connections.load(Ordering::Relaxed).saturating_sub(1)
+        self.restarts.load(Ordering::Relaxed)
     }
 
     /// Tells the supervisor of an event that comes from outside.
@@ -141,22 +159,30 @@ impl Server {
         let _use = counted.then(|| InFlight::begin(&self.in_flight));
         let deadline = call.cx.deadline;
         let mut lost = None;
-        for _ in 0..=MAX_RESENDS {
+        let mut resends = 0;
+        loop {
             let connected = self.connected(deadline, lost).await?;
             let error = match connected.service.call(call.clone()).await {
                 Err(error) if is_lost(&error) => error,
                 outcome => return outcome.map_err(|error| self.named(error)),
             };
-            if error.retry() != Retry::Safe && !repeatable {
+            if is_unreachable(&error) {
+                // Nothing else notices that a server at a URL is gone.
+                let loss = (connected.number, FailureReason::new(&error));
+                self.noticed_loss.send_replace(Some(loss));
+            }
+            let may_repeat = error.retry() == Retry::Safe || repeatable;
+            if !may_repeat || resends == MAX_RESENDS {
                 return Err(self.named(error));
             }
             tracing::debug!(server = %self.name(), %error, "sending a call again");
             lost = Some(connected.number);
+            resends += 1;
         }
-        Err(self.unavailable(&self.view()))
     }
 
-    /// Waits for a connection, other than the one with the number `lost`.
+    /// Waits for a connection, other than the one with the number `lost` unless that proves to live:
+    /// then only the stream of one call was cut.
     ///
     /// A server that is connecting is waited for, up to the deadline; any other state that calls
     /// cannot end fails at once with its reason.
@@ -169,19 +195,21 @@ impl Server {
             return Ok(connected);
         }
         self.signals.send(Event::Used);
-        let limit = Instant::now() + self.config.connect_timeout;
+        let start = Instant::now();
+        let limit = start + self.config.connect_timeout;
         let until = deadline.map_or(limit, |deadline| deadline.min(limit));
         let mut view = self.view.subscribe();
         loop {
             let current = view.borrow_and_update().clone();
+            let now = Instant::now();
+            let lost = lost.filter(|_| now < start + LOSS_NOTICE);
             if let Some(connected) = current.usable(lost) {
                 return Ok(connected);
             }
-            let now = Instant::now();
             let waits = match current.phase {
                 Phase::Connecting | Phase::Connected { .. } | Phase::Idle => true,
-                Phase::Waiting { retry_at } => retry_at <= until.min(now + SHORT_WAIT),
-                Phase::Stopped { until } => now >= until,
+                Phase::Waiting { retry_at } => retry_at <= until.min(start + SHORT_WAIT),
+                Phase::Stopped { until, .. } => now >= until,
                 Phase::Disabled | Phase::Locked(_) => false,
             };
             if !waits || now >= until {
@@ -194,6 +222,7 @@ impl Server {
                     }
                 }
                 () = sleep_until(until) => {}
+                () = sleep_until(start + LOSS_NOTICE), if lost.is_some() => {}
             }
         }
     }
@@ -221,9 +250,9 @@ impl Server {
             ServerState::NeedsClientRegistration => {
                 format!("server `{name}` needs a client that is registered by hand{because}")
             }
-            ServerState::Failed { retry_at: None } => {
-                format!("server `{name}` failed too often and is tried again later{because}")
-            }
+            ServerState::Stopped { attempts } => format!(
+                "server `{name}` is stopped after {attempts} attempts{because}; run `callgate list {name}` to try again"
+            ),
             _ => format!("server `{name}` is not connected{because}"),
         };
         let kind = match state {
@@ -324,10 +353,18 @@ impl Server {
                     let latency = outcome.connection.as_ref();
                     view.latency = latency.map(|connected| connected.latency);
                     view.connection = outcome.connection;
-                    self.connections.fetch_add(1, Ordering::Relaxed);
+                    let was_lost = std::mem::take(&mut view.was_lost);
+                    self.restarts
+                        .fetch_add(u64::from(was_lost), Ordering::Relaxed);
                 }
                 _ => {
                     ended = view.connection.take();
+                    view.process = None;
+                    // A server that was stopped because it is not used is not restarted when it is used again.
+                    view.was_lost = match outcome.event {
+                        Event::Lost => true,
+                        _ => view.was_lost && !matches!(phase, Phase::Idle | Phase::Disabled),
+                    };
                     let reason = outcome.reason.or(view.reason.take());
                     view.reason = reason.filter(|_| phase != Phase::Disabled);
                 }
@@ -363,12 +400,11 @@ impl Server {
                 let client = self.client(connected.service.clone());
                 let capabilities = &connected.capabilities;
                 tokio::select! {
-                    error = connected.upstream.closed() => Outcome {
-                        event: Event::Lost,
-                        connection: None,
-                        reason: Some(FailureReason::new(&error)),
-                    },
-                    never = sync::follow(self, client, capabilities, shared) => match never {},
+                    error = connected.upstream.closed() => Outcome::lost(FailureReason::new(&error)),
+                    error = sync::follow(self, client, capabilities, shared) => {
+                        Outcome::lost(FailureReason::new(&error))
+                    }
+                    reason = self.unreachable(connected.number) => Outcome::lost(reason),
                     () = self.unused() => Outcome::of(Event::Unused),
                 }
             }
@@ -402,6 +438,12 @@ impl Server {
     async fn open(&self, number: u64, shared: &Shared) -> Result<Connected, Error> {
         let start = Instant::now();
         let upstream = self.config.connector.connect().await?;
+        if let Some(id) = upstream.process_id() {
+            // A process may take long until it answers, or never do so.
+            let process = StartedProcess { id, since: start };
+            self.view.send_modify(|view| view.process = Some(process));
+            shared.status_changed();
+        }
         let limited = Timeout::new(upstream.clone(), self.config.call_limits);
         let limited = limited.server_name(self.name().as_arc().clone());
         let service: Arc<dyn Service> = Arc::new(limited);
@@ -422,6 +464,19 @@ impl Server {
         Client::builder(service)
             .server_name(self.name().as_str())
             .build()
+    }
+
+    /// Waits until a call has found that the server cannot be reached over this connection.
+    async fn unreachable(&self, number: u64) -> FailureReason {
+        let mut noticed = self.noticed_loss.subscribe();
+        loop {
+            let loss = noticed.borrow_and_update().clone();
+            if let Some((_, reason)) = loss.filter(|(lost, _)| *lost == number) {
+                return reason;
+            }
+            // The sender is a part of this value.
+            let _ = noticed.changed().await;
+        }
     }
 
     /// Waits until no call was in flight for the idle time.
@@ -447,11 +502,6 @@ impl View {
         self.connection.as_ref()?.upstream.version()
     }
 
-    /// Process of the connected server.
-    pub(crate) fn process_id(&self) -> Option<u32> {
-        self.connection.as_ref()?.upstream.process_id()
-    }
-
     /// True unless the first attempt to connect is under way, or the lists are being read.
     pub(crate) fn is_settled(&self) -> bool {
         match self.phase {
@@ -473,6 +523,14 @@ fn is_lost(error: &Error) -> bool {
     matches!(error.kind(), Kind::Closed | Kind::Connect)
 }
 
+/// True if no connection to the server could be made: it is not there, whatever was connected before.
+///
+/// A gateway in between that answers in place of the server is something else: its answer is no proof
+/// that a call was not delivered, so such an error is not safe to retry.
+pub(crate) fn is_unreachable(error: &Error) -> bool {
+    error.kind() == Kind::Connect && error.retry() == Retry::Safe
+}
+
 /// End of a phase.
 struct Outcome {
     event: Event,
@@ -486,6 +544,13 @@ impl Outcome {
             event,
             connection: None,
             reason: None,
+        }
+    }
+
+    fn lost(reason: FailureReason) -> Self {
+        Self {
+            reason: Some(reason),
+            ..Self::of(Event::Lost)
         }
     }
 }

@@ -22,7 +22,8 @@ pub struct ServerStatus {
     pub reason: Option<Arc<str>>,
     /// Number of attempts to connect since the hub started, the first one included.
     pub attempts: u64,
-    /// Number of connections that were made after the first one.
+    /// Number of connections that were made in place of a lost one. A server that was stopped because
+    /// it was not used, and is connected when it is used again, does not count.
     pub restarts: u64,
     /// Time since which the server is connected.
     pub connected_since: Option<Instant>,
@@ -33,9 +34,11 @@ pub struct ServerStatus {
     pub latency: Option<Duration>,
     /// Revision of the protocol that the connected server speaks.
     pub version: Option<Version>,
-    /// Root of the process tree of the connected server, if it runs as a process; see
-    /// [`Upstream::process_id`](crate::Upstream::process_id).
+    /// Root of the process tree of the server, connected or still connecting, if it runs as a process;
+    /// see [`Upstream::process_id`](crate::Upstream::process_id).
     pub process_id: Option<u32>,
+    /// Start of that process.
+    pub process_since: Option<Instant>,
     /// Name and version of the server, as it says of itself.
     pub info: Option<Implementation>,
     /// Instructions of the server for a model.
@@ -65,10 +68,17 @@ pub enum ServerState {
     Connecting,
     /// Connected.
     Connected,
-    /// Not connected; the next attempt is at this time, or when the server is used.
+    /// Not connected; the hub tries again.
     Failed {
-        /// Time of the next attempt; `None` after too many attempts.
-        retry_at: Option<Instant>,
+        /// Time of the next attempt.
+        retry_at: Instant,
+    },
+    /// Not connected after too many attempts. The hub tries again when a person asks for it
+    /// ([`Hub::retry`](crate::Hub::retry)), when the login or the configuration changes, or when the server is used
+    /// after a pause ([`ReconnectPolicy::breaker_pause`](crate::reconnect::ReconnectPolicy::breaker_pause)).
+    Stopped {
+        /// Number of attempts after which the hub stopped.
+        attempts: usize,
     },
     /// A person must log in.
     NeedsAuth,
@@ -83,10 +93,8 @@ impl ServerState {
             Phase::Idle => Self::Idle,
             Phase::Connecting => Self::Connecting,
             Phase::Connected { .. } => Self::Connected,
-            Phase::Waiting { retry_at } => Self::Failed {
-                retry_at: Some(retry_at),
-            },
-            Phase::Stopped { .. } => Self::Failed { retry_at: None },
+            Phase::Waiting { retry_at } => Self::Failed { retry_at },
+            Phase::Stopped { attempts, .. } => Self::Stopped { attempts },
             Phase::Locked(Lock::NeedsAuth) => Self::NeedsAuth,
             Phase::Locked(Lock::NeedsClientRegistration) => Self::NeedsClientRegistration,
         }
@@ -100,7 +108,7 @@ impl ServerState {
             Self::Idle => "idle",
             Self::Connecting => "connecting",
             Self::Connected => "connected",
-            Self::Failed { .. } => "failed",
+            Self::Failed { .. } | Self::Stopped { .. } => "failed",
             Self::NeedsAuth => "needs_auth",
             Self::NeedsClientRegistration => "needs_client_registration",
         }

@@ -1,83 +1,203 @@
 use std::collections::BTreeSet;
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_mcp::client::{CallOptions, Subscription, SubscriptionEvent};
+use callgate_mcp::client::{CallOptions, ListenOptions, Subscription, SubscriptionEvent};
 use callgate_mcp::subscribers::ServerChange;
 use callgate_mcp::wire::capabilities::ServerCapabilities;
+use callgate_mcp::wire::code;
 use callgate_mcp::wire::subscription::SubscriptionFilter;
-use callgate_mcp::{Client, Error};
+use callgate_mcp::{Client, Error, RawJson};
 use futures_util::FutureExt as _;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, timeout};
 
 use crate::catalog::ListKind;
-use crate::server::Server;
+use crate::retry_timer::RetryTimer;
+use crate::server::{Server, is_unreachable};
 use crate::shared::Shared;
 
-/// Keeps the catalog equal to what one connected server offers, until the future is dropped.
+/// Keeps the catalog equal to what one connected server offers, until the server cannot be reached:
+/// returns the error that says so.
 ///
 /// It subscribes before it lists, so that no change is lost in between. Changes that come while it
-/// lists are read together afterwards, so a server that announces many changes is listed once.
+/// lists are read together afterwards, so a server that announces many changes is listed once. A list
+/// that cannot be read is read again later; the others are shown and saved without it.
 pub(crate) async fn follow(
     server: &Arc<Server>,
     client: Client,
     capabilities: &ServerCapabilities,
     shared: &Shared,
-) -> Infallible {
-    let Shared {
-        catalog, watched, ..
-    } = shared;
+) -> Error {
+    let catalog = &shared.catalog;
     let client = client.with_options(CallOptions::default().no_cache());
     let offered = offered_lists(capabilities);
-    let mut uris = watched.follow(server.name());
-    let mut wanted = uris.borrow_and_update().clone();
-    let mut subscription = subscribe(&client, capabilities, &wanted).await;
-    let mut stale: BTreeSet<ListKind> = offered.iter().copied().collect();
+    let mut uris = shared.watched.follow(server.name());
+    let mut changes = Changes::new(uris.borrow_and_update().clone());
+    if let Err(error) = changes.subscribe(&client, capabilities).await {
+        return error;
+    }
+    // A server may have had lists in its saved catalog that it no longer offers.
+    for kind in ListKind::ALL {
+        if !offered.contains(&kind) {
+            catalog.set_list(server, kind, Vec::new());
+        }
+    }
+    let mut lists = PendingLists::new(&offered);
     loop {
-        for kind in std::mem::take(&mut stale) {
-            match client.list_raw(kind.method()).await {
-                Ok(items) => catalog.set_list(server, kind, items),
-                Err(error) => {
-                    tracing::warn!(server = %server.name(), list = kind.method(), %error, "a list cannot be read");
-                    stale.insert(kind);
-                }
-            }
+        if let Err(error) = lists.read(server, &client, shared).await {
+            return error;
         }
-        if stale.is_empty() {
-            catalog.set_complete(server);
-        }
+        catalog.set_complete(server);
         server.set_listed();
         shared.status_changed();
-        let event = tokio::select! {
-            event = next_event(&mut subscription) => Some(event),
+        let mut event = tokio::select! {
+            event = next_event(&mut changes.subscription) => Some(event),
             _ = uris.changed() => None,
-            () = sleep(RETRY), if !stale.is_empty() || subscription.is_none() => None,
+            () = changes.retry.due() => None,
+            () = lists.retry.due() => {
+                lists.stale.extend(&lists.failed);
+                None
+            }
         };
-        let mut event = event;
         while let Some(current) = event {
-            if !apply(&current, server, &offered, &mut stale, shared) {
-                subscription = None;
+            let Some(Ok(current)) = current else {
+                changes.end();
                 break;
-            }
+            };
+            apply(&current, server, &offered, &mut lists.stale, shared);
             // Changes that came meanwhile are read together.
-            event = next_event(&mut subscription).now_or_never();
+            event = next_event(&mut changes.subscription).now_or_never();
         }
-        let now_wanted = uris.borrow_and_update().clone();
-        if subscription.is_none() || now_wanted != wanted {
-            wanted = now_wanted;
-            // The new subscription stands before the old one ends, so that no change is missed.
-            let renewed = subscribe(&client, capabilities, &wanted).await;
-            if renewed.is_some() && subscription.is_none() {
-                stale.extend(&offered);
+        let wanted = uris.borrow_and_update().clone();
+        if changes.retry.is_due() || wanted != changes.uris {
+            let was_lost = changes.retry.is_pending();
+            changes.uris = wanted;
+            if let Err(error) = changes.subscribe(&client, capabilities).await {
+                return error;
             }
-            subscription = renewed;
+            if was_lost && changes.subscription.is_some() {
+                read_all_again(server, &offered, &mut lists.stale, shared);
+            }
         }
     }
 }
 
-/// Pause before a list that failed is read again, and before a lost subscription is opened again.
-const RETRY: Duration = Duration::from_secs(15);
+/// Subscription to the changes of a server.
+struct Changes {
+    /// Resources that are watched at the server.
+    uris: BTreeSet<String>,
+    subscription: Option<Subscription>,
+    since: Instant,
+    /// Time at which a subscription that ended or was refused is opened again.
+    retry: RetryTimer,
+}
+
+impl Changes {
+    fn new(uris: BTreeSet<String>) -> Self {
+        Self {
+            uris,
+            subscription: None,
+            since: Instant::now(),
+            retry: RetryTimer::default(),
+        }
+    }
+
+    /// Subscribes, in place of the subscription that there is.
+    ///
+    /// # Errors
+    /// The server cannot be reached.
+    async fn subscribe(
+        &mut self,
+        client: &Client,
+        capabilities: &ServerCapabilities,
+    ) -> Result<(), Error> {
+        if self.uris.is_empty() && !announces_changes(capabilities) {
+            self.subscription = None;
+            self.retry.succeed();
+            return Ok(());
+        }
+        self.retry.begin();
+        // The new subscription stands before the old one ends, so that no change is missed.
+        self.subscription = subscribe(client, capabilities, &self.uris).await?;
+        self.since = Instant::now();
+        if self.subscription.is_none() {
+            self.retry.fail();
+        }
+        Ok(())
+    }
+
+    /// Notes that the subscription has ended. One that ends soon is opened less and less often: a
+    /// server that is about to exit accepts each one and ends it at once.
+    fn end(&mut self) {
+        self.subscription = None;
+        if self.since.elapsed() >= STABLE {
+            self.retry.succeed();
+        }
+        self.retry.fail();
+    }
+}
+
+/// Lists of a server that are to be read.
+struct PendingLists {
+    /// To be read now.
+    stale: BTreeSet<ListKind>,
+    /// Could not be read the last time.
+    failed: BTreeSet<ListKind>,
+    /// Time at which the failed ones are read again.
+    retry: RetryTimer,
+}
+
+impl PendingLists {
+    fn new(offered: &[ListKind]) -> Self {
+        Self {
+            stale: offered.iter().copied().collect(),
+            failed: BTreeSet::new(),
+            retry: RetryTimer::default(),
+        }
+    }
+
+    /// Reads the stale lists. One that fails keeps no other from being read.
+    ///
+    /// # Errors
+    /// The server cannot be reached.
+    async fn read(
+        &mut self,
+        server: &Arc<Server>,
+        client: &Client,
+        shared: &Shared,
+    ) -> Result<(), Error> {
+        let mut is_failure = false;
+        for kind in std::mem::take(&mut self.stale) {
+            let error = match read_list(client, kind).await {
+                Ok(items) => {
+                    self.failed.remove(&kind);
+                    shared.catalog.set_list(server, kind, items);
+                    continue;
+                }
+                Err(error) if is_unreachable(&error) => return Err(error),
+                Err(error) => error,
+            };
+            is_failure = true;
+            let (server, list) = (server.name(), kind.method());
+            // Only the first failure is news.
+            if self.failed.insert(kind) {
+                tracing::warn!(%server, list, %error, "a list cannot be read; it is tried again later");
+            } else {
+                tracing::debug!(%server, list, %error, "a list still cannot be read");
+            }
+        }
+        match (is_failure, self.failed.is_empty()) {
+            (true, _) => self.retry.fail(),
+            (false, true) => self.retry.succeed(),
+            // A list that was read says nothing about those that wait for their time.
+            (false, false) => {}
+        }
+        Ok(())
+    }
+}
+
+/// Life of a subscription after which earlier ends no longer count.
+const STABLE: Duration = Duration::from_secs(60);
 
 /// Time that a server has to accept a subscription.
 const SUBSCRIBE: Duration = Duration::from_secs(5);
@@ -97,12 +217,24 @@ fn offered_lists(capabilities: &ServerCapabilities) -> Vec<ListKind> {
     offered
 }
 
+/// Reads a list. A server that does not know the method has nothing to list: many declare resources
+/// and have no templates.
+async fn read_list(client: &Client, kind: ListKind) -> Result<Vec<RawJson>, Error> {
+    match client.list_raw(kind.method()).await {
+        Err(error) if error.code() == code::METHOD_NOT_FOUND => Ok(Vec::new()),
+        outcome => outcome,
+    }
+}
+
 /// Subscribes to all changes of the lists, and of these resources. `None` if the server cannot.
+///
+/// # Errors
+/// The server cannot be reached.
 async fn subscribe(
     client: &Client,
     capabilities: &ServerCapabilities,
     uris: &BTreeSet<String>,
-) -> Option<Subscription> {
+) -> Result<Option<Subscription>, Error> {
     let mut filter = SubscriptionFilter::default();
     if capabilities.tools.is_some() {
         filter = filter.with_tools();
@@ -114,19 +246,19 @@ async fn subscribe(
         filter = filter.with_resources();
         filter = uris.iter().fold(filter, SubscriptionFilter::with_resource);
     }
-    if uris.is_empty() && !announces_changes(capabilities) {
-        return None;
-    }
+    // A loss is noticed here and not hidden: a server that cannot be reached is connected anew.
+    let options = ListenOptions::default().with_retries(0);
     // The lists are read after this, so a server that never answers must not delay them for long.
-    match timeout(SUBSCRIBE, client.listen(&filter)).await {
-        Ok(Ok(subscription)) => Some(subscription),
+    match timeout(SUBSCRIBE, client.listen_with(&filter, options)).await {
+        Ok(Ok(subscription)) => Ok(Some(subscription)),
+        Ok(Err(error)) if is_unreachable(&error) => Err(error),
         Ok(Err(error)) => {
             tracing::debug!(%error, "the server takes no subscription");
-            None
+            Ok(None)
         }
         Err(_) => {
             tracing::debug!("the server does not answer a subscription");
-            None
+            Ok(None)
         }
     }
 }
@@ -152,20 +284,14 @@ async fn next_event(
     }
 }
 
-/// Applies an event. Returns false if the subscription is over.
+/// Applies an event.
 fn apply(
-    event: &Option<Result<SubscriptionEvent, Error>>,
+    event: &SubscriptionEvent,
     server: &Server,
     offered: &[ListKind],
     stale: &mut BTreeSet<ListKind>,
     shared: &Shared,
-) -> bool {
-    let Shared {
-        catalog, watched, ..
-    } = shared;
-    let Some(Ok(event)) = event else {
-        return false;
-    };
+) {
     match event {
         SubscriptionEvent::ToolsListChanged => stale.extend([ListKind::Tools]),
         SubscriptionEvent::PromptsListChanged => stale.extend([ListKind::Prompts]),
@@ -173,22 +299,28 @@ fn apply(
             stale.extend([ListKind::Resources, ListKind::Templates]);
         }
         SubscriptionEvent::ResourceUpdated { uri } => {
-            for exposed in watched.exposed(server.name(), uri) {
-                catalog
-                    .subscribers
-                    .publish(&ServerChange::Resource(exposed));
-            }
+            tell_changed(shared, shared.watched.exposed(server.name(), uri));
         }
-        SubscriptionEvent::Gap => {
-            // Changes may have been lost: everything is read again, here and by the callers.
-            stale.extend(offered);
-            for exposed in watched.all_exposed(server.name()) {
-                catalog
-                    .subscribers
-                    .publish(&ServerChange::Resource(exposed));
-            }
-        }
+        SubscriptionEvent::Gap => read_all_again(server, offered, stale, shared),
         _ => {}
     }
-    true
+}
+
+/// Makes everything be read again, here and by the callers: changes may have been lost.
+fn read_all_again(
+    server: &Server,
+    offered: &[ListKind],
+    stale: &mut BTreeSet<ListKind>,
+    shared: &Shared,
+) {
+    stale.extend(offered);
+    tell_changed(shared, shared.watched.all_exposed(server.name()));
+}
+
+/// Tells the callers that these resources have changed.
+fn tell_changed(shared: &Shared, exposed: Vec<String>) {
+    for exposed in exposed {
+        let change = ServerChange::Resource(exposed);
+        shared.catalog.subscribers.publish(&change);
+    }
 }

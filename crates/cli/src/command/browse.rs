@@ -106,7 +106,7 @@ impl<'a> Browse<'a> {
 
     /// Connects to a configured server, and reads its lists.
     pub(super) async fn offered(&self, server: &ConfiguredServer) -> Result<Offered, CommandError> {
-        let target = self.open(server, User::Away).await?;
+        let target = self.open(server, User::NotAsked).await?;
         let client = target.client.clone();
         let name = server.name.as_str();
         let report = target.report(name).await;

@@ -98,10 +98,7 @@ async fn call_configured(
 
 /// The name that callers use for a tool.
 fn exposed_name<'a>(tool: ToolWord<'_>, names: &'a [ToolName]) -> Option<&'a str> {
-    let found = names.iter().find(|name| match tool {
-        ToolWord::Own(own) => name.own == own,
-        ToolWord::Exposed(exposed) => name.exposed == exposed,
-    });
+    let found = names.iter().find(|name| name.is_meant_by(tool));
     found.map(|name| name.exposed.as_str())
 }
 

@@ -5,8 +5,9 @@ use callgate_mcp::wire::implementation::Implementation;
 use callgate_mcp::wire::tool::{Tool, ToolAnnotations};
 use callgate_mcp::wire::{ObjectWriter, RawJson, meta, method};
 
-use super::browse::{Browse, Named, Offered, first_line, no_servers, text_of};
+use super::browse::{Browse, Named, first_line, no_servers, text_of};
 use crate::browse_args::Inspect;
+use crate::config::Configuration;
 use crate::error::{CommandError, Exit};
 use crate::output::{self, argument};
 use crate::render::call_line::example_arguments;
@@ -82,18 +83,13 @@ async fn inspect_configured(
     browse: Browse<'_>,
 ) -> Result<(), CommandError> {
     let configuration = browse.configuration()?;
-    let (server, tool) = match (configuration.server(word), rest.first()) {
-        (Some(server), tool) => (server, tool.map(|tool| ToolWord::Own(tool.as_str()))),
-        (None, _) => match tool_choices(word, &configuration).first() {
-            Some(choice) => (choice.server, Some(choice.tool)),
-            None => return Err(unknown_server(word, &configuration)),
-        },
+    let Some(server) = configuration.server(word) else {
+        return inspect_chosen(word, &configuration, browse).await;
     };
     let offered = browse.offered(server).await?;
     let place = Place::Configured(server.name.to_string());
-    if let Some(tool) = tool {
-        let name = own_name(tool, &offered);
-        return inspect_tool(&offered.tools, &place, name, browse.json);
+    if let Some(tool) = rest.first() {
+        return inspect_tool(&offered.tools, &place, tool, browse.json);
     }
     let about = offered.catalog.as_ref().and_then(SavedCatalog::discovered);
     let about = about.unwrap_or_else(RawJson::empty_object);
@@ -116,16 +112,29 @@ async fn inspect_configured(
     show_server(&about, &lists, &facts, &place, browse.json)
 }
 
-/// The server's own name of a tool.
-fn own_name<'a>(tool: ToolWord<'a>, offered: &'a Offered) -> &'a str {
-    match tool {
-        ToolWord::Own(own) => own,
-        ToolWord::Exposed(exposed) => {
-            let names = &offered.report.tool_names;
-            let found = names.iter().find(|name| name.exposed == exposed);
-            found.map_or(exposed, |name| &name.own)
+/// Shows the tool that a word means, which may begin with the names of several servers.
+async fn inspect_chosen(
+    word: &str,
+    configuration: &Configuration,
+    browse: Browse<'_>,
+) -> Result<(), CommandError> {
+    let choices = tool_choices(word, configuration);
+    let Some(last) = choices.len().checked_sub(1) else {
+        return Err(unknown_server(word, configuration));
+    };
+    for (index, choice) in choices.iter().enumerate() {
+        let offered = browse.offered(choice.server).await?;
+        let mut names = offered.report.tool_names.iter();
+        let found = names.find(|name| name.is_meant_by(choice.tool));
+        if found.is_none() && index < last {
+            continue;
         }
+        let (ToolWord::Own(word) | ToolWord::Exposed(word)) = choice.tool;
+        let name = found.map_or(word, |name| &name.own);
+        let place = Place::Configured(choice.server.name.to_string());
+        return inspect_tool(&offered.tools, &place, name, browse.json);
     }
+    Ok(())
 }
 
 fn inspect_tool(

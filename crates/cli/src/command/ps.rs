@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::age;
 use crate::data_dir::DataDir;
 use crate::error::CommandError;
+use crate::gateway::Status;
 use crate::instance::process_table::{ProcessTable, TICKS};
 use crate::instance::{InstanceRecord, Registry, ServerRecord};
 use crate::output;
@@ -34,7 +35,9 @@ pub(crate) fn run(data_dir: Option<&Path>, json: bool) -> Result<(), CommandErro
         output::note("no server processes are running");
         return Ok(());
     }
-    let headings = ["SERVER", "PID", "MEMORY", "CPU", "AGE", "RESTARTS", "OWNER"];
+    let headings = [
+        "SERVER", "STATUS", "PID", "MEMORY", "CPU", "AGE", "RESTARTS", "OWNER",
+    ];
     let headings = headings.map(|heading| Line::of(heading, Style::BOLD));
     let mut rows = vec![headings.to_vec()];
     rows.extend(processes.iter().map(ServerProcess::row));
@@ -46,6 +49,7 @@ pub(crate) fn run(data_dir: Option<&Path>, json: bool) -> Result<(), CommandErro
 #[serde(rename_all = "camelCase")]
 struct ServerProcess {
     server: String,
+    status: Status,
     pid: u32,
     /// Resident memory of all of its processes in bytes; absent where the system does not tell.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,6 +90,10 @@ fn describe(
     let cpu_seconds = usage.map(|usage| usage.cpu_ticks as f64 / TICKS as f64);
     Some(ServerProcess {
         server: server.name.clone(),
+        status: match server.connected {
+            true => Status::Connected,
+            false => Status::Connecting,
+        },
         pid,
         memory_bytes: usage.map(|usage| usage.memory),
         cpu_seconds,
@@ -105,6 +113,7 @@ impl ServerProcess {
         let owner = format!("callgate {} (pid {})", self.owner.command, self.owner.pid);
         vec![
             plain(&self.server),
+            plain(self.status.as_str()),
             plain(&self.pid.to_string()),
             known(self.memory_bytes.map(mebibytes)),
             known(self.cpu_seconds.map(|seconds| format!("{seconds:.2} s"))),

@@ -76,10 +76,10 @@ async fn read_configured(
         match read(&client, &format!("mcp://{name}/{uri}")).await {
             Ok(raw) => print(&raw, file, browse.json),
             Err(error) if error.exit() == Exit::ToolFailed => {
-                let known = browse
-                    .saved(server)
-                    .map(|saved| uris(&saved))
-                    .unwrap_or_default();
+                let known = match browse.saved(server) {
+                    Some(saved) => uris(&saved),
+                    None => listed_uris(&client).await,
+                };
                 Err(with_near_miss(error, &uri, &known, &argument(name)))
             }
             Err(error) => Err(error),
@@ -142,6 +142,13 @@ const MIN_FIXED: usize = 3;
 
 fn uris(catalog: &SavedCatalog) -> Vec<String> {
     let resources = catalog.items(method::RESOURCES_LIST);
+    resources.iter().map(|item| text_of(item, "uri")).collect()
+}
+
+/// URIs that a server lists, for suggestions; none if it cannot.
+async fn listed_uris(client: &Client) -> Vec<String> {
+    let resources = client.list_raw(method::RESOURCES_LIST).await;
+    let resources = resources.unwrap_or_default();
     resources.iter().map(|item| text_of(item, "uri")).collect()
 }
 

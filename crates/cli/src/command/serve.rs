@@ -20,7 +20,7 @@ use crate::endpoint::{self, Hangup, HttpEndpoint};
 use crate::error::CommandError;
 use crate::gateway::{
     CatalogFiles, Gateway, GatewaySettings, LimitedResults, Loaded, RecordedEndpoint, Reload,
-    WORKSPACE, keep_current, keep_recorded, record_at,
+    WORKSPACE, keep_current, keep_recorded, log_states, record_at,
 };
 use crate::instance::EndpointAuth;
 use crate::stop::{self, ReloadSignal, StopSignals};
@@ -160,7 +160,7 @@ impl Serving {
         (service, header_params)
     }
 
-    /// Serves, and meanwhile keeps servers, records and catalogs current.
+    /// Serves, and meanwhile keeps servers, records and catalogs current, and logs which servers fail.
     async fn while_served(
         self,
         serve: impl Future<Output = Result<(), CommandError>>,
@@ -171,10 +171,12 @@ impl Serving {
     ) -> Result<(), CommandError> {
         let gateway = &self.gateway;
         let current = Box::pin(keep_current(gateway, self.reload, signal, self.loaded));
+        let logged = log_states(gateway);
         let Ok(data_dir) = DataDir::locate(data_dir) else {
             tokio::select! {
                 served = serve => return served,
                 never = current => match never {},
+                never = logged => match never {},
             }
         };
         // Before the address is printed: a program that reads it may attach at once.
@@ -183,6 +185,7 @@ impl Serving {
         tokio::select! {
             served = serve => served,
             never = current => match never {},
+            never = logged => match never {},
             never = recorded => match never {},
         }
     }

@@ -4,8 +4,8 @@ use callgate_mcp::layer::{LargeResultLimits, LargeResults};
 use callgate_mcp::wire::method;
 use callgate_mcp::{BoxFuture, Call, Error, Reply, Service};
 
-/// Key of `_meta` by which a client asks for whole results. `callgate call` does, because its output is for a
-/// person or a program, not for the context window of a model.
+/// Key of `_meta` by which a client asks for whole results. The commands of this program do, because their output is
+/// for a person or a program, not for the context window of a model.
 pub(crate) const WHOLE_RESULTS: &str = "callgate/wholeResults";
 
 /// A service whose long texts become links that agents read in pages, unless a client wants them whole.

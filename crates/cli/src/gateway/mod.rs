@@ -7,7 +7,7 @@
 //! - `builtin`: servers inside this process. `attach`: the running gateway as a server.
 //! - [`LimitedResults`]: long texts of results as links. `catalog_files`: catalogs that are kept across starts.
 //! - `keep_current`: applies changes of the configuration and of logins. `keep_recorded`: tells other processes
-//!   about this one.
+//!   about this one. `log_states`: tells the user of `serve` which servers fail and are back.
 
 mod attach;
 mod builtin;
@@ -15,6 +15,7 @@ mod catalog_files;
 mod keep_current;
 mod keep_recorded;
 mod limited_results;
+mod log_states;
 mod member_config;
 mod plan;
 mod report;
@@ -25,6 +26,7 @@ pub(crate) use catalog_files::CatalogFiles;
 pub(crate) use keep_current::{Loaded, Reload, keep_current};
 pub(crate) use keep_recorded::{RecordedEndpoint, keep_recorded, record_at, record_ending};
 pub(crate) use limited_results::{LimitedResults, WHOLE_RESULTS};
+pub(crate) use log_states::{SERVERS_LOG, log_states};
 pub(crate) use member_config::{spec_of, tool_policy};
 pub(crate) use plan::Member;
 pub(crate) use report::{

@@ -114,6 +114,7 @@ mod tests {
         let servers = configuration.servers.iter().map(|server| ServerRecord {
             name: server.name.to_string(),
             definition: server.definition_hash().to_string(),
+            connected: false,
             pid: None,
             since: None,
             restarts: 0,

@@ -1,6 +1,10 @@
 use callgate_hub::ServerState;
 use serde::{Deserialize, Serialize};
 
+use crate::age;
+use crate::output::argument;
+use crate::server_choice::ToolWord;
+
 /// Private method of a gateway: the state of its servers, for other processes of the same user.
 pub(crate) const SERVERS_METHOD: &str = "callgate/servers";
 
@@ -33,6 +37,12 @@ pub(crate) struct ServerReport {
     /// Reason of the status, if it is not a good one.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) reason: Option<String>,
+    /// Milliseconds until the next attempt to connect a server that failed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) next_attempt_ms: Option<u64>,
+    /// Number of attempts after which a server that failed is no longer tried.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) stopped_after: Option<usize>,
     /// `stdio`, `http`, `sse` or `built-in`.
     pub(crate) transport: String,
     /// Revision of the protocol.
@@ -63,11 +73,68 @@ pub(crate) struct ServerReport {
     pub(crate) tool_names: Vec<ToolName>,
 }
 
+impl ServerReport {
+    /// A server of which no more than its status is known.
+    pub(crate) fn of_status(name: &str, status: Status) -> Self {
+        Self {
+            name: name.to_owned(),
+            status,
+            reason: None,
+            next_attempt_ms: None,
+            stopped_after: None,
+            transport: String::new(),
+            revision: None,
+            tools: None,
+            prompts: None,
+            resources: None,
+            latency_ms: None,
+            pid: None,
+            restarts: None,
+            as_of: None,
+            definition: None,
+            tool_names: Vec::new(),
+        }
+    }
+
+    /// When a server that failed is connected again, in words; `None` if that is not known.
+    pub(crate) fn outlook(&self) -> Option<String> {
+        if let Some(attempts) = self.stopped_after {
+            let name = argument(&self.name);
+            return Some(format!(
+                "stopped after {attempts} attempts; run `callgate list {name}` to try again"
+            ));
+        }
+        let seconds = self.next_attempt_ms?.div_ceil(1_000);
+        Some(format!("next attempt in {}", age::span(seconds)))
+    }
+
+    /// The reason of the status in one line, with the outlook of a server that failed.
+    pub(crate) fn reason_line(&self) -> Option<String> {
+        let reason = self.reason.as_deref().and_then(|it| it.lines().next());
+        let parts = [reason.map(str::to_owned), self.outlook()];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+}
+
 /// Name of a tool for agents, and the one that its server or the configuration gives it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ToolName {
     pub(crate) exposed: String,
     pub(crate) own: String,
+    /// The name for agents that the tool has beside servers that this process does not have.
+    #[serde(default)]
+    pub(crate) hashed: String,
+}
+
+impl ToolName {
+    /// True if a word on the command line means this tool.
+    pub(crate) fn is_meant_by(&self, word: ToolWord<'_>) -> bool {
+        match word {
+            ToolWord::Own(own) => self.own == own,
+            ToolWord::Exposed(exposed) => self.exposed == exposed || self.hashed == exposed,
+        }
+    }
 }
 
 /// Status of a server in listings.
@@ -111,5 +178,34 @@ impl Status {
             Self::NeedsClientRegistration => "needs client registration",
             Self::Untrusted => "untrusted",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_failed_says_when_it_is_tried_again() {
+        let report = |next_attempt_ms, stopped_after| ServerReport {
+            reason: Some("connection refused\nat the second line".to_owned()),
+            next_attempt_ms,
+            stopped_after,
+            ..ServerReport::of_status("my server", Status::Failed)
+        };
+        let check = |report: ServerReport, expect: &str| {
+            assert_eq!(report.reason_line().as_deref(), Some(expect));
+        };
+        check(report(None, None), "connection refused");
+        check(
+            report(Some(2_100), None),
+            "connection refused; next attempt in 3 s",
+        );
+        check(
+            report(None, Some(5)),
+            "connection refused; stopped after 5 attempts; run `callgate list 'my server'` to try again",
+        );
+        let fine = ServerReport::of_status("s", Status::Connected);
+        assert_eq!(fine.reason_line(), None);
     }
 }

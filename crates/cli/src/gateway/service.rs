@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use callgate_hub::{
-    Hub, HubConfig, ItemNames, Naming, ServerConfig, ServerName, ServerStatus, StatusChanges,
-    ToolPattern,
+    Hub, HubConfig, ItemNames, Naming, ServerConfig, ServerName, ServerState, ServerStatus,
+    StatusChanges, ToolPattern,
 };
 use callgate_mcp::router::Router;
 use callgate_mcp::transport::child::CloseBy;
@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use super::attach::AttachConnector;
 use super::builtin::BuiltInConnector;
 use super::catalog_files::CatalogFiles;
+use super::limited_results::WHOLE_RESULTS;
 use super::member_config::server_config;
 use super::plan::{Member, MemberConnection};
 use super::report::{SERVERS_METHOD, ServerReport, ServersParams, ServersResult, Status, ToolName};
@@ -210,11 +211,16 @@ impl Gateway {
         let entries = self.entries();
         let entry = entries.iter().find(|entry| entry.name == *name)?;
         let mut report = entry.report(status.as_ref());
+        if status.as_ref().is_some_and(is_pending) {
+            // Connected is not enough for a command that wants to use what the server lists.
+            report.status = Status::Connecting;
+        }
         let names = self.hub.tool_names(name).into_iter();
         report.tool_names = names
-            .map(|(exposed, own)| ToolName {
-                exposed: exposed.to_string(),
-                own: own.to_string(),
+            .map(|names| ToolName {
+                exposed: names.exposed.to_string(),
+                own: names.own.to_string(),
+                hashed: names.hashed.to_string(),
             })
             .collect();
         Some(report)
@@ -235,12 +241,11 @@ impl Gateway {
             if Status::of_state(status.state) == Status::Disabled {
                 return None;
             }
-            let age = status
-                .connected_since
-                .map(|since| since.elapsed().as_secs());
+            let age = status.process_since.map(|since| since.elapsed().as_secs());
             Some(ServerRecord {
                 name: entry.name.to_string(),
                 definition: definition.clone(),
+                connected: status.state == ServerState::Connected,
                 pid: status.process_id,
                 since: age.map(|age| now.saturating_sub(age)),
                 restarts: status.restarts,
@@ -299,10 +304,16 @@ impl Gateway {
     }
 
     /// Writes the catalogs that changed.
+    ///
+    /// Servers offer fewer tools to a client with fewer capabilities: what they offer to one command is not what
+    /// others should find.
     pub(crate) fn keep_catalogs(&self) {
         let Some(files) = &self.settings.catalogs else {
             return;
         };
+        if self.settings.capabilities.is_some() {
+            return;
+        }
         for unsaved in self.hub.take_unsaved_catalogs() {
             let kept = files.store(&unsaved.key, unsaved.catalog.as_bytes());
             if let Err(error) = kept {
@@ -373,8 +384,9 @@ impl Service for Gateway {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
         match call.method.as_str() {
             SERVERS_METHOD => Box::pin(self.servers(call)),
+            // A command has waited for the server that it names, and for no other.
             method::TOOLS_LIST | method::PROMPTS_LIST | method::RESOURCES_LIST
-                if self.is_starting() =>
+                if self.is_starting() && !is_of_command(&call) =>
             {
                 Box::pin(self.list(call))
             }
@@ -409,6 +421,11 @@ impl Entry {
             name: self.name.to_string(),
             status: status_shown,
             reason,
+            next_attempt_ms: status.and_then(next_attempt_ms),
+            stopped_after: status.and_then(|status| match status.state {
+                ServerState::Stopped { attempts } => Some(attempts),
+                _ => None,
+            }),
             transport: transport.to_owned(),
             revision: status
                 .and_then(|status| status.version)
@@ -426,6 +443,11 @@ impl Entry {
     }
 }
 
+/// True if a command of this program makes a call.
+fn is_of_command(call: &Call) -> bool {
+    call.cx.peer().meta().get(WHOLE_RESULTS).is_some()
+}
+
 fn kind_of(member: &Member) -> EntryKind {
     match &member.connection {
         MemberConnection::Attached => EntryKind::Attached,
@@ -434,6 +456,15 @@ fn kind_of(member: &Member) -> EntryKind {
             transport: server.definition.transport(),
         },
     }
+}
+
+/// Milliseconds until the next attempt to connect a server that failed.
+fn next_attempt_ms(status: &ServerStatus) -> Option<u64> {
+    let ServerState::Failed { retry_at } = status.state else {
+        return None;
+    };
+    let wait = retry_at.duration_since(Instant::now());
+    Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// True if a server is being connected, or its lists are being read.

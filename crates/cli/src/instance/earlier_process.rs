@@ -58,6 +58,7 @@ mod tests {
         let server = ServerRecord {
             name: "files".to_owned(),
             definition: "a".to_owned(),
+            connected: true,
             pid: Some(process.id()),
             since: None,
             restarts: 0,

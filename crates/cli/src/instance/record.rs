@@ -36,11 +36,14 @@ pub(crate) struct ServerRecord {
     pub(crate) name: String,
     /// Hash of its definition: equal ones are the same server.
     pub(crate) definition: String,
+    /// True if it is connected.
+    #[serde(default)]
+    pub(crate) connected: bool,
     /// Its process, if it is a program that runs.
     pub(crate) pid: Option<u32>,
     /// Start of that process in seconds since 1970.
     pub(crate) since: Option<u64>,
-    /// Number of times that it was started again.
+    /// Number of times that it was started again after it was lost.
     pub(crate) restarts: u64,
 }
 

@@ -30,6 +30,19 @@ struct CatalogState {
     prompt_names: ExposedNames,
 }
 
+/// Names of one tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ToolNames {
+    /// The name that callers use.
+    pub exposed: Arc<str>,
+    /// The name that the server or its policy gives.
+    pub own: Arc<str>,
+    /// The name that callers use where `exposed` would belong to another tool, as in a hub with more
+    /// servers.
+    pub hashed: Arc<str>,
+}
+
 /// Facts about the catalog of one server, for its status.
 #[derive(Default)]
 pub(crate) struct CatalogSummary {
@@ -85,15 +98,24 @@ impl Catalog {
         let Some(mut kept) = kept else {
             return self.publish_discovered(&state);
         };
-        for kind in ListKind::ALL {
-            state.set_list(server, kind, kept.lists.take(kind));
+        for item in &kept.outranked {
+            state.tool_names.outrank(Origin {
+                server: server.name().clone(),
+                item: item.clone(),
+            });
         }
+        for kind in ListKind::ALL {
+            if let Some(list) = kept.lists.take(kind) {
+                state.set_list(server, kind, list);
+            }
+        }
+        let is_outranked_anew = state.tool_names.outranked(server.name()) != kept.outranked;
         let kinds = match state.offer(server) {
             Some(offer) => {
                 offer.discovered = Some(kept.discovered);
                 offer.version = kept.version;
                 offer.is_complete = true;
-                offer.is_unsaved = false;
+                offer.is_unsaved = is_outranked_anew;
                 offer.kinds()
             }
             None => Vec::new(),
@@ -127,19 +149,25 @@ impl Catalog {
         }
     }
 
-    /// The tools of a server: the name that callers see, and the one that the server or its policy gives.
-    pub(crate) fn tool_names(&self, server: &Server) -> Vec<(Arc<str>, Arc<str>)> {
-        let mut state = self.state.lock();
-        let Some(offer) = state.offer(server) else {
+    /// The names of the tools of a server.
+    pub(crate) fn tool_names(&self, server: &Server) -> Vec<ToolNames> {
+        let state = self.state.lock();
+        let Some(offer) = state.offers.iter().find(|offer| offer.is_of(server)) else {
             return Vec::new();
         };
-        let policy = &server.config.tools;
+        let (policy, names) = (&server.config.tools, server.config.item_names);
         let tools = offer.visible(ListKind::Tools).iter().map(|item| {
             let renamed = policy.change(&item.own).and_then(|it| it.name.as_deref());
-            (
-                item.key.clone(),
-                renamed.map_or_else(|| item.own.clone(), Arc::from),
-            )
+            let own = renamed.map_or_else(|| item.own.clone(), Arc::from);
+            let origin = Origin {
+                server: server.name().clone(),
+                item: item.own.clone(),
+            };
+            ToolNames {
+                exposed: item.key.clone(),
+                hashed: Arc::from(state.tool_names.hashed_as(&origin, &own, names)),
+                own,
+            }
         });
         tools.collect()
     }
@@ -175,7 +203,7 @@ impl Catalog {
         }
     }
 
-    /// Records that every list of a server was read.
+    /// Records that every list of a server was read, or could not be.
     pub(crate) fn set_complete(&self, server: &Server) {
         if let Some(offer) = self.state.lock().offer(server) {
             offer.is_complete = true;
@@ -212,8 +240,11 @@ impl Catalog {
     /// The catalogs that differ from what their owner keeps, each once: server, key and bytes.
     pub(crate) fn take_unsaved(&self) -> Vec<(Arc<Server>, Arc<str>, RawJson)> {
         let mut state = self.state.lock();
+        let CatalogState {
+            offers, tool_names, ..
+        } = &mut *state;
         let mut unsaved = Vec::new();
-        for offer in &mut state.offers {
+        for offer in offers {
             let Some(key) = offer.server.config.catalog_key.clone() else {
                 continue;
             };
@@ -221,7 +252,8 @@ impl Catalog {
                 continue;
             }
             offer.is_unsaved = false;
-            match offer.to_saved(&key) {
+            let outranked = tool_names.outranked(offer.server.name());
+            match offer.to_saved(&key, &outranked) {
                 Some(Ok(bytes)) => unsaved.push((offer.server.clone(), key, bytes)),
                 Some(Err(error)) => {
                     tracing::warn!(server = %offer.server.name(), reason = %error, "the catalog of a server is not saved");
@@ -274,7 +306,7 @@ impl CatalogState {
         self.offers.iter_mut().find(|offer| offer.is_of(server))
     }
 
-    /// Replaces a list of a server. Returns false if it is the same list.
+    /// Replaces a list of a server. Returns false if callers see no difference.
     fn set_list(&mut self, server: &Arc<Server>, kind: ListKind, sent: Vec<RawJson>) -> bool {
         let taken = self.taken_uris(server, kind);
         let Self {
@@ -297,20 +329,30 @@ impl CatalogState {
             ListKind::Resources | ListKind::Templates => {}
         }
         let (policy, names) = (&server.config.tools, server.config.item_names);
+        let origin = |own: &Arc<str>| Origin {
+            server: server.name().clone(),
+            item: own.clone(),
+        };
+        let label = |own: &str| policy.change(own).and_then(|it| it.name.as_deref());
+        if kind == ListKind::Tools {
+            // A tool whose name can stand as it is has the plain name, in whatever order the server lists.
+            for (own, _) in named.iter().filter(|(own, _)| policy.offers(own)) {
+                let label = label(own).unwrap_or(own);
+                if tool_names.is_exact(label) {
+                    tool_names.name_as(&origin(own), label, names);
+                }
+            }
+        }
         let item = |(own, sent): (Arc<str>, RawJson)| {
-            let origin = || Origin {
-                server: server.name().clone(),
-                item: own.clone(),
-            };
             let (key, definition) = match kind {
                 ListKind::Tools if !policy.offers(&own) => return None,
                 ListKind::Tools => {
+                    let label = label(&own).unwrap_or(&own);
+                    let key = tool_names.name_as(&origin(&own), label, names);
                     let change = policy.change(&own);
-                    let label = change.and_then(|change| change.name.as_deref());
-                    let key = tool_names.name_as(&origin(), label.unwrap_or(&own), names);
                     (key, change.map(|change| change.definition(&sent)))
                 }
-                ListKind::Prompts => (prompt_names.name_as(&origin(), &own, names), None),
+                ListKind::Prompts => (prompt_names.name_as(&origin(&own), &own, names), None),
                 // A URI that another server lists too is addressed by its server.
                 _ if taken.contains(&own) => {
                     (Arc::from(format!("mcp://{}/{own}", server.name())), None)
@@ -321,8 +363,7 @@ impl CatalogState {
             Some(Arc::new(Item::new(server, kind, own, key, &definition)))
         };
         let items = named.into_iter().filter_map(item).collect();
-        offer.set_list(kind, sent, items);
-        true
+        offer.set_list(kind, sent, items)
     }
 
     /// URIs that other servers list.

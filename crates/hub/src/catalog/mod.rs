@@ -18,5 +18,6 @@ mod saved;
 mod snapshot;
 
 pub(crate) use item::ListKind;
+pub use merged::ToolNames;
 pub(crate) use merged::{Catalog, CatalogSummary};
 pub(crate) use snapshot::Snapshot;

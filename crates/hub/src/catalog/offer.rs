@@ -16,8 +16,8 @@ pub(super) struct Offer {
     pub(super) discovered: Option<DiscoverResult>,
     /// Revision that the server spoke when it was connected last.
     pub(super) version: Option<Version>,
-    /// The lists as the server sent them.
-    sent: PerKind<Vec<RawJson>>,
+    /// The lists as the server sent them; `None` for one that was never read.
+    sent: PerKind<Option<Vec<RawJson>>>,
     /// The items that callers are offered.
     lists: PerKind<Vec<Arc<Item>>>,
     /// The same items with the reason why they cannot be used at the moment. Made once, so that a
@@ -26,7 +26,7 @@ pub(super) struct Offer {
     /// True while callers see nothing of the server: it is turned off, or away for too long.
     pub(super) is_hidden: bool,
     definitions: SeenDefinitions,
-    /// True once every list of the server was read, now or before the catalog was saved.
+    /// True once every list of the server was read or could not be, now or before the catalog was saved.
     pub(super) is_complete: bool,
     /// True if the catalog differs from the one that the owner keeps.
     pub(super) is_unsaved: bool,
@@ -73,14 +73,22 @@ impl Offer {
 
     /// True if the server sent exactly this list before.
     pub(super) fn has_sent(&self, kind: ListKind, sent: &[RawJson]) -> bool {
-        self.sent.get(kind) == sent
+        self.sent.get(kind).as_deref() == Some(sent)
     }
 
-    /// Replaces a list: what the server sent, and the items that callers are offered of it.
-    pub(super) fn set_list(&mut self, kind: ListKind, sent: Vec<RawJson>, items: Vec<Arc<Item>>) {
-        self.sent.set(kind, sent);
+    /// Replaces a list: what the server sent, and the items that callers are offered of it. Returns
+    /// false if callers see no difference: there was no item and there is none.
+    pub(super) fn set_list(
+        &mut self,
+        kind: ListKind,
+        sent: Vec<RawJson>,
+        items: Vec<Arc<Item>>,
+    ) -> bool {
+        let is_visible = !(self.list(kind).is_empty() && items.is_empty());
+        self.sent.set(kind, Some(sent));
         self.lists.set(kind, items);
         self.is_unsaved = true;
+        is_visible
     }
 
     /// Records the definitions of the tools, and reports those that are no longer what they were.
@@ -112,9 +120,22 @@ impl Offer {
     }
 
     /// The catalog in the form that its owner keeps; `None` if there is nothing to keep.
-    pub(super) fn to_saved(&self, key: &str) -> Option<Result<RawJson, SavedCatalogError>> {
+    ///
+    /// `outranked` are the tools that lost their plain names to others.
+    pub(super) fn to_saved(
+        &self,
+        key: &str,
+        outranked: &[Arc<str>],
+    ) -> Option<Result<RawJson, SavedCatalogError>> {
         let discovered = self.discovered.as_ref()?;
-        Some(saved::encode(key, self.version, discovered, &self.sent))
+        if ListKind::ALL
+            .iter()
+            .all(|kind| self.sent.get(*kind).is_none())
+        {
+            return None;
+        }
+        let (version, sent) = (self.version, &self.sent);
+        Some(saved::encode(key, version, discovered, sent, outranked))
     }
 }
 

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use callgate_mcp::wire::discover::DiscoverResult;
 use callgate_mcp::wire::{DecodeError, Limits, ObjectWriter, ScanError};
 use callgate_mcp::{RawJson, Version};
@@ -10,7 +12,10 @@ pub(crate) struct SavedCatalog {
     pub(crate) discovered: DiscoverResult,
     /// Revision that the server spoke; catalogs of earlier versions of this program have none.
     pub(crate) version: Option<Version>,
-    pub(crate) lists: PerKind<Vec<RawJson>>,
+    /// `None` for a list that was never read.
+    pub(crate) lists: PerKind<Option<Vec<RawJson>>>,
+    /// Own names of the tools that lost their plain names to others.
+    pub(crate) outranked: Vec<Arc<str>>,
 }
 
 /// A kept catalog that cannot be used.
@@ -30,6 +35,8 @@ pub(crate) enum SavedCatalogError {
 
 /// Maximum bytes of a kept catalog.
 pub(crate) const MAX_BYTES: usize = 16 * 1024 * 1024;
+/// Member with the tools that lost their plain names to others.
+const OUTRANKED: &str = "outrankedTools";
 /// Name and version of the format.
 const FORMAT: &str = "callgate-catalog-1";
 
@@ -41,10 +48,13 @@ pub(crate) fn encode(
     key: &str,
     version: Option<Version>,
     discovered: &DiscoverResult,
-    lists: &PerKind<Vec<RawJson>>,
+    lists: &PerKind<Option<Vec<RawJson>>>,
+    outranked: &[Arc<str>],
 ) -> Result<RawJson, SavedCatalogError> {
     let discovered = RawJson::encode(discovered)?;
-    let items = ListKind::ALL.iter().flat_map(|kind| lists.get(*kind));
+    let items = ListKind::ALL
+        .iter()
+        .flat_map(|kind| lists.get(*kind).iter().flatten());
     let bytes = items.map(|item| item.as_bytes().len() + 1).sum::<usize>();
     let bytes = bytes + discovered.as_bytes().len();
     if bytes > MAX_BYTES {
@@ -58,9 +68,17 @@ pub(crate) fn encode(
         Some(version) => catalog.member("revision", &RawJson::string(version.as_str())),
         None => catalog,
     };
-    let catalog = ListKind::ALL.iter().fold(catalog, |catalog, kind| {
-        catalog.array(kind.method(), lists.get(*kind))
-    });
+    let catalog = ListKind::ALL
+        .iter()
+        .fold(catalog, |catalog, kind| match lists.get(*kind) {
+            Some(list) => catalog.array(kind.method(), list),
+            None => catalog,
+        });
+    let outranked: Vec<_> = outranked.iter().map(|own| RawJson::string(own)).collect();
+    let catalog = match outranked.is_empty() {
+        true => catalog,
+        false => catalog.array(OUTRANKED, &outranked),
+    };
     Ok(catalog.finish())
 }
 
@@ -88,13 +106,17 @@ pub(crate) fn decode(bytes: Vec<u8>, key: &str) -> Result<SavedCatalog, SavedCat
     let discovered = discovered.ok_or(SavedCatalogError::Format)?.decode()?;
     let items = |kind: ListKind| {
         let list = catalog.get(kind.method());
-        list.map(|list| list.elements()).unwrap_or_default()
+        list.map(|list| list.elements())
     };
     let version = version.as_ref().and_then(RawJson::text);
+    let outranked = catalog.get(OUTRANKED);
+    let outranked = outranked.iter().flat_map(RawJson::elements);
+    let outranked = outranked.filter_map(|own| Some(Arc::from(&*own.text()?)));
     Ok(SavedCatalog {
         discovered,
         version: version.and_then(|version| Version::parse(&version)),
         lists: PerKind::of(items),
+        outranked: outranked.collect(),
     })
 }
 
@@ -110,9 +132,10 @@ mod tests {
         DiscoverResult::new(Vec::new(), ServerCapabilities::default())
     }
 
-    fn lists(tool: &str) -> PerKind<Vec<RawJson>> {
+    fn lists(tool: &str) -> PerKind<Option<Vec<RawJson>>> {
         let mut lists = PerKind::default();
-        lists.set(ListKind::Tools, vec![serde_json::from_str(tool).unwrap()]);
+        let tools = vec![serde_json::from_str(tool).unwrap()];
+        lists.set(ListKind::Tools, Some(tools));
         lists
     }
 
@@ -125,21 +148,26 @@ mod tests {
     fn items_come_back_byte_for_byte() {
         let tool = r#"{"name":"a", "x":1e2,"_meta":{"k":10000000000000000001}}"#;
         let version = Some(Version::V2025_06_18);
-        let saved = encode("k\"ey", version, &discovered(), &lists(tool)).unwrap();
+        let saved = encode(
+            "k\"ey",
+            version,
+            &discovered(),
+            &lists(tool),
+            &[Arc::from("a")],
+        )
+        .unwrap();
         let found = decode(saved.as_bytes().to_vec(), "k\"ey").unwrap();
         assert_eq!(found.discovered, discovered());
         assert_eq!(found.version, Some(Version::V2025_06_18));
-        let tools = found.lists.get(ListKind::Tools);
-        assert_eq!(
-            tools.iter().map(RawJson::as_str).collect::<Vec<_>>(),
-            [tool]
-        );
-        assert_eq!(found.lists.get(ListKind::Prompts), &[]);
+        let tools = found.lists.get(ListKind::Tools).iter().flatten();
+        assert_eq!(tools.map(RawJson::as_str).collect::<Vec<_>>(), [tool]);
+        assert_eq!(*found.lists.get(ListKind::Prompts), None);
+        assert_eq!(found.outranked, [Arc::from("a")]);
     }
 
     #[test]
     fn a_damaged_or_foreign_catalog_is_refused_with_the_reason() {
-        let saved = encode("key", None, &discovered(), &lists("{}")).unwrap();
+        let saved = encode("key", None, &discovered(), &lists("{}"), &[]).unwrap();
         let whole = saved.as_bytes();
         assert!(decode(whole.to_vec(), "key").is_ok());
         for length in 0..whole.len() {
@@ -152,7 +180,7 @@ mod tests {
                 "it is not a catalog of this format"
             );
         }
-        let foreign = encode("other", None, &discovered(), &lists("{}")).unwrap();
+        let foreign = encode("other", None, &discovered(), &lists("{}"), &[]).unwrap();
         assert_eq!(
             error(foreign.as_bytes()),
             "it belongs to another definition of the server"
@@ -166,7 +194,7 @@ mod tests {
     #[test]
     fn a_catalog_of_more_than_16_mib_is_neither_written_nor_read() {
         let tool = format!("\"{}\"", "x".repeat(MAX_BYTES));
-        let error = encode("key", None, &discovered(), &lists(&tool)).unwrap_err();
+        let error = encode("key", None, &discovered(), &lists(&tool), &[]).unwrap_err();
         assert!(matches!(error, SavedCatalogError::TooLarge(_)), "{error}");
         let error = decode(vec![b' '; MAX_BYTES + 1_000], "key").map(drop);
         let error = error.unwrap_err();

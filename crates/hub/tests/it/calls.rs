@@ -5,7 +5,7 @@ use callgate_mcp::wire::tool::ToolAnnotations;
 use callgate_mcp::{Kind, Origin};
 use serde_json::json;
 
-use crate::fake_server::{FakeServer, hub, router, wait_for};
+use crate::fake_server::{FakeServer, hub, router, server_name, state_of, wait_for};
 
 fn echo() -> ToolRoute {
     ToolRoute::new("echo", "Says yes", || async { "yes" })
@@ -129,4 +129,45 @@ async fn a_server_that_needs_a_login_says_which_command_to_run() {
         error.to_string(),
         "server `s` needs a login; run `callgate auth s`"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_cannot_reach_its_server_fails_soon_and_the_server_is_connected_again() {
+    let server = FakeServer::new(router("s").route(echo()));
+    let (hub, client) = hub(&[]);
+    let mut config = server.config("s");
+    // Short random delays must not end in a stop.
+    config.reconnect.breaker_attempts = 1_000;
+    hub.add(config).unwrap();
+    wait_for(&hub, "s", "connected", 1).await;
+    server.become_unreachable();
+    let start = tokio::time::Instant::now();
+    let error = client.call_tool("s_echo", &json!({})).await.unwrap_err();
+    let waited = start.elapsed();
+    assert!(waited < Duration::from_secs(3), "{waited:?}");
+    assert_eq!(
+        error.to_string(),
+        "server `s` is not connected: connection refused"
+    );
+    assert_eq!(error.origin(), &Origin::Upstream("s".into()));
+    assert_eq!(state_of(&hub, "s").as_str(), "failed");
+    let reason = hub.status(&server_name("s")).unwrap().reason;
+    assert_eq!(reason.as_deref(), Some("connection refused"));
+    server.crash();
+    wait_for(&hub, "s", "connected", 1).await;
+    assert!(client.call_tool("s_echo", &json!({})).await.is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_whose_stream_is_cut_is_sent_again_over_the_connection_that_lives() {
+    let read_only = ToolAnnotations::new().with_read_only(true);
+    let server = FakeServer::new(router("s").route(echo().annotations(read_only)));
+    let (hub, client) = hub(&[("s", &server)]);
+    wait_for(&hub, "s", "connected", 1).await;
+    server.cut_next_call();
+    let start = tokio::time::Instant::now();
+    assert!(client.call_tool("s_echo", &json!({})).await.is_ok());
+    let waited = start.elapsed();
+    assert!(waited < Duration::from_secs(1), "{waited:?}");
+    assert_eq!((server.calls(), server.connects()), (2, 1));
 }

@@ -1,13 +1,19 @@
 //! A server that can be stopped, refused and changed: a real [`Router`] behind a switch.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use callgate_hub::{Connector, Hub, HubConfig, ServerConfig, ServerName, ServerState, Upstream};
-use callgate_mcp::{
-    BoxFuture, Call, Client, Error, Implementation, Kind, Reply, Router, Service, Version,
+use callgate_mcp::wire::subscription::{
+    SubscriptionFilter, SubscriptionsAcknowledgedParams, SubscriptionsListenResult,
 };
+use callgate_mcp::wire::{Method, Notification, method};
+use callgate_mcp::{
+    BoxFuture, Call, Client, Error, Implementation, Kind, RawJson, Reply, Router, Service, Version,
+};
+use serde_json::json;
 use tokio::sync::watch;
 
 /// A server of the tests. Clones are the same server.
@@ -25,6 +31,16 @@ struct FakeState {
     closed: AtomicU64,
     /// Milliseconds that each connection takes.
     delay: AtomicU64,
+    /// Methods that are answered with an error: its code, and how often that was so.
+    refused: Mutex<HashMap<String, (i64, u64)>>,
+    /// Number of subscriptions.
+    listens: AtomicU64,
+    /// True if requests are not answered.
+    is_mute: AtomicBool,
+    /// True if subscriptions end as soon as they are accepted.
+    ends_listens: AtomicBool,
+    /// Number of tool calls whose stream is cut after the server has got them.
+    cuts: AtomicU64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +53,8 @@ enum Running {
     Locked,
     /// Attempts to connect never end.
     Hanging,
+    /// Connections live as far as they know, and every call and attempt is refused: a server at a URL.
+    Unreachable,
 }
 
 impl FakeServer {
@@ -49,6 +67,11 @@ impl FakeServer {
                 calls: AtomicU64::new(0),
                 closed: AtomicU64::new(0),
                 delay: AtomicU64::new(0),
+                refused: Mutex::default(),
+                listens: AtomicU64::new(0),
+                is_mute: AtomicBool::new(false),
+                ends_listens: AtomicBool::new(false),
+                cuts: AtomicU64::new(0),
             }),
         }
     }
@@ -75,10 +98,58 @@ impl FakeServer {
         self.state.running.send_replace(Running::Hanging);
     }
 
+    /// Refuses calls and connections, without an end of the connections that live.
+    pub(crate) fn become_unreachable(&self) {
+        self.state.running.send_replace(Running::Unreachable);
+    }
+
+    /// Cuts the stream of the next tool call; the connection stays.
+    pub(crate) fn cut_next_call(&self) {
+        self.state.cuts.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Accepts subscriptions and ends them at once, those that there are too, as a server does that is about to exit.
+    pub(crate) fn end_subscriptions(&self) {
+        self.state.ends_listens.store(true, Ordering::SeqCst);
+        self.router.close_subscriptions();
+    }
+
+    /// Leaves requests without an answer; connections are made.
+    pub(crate) fn become_mute(&self) {
+        self.state.is_mute.store(true, Ordering::SeqCst);
+    }
+
+    /// Number of subscriptions that the server received.
+    pub(crate) fn listens(&self) -> u64 {
+        self.state.listens.load(Ordering::SeqCst)
+    }
+
     /// Makes each attempt to connect take this time.
     pub(crate) fn answer_after(&self, delay: Duration) {
         let delay = u64::try_from(delay.as_millis()).unwrap();
         self.state.delay.store(delay, Ordering::SeqCst);
+    }
+
+    /// Answers requests of this method with an error that has this code.
+    pub(crate) fn refuse(&self, method: &str, code: i64) {
+        let mut refused = self.state.refused.lock().unwrap();
+        refused.insert(method.to_owned(), (code, 0));
+    }
+
+    /// Answers requests of a method again. Returns how often it was refused.
+    pub(crate) fn accept(&self, method: &str) -> u64 {
+        let mut refused = self.state.refused.lock().unwrap();
+        refused.remove(method).map_or(0, |(_, count)| count)
+    }
+
+    /// The error of a method that is refused.
+    fn refusal(&self, method: &str) -> Option<Error> {
+        let mut refused = self.state.refused.lock().unwrap();
+        let (code, count) = refused.get_mut(method)?;
+        *count += 1;
+        let error = json!({ "code": code, "message": "refused" }).to_string();
+        let error: RawJson = serde_json::from_str(&error).unwrap();
+        Some(Error::rpc(&Arc::from("fake"), error))
     }
 
     /// Number of connections that were closed in good order.
@@ -116,12 +187,31 @@ impl Connector for FakeServer {
                     };
                     Ok(Arc::new(upstream) as Arc<dyn Upstream>)
                 }
-                Running::Down => Err(Error::new(Kind::Connect, "connection refused")),
+                Running::Down | Running::Unreachable => Err(refused()),
                 Running::Hanging => std::future::pending().await,
                 Running::Locked => Err(Error::new(Kind::Unauthorized, "login required")),
             }
         })
     }
+}
+
+/// Error of a connection that cannot be made.
+fn refused() -> Error {
+    Error::new(Kind::Connect, "connection refused").retry_safe()
+}
+
+/// Accepts a subscription and ends it.
+async fn end_at_once(call: &Call) -> Result<Reply, Error> {
+    let cx = &call.cx;
+    let accepted = SubscriptionFilter::default().with_tools();
+    let acknowledged = SubscriptionsAcknowledgedParams::new(&cx.id, accepted);
+    let acknowledged = Notification {
+        method: Method::new(method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED),
+        params: RawJson::encode(&acknowledged).unwrap(),
+    };
+    cx.notify.send(acknowledged).await;
+    let end = RawJson::encode(&SubscriptionsListenResult::new(&cx.id));
+    Ok(Reply::Complete(end.unwrap()))
 }
 
 struct FakeUpstream {
@@ -132,18 +222,43 @@ struct FakeUpstream {
 impl FakeUpstream {
     async fn ended(&self) {
         let mut running = self.server.state.running.subscribe();
-        let _ = running.wait_for(|running| *running != self.process).await;
+        let is_ended = |running: &Running| ![self.process, Running::Unreachable].contains(running);
+        let _ = running.wait_for(is_ended).await;
     }
 }
 
 impl Service for FakeUpstream {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
         Box::pin(async move {
-            if *self.server.state.running.borrow() != self.process {
+            let running = *self.server.state.running.borrow();
+            if running == Running::Unreachable {
+                return Err(refused());
+            }
+            if running != self.process {
                 return Err(Error::new(Kind::Closed, "the server has exited").retry_safe());
+            }
+            if self.server.state.is_mute.load(Ordering::SeqCst) {
+                std::future::pending::<()>().await;
+            }
+            if let Some(error) = self.server.refusal(call.method.as_str()) {
+                return Err(error);
             }
             if call.method.as_str() == "tools/call" {
                 self.server.state.calls.fetch_add(1, Ordering::SeqCst);
+                let cut = |cuts: u64| cuts.checked_sub(1);
+                let cuts = &self.server.state.cuts;
+                if cuts
+                    .fetch_update(Ordering::SeqCst, Ordering::SeqCst, cut)
+                    .is_ok()
+                {
+                    return Err(Error::new(Kind::Closed, "the stream was cut"));
+                }
+            }
+            if call.method.is_subscription() {
+                self.server.state.listens.fetch_add(1, Ordering::SeqCst);
+                if self.server.state.ends_listens.load(Ordering::SeqCst) {
+                    return end_at_once(&call).await;
+                }
             }
             tokio::select! {
                 biased;

@@ -54,6 +54,22 @@ async fn names_stay_when_another_server_is_added() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_tool_with_just_this_name_has_the_plain_one_in_any_order() {
+    for order in [["b.c", "b_c"], ["b_c", "b.c"]] {
+        let [first, second] = order;
+        let server = FakeServer::new(router("a").route(tool(first)).route(tool(second)));
+        let (hub, client) = hub(&[("a", &server)]);
+        wait_for(&hub, "a", "connected", 2).await;
+        let mut names = names(&client).await;
+        names.sort();
+        assert_eq!(names, ["a_b_c", "a_b_c_ad8a94"]);
+        let tools = hub.tool_names(&server_name("a"));
+        let plain = tools.iter().find(|tool| &*tool.exposed == "a_b_c").unwrap();
+        assert_eq!(&*plain.own, "b_c");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn items_keep_members_that_the_hub_does_not_know() {
     let git = FakeServer::new(router("git").route(tool("log")));
     let (hub, client) = hub(&[("git", &git)]);

@@ -47,7 +47,7 @@ async fn a_server_that_is_down_is_tried_five_times_and_then_stopped() {
     let server = server();
     server.go_down();
     let (hub, _client) = hub(&[("s", &server)]);
-    while state_of(&hub, "s") != (ServerState::Failed { retry_at: None }) {
+    while state_of(&hub, "s") != (ServerState::Stopped { attempts: 5 }) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert_eq!(server.connects(), 5);

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use callgate_hub::reconnect::Start;
 use callgate_hub::{Hub, ServerState};
 use callgate_mcp::router::ToolRoute;
 use callgate_mcp::{Client, Version};
@@ -84,7 +85,7 @@ async fn every_change_of_a_state_or_list_can_be_waited_for() {
     until(|hub| hub.statuses()[0].tools == 1, &mut changes).await;
     server.go_down();
     until(
-        |hub| matches!(hub.statuses()[0].state, ServerState::Failed { .. }),
+        |hub| hub.statuses()[0].state.as_str() == "failed",
         &mut changes,
     )
     .await;
@@ -132,4 +133,57 @@ async fn a_server_that_is_turned_on_and_off_at_once_is_off() {
     hub.set_enabled(&name, true);
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!(state_of(&hub, "s"), ServerState::Disabled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_that_does_not_answer_yet_is_shown_with_its_age() {
+    let server = server();
+    server.become_mute();
+    let start = Instant::now();
+    let (hub, _client) = hub(&[("s", &server)]);
+    let mut changes = hub.changes();
+    let status = loop {
+        let status = hub.status(&server_name("s")).unwrap();
+        if status.process_id.is_some() {
+            break status;
+        }
+        assert!(changes.next().await);
+    };
+    assert_eq!(status.state, ServerState::Connecting);
+    assert_eq!(
+        (status.process_id, status.process_since),
+        (Some(1), Some(start))
+    );
+    while state_of(&hub, "s") == ServerState::Connecting {
+        assert!(changes.next().await);
+    }
+    let status = hub.status(&server_name("s")).unwrap();
+    assert_eq!((status.process_id, status.process_since), (None, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_age_of_a_process_counts_from_its_start() {
+    let server = server();
+    server.answer_after(Duration::from_secs(7));
+    let start = Instant::now();
+    let (hub, _client) = hub(&[("s", &server)]);
+    wait_for(&hub, "s", "connected", 1).await;
+    let status = hub.status(&server_name("s")).unwrap();
+    assert_eq!(status.process_since, Some(start));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_after_an_idle_stop_is_no_restart() {
+    let server = server();
+    let (hub, client) = hub(&[]);
+    let mut config = server.config("s");
+    config.start = Start::OnFirstUse;
+    config.idle_stop = Some(Duration::from_secs(60));
+    hub.add(config).unwrap();
+    hub.retry(&server_name("s"));
+    wait_for(&hub, "s", "connected", 1).await;
+    wait_for(&hub, "s", "idle", 1).await;
+    assert!(client.call_tool("s_echo", &json!({})).await.is_ok());
+    let status = hub.status(&server_name("s")).unwrap();
+    assert_eq!((status.attempts, status.restarts), (2, 0));
 }

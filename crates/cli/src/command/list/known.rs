@@ -54,19 +54,8 @@ pub(super) fn report(
 
 fn of_status(server: &ConfiguredServer, status: Status, reason: Option<String>) -> ServerReport {
     ServerReport {
-        name: server.name.to_string(),
-        status,
         reason,
         transport: server.definition.transport().to_owned(),
-        revision: None,
-        tools: None,
-        prompts: None,
-        resources: None,
-        latency_ms: None,
-        pid: None,
-        restarts: None,
-        as_of: None,
-        definition: None,
-        tool_names: Vec::new(),
+        ..ServerReport::of_status(server.name.as_str(), status)
     }
 }

@@ -186,7 +186,11 @@ impl Listing {
             () = settle(&gateway, members.len(), how.limit) => true,
             () = stop => false,
         };
-        let reports = gateway.reports();
+        let mut reports = gateway.reports();
+        for report in &mut reports {
+            // This process ends: it makes no further attempt.
+            (report.next_attempt_ms, report.stopped_after) = (None, None);
+        }
         gateway.keep_catalogs();
         let _ = timeout(stop::GRACE, gateway.close()).await;
         match settled {
@@ -266,8 +270,8 @@ fn row(report: &ServerReport) -> Vec<Line> {
         false => report.status.as_str().to_owned(),
     };
     let number = |number: Option<String>| plain(number.as_deref().unwrap_or("-"));
-    let detail = match (&report.reason, report.as_of) {
-        (Some(reason), _) => reason.lines().next().unwrap_or_default().to_owned(),
+    let detail = match (report.reason_line(), report.as_of) {
+        (Some(reason), _) => reason,
         (None, Some(as_of)) => format!("as of {}", age::ago(now().saturating_sub(as_of))),
         (None, None) => String::new(),
     };

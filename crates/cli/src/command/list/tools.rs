@@ -67,7 +67,7 @@ async fn of_configured(
         data_dir,
         timeout: args.connection.timeout,
         direct: args.direct,
-        user: User::Away,
+        user: User::NotAsked,
     };
     let target = Target::open(configured, how).await?;
     let (client, name) = (target.client.clone(), configured.name.as_str());

@@ -30,7 +30,7 @@ fn counting_home() -> (Home, impl Fn() -> usize) {
 fn commands_use_the_servers_of_a_running_gateway() {
     let (home, starts) = counting_home();
     let _serving = home.serve(&[]);
-    wait_for("the start", || home.processes().len() == 1);
+    wait_for("the start", || home.connected().len() == 1);
     assert_eq!(home.run(&["call", "s/a"]), Ran::printed("answer\n"));
     assert_eq!(home.run(&["list", "s"]), Ran::printed("a\n"));
     assert_eq!(home.json(&["list"])[0]["status"], json!("connected"));
@@ -46,7 +46,7 @@ fn commands_use_the_servers_of_a_running_gateway() {
 fn a_stdio_server_attaches_and_has_a_workspace_of_its_own() {
     let (home, starts) = counting_home();
     let serving = home.serve(&["--no-auth"]);
-    wait_for("the start", || home.processes().len() == 1);
+    wait_for("the start", || home.connected().len() == 1);
     let other = home.path().join("other");
     fs::create_dir(&other).unwrap();
     fs::write(other.join("mine"), "").unwrap();
@@ -68,7 +68,7 @@ fn a_stdio_server_attaches_and_has_a_workspace_of_its_own() {
 fn another_configuration_is_not_served_by_the_gateway() {
     let (home, starts) = counting_home();
     let _serving = home.serve(&[]);
-    wait_for("the start", || home.processes().len() == 1);
+    wait_for("the start", || home.connected().len() == 1);
     let config = home.path().join(".config/callgate/config.json");
     let mut other: serde_json::Value = serde_json::from_slice(&fs::read(config).unwrap()).unwrap();
     other["mcpServers"]["s"]["env"] = json!({ "X": "1" });
@@ -83,7 +83,7 @@ fn another_configuration_is_not_served_by_the_gateway() {
 fn the_record_of_a_killed_process_is_swept() {
     let (home, _) = counting_home();
     let serving = home.serve(&[]);
-    wait_for("the start", || home.processes().len() == 1);
+    wait_for("the start", || home.connected().len() == 1);
     let run = home.path().join(".local/share/callgate/run");
     assert_eq!(fs::read_dir(&run).unwrap().count(), 1);
     // Dropping it kills the process, which cannot remove its record.
@@ -92,4 +92,31 @@ fn the_record_of_a_killed_process_is_swept() {
     // The server of the command has a record until it has exited.
     wait_for("its exit", || home.processes().is_empty());
     assert_eq!(fs::read_dir(&run).unwrap().count(), 0);
+}
+
+#[test]
+fn a_server_that_is_still_connecting_is_waited_for_as_long_as_the_command_says() {
+    let home = Home::new();
+    home.configure(&json!({
+        "hangs": { "command": "/bin/sleep", "args": ["3600"], "timeout": { "connect": 3_600_000 } },
+    }));
+    let serving = home.serve(&[]);
+    let error = "error: server `hangs` did not connect within 1 s\n\
+                 hint: give it more time with --timeout SECONDS, or run `callgate debug hangs` to see what it does\n";
+    let commands: [&[&str]; 6] = [
+        &["call", "hangs/x"],
+        &["list", "hangs"],
+        &["inspect", "hangs"],
+        &["prompts", "hangs"],
+        &["resources", "hangs"],
+        &["read", "mcp://hangs/x"],
+    ];
+    for command in commands {
+        let ran = home.run(&[command, &["--timeout", "1"]].concat());
+        assert_eq!(ran, Ran::failed(4, error), "{command:?}");
+    }
+    // Without a gateway the first request of the connection has no more time either.
+    drop(serving);
+    let ran = home.run(&["list", "hangs", "--timeout", "1"]);
+    assert_eq!(ran.exit, Some(4), "{ran:?}");
 }

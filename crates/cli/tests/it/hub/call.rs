@@ -169,3 +169,32 @@ fn a_command_has_no_login() {
         );
     }
 }
+
+/// Ids are accepted as agents see them, with the hash that a tool has beside other servers too.
+#[test]
+fn an_id_with_a_hash_is_accepted() {
+    let home = Home::new();
+    let servers = json!({ "a b": home.workspace_server(), "a_b": home.workspace_server() });
+    home.configure(&servers);
+    let ids = [
+        "a_b_workspace_list",
+        // Of `a b`, which always has the hash.
+        "a_b_workspace_list_b2856c",
+        // Of `a_b`, which has it if another server has the plain id.
+        "a_b_workspace_list_268387",
+    ];
+    let check = || {
+        for id in ids {
+            assert_eq!(
+                home.run(&["call", id, "path=."]),
+                Ran::printed("{\"path\":\".\",\"entries\":[]}\n"),
+                "{id}"
+            );
+            let tool = home.json(&["inspect", id]);
+            assert_eq!(tool["name"], json!("workspace_list"), "{id}");
+        }
+    };
+    check();
+    let _serving = home.serve(&["--no-auth"]);
+    check();
+}

@@ -124,6 +124,64 @@ fn servers_of_a_project_that_is_not_trusted_are_shown_and_not_started() {
     assert!(!started.exists());
 }
 
+/// A server of an old revision that has a second tool for clients with a model, and resources without templates.
+const OLD_SERVER: &str = r#"
+    while read -r line; do
+        id=${line#*\"id\":}
+        id=${id%%,*}
+        outcome=result
+        case $line in
+            *'"method":"initialize"'*)
+                case $line in
+                    *'"sampling"'*) more=',{"name":"b","inputSchema":{"type":"object"}}' ;;
+                esac
+                value='{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"resources":{}},"serverInfo":{"name":"s","version":"1"}}' ;;
+            *'"method":"tools/list"'*)
+                value="{\"tools\":[{\"name\":\"a\",\"inputSchema\":{\"type\":\"object\"}}$more]}" ;;
+            *'"method":"resources/list"'*) value='{"resources":[{"uri":"x://a","name":"a"}]}' ;;
+            *'"method":"tools/call"'*) value='{"content":[{"type":"text","text":"answer"}]}' ;;
+            *'"method":"notifications/'*) continue ;;
+            *) outcome=error value='{"code":-32601,"message":"Method not found"}' ;;
+        esac
+        printf '{"jsonrpc":"2.0","id":%s,"%s":%s}\n' "$id" "$outcome" "$value"
+    done
+"#;
+
+fn old_server(home: &Home) {
+    let script = home.path().join("old.sh");
+    fs::write(&script, OLD_SERVER).unwrap();
+    home.configure(&json!({ "s": { "command": "/bin/sh", "args": [script] } }));
+}
+
+#[test]
+fn commands_agree_on_the_tools_of_a_server_whatever_they_declare() {
+    let home = Home::new();
+    old_server(&home);
+    let count = || home.json(&["list"])[0]["tools"].clone();
+    // A call declares neither a model nor roots, so the server offers it less.
+    assert_eq!(home.run(&["call", "s/a"]), Ran::printed("answer\n"));
+    assert_eq!(count(), json!(2));
+    assert_eq!(home.run(&["call", "s/a"]), Ran::printed("answer\n"));
+    assert_eq!(count(), json!(2));
+    assert_eq!(home.run(&["list", "s"]), Ran::printed("a\nb\n"));
+    assert_eq!(count(), json!(2));
+}
+
+#[test]
+fn a_server_without_templates_is_known_after_it_was_listed_once() {
+    let home = Home::new();
+    old_server(&home);
+    let status = || {
+        let ran = home.run(&["list", "--json"]);
+        let list: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        (list[0]["status"].clone(), ran.stderr)
+    };
+    assert_eq!(status(), (json!("connected"), String::new()));
+    assert_eq!(status(), (json!("idle"), String::new()));
+    let resources = home.json(&["resources"]);
+    assert_eq!(resources["resources"][0]["uri"], json!("x://a"));
+}
+
 /// The table without the numbers that differ from run to run.
 fn without_latency(table: &str) -> String {
     // The longest latency decides about the width of its column.

@@ -75,9 +75,9 @@ impl Busy {
 
     /// Waits until all servers run, and returns their processes: a supervisor for each, and the server below it.
     fn processes(&self) -> Vec<u64> {
-        wait_for("the start", || self.home.processes().len() == SERVERS);
+        wait_for("the start", || self.home.connected().len() == SERVERS);
         let mut pids = Vec::new();
-        for process in self.home.processes() {
+        for process in self.home.connected() {
             let supervisor = process["pid"].as_u64().unwrap();
             wait_for("the server", || children(supervisor).len() == 1);
             pids.push(supervisor);

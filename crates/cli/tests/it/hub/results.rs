@@ -30,7 +30,7 @@ fn home() -> Home {
 fn agents_read_long_texts_in_pages_and_call_prints_them_whole() {
     let home = home();
     let serving = home.serve(&["--no-auth"]);
-    wait_for("the start", || home.processes().len() == 1);
+    wait_for("the start", || home.connected().len() == 1);
     let result: Value = home.json(&["call", &serving.url, "s_a", "n=1"]);
     let kinds = |result: &Value| {
         let content = result["content"].as_array().unwrap().iter();

@@ -83,8 +83,8 @@ fn a_killed_server_is_back_and_disturbs_no_other() {
     let home = Home::new();
     home.configure(&json!({ "a": home.workspace_server(), "b": home.workspace_server() }));
     let serving = home.serve(&[]);
-    wait_for("the start", || home.processes().len() == 2);
-    let before = home.processes();
+    wait_for("the start", || home.connected().len() == 2);
+    let before = home.connected();
     let supervisor = before[0]["pid"].as_u64().unwrap();
     let server = children(supervisor)[0];
     signal("-KILL", server);
@@ -93,11 +93,11 @@ fn a_killed_server_is_back_and_disturbs_no_other() {
         assert_eq!(home.call_served(&serving, &[tool]).exit, Some(0), "{tool}");
     }
     wait_for("the restart", || {
-        home.processes()
+        home.connected()
             .iter()
             .any(|process| process["restarts"] == 1)
     });
-    let after = home.processes();
+    let after = home.connected();
     assert_eq!(after[1]["pid"], before[1]["pid"]);
     assert_ne!(after[0]["pid"], before[0]["pid"]);
 }
@@ -117,14 +117,14 @@ fn a_killed_server_is_back_although_the_program_was_replaced() {
         .stdin(Stdio::null())
         .stderr(Stdio::null());
     let serving = Serving::start(&mut command);
-    wait_for("the start", || home.processes().len() == 1);
+    wait_for("the start", || home.connected().len() == 1);
     let newer = home.path().join("newer");
     fs::write(&newer, "a program that cannot be started").unwrap();
     fs::rename(&newer, &program).unwrap();
-    let supervisor = home.processes()[0]["pid"].as_u64().unwrap();
+    let supervisor = home.connected()[0]["pid"].as_u64().unwrap();
     signal("-KILL", children(supervisor)[0]);
     wait_for("the restart", || {
-        let processes = home.processes();
+        let processes = home.connected();
         processes.iter().any(|process| process["restarts"] == 1)
     });
     let ran = home.call_served(&serving, &["a_workspace_list"]);
@@ -136,9 +136,9 @@ fn a_changed_configuration_is_applied_and_other_servers_stay_connected() {
     let home = Home::new();
     home.configure(&json!({ "a": home.workspace_server(), "b": home.workspace_server() }));
     let _serving = home.serve(&[]);
-    wait_for("the start", || home.processes().len() == 2);
+    wait_for("the start", || home.connected().len() == 2);
     let pid_of = |name: &str| {
-        let processes = home.processes();
+        let processes = home.connected();
         let found = processes.iter().find(|process| process["server"] == name);
         found.and_then(|process| process["pid"].as_u64())
     };
@@ -158,7 +158,7 @@ fn a_change_right_after_the_start_is_applied() {
     home.configure(&json!({}));
     let _serving = home.serve(&[]);
     home.configure(&json!({ "a": home.workspace_server() }));
-    wait_for("the reload", || home.processes().len() == 1);
+    wait_for("the reload", || home.connected().len() == 1);
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn a_hangup_reloads_a_service_without_a_terminal() {
     let name = record.file_name().into_string().unwrap();
     let pid: u64 = name.split('-').next().unwrap().parse().unwrap();
     signal("-HUP", pid);
-    wait_for("the reload", || home.processes().len() == 1);
+    wait_for("the reload", || home.connected().len() == 1);
     signal("-TERM", pid);
     assert_eq!(serving.wait(), Some(0));
 }
@@ -215,4 +215,52 @@ fn a_server_that_never_answers_does_not_block_the_others() {
     let serving = Serving::start(command.stderr(Stdio::null()));
     let ran = home.call_served(&serving, &["workspace_list"]);
     assert_eq!(ran.exit, Some(0), "{ran:?}");
+}
+
+#[test]
+fn a_server_that_fails_too_often_is_stopped_and_says_so() {
+    let home = Home::new();
+    home.configure(&json!({ "gone": { "command": "/no/such/program" } }));
+    let log = home.path().join("serve.log");
+    let mut command = home.command(&["serve", "--listen", "127.0.0.1:0", "--no-workspace"]);
+    let _serving = Serving::start(command.stderr(fs::File::create(&log).unwrap()));
+    wait_for("the stop", || {
+        home.json(&["list"])[0]["stoppedAfter"] == json!(5)
+    });
+    let shown = home.run(&["list"]).stdout;
+    assert_snapshot!(shown, @r"
+    NAME  STATUS  TRANSPORT  REVISION  TOOLS  LATENCY
+    gone  failed  stdio      -         -      -        cannot start server `gone`: there is no program `/no/such/program`; stopped after 5 attempts; run `callgate list gone` to try again
+    ");
+    let logged = || {
+        let log = fs::read_to_string(&log).unwrap();
+        let lines = log
+            .lines()
+            .filter(|line| line.contains("callgate::servers"));
+        let lines: Vec<&str> = lines.map(str::trim).collect();
+        lines.join("\n")
+    };
+    wait_for("the log", || logged().contains("stopped after"));
+    assert_snapshot!(logged(), @r"
+    WARN callgate::servers: server `gone` failed and is tried again: cannot start server `gone`: there is no program `/no/such/program`
+    WARN callgate::servers: server `gone` is not connected: cannot start server `gone`: there is no program `/no/such/program`; stopped after 5 attempts; run `callgate list gone` to try again
+    ");
+    // The command that is named makes another attempt, which fails.
+    assert_eq!(home.run(&["list", "gone"]).exit, Some(4));
+}
+
+#[test]
+fn a_process_that_is_still_connecting_is_listed() {
+    let home = Home::new();
+    home.configure(&json!({
+        "hangs": { "command": "/bin/sleep", "args": ["3600"], "timeout": { "connect": 3_600_000 } },
+    }));
+    let _serving = home.serve(&[]);
+    wait_for("the start", || home.processes().len() == 1);
+    let process = &home.processes()[0];
+    assert_eq!(
+        (&process["server"], &process["status"], &process["restarts"]),
+        (&json!("hangs"), &json!("connecting"), &json!(0))
+    );
+    assert!(process["ageSeconds"].is_u64(), "{process}");
 }

@@ -48,6 +48,13 @@ impl Home {
     pub(crate) fn processes(&self) -> Vec<Value> {
         self.json(&["ps"]).as_array().unwrap().clone()
     }
+
+    /// The processes of servers that are connected.
+    pub(crate) fn connected(&self) -> Vec<Value> {
+        let mut processes = self.processes();
+        processes.retain(|process| process["status"] == "connected");
+        processes
+    }
 }
 
 /// Waits for the event; only one that never comes reaches the limit.
