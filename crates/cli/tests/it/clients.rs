@@ -101,6 +101,33 @@ fn servers_of_a_client_are_shown_and_imported() {
 }
 
 #[test]
+fn an_entry_that_our_configuration_refuses_is_skipped_and_the_others_work() {
+    let home = Home::new();
+    home.write(
+        ".config/Code/User/mcp.json",
+        r#"{ "servers": {
+          "socket": { "type": "http", "url": "unix:///path/to/server.sock" },
+          "files": { "command": "no-such-program" }
+        } }"#,
+    );
+    home.write(
+        ".config/zed/settings.json",
+        r#"{ "context_servers": { "zed": { "url": "custom" } } }"#,
+    );
+    insta::assert_snapshot!(home.said(&["import", "--all"]), @"
+    skipped socket: the server has a URL that is not an http(s) URL (HOME/.config/Code/User/mcp.json:2)
+    added files: stdio no-such-program
+    skipped zed: the server has a URL that is not an http(s) URL (HOME/.config/zed/settings.json:1)
+    1 added to HOME/.config/callgate/config.json
+    exit 0
+    ");
+    insta::assert_snapshot!(home.said(&["config", "validate"]), @"
+    HOME/.config/callgate/config.json: ok, 1 server
+    exit 0
+    ");
+}
+
+#[test]
 fn clients_are_listed_with_the_number_of_their_servers() {
     let home = Home::new();
     insta::assert_snapshot!(home.said(&["import"]), @r#"
