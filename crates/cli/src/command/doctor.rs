@@ -103,23 +103,40 @@ fn invalid(error: &CommandError) -> Finding {
 }
 
 fn check_files(configuration: &Configuration) -> Vec<Finding> {
-    let files = configuration.files.iter().filter(|file| !file.trusted);
-    files
-        .map(|file| {
-            let path = &file.origin.path;
-            let problem = file.problem.clone();
-            let problem = problem.unwrap_or_else(|| {
-                "you have not trusted this file, so its servers are not used".to_owned()
-            });
-            let repair = trust_command(path);
-            Finding::new(
-                Code::UntrustedFile,
-                path.display().to_string(),
-                problem,
-                repair,
-            )
+    let faulty = configuration.faulty.iter();
+    let mut findings: Vec<Finding> = faulty
+        .flat_map(|faulty| {
+            let path = faulty.origin.path.display();
+            let mistakes = faulty.mistakes.iter();
+            mistakes.map(move |mistake| {
+                let problem = format!("{path}:{}: {mistake}", mistake.line);
+                let correct = "correct the file, then run `callgate config validate`".to_owned();
+                let repair = mistake.hint.clone().unwrap_or(correct);
+                Finding::new(
+                    Code::InvalidConfiguration,
+                    faulty.name.as_str(),
+                    problem,
+                    repair,
+                )
+            })
         })
-        .collect()
+        .collect();
+    let files = configuration.files.iter().filter(|file| !file.trusted);
+    findings.extend(files.map(|file| {
+        let path = &file.origin.path;
+        let problem = file.problem.clone();
+        let problem = problem.unwrap_or_else(|| {
+            "you have not trusted this file, so its servers are not used".to_owned()
+        });
+        let repair = trust_command(path);
+        Finding::new(
+            Code::UntrustedFile,
+            path.display().to_string(),
+            problem,
+            repair,
+        )
+    }));
+    findings
 }
 
 fn check_machine(configuration: &Configuration, data_dir: Option<&Path>) -> Vec<Finding> {

@@ -43,6 +43,9 @@ pub(crate) async fn run(
     for notice in &configuration.notices {
         output::note(&format!("notice: {notice}"));
     }
+    for notice in configuration.faulty_notices() {
+        output::note(&format!("warning: {notice}"));
+    }
     let router = router(args, &configuration, data_dir)?;
     if router.is_some() {
         reload.reserved = Some(WORKSPACE);

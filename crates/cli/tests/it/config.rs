@@ -231,7 +231,7 @@ fn a_server_with_a_mistake_can_be_removed() {
         &user_file(&home),
         "{\"mcpServers\": {\"a\": {\"comand\": \"x\"}, \"b\": {\"command\": \"y\"}}}\n",
     );
-    assert_snapshot!(run(&home, &["get", "b"]), @r"
+    assert_snapshot!(run(&home, &["get", "a"]), @r"
     exit 1
     error: ~/.config/callgate/config.json:1: `mcpServers.a.comand` is not a key of the configuration
     hint: did you mean `command`?
@@ -283,9 +283,10 @@ fn validate_reports_every_mistake() {
     error: the configuration has 2 mistakes
     ");
     assert_snapshot!(run(&home, &["--config", "a.json", "config", "show"]), @r"
-    exit 1
-    error: ~/workspace/a.json:3: `mcpServers.a.timeout` must be a whole number of milliseconds from 1 to 86400000 or an object; it is a text (and 1 more)
-    hint: run `callgate config validate ~/workspace/a.json` to see all
+    exit 0
+    --config  ~/workspace/a.json
+    warning: the server `a` cannot be used: ~/workspace/a.json:3: `mcpServers.a.timeout` must be a whole number of milliseconds from 1 to 86400000 or an object; it is a text
+    warning: the server `b` cannot be used: ~/workspace/a.json:4: `mcpServers.b.comand` is not a key of the configuration; did you mean `command`?
     ");
     write(
         &file,
