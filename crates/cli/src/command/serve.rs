@@ -155,10 +155,12 @@ impl Serving {
         let client = Client::builder(gateway.clone()).info(server::own_name());
         let client = client.build();
         tokio::spawn(async move { client.list_raw(method::TOOLS_LIST).await.map(drop) });
-        // Clients with our token are the user; others learn nothing of this machine.
+        // Clients with our token are agents of the user, which need not read what a server prints; others do not
+        // even learn the names of the servers.
+        let public = PublicErrors::new(gateway);
         let service: Arc<dyn Service> = match is_for_others {
-            true => Arc::new(PublicErrors::new(gateway)),
-            false => gateway,
+            true => Arc::new(public),
+            false => Arc::new(public.naming_servers()),
         };
         (service, header_params)
     }

@@ -7,6 +7,7 @@ use callgate_mcp::{BoxFuture, Error, Kind};
 
 use crate::config::definition::UrlTransport;
 use crate::data_dir::DataDir;
+use crate::debug::Secrets;
 use crate::error::CommandError;
 use crate::instance::{EndpointAuth, InstanceRecord, Registry};
 use crate::logins::http_url;
@@ -33,6 +34,7 @@ impl Connector for AttachConnector {
                 data_dir: self.data_dir.clone(),
                 capabilities: None,
                 roots: Vec::new(),
+                secrets: Secrets::default(),
             };
             connector.connect().await
         })

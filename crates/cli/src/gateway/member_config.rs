@@ -14,6 +14,7 @@ use crate::config::definition::{ServerDefinition, StartTime};
 use crate::config::load::ConfiguredServer;
 use crate::config::resolve::{ResolvedConnection, ResolvedLogin, ResolvedOAuth, ResolvedServer};
 use crate::config::template::{self, Expanded};
+use crate::debug::secrets_of_configured;
 use crate::error::CommandError;
 use crate::server::{LoginSpec, ProcessSpec, RemoteSpec, ServerConnector, ServerSpec};
 
@@ -26,8 +27,10 @@ pub(super) fn server_config(
     settings: &GatewaySettings,
 ) -> Result<ServerConfig, CommandError> {
     let definition = &server.definition;
+    let spec = spec_of(server)?;
     let connector = ServerConnector {
-        spec: spec_of(server)?,
+        secrets: secrets_of_configured(definition, &spec),
+        spec,
         data_dir: settings.data_dir.clone(),
         capabilities: settings.capabilities.clone(),
         roots: roots_of(server)?,
