@@ -12,7 +12,8 @@ use crate::fixture::{CALLGATE, Home};
 #[test]
 fn each_mistake_has_a_code_and_the_next_step() {
     let home = Home::new();
-    let (web, nothing) = (web_server(), closed_port());
+    let (web, lost) = (web_server("200 OK"), web_server("404 Not Found"));
+    let nothing = closed_port();
     configure(
         &home,
         &json!({
@@ -23,6 +24,7 @@ fn each_mistake_has_a_code_and_the_next_step() {
             "ends": { "command": "/bin/sh", "args": ["-c", "exit 3"] },
             "closed": { "url": format!("http://{nothing}/mcp") },
             "web": { "url": format!("http://{web}/mcp") },
+            "wrong": { "url": format!("http://{lost}/mcp") },
             "off": { "command": "no-such-program-anywhere", "enabled": false },
         }),
     );
@@ -30,7 +32,7 @@ fn each_mistake_has_a_code_and_the_next_step() {
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(
         (ran.exit, &report["servers"], &report["connected"]),
-        (Some(1), &json!(6), &json!(1)),
+        (Some(1), &json!(7), &json!(1)),
         "{report}"
     );
     let found = found(&report);
@@ -41,11 +43,24 @@ fn each_mistake_has_a_code_and_the_next_step() {
         ("server-failed", "ends"),
         ("unreachable", "closed"),
         ("wrong-url", "web"),
+        ("wrong-url", "wrong"),
     ];
     assert_eq!(
         found,
         expected.map(|(code, subject)| (code.to_owned(), subject.to_owned()))
     );
+}
+
+#[test]
+fn a_page_is_quoted_once() {
+    let home = Home::new();
+    let url = format!("http://{}/mcp", web_server("404 Not Found"));
+    configure(&home, &json!({ "lost": { "url": url } }));
+    for args in [&["doctor"][..], &["list"], &["call", "lost/x"]] {
+        let ran = home.run(args);
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert_eq!(said.matches("hello").count(), 1, "{args:?}: {said}");
+    }
 }
 
 #[test]
@@ -125,7 +140,7 @@ fn closed_port() -> SocketAddr {
 }
 
 /// A web server that answers every request with a page.
-fn web_server() -> SocketAddr {
+fn web_server(status: &'static str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
@@ -134,7 +149,9 @@ fn web_server() -> SocketAddr {
             thread::spawn(move || {
                 let mut request = [0; 4096];
                 let _ = stream.read(&mut request);
-                let page = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello";
+                let page = format!(
+                    "HTTP/1.1 {status}\r\ncontent-type: text/html\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello"
+                );
                 let _ = stream.write_all(page.as_bytes());
             });
         }
