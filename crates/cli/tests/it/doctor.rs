@@ -20,7 +20,7 @@ fn each_mistake_has_a_code_and_the_next_step() {
             "good": { "command": CALLGATE, "args": ["serve", "--stdio", "--no-attach"], "env": { "HOME": home.workspace() } },
             "absent": { "command": "no-such-program-anywhere" },
             "nowhere": { "command": CALLGATE, "cwd": "no-such-directory" },
-            "unset": { "command": CALLGATE, "env": { "A": "${NO_SUCH_VARIABLE}" } },
+            "unset": { "command": CALLGATE, "env": { "A": "${NO_SUCH_VARIABLE}", "B": "${NOR_THIS}" } },
             "ends": { "command": "/bin/sh", "args": ["-c", "exit 3"] },
             "closed": { "url": format!("http://{nothing}/mcp") },
             "web": { "url": format!("http://{web}/mcp") },
@@ -37,6 +37,7 @@ fn each_mistake_has_a_code_and_the_next_step() {
     );
     let found = found(&report);
     let expected = [
+        ("unset-variable", "unset"),
         ("unset-variable", "unset"),
         ("missing-program", "absent"),
         ("missing-directory", "nowhere"),
@@ -61,6 +62,42 @@ fn a_page_is_quoted_once() {
         let said = format!("{}{}", ran.stdout, ran.stderr);
         assert_eq!(said.matches("hello").count(), 1, "{args:?}: {said}");
     }
+}
+
+#[test]
+fn a_login_file_that_is_open_to_others_is_reported_once() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let home = Home::new();
+    configure(
+        &home,
+        &json!({ "a": { "url": format!("http://{}/mcp", closed_port()) } }),
+    );
+    let directory = home.path().join(".local/share/callgate");
+    fs::create_dir_all(&directory).unwrap();
+    let file = directory.join("mcp-auth.json");
+    fs::write(&file, "{}").unwrap();
+    fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    let ran = home.run(&["doctor", "--json"]);
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let file = file.display().to_string();
+    assert_eq!(found(&report), [("open-permissions".to_owned(), file)]);
+}
+
+#[test]
+fn the_time_to_connect_is_that_of_the_definition() {
+    let home = Home::new();
+    let server = json!({ "command": "/bin/sh", "args": ["-c", "read a; read b"], "timeout": { "connect": 150 } });
+    configure(&home, &json!({ "hangs": server }));
+    let ran = home.run(&["doctor", "--json"]);
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let findings = report["findings"].as_array().unwrap().iter();
+    let problems: Vec<_> = findings
+        .filter(|it| it["subject"] == "hangs")
+        .map(|it| &it["problem"])
+        .collect();
+    assert_eq!(problems, ["no answer within 150ms"]);
 }
 
 #[test]
