@@ -117,6 +117,7 @@ mod tests {
             pid: None,
             since: None,
             restarts: 0,
+            status: None,
         });
         InstanceRecord {
             process: ProcessIdentity {

@@ -241,6 +241,7 @@ impl Gateway {
                 pid: status.process_id,
                 since: age.map(|age| now.saturating_sub(age)),
                 restarts: status.restarts,
+                status: Some(Status::of_state(status.state)),
             })
         });
         records.collect()
