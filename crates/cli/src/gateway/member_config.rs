@@ -36,7 +36,7 @@ pub(super) fn server_config(
         roots: roots_of(server)?,
     };
     let mut config = ServerConfig::new(server.name.clone(), Arc::new(connector));
-    config.enabled = definition.enabled;
+    config.enabled = definition.enabled || settings.uses_disabled;
     config.start = match definition.start {
         StartTime::Eager => Start::AtOnce,
         StartTime::Lazy => Start::OnFirstUse,

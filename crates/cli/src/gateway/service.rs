@@ -47,6 +47,8 @@ pub(crate) struct GatewaySettings {
     /// Time of a call without an answer or progress, in place of that of the server.
     pub(crate) call_timeout: Option<Duration>,
     pub(crate) max_subscriptions: Option<usize>,
+    /// True if servers are used although the configuration turns them off: the user names them.
+    pub(crate) uses_disabled: bool,
 }
 
 /// A server of the gateway.
@@ -273,11 +275,6 @@ impl Gateway {
         for status in self.hub.statuses() {
             self.hub.retry(&status.name);
         }
-    }
-
-    /// Turns a server on, whatever the configuration says.
-    pub(crate) fn enable(&self, name: &ServerName) {
-        self.hub.set_enabled(name, true);
     }
 
     /// Names of the servers that are neither connected nor failed yet, after [`Self::connect_all`].

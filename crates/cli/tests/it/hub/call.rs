@@ -26,6 +26,21 @@ fn a_tool_is_named_with_its_server() {
 }
 
 #[test]
+fn a_command_that_names_a_disabled_server_uses_it() {
+    let home = Home::new();
+    let mut server = home.workspace_server();
+    server["enabled"] = json!(false);
+    home.configure(&json!({ "files": server }));
+    let listed = Ran::printed("{\"path\":\".\",\"entries\":[]}\n");
+    assert_eq!(home.run(&["call", "files/workspace_list"]), listed);
+    assert_eq!(home.run(&["list", "files"]).exit, Some(0));
+    assert_eq!(home.run(&["inspect", "files/workspace_list"]).exit, Some(0));
+    // A running gateway does not have it.
+    let _serving = home.serve(&[]);
+    assert_eq!(home.run(&["call", "files/workspace_list"]), listed);
+}
+
+#[test]
 fn near_misses_are_suggested() {
     let home = Home::new();
     home.configure(&json!({ "files": home.workspace_server() }));
