@@ -128,6 +128,22 @@ fn an_entry_that_our_configuration_refuses_is_skipped_and_the_others_work() {
 }
 
 #[test]
+fn settings_that_import_leaves_out_or_cannot_know_are_named() {
+    let home = Home::new();
+    home.write(
+        ".gemini/settings.json",
+        r#"{ "mcpServers": { "a": { "command": "run", "cwd": "tools", "alwaysLoad": true } } }"#,
+    );
+    insta::assert_snapshot!(home.said(&["import", "gemini"]), @"
+    added a: stdio run
+      `cwd` is the relative path `tools`, which counts from the directory of our file here
+      left out: `alwaysLoad`
+    1 added to HOME/.config/callgate/config.json
+    exit 0
+    ");
+}
+
+#[test]
 fn clients_are_listed_with_the_number_of_their_servers() {
     let home = Home::new();
     insta::assert_snapshot!(home.said(&["import"]), @r#"
