@@ -556,7 +556,7 @@ fn programs_get_the_change_as_json() {
     let file = home.path().join(".cursor/mcp.json");
     assert_eq!(
         report,
-        serde_json::json!({ "client": "cursor", "file": file, "state": "unchanged", "diff": diff })
+        serde_json::json!({ "client": "cursor", "file": file, "state": "planned", "diff": diff })
     );
 }
 
