@@ -25,6 +25,13 @@ pub(crate) fn run(args: &Add, options: &LoadOptions, json: bool) -> Result<(), C
     let definition = definition(args)?;
     let place = Place::new(&args.file, options)?;
     place.check_new(&name, args.force)?;
+    if let ([word], None) = (args.words.as_slice(), args.transport)
+        && is_url_without_scheme(word)
+    {
+        output::note(&format!(
+            "warning: `{word}` is added as a command; if it is a URL, add `https://{word}` instead"
+        ));
+    }
     warn_of_secrets(&definition, &place.path);
     if args.client_secret {
         store_client_secret(&definition, options)?;
@@ -91,6 +98,16 @@ fn store_client_secret(
         identity: None,
     };
     logins.choose_client(&account, &chosen)
+}
+
+/// True for a word such as `mcp.example.com/mcp`, which is no path of a program.
+fn is_url_without_scheme(word: &str) -> bool {
+    let (host, path) = word.split_once('/').unwrap_or((word, ""));
+    let (host, port) = host.split_once(':').unwrap_or((host, ""));
+    let is_host = |c: char| c.is_ascii_alphanumeric() || "-.".contains(c);
+    let is_port = !port.is_empty() && port.chars().all(|c| c.is_ascii_digit());
+    let has_name = host.contains('.') && !host.starts_with('.') && !path.is_empty();
+    host.chars().all(is_host) && !host.is_empty() && (has_name || is_port)
 }
 
 fn definition(args: &Add) -> Result<ServerDefinition, CommandError> {
@@ -305,5 +322,32 @@ impl<'a> Place<'a> {
             verb => format!("{verb} {name} in {path}"),
         };
         Ok(output::text(&text)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_url_without_scheme;
+
+    #[test]
+    fn a_url_without_its_scheme_is_told_from_a_program() {
+        for url in [
+            "mcp.example.com/mcp",
+            "localhost:3000/mcp",
+            "localhost:3000",
+        ] {
+            assert!(is_url_without_scheme(url), "{url}");
+        }
+        for program in [
+            "npx",
+            "server.py",
+            "./a.b/c",
+            "/opt/a.b/c",
+            "../x",
+            "bin/x",
+            "a:b",
+        ] {
+            assert!(!is_url_without_scheme(program), "{program}");
+        }
     }
 }

@@ -141,6 +141,16 @@ fn the_secret_of_a_client_is_stored_with_the_login() {
 }
 
 #[test]
+fn a_word_that_looks_like_a_url_is_added_with_a_warning() {
+    let home = Home::new();
+    assert_snapshot!(run(&home, &["add", "s", "mcp.example.com/mcp"]), @r"
+    exit 0
+    added s to ~/.config/callgate/config.json
+    warning: `mcp.example.com/mcp` is added as a command; if it is a URL, add `https://mcp.example.com/mcp` instead
+    ");
+}
+
+#[test]
 fn add_reports_mistakes() {
     let home = Home::new();
     run(&home, &["add", "s", "https://a.example/mcp"]);
