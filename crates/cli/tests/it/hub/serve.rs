@@ -127,6 +127,30 @@ fn the_reason_why_a_server_cannot_be_used_is_for_the_user_and_not_for_clients() 
 }
 
 #[test]
+fn a_second_gateway_is_noticed() {
+    let home = Home::new();
+    let serving = home.serve(&[]);
+    let address = serving.url.trim_start_matches("http://");
+    let address = address.trim_end_matches("/mcp");
+    let ran = home.run(&["serve", "--no-workspace", "--listen", address]);
+    let expect = format!(
+        "hint: `callgate serve` runs there already, as process {}\n",
+        serving.pid()
+    );
+    assert!(ran.stderr.ends_with(&expect), "{ran:?}");
+    let log = home.path().join("second.log");
+    let mut command = home.command(&["serve", "--no-workspace", "--listen", "127.0.0.1:0"]);
+    let _second = Serving::start(command.stderr(fs::File::create(&log).unwrap()));
+    let notice = fs::read_to_string(&log).unwrap();
+    let expect = format!(
+        "notice: another `callgate serve` runs already, as process {} at {}; ",
+        serving.pid(),
+        serving.url
+    );
+    assert!(notice.starts_with(&expect), "{notice}");
+}
+
+#[test]
 fn a_killed_server_is_back_and_disturbs_no_other() {
     let home = Home::new();
     home.configure(&json!({ "a": home.workspace_server(), "b": home.workspace_server() }));
