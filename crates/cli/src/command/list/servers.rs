@@ -274,7 +274,7 @@ fn row(report: &ServerReport) -> Vec<Line> {
     };
     let number = |number: Option<String>| plain(number.as_deref().unwrap_or("-"));
     let detail = match (&report.reason, report.as_of) {
-        (Some(reason), _) => reason.lines().next().unwrap_or_default().to_owned(),
+        (Some(reason), _) => in_one_line(reason),
         (None, Some(as_of)) => format!("as of {}", age::ago(now().saturating_sub(as_of))),
         (None, None) => String::new(),
     };
@@ -287,6 +287,16 @@ fn row(report: &ServerReport) -> Vec<Line> {
         number(report.latency_ms.map(|latency| format!("{latency} ms"))),
         Line::of(&detail, Style::DIM),
     ]
+}
+
+/// The first line of a reason, and the last one if that begins a quote: there a program says why it ended.
+fn in_one_line(reason: &str) -> String {
+    let mut lines = reason.lines().filter(|line| !line.trim().is_empty());
+    let first = lines.next().unwrap_or_default();
+    match (first.ends_with(':'), lines.next_back()) {
+        (true, Some(last)) => format!("{first} {}", last.trim()),
+        _ => first.to_owned(),
+    }
 }
 
 /// Symbol and color of a status on a terminal.

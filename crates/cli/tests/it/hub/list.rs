@@ -73,6 +73,19 @@ fn secrets_that_a_server_prints_are_masked() {
 }
 
 #[test]
+fn the_reason_of_a_program_that_ended_is_what_it_said_last() {
+    let home = Home::new();
+    home.configure(&json!({ "leaks": leaking_server() }));
+    let ran = home.run(&["list"]);
+    assert!(
+        ran.stdout.ends_with(
+            "server `leaks` exited (exit status: 3); end of its standard error: fatal: SECRET=*** bad\n"
+        ),
+        "{ran:?}"
+    );
+}
+
+#[test]
 fn a_server_that_is_known_is_not_started_again() {
     let home = Home::new();
     let starts = home.path().join("starts");
