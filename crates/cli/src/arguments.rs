@@ -1,7 +1,10 @@
+use std::fmt;
 use std::io::Read;
 
 use anyhow::{Context, Result, bail};
 use callgate_mcp::wire::{Kind, Limits, RawJson, Splice};
+
+use crate::visible::cut;
 
 /// The arguments of a call as typed: a JSON object, `-`, or a list of `key=value`.
 ///
@@ -43,7 +46,7 @@ fn pairs(words: &[String], schema: Option<&RawJson>) -> Result<RawJson> {
         } else if let Some(path) = value.strip_prefix('@') {
             let text =
                 std::fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?;
-            (key, RawJson::string(&text))
+            (key, typed(key, &text, schema)?)
         } else {
             (key, typed(key, value, schema)?)
         };
@@ -72,12 +75,41 @@ fn typed(key: &str, value: &str, schema: Option<&RawJson>) -> Result<RawJson> {
     let fits = |value: &RawJson| types.iter().any(|name| has_type(value, name));
     match json(value).ok().filter(fits) {
         Some(value) => Ok(value),
-        None => bail!(
-            "the argument `{key}` must be of type {}; it is `{value}`",
-            types.join(" or ")
-        ),
+        None => Err(WrongType {
+            key: key.to_owned(),
+            expected: types.join(" or "),
+            value: cut(value, MAX_VALUE),
+        }
+        .into()),
     }
 }
+
+/// A value that does not have the type that the schema of the tool wants.
+#[derive(Debug)]
+pub(crate) struct WrongType {
+    key: String,
+    expected: String,
+    value: String,
+}
+
+/// Maximum characters of a value in an error.
+const MAX_VALUE: usize = 100;
+
+impl fmt::Display for WrongType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            key,
+            expected,
+            value,
+        } = self;
+        write!(
+            f,
+            "the argument `{key}` must be of type {expected}; it is `{value}`"
+        )
+    }
+}
+
+impl std::error::Error for WrongType {}
 
 fn has_type(value: &RawJson, name: &str) -> bool {
     match value.kind() {
@@ -131,6 +163,18 @@ mod tests {
             &[r#"{"a":12345678901234567890123}"#],
             Ok(r#"{"a":12345678901234567890123}"#),
         );
+    }
+
+    #[test]
+    fn the_text_of_a_file_is_typed_as_a_typed_word() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("seven");
+        std::fs::write(&path, "7\n").unwrap();
+        let (number, text) = (
+            format!("n=@{}", path.display()),
+            format!("s=@{}", path.display()),
+        );
+        check(&[&number, &text], Ok(r#"{"n":7,"s":"7\n"}"#));
     }
 
     #[test]

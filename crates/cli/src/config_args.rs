@@ -83,6 +83,10 @@ pub(crate) struct Add {
     #[arg(long, value_name = "ID")]
     pub(crate) client_id: Option<String>,
 
+    /// Ask for the secret of that client, or take it from the variable MCP_CLIENT_SECRET; it is stored with the login
+    #[arg(long, requires = "client_id")]
+    pub(crate) client_secret: bool,
+
     /// Redirect the browser to this port at logins
     #[arg(long, value_name = "PORT")]
     pub(crate) callback_port: Option<u16>,
@@ -103,6 +107,10 @@ pub(crate) struct Add {
 pub(crate) struct AddJson {
     #[command(flatten)]
     pub(crate) file: FileChoice,
+
+    /// Ask for the secret of the client in `oauth.clientId`, or take it from the variable MCP_CLIENT_SECRET; it is stored with the login
+    #[arg(long)]
+    pub(crate) client_secret: bool,
 
     /// Replace the server if there is one with this name
     #[arg(long)]

@@ -31,7 +31,10 @@ pub(crate) fn find(
     }
     let configuration = load(&LoadOptions::new(config, data_dir)?)?;
     let Some(server) = configuration.server(name) else {
-        return Ok(None);
+        return match configuration.faulty(name) {
+            Some(faulty) => Err(faulty.error()),
+            None => Ok(None),
+        };
     };
     match spec_of(server)? {
         ServerSpec::Remote(remote) if remote.login.is_off => {

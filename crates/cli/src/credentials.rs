@@ -67,7 +67,16 @@ impl Credentials {
         {
             return Ok(Self::Token(token));
         }
-        let mut config = logins.token_source_config(&account, spec.client.as_ref(), options)?;
+        let stored = match &spec.client {
+            Some(client) => logins.with_stored_secret(&account, client)?,
+            None => None,
+        };
+        let client = stored.as_ref().map(|(client, _)| client);
+        let client = client.or(spec.client.as_ref());
+        let mut config = logins.token_source_config(&account, client, options)?;
+        if let (Some((_, issuer)), Some(client)) = (stored, &mut config.client) {
+            client.issuer = issuer;
+        }
         if spec.scopes.is_some() {
             config.scopes.clone_from(&spec.scopes);
         }

@@ -198,6 +198,41 @@ impl Logins {
         Ok(config)
     }
 
+    /// Uses a client for the logins of an account from now on.
+    pub(crate) fn choose_client(
+        &self,
+        account: &Account,
+        chosen: &ChosenClient,
+    ) -> Result<(), CommandError> {
+        let choose = |login: &mut Login| {
+            login.server_url = Some(account.server.to_string());
+            login.account.clone_from(&account.label);
+            login.chosen = Some(chosen.clone());
+        };
+        self.store.update(&account.name, choose)?;
+        Ok(())
+    }
+
+    /// The client of a configuration, which has no secret, with the secret that is stored for it; and the issuer that
+    /// this secret is for, once there was a login.
+    pub(crate) fn with_stored_secret(
+        &self,
+        account: &Account,
+        configured: &ChosenClient,
+    ) -> Result<Option<(ChosenClient, Option<String>)>, CommandError> {
+        if configured.client_secret.is_some() {
+            return Ok(None);
+        }
+        let Some(login) = self.store.login(&account.name)? else {
+            return Ok(None);
+        };
+        let is_same = |stored: &ChosenClient| {
+            stored.client_id == configured.client_id && stored.client_secret.is_some()
+        };
+        let stored = login.chosen.filter(is_same);
+        Ok(stored.map(|stored| (stored, login.issuer)))
+    }
+
     /// The port that was chosen for an account at an earlier login.
     pub(crate) fn callback_port(&self, account: &Account) -> Result<Option<u16>, CommandError> {
         let login = self.store.login_without_secrets(&account.name)?;

@@ -24,6 +24,7 @@ mod args;
 mod arguments;
 mod browse_args;
 mod client_choice;
+mod client_secret;
 mod clients;
 mod command;
 mod config;

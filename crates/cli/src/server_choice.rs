@@ -68,6 +68,10 @@ fn exposed_part(name: &str) -> String {
 
 /// No server has this name.
 pub(crate) fn unknown_server(word: &str, configuration: &Configuration) -> CommandError {
+    let mut faulty = configuration.faulty.iter();
+    if let Some(faulty) = faulty.find(|faulty| is_named(word, &faulty.name)) {
+        return faulty.error();
+    }
     let message = format!("`{word}` is neither a configured server nor an http(s) URL");
     let error = CommandError::usage(message);
     let names: Vec<&str> = configuration
@@ -83,6 +87,17 @@ pub(crate) fn unknown_server(word: &str, configuration: &Configuration) -> Comma
             "run `callgate list` to see the configured servers; begin a URL with http:// or https://, and for a server that is a command, use --stdio COMMAND",
         ),
     }
+}
+
+/// True if the word is the name of a server, or that of a tool of it.
+fn is_named(word: &str, server: &str) -> bool {
+    let rest = word.strip_prefix(server);
+    rest.is_some_and(|rest| {
+        rest.is_empty()
+            || SEPARATORS
+                .iter()
+                .any(|separator| rest.starts_with(separator))
+    })
 }
 
 fn looks_like_url(word: &str) -> bool {

@@ -194,11 +194,11 @@ impl Target {
             capabilities: how.user.capabilities(),
             catalogs: data_dir.as_ref().map(CatalogFiles::new),
             call_timeout: timeout,
+            // The user names the server, which is reason enough to use it once.
+            uses_disabled: true,
             ..GatewaySettings::default()
         }));
         gateway.apply(&[Member::own(configured)]).await;
-        // The user names the server, which is reason enough to use it once.
-        gateway.enable(&configured.name);
         let record = data_dir.and_then(|it| record_at(&gateway, &it, how.command, None));
         Ok(Self {
             client: how

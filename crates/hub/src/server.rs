@@ -322,8 +322,9 @@ impl Server {
             }
             // A connection that is back at the first attempt leaves the lists as they are.
             (_, Event::ConnectFailed(_)) => {
-                let reason = self.view().reason.map(|reason| reason.text);
-                catalog.set_unavailable(self, reason.as_deref());
+                // Every caller reads it: no words of the server, which may have printed a secret.
+                let reason = self.view().reason.map(|reason| reason.public_text());
+                catalog.set_unavailable(self, reason);
                 expiry.or(Some(Instant::now() + shared.grace))
             }
             _ => expiry,

@@ -2,7 +2,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callgate_mcp::{Error, Implementation, Version};
+use callgate_mcp::{Error, Implementation, Kind, Version};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -148,7 +148,7 @@ impl fmt::Debug for StatusChanges {
 /// Copy of an error that many calls fail with: errors cannot be cloned.
 #[derive(Debug, Clone)]
 pub(crate) struct FailureReason {
-    pub(crate) kind: callgate_mcp::Kind,
+    pub(crate) kind: Kind,
     pub(crate) text: Arc<str>,
 }
 
@@ -157,6 +157,17 @@ impl FailureReason {
         Self {
             kind: error.kind(),
             text: Arc::from(error.to_string()),
+        }
+    }
+
+    /// The reason without words of the server and paths of this machine.
+    pub(crate) fn public_text(&self) -> &'static str {
+        match self.kind {
+            Kind::Connect => "the server cannot be reached",
+            Kind::Closed => "the server ended or closed the connection",
+            Kind::Timeout => "the server did not answer in time",
+            Kind::Unauthorized => "the server needs a login",
+            _ => "the server failed",
         }
     }
 }

@@ -264,6 +264,14 @@ impl Error {
         self
     }
 
+    /// The same error in other words, without its cause, which would tell the old ones.
+    #[must_use]
+    pub fn reworded(mut self, message: impl Into<String>) -> Self {
+        self.0.message = message.into();
+        self.0.source = None;
+        self
+    }
+
     /// The same failure, told in another code and other words.
     pub(crate) fn recoded(mut self, code: i64, message: String, data: Option<RawJson>) -> Self {
         self.0.code = Some(code);

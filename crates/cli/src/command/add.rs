@@ -2,6 +2,7 @@ use std::path::{Path, PathBuf};
 
 use callgate_hub::ServerName;
 use callgate_mcp::wire::{Limits, RawJson};
+use callgate_oauth::store::{ChosenClient, ChosenKind};
 use serde_json::json;
 
 use crate::config::definition::{
@@ -15,8 +16,8 @@ use crate::config::trust::{self, TrustStore};
 use crate::config::{LoadOptions, Scope, ServerDefinition};
 use crate::config_args::{Add, AddJson, FileChoice, ScopeName, TransportName};
 use crate::error::CommandError;
-use crate::logins::http_url;
-use crate::output;
+use crate::logins::{Logins, http_url};
+use crate::{client_secret, output};
 
 /// Adds a server to a configuration file.
 pub(crate) fn run(args: &Add, options: &LoadOptions, json: bool) -> Result<(), CommandError> {
@@ -24,7 +25,17 @@ pub(crate) fn run(args: &Add, options: &LoadOptions, json: bool) -> Result<(), C
     let definition = definition(args)?;
     let place = Place::new(&args.file, options)?;
     place.check_new(&name, args.force)?;
+    if let ([word], None) = (args.words.as_slice(), args.transport)
+        && is_url_without_scheme(word)
+    {
+        output::note(&format!(
+            "warning: `{word}` is added as a command; if it is a URL, add `https://{word}` instead"
+        ));
+    }
     warn_of_secrets(&definition, &place.path);
+    if args.client_secret {
+        store_client_secret(&definition, options)?;
+    }
     let edited = edit::set_server(&place.path, &name, &definition)?;
     place.report("added", &name, &edited, json)
 }
@@ -43,11 +54,60 @@ pub(crate) fn run_json(
     let place = Place::new(&args.file, options)?;
     place.check_new(&name, args.force)?;
     warn_of_secrets(&definition, &place.path);
+    if args.client_secret {
+        store_client_secret(&definition, options)?;
+    }
     // With the keys of other clients, which may read the same file.
     let written = RawJson::parse_strict(args.definition.clone().into(), &Limits::default());
     let written = written.unwrap_or_else(|_| definition.to_json());
     let edited = edit::set_server_json(&place.path, &name, &written)?;
     place.report("added", &name, &edited, json)
+}
+
+/// Asks for the secret of the client, and stores it with the login at the server: not in the configuration, which may
+/// be shared.
+fn store_client_secret(
+    definition: &ServerDefinition,
+    options: &LoadOptions,
+) -> Result<(), CommandError> {
+    let no_client = || {
+        CommandError::usage("--client-secret is for a server at a URL with the id of a client")
+            .hint("pass --client-id ID, or write `oauth.clientId` in the JSON")
+    };
+    let Connection::Url(server) = &definition.connection else {
+        return Err(no_client());
+    };
+    let Some(OAuthDefinition::On(oauth)) = &server.oauth else {
+        return Err(no_client());
+    };
+    let client_id = oauth.client_id.as_ref().ok_or_else(no_client)?;
+    let url = http_url(server.url.as_str());
+    let url = url.filter(|_| !server.url.has_variables() && !client_id.has_variables());
+    let url = url.ok_or_else(|| {
+        let message = "the secret is stored for one URL and one client, and these have variables";
+        CommandError::usage(message)
+            .hint("add the server without --client-secret, and pass --client-secret-file FILE to `callgate auth`")
+    })?;
+    let logins = Logins::unlock(options.data_dir.as_deref())?;
+    let account = logins.account_at(&url, oauth.account.as_deref())?;
+    let chosen = ChosenClient {
+        client_id: client_id.as_str().to_owned(),
+        client_secret: Some(client_secret::read()?),
+        key_file: None,
+        kind: ChosenKind::Registered,
+        identity: None,
+    };
+    logins.choose_client(&account, &chosen)
+}
+
+/// True for a word such as `mcp.example.com/mcp`, which is no path of a program.
+fn is_url_without_scheme(word: &str) -> bool {
+    let (host, path) = word.split_once('/').unwrap_or((word, ""));
+    let (host, port) = host.split_once(':').unwrap_or((host, ""));
+    let is_host = |c: char| c.is_ascii_alphanumeric() || "-.".contains(c);
+    let is_port = !port.is_empty() && port.chars().all(|c| c.is_ascii_digit());
+    let has_name = host.contains('.') && !host.starts_with('.') && !path.is_empty();
+    host.chars().all(is_host) && !host.is_empty() && (has_name || is_port)
 }
 
 fn definition(args: &Add) -> Result<ServerDefinition, CommandError> {
@@ -80,6 +140,7 @@ fn command(args: &Add, program: &str, rest: &[String]) -> Result<Connection, Com
     let unused = [
         ("--header", !args.header.is_empty()),
         ("--client-id", args.client_id.is_some()),
+        ("--client-secret", args.client_secret),
         ("--callback-port", args.callback_port.is_some()),
         ("--url", args.url.is_some()),
     ];
@@ -147,6 +208,16 @@ fn templates(pairs: &[(String, String)]) -> Vec<(String, Template)> {
 }
 
 fn warn_of_secrets(definition: &ServerDefinition, path: &Path) {
+    if let Connection::Url(url) = &definition.connection
+        && let Some(OAuthDefinition::On(oauth)) = &url.oauth
+        && let Some(secret) = &oauth.client_secret
+        && !secret.has_variables()
+    {
+        output::note(&format!(
+            "warning: the secret of the client is written to {} as it is; leave `oauth.clientSecret` out and pass --client-secret to store it with the login",
+            path.display()
+        ));
+    }
     let (kind, pairs) = match &definition.connection {
         Connection::Command(command) => ("variable", &command.env),
         Connection::Url(url) => ("header", &url.headers),
@@ -251,5 +322,32 @@ impl<'a> Place<'a> {
             verb => format!("{verb} {name} in {path}"),
         };
         Ok(output::text(&text)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_url_without_scheme;
+
+    #[test]
+    fn a_url_without_its_scheme_is_told_from_a_program() {
+        for url in [
+            "mcp.example.com/mcp",
+            "localhost:3000/mcp",
+            "localhost:3000",
+        ] {
+            assert!(is_url_without_scheme(url), "{url}");
+        }
+        for program in [
+            "npx",
+            "server.py",
+            "./a.b/c",
+            "/opt/a.b/c",
+            "../x",
+            "bin/x",
+            "a:b",
+        ] {
+            assert!(!is_url_without_scheme(program), "{program}");
+        }
     }
 }

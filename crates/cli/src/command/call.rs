@@ -9,6 +9,7 @@ use callgate_mcp::wire::tool::{CallToolResult, Tool};
 use callgate_mcp::wire::{Number, RawJson};
 
 use crate::args::Call;
+use crate::arguments::WrongType;
 use crate::config::{Configuration, LoadOptions, load};
 use crate::error::{CommandError, Exit};
 use crate::gateway::ToolName;
@@ -55,6 +56,14 @@ async fn call_configured(
     json: bool,
 ) -> Result<(), CommandError> {
     let configuration = load(&LoadOptions::new(config, data_dir)?)?;
+    // The server and the tool as two words, as with a URL.
+    let (joined, words) = match words.split_first() {
+        Some((tool, rest)) if configuration.server(word).is_some() && is_name(tool) => {
+            (format!("{word}/{tool}"), rest)
+        }
+        _ => (word.to_owned(), words),
+    };
+    let word = joined.as_str();
     let choices = tool_choices(word, &configuration);
     let Some(last) = choices.len().checked_sub(1) else {
         return Err(no_choice(word, &configuration));
@@ -94,6 +103,11 @@ async fn call_configured(
         return target.finish(work).await;
     }
     Ok(())
+}
+
+/// True for a word that is no argument of a tool.
+fn is_name(word: &str) -> bool {
+    word != "-" && !word.contains('=') && !word.trim_start().starts_with('{')
 }
 
 /// The name that callers use for a tool.
@@ -150,10 +164,8 @@ async fn call(
         .iter()
         .find(|tool| tool.name == name)
         .ok_or_else(|| unknown(name, &tools))?;
-    let arguments = arguments::parse(words, Some(&tool.input_schema))?;
-    validate(&arguments, &tool.input_schema).map_err(|problem| {
-        let tool = word.unwrap_or(name);
-        let error = anyhow!("the arguments do not fit the tool `{tool}`: {problem}");
+    // The same exit code for arguments of either form that the tool cannot take.
+    let refused = |error: anyhow::Error| {
         let hint = match word {
             Some(word) => {
                 let word = argument(word);
@@ -162,6 +174,17 @@ async fn call(
             None => SEE_THE_ARGUMENTS.to_owned(),
         };
         CommandError::new(Exit::ToolFailed, error).hint(hint)
+    };
+    let arguments = arguments::parse(words, Some(&tool.input_schema));
+    let arguments = arguments.map_err(|error| match error.is::<WrongType>() {
+        true => refused(error),
+        false => error.into(),
+    })?;
+    validate(&arguments, &tool.input_schema).map_err(|problem| {
+        let tool = word.unwrap_or(name);
+        refused(anyhow!(
+            "the arguments do not fit the tool `{tool}`: {problem}"
+        ))
     })?;
     let line = Arc::new(StatusLine::new());
     let client = match line.is_shown() {

@@ -4,6 +4,7 @@ use super::add::Place;
 use crate::config::LoadOptions;
 use crate::config::edit::{self, Edited};
 use crate::config::load::{ConfigFile, load};
+use crate::config::read_file::FileContent;
 use crate::config_args::EditArgs;
 use crate::error::CommandError;
 
@@ -59,11 +60,17 @@ fn place<'a>(
     if args.file.scope.is_some() || options.config.is_some() {
         return Place::new(&args.file, options);
     }
-    // A server with a mistake can be removed from the file of the user all the same.
+    // A server can be removed from the file of the user although there is a mistake elsewhere in it.
     let Ok(configuration) = load(options) else {
         return Place::new(&args.file, options);
     };
-    let has = |file: &&ConfigFile| file.content.servers.iter().any(|(known, _)| known == name);
+    let has = |file: &&ConfigFile| {
+        let FileContent {
+            servers, faulty, ..
+        } = &file.content;
+        let is_faulty = faulty.iter().any(|(known, _)| known == name.as_str());
+        is_faulty || servers.iter().any(|(known, _)| known == name)
+    };
     let files: Vec<&ConfigFile> = configuration.files.iter().filter(has).collect();
     match files.as_slice() {
         [] => Err(configuration.unknown(name.as_str())),

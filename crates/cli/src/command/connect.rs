@@ -51,7 +51,8 @@ pub(crate) fn run(
     }
     if args.dry_run || !args.yes && !confirmed(client, json)? {
         let change = Some(change.as_str());
-        return report(client, file, "unchanged", change, json, || {
+        let state = if args.dry_run { "planned" } else { "declined" };
+        return report(client, file, state, change, json, || {
             "nothing was written".to_owned()
         });
     }

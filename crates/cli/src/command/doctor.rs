@@ -22,9 +22,10 @@ use crate::clients::table::{self, Scope};
 use crate::config::load::trust_command;
 use crate::config::{Configuration, ConfiguredServer, LoadOptions, load};
 use crate::data_dir::DataDir;
+use crate::debug::{Secrets, redact_text, secrets_of_configured};
 use crate::doctor::servers::{Reached, check_login, judge_failure};
 use crate::doctor::shared_servers::{ClientUse, check_shared};
-use crate::doctor::{Code, Finding, Severity, machine, programs};
+use crate::doctor::{Code, Finding, Severity, machine, programs, without_consequences};
 use crate::error::{CommandError, Exit};
 use crate::gateway::spec_of;
 use crate::instance::Registry;
@@ -33,7 +34,7 @@ use crate::network::Network;
 use crate::output;
 use crate::server::{self, ProcessSpec, RemoteSpec, Server, ServerSpec};
 
-/// Time that a server has to connect and to say who it is.
+/// Time that a server has to connect and to say who it is, unless its definition has another.
 const CONNECT: Duration = Duration::from_secs(30);
 
 /// Time that a web server has to tell its time.
@@ -70,26 +71,20 @@ pub(crate) async fn run(
     findings.extend(check_machine(&configuration, data_dir));
     findings.extend(check_logins(data_dir));
     findings.extend(check_shared(&uses_of_clients()));
-    let (specs, unset) = resolve(&configuration);
+    let (servers, unset) = resolve(&configuration);
     findings.extend(unset);
-    findings.extend(check_programs(&specs).await);
+    findings.extend(check_programs(&servers).await);
     let mut connected = 0;
     if !args.offline {
-        let outcomes = join_all(specs.iter().map(|spec| connect(spec, data_dir))).await;
+        let outcomes = join_all(servers.iter().map(|server| connect(server, data_dir))).await;
         for outcome in outcomes {
             connected += usize::from(outcome.is_connected);
             findings.extend(outcome.findings);
         }
     }
-    // A program that is missing is reported once, with its cause.
-    let missing: Vec<String> = findings
-        .iter()
-        .filter(|it| matches!(it.code, Code::MissingProgram | Code::MissingDirectory))
-        .map(|it| it.subject.clone())
-        .collect();
-    findings.retain(|it| it.code != Code::ServerFailed || !missing.contains(&it.subject));
+    let mut findings = without_consequences(findings);
     findings.sort_by_key(|it| (it.code.severity() == Severity::Warning, it.code));
-    print(&findings, specs.len(), connected, args.offline, json)?;
+    print(&findings, servers.len(), connected, args.offline, json)?;
     verdict(&findings)
 }
 
@@ -103,23 +98,40 @@ fn invalid(error: &CommandError) -> Finding {
 }
 
 fn check_files(configuration: &Configuration) -> Vec<Finding> {
-    let files = configuration.files.iter().filter(|file| !file.trusted);
-    files
-        .map(|file| {
-            let path = &file.origin.path;
-            let problem = file.problem.clone();
-            let problem = problem.unwrap_or_else(|| {
-                "you have not trusted this file, so its servers are not used".to_owned()
-            });
-            let repair = trust_command(path);
-            Finding::new(
-                Code::UntrustedFile,
-                path.display().to_string(),
-                problem,
-                repair,
-            )
+    let faulty = configuration.faulty.iter();
+    let mut findings: Vec<Finding> = faulty
+        .flat_map(|faulty| {
+            let path = faulty.origin.path.display();
+            let mistakes = faulty.mistakes.iter();
+            mistakes.map(move |mistake| {
+                let problem = format!("{path}:{}: {mistake}", mistake.line);
+                let correct = "correct the file, then run `callgate config validate`".to_owned();
+                let repair = mistake.hint.clone().unwrap_or(correct);
+                Finding::new(
+                    Code::InvalidConfiguration,
+                    faulty.name.as_str(),
+                    problem,
+                    repair,
+                )
+            })
         })
-        .collect()
+        .collect();
+    let files = configuration.files.iter().filter(|file| !file.trusted);
+    findings.extend(files.map(|file| {
+        let path = &file.origin.path;
+        let problem = file.problem.clone();
+        let problem = problem.unwrap_or_else(|| {
+            "you have not trusted this file, so its servers are not used".to_owned()
+        });
+        let repair = trust_command(path);
+        Finding::new(
+            Code::UntrustedFile,
+            path.display().to_string(),
+            problem,
+            repair,
+        )
+    }));
+    findings
 }
 
 fn check_machine(configuration: &Configuration, data_dir: Option<&Path>) -> Vec<Finding> {
@@ -168,30 +180,49 @@ fn uses_of_clients() -> Vec<ClientUse> {
     uses
 }
 
+/// A server to connect to.
+struct CheckedServer {
+    spec: ServerSpec,
+    /// Time to connect and to say who it is.
+    limit: Duration,
+    secrets: Secrets,
+}
+
 /// Servers that are turned on and trusted, and the mistakes in the others.
-fn resolve(configuration: &Configuration) -> (Vec<ServerSpec>, Vec<Finding>) {
-    let (mut specs, mut findings) = (Vec::new(), Vec::new());
+fn resolve(configuration: &Configuration) -> (Vec<CheckedServer>, Vec<Finding>) {
+    let (mut servers, mut findings) = (Vec::new(), Vec::new());
     let is_used = |server: &&ConfiguredServer| server.definition.enabled && server.trusted;
     for server in configuration.servers.iter().filter(is_used) {
         match spec_of(server) {
-            Ok(spec) => specs.push(spec),
+            Ok(spec) => servers.push(CheckedServer {
+                limit: server.definition.timeouts.connect.unwrap_or(CONNECT),
+                secrets: secrets_of_configured(&server.definition, &spec),
+                spec,
+            }),
             Err(error) => {
-                let text = error.with_hints();
-                let see = format!("see the definition with `callgate get {}`", server.name);
-                let (problem, repair) = text.split_once("\nhint: ").unwrap_or((&text, &see));
-                let name = server.name.as_str();
-                findings.push(Finding::new(Code::UnsetVariable, name, problem, repair));
+                let mut errors = server.unresolved();
+                if errors.is_empty() {
+                    errors.push(error);
+                }
+                findings.extend(errors.iter().map(|error| unset(server, error)));
             }
         }
     }
-    (specs, findings)
+    (servers, findings)
 }
 
-async fn check_programs(specs: &[ServerSpec]) -> Vec<Finding> {
+fn unset(server: &ConfiguredServer, error: &CommandError) -> Finding {
+    let text = error.with_hints();
+    let see = format!("see the definition with `callgate get {}`", server.name);
+    let (problem, repair) = text.split_once("\nhint: ").unwrap_or((&text, &see));
+    Finding::new(Code::UnsetVariable, server.name.as_str(), problem, repair)
+}
+
+async fn check_programs(servers: &[CheckedServer]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut needs_node = None;
-    for spec in specs {
-        let ServerSpec::Process(spec) = spec else {
+    for server in servers {
+        let ServerSpec::Process(spec) = &server.spec else {
             continue;
         };
         let path = search_path(spec);
@@ -224,7 +255,12 @@ struct Outcome {
     findings: Vec<Finding>,
 }
 
-async fn connect(spec: &ServerSpec, data_dir: Option<&Path>) -> Outcome {
+async fn connect(server: &CheckedServer, data_dir: Option<&Path>) -> Outcome {
+    let CheckedServer {
+        spec,
+        limit,
+        secrets,
+    } = server;
     let mut findings = Vec::new();
     let reached = match spec {
         ServerSpec::Process(_) => Reached::Program,
@@ -233,11 +269,16 @@ async fn connect(spec: &ServerSpec, data_dir: Option<&Path>) -> Outcome {
             Reached::Url
         }
     };
-    let attempt = timeout(CONNECT, discover(spec, data_dir)).await;
-    let late = || Error::new(Kind::Timeout, format!("no answer within {CONNECT:?}"));
+    let attempt = timeout(*limit, discover(spec, *limit, data_dir)).await;
+    let late = || Error::new(Kind::Timeout, format!("no answer within {limit:?}"));
     let failure = attempt.unwrap_or_else(|_| Err(late())).err();
     let is_connected = failure.is_none();
-    findings.extend(failure.map(|error| judge_failure(spec.name(), reached, &error)));
+    findings.extend(failure.map(|error| {
+        let mut finding = judge_failure(spec.name(), reached, &error);
+        // A server may print them to its standard error.
+        finding.problem = redact_text(&finding.problem, secrets);
+        finding
+    }));
     Outcome {
         is_connected,
         findings,
@@ -245,12 +286,17 @@ async fn connect(spec: &ServerSpec, data_dir: Option<&Path>) -> Outcome {
 }
 
 /// Connects, asks the server who it is, and ends the connection.
-async fn discover(spec: &ServerSpec, data_dir: Option<&Path>) -> Result<(), Error> {
+async fn discover(
+    spec: &ServerSpec,
+    limit: Duration,
+    data_dir: Option<&Path>,
+) -> Result<(), Error> {
     let connected = Server::connect(spec, data_dir, Some(Default::default())).await;
     let server = connected.map_err(|error| error.into_request_error(spec.name()))?;
     let client = Client::builder(server.service())
         .info(server::own_name())
-        .options(CallOptions::default().idle(CONNECT))
+        // The time limit of the caller is reported, and not this one.
+        .options(CallOptions::default().idle(limit + Duration::from_secs(1)))
         .build();
     let discovered = client.discover().await;
     server.close().await;

@@ -69,6 +69,14 @@ impl Place {
         }
     }
 
+    /// The server in an error.
+    fn in_words(&self) -> String {
+        match self {
+            Self::Given(_) => "the server".to_owned(),
+            Self::Configured(name) => format!("server `{name}`"),
+        }
+    }
+
     fn tool(&self, tool: &str) -> String {
         match self {
             Self::Given(words) => format!("{words} {}", argument(tool)),
@@ -146,7 +154,8 @@ fn inspect_tool(
     let names: Vec<String> = tools.iter().map(name_of).collect();
     let found = names.iter().position(|known| known == name);
     let Some(raw) = found.and_then(|at| tools.get(at)) else {
-        let error = CommandError::new(Exit::ToolFailed, anyhow!("the server has no tool `{name}`"));
+        let server = place.in_words();
+        let error = CommandError::new(Exit::ToolFailed, anyhow!("{server} has no tool `{name}`"));
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         return Err(match closest(name, &names) {
             Some(close) => error.hint(format!("did you mean `{close}`?")),

@@ -5,12 +5,13 @@ use callgate_mcp::wire::method;
 use callgate_oauth::token_source::{LoginState, LoginStatus};
 
 use crate::age::span;
-use crate::config::load::{Configuration, load};
+use crate::config::load::{Configuration, ConfiguredServer, load};
 use crate::config::places::LoadOptions;
 use crate::data_dir::DataDir;
 use crate::error::CommandError;
+use crate::gateway::Status;
 use crate::help;
-use crate::instance::Registry;
+use crate::instance::{InstanceRecord, Registry};
 use crate::logins::Logins;
 use crate::output;
 use crate::render::line::{Color, Line, Style};
@@ -22,14 +23,21 @@ use crate::visible::cut;
 const ROWS: usize = 20;
 /// Logins that end within this time are shown.
 const SOON: u64 = 24 * 60 * 60;
+/// Maximum characters of the reason why a server cannot be used.
+const REASON: usize = 200;
 /// Maximum characters of a name.
 const NAME: usize = 60;
 
 /// Shows the state at a glance: servers, `serve`, logins that end, and the next commands. Nothing is connected.
 pub(crate) fn run(data_dir: Option<&Path>, screen: &Screen) -> Result<(), CommandError> {
+    let data_dir = DataDir::locate(data_dir).ok();
+    let options = LoadOptions::new(None, data_dir.as_ref().map(DataDir::path));
     let state = Overview {
-        configuration: LoadOptions::new(None, data_dir).and_then(|options| load(&options)),
-        data_dir: DataDir::locate(data_dir).ok(),
+        configuration: options.and_then(|options| load(&options)),
+        gateway: data_dir
+            .as_ref()
+            .and_then(|data_dir| Registry::new(data_dir).gateway()),
+        data_dir,
     };
     let version = env!("CARGO_PKG_VERSION");
     let mut lines = vec![Line::of("callgate ", Style::BOLD).add(version, Style::DIM)];
@@ -47,6 +55,33 @@ pub(crate) fn run(data_dir: Option<&Path>, screen: &Screen) -> Result<(), Comman
 struct Overview {
     configuration: Result<Configuration, CommandError>,
     data_dir: Option<DataDir>,
+    /// The running `serve`.
+    gateway: Option<InstanceRecord>,
+}
+
+/// State of a server at a glance.
+#[derive(Debug, PartialEq, Eq)]
+enum ServerLook {
+    /// Counts of what it offers.
+    Known(String),
+    Unused(&'static str),
+    NeedsLogin,
+    /// The user has to decide something.
+    Bad(String),
+    Failed(String),
+}
+
+impl ServerLook {
+    fn describe(&self, line: Line) -> Line {
+        let yellow = Style::color(Color::Yellow);
+        match self {
+            Self::Known(text) => line.add(text, Style::PLAIN),
+            Self::Unused(text) => line.add(text, Style::DIM),
+            Self::NeedsLogin => line.add("needs a login", yellow),
+            Self::Bad(text) => line.add(text, yellow),
+            Self::Failed(text) => line.add(text, Style::color(Color::Red)),
+        }
+    }
 }
 
 impl Overview {
@@ -59,7 +94,7 @@ impl Overview {
                 return vec![heading.add(&text, Style::color(Color::Red))];
             }
         };
-        if configuration.servers.is_empty() {
+        if configuration.servers.is_empty() && configuration.faulty.is_empty() {
             return vec![heading("servers").add("none is configured", Style::PLAIN)];
         }
         let mut lines = Vec::new();
@@ -73,21 +108,17 @@ impl Overview {
                 .join(&name)
                 .pad(COLUMN + NAME_COLUMN)
                 .add(" ", Style::PLAIN);
-            let data_dir = self.data_dir.as_ref();
-            let saved = data_dir.and_then(|data_dir| SavedCatalog::load(server, data_dir));
-            lines.push(match saved {
-                _ if !server.trusted => line.add("not trusted", Style::color(Color::Yellow)),
-                _ if !server.definition.enabled => line.add("disabled", Style::DIM),
-                None => line.add("not connected yet", Style::DIM),
-                Some(saved) => {
-                    let counts = [
-                        (saved.tools(server).len(), "tool"),
-                        (saved.items(method::PROMPTS_LIST).len(), "prompt"),
-                        (saved.items(method::RESOURCES_LIST).len(), "resource"),
-                    ];
-                    line.add(&counted(&counts), Style::PLAIN)
-                }
-            });
+            lines.push(self.state_of(server).describe(line));
+        }
+        for faulty in &configuration.faulty {
+            let begin = match lines.is_empty() {
+                true => heading("servers"),
+                false => Line::new().pad(COLUMN),
+            };
+            let name = Line::of(&cut(&faulty.name, NAME), Style::BOLD);
+            let line = begin.join(&name).pad(COLUMN + NAME_COLUMN);
+            let text = " has a mistake in its definition: callgate config validate";
+            lines.push(line.add(text, Style::color(Color::Red)));
         }
         let more = configuration.servers.len().saturating_sub(ROWS);
         if more > 0 {
@@ -97,15 +128,45 @@ impl Overview {
         lines
     }
 
-    fn gateway(&self) -> Line {
+    /// State of a server, from the running gateway if that has it.
+    fn state_of(&self, server: &ConfiguredServer) -> ServerLook {
+        let running = self.gateway.as_ref();
+        let running = running.and_then(|gateway| {
+            gateway.server(server.name.as_str(), server.definition_hash().as_str())
+        });
+        match running.and_then(|running| running.status) {
+            _ if !server.trusted => return ServerLook::Bad("not trusted".to_owned()),
+            _ if !server.definition.enabled => return ServerLook::Unused("disabled"),
+            Some(Status::NeedsAuth) => return ServerLook::NeedsLogin,
+            Some(Status::NeedsClientRegistration) => {
+                return ServerLook::Bad("needs a client that is registered by hand".to_owned());
+            }
+            Some(Status::Failed) => return ServerLook::Failed("failed: callgate list".to_owned()),
+            _ => {}
+        }
+        if let Err(error) = server.resolve() {
+            return ServerLook::Failed(cut(&error.message_line(), REASON));
+        }
         let data_dir = self.data_dir.as_ref();
-        let running = data_dir.and_then(|data_dir| Registry::new(data_dir).gateway());
+        let saved = data_dir.and_then(|data_dir| SavedCatalog::load(server, data_dir));
+        match saved {
+            None => ServerLook::Unused("not connected yet"),
+            Some(saved) => ServerLook::Known(counted(&[
+                (saved.tools(server).len(), "tool"),
+                (saved.items(method::PROMPTS_LIST).len(), "prompt"),
+                (saved.items(method::RESOURCES_LIST).len(), "resource"),
+            ])),
+        }
+    }
+
+    fn gateway(&self) -> Line {
         let line = heading("serve");
-        match running {
+        match &self.gateway {
             Some(running) => {
                 let url = running
                     .url
-                    .unwrap_or_else(|| "standard input and output".to_owned());
+                    .as_deref()
+                    .unwrap_or("standard input and output");
                 let since = span(unix_time().saturating_sub(running.since));
                 line.add("running", Style::color(Color::Green))
                     .add(&format!(" at {url} for {since}"), Style::PLAIN)
@@ -131,6 +192,14 @@ impl Overview {
             Some(line.add(&format!("  {note}"), Style::color(Color::Yellow)))
         });
         ending.take(ROWS).collect()
+    }
+
+    /// The first server that needs a login.
+    fn needs_login(&self) -> Option<&str> {
+        let configuration = self.configuration.as_ref().ok()?;
+        let mut servers = configuration.servers.iter();
+        let needs = |server: &&ConfiguredServer| self.state_of(server) == ServerLook::NeedsLogin;
+        Some(servers.find(needs)?.name.as_str())
     }
 
     /// The three commands that are likely next.
@@ -185,6 +254,11 @@ impl Overview {
                 ),
             ],
         };
+        let mut wanted = wanted;
+        if let Some(name) = self.needs_login() {
+            let line = format!("callgate auth {}", output::argument(name));
+            wanted.insert(0, ("auth", line, "log in to the server"));
+        }
         let mut command = help::command();
         command.build();
         let exists = |name: &str| command.find_subcommand(name).is_some();

@@ -37,7 +37,7 @@ pub(crate) async fn run(
         let prompts = client.list_prompts().await?;
         let prompt = prompts.iter().find(|prompt| prompt.name == *name);
         let known: Vec<&str> = prompts.iter().map(|prompt| prompt.name.as_str()).collect();
-        let prompt = prompt.ok_or_else(|| unknown_prompt(name, &known, &place))?;
+        let prompt = prompt.ok_or_else(|| unknown_prompt("the server", name, &known, &place))?;
         let arguments = arguments(prompt, words)?;
         print(&fill_in(&client, name, arguments).await?, browse.json)
     };
@@ -81,7 +81,8 @@ async fn run_configured(
         let known: Vec<&str> = own.collect();
         let place = argument(server.name.as_str());
         let found = prompts.iter().find(|prompt| prompt.name == exposed);
-        let prompt = found.ok_or_else(|| unknown_prompt(name, &known, &place))?;
+        let named = format!("server `{}`", server.name);
+        let prompt = found.ok_or_else(|| unknown_prompt(&named, name, &known, &place))?;
         let arguments = arguments(prompt, words)?;
         print(&fill_in(&client, &exposed, arguments).await?, browse.json)
     };
@@ -92,11 +93,8 @@ fn see_prompts(place: &str) -> String {
     format!("run `callgate prompts {place}` to see the prompts of the server")
 }
 
-fn unknown_prompt(name: &str, known: &[&str], place: &str) -> CommandError {
-    let error = CommandError::new(
-        Exit::ToolFailed,
-        anyhow!("the server has no prompt `{name}`"),
-    );
+fn unknown_prompt(server: &str, name: &str, known: &[&str], place: &str) -> CommandError {
+    let error = CommandError::new(Exit::ToolFailed, anyhow!("{server} has no prompt `{name}`"));
     match closest(name, known) {
         Some(close) => error.hint(format!("did you mean `{close}`?")),
         None => error.hint(see_prompts(place)),

@@ -90,9 +90,10 @@ fn describe(
     let cpu_seconds = usage.map(|usage| usage.cpu_ticks as f64 / TICKS as f64);
     Some(ServerProcess {
         server: server.name.clone(),
-        status: match server.connected {
-            true => Status::Connected,
-            false => Status::Connecting,
+        // A process that runs and is not connected is being connected, whatever failed before.
+        status: match server.status {
+            Some(Status::Connected) => Status::Connected,
+            _ => Status::Connecting,
         },
         pid,
         memory_bytes: usage.map(|usage| usage.memory),

@@ -1,7 +1,7 @@
 use callgate_hub::search::{SearchItem, search};
 use callgate_mcp::wire::{ArrayWriter, ObjectWriter, RawJson, method};
 
-use super::browse::{Browse, first_line, no_servers, note_unknown, text_of};
+use super::browse::{Browse, first_line, note_unknown, text_of};
 use crate::browse_args::Search;
 use crate::error::CommandError;
 use crate::{output, present};
@@ -18,7 +18,8 @@ struct Found<'a> {
 pub(crate) fn run(args: &Search, browse: Browse<'_>) -> Result<(), CommandError> {
     let configuration = browse.configuration()?;
     if configuration.servers.is_empty() {
-        return Err(no_servers());
+        return Err(CommandError::usage("no server is configured")
+            .hint("add one with `callgate add NAME URL`, or find those of your clients with `callgate setup`"));
     }
     let (saved, unknown) = browse.all_saved(&configuration);
     let mut all = Vec::new();

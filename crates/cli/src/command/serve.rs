@@ -1,3 +1,4 @@
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
@@ -22,7 +23,7 @@ use crate::gateway::{
     CatalogFiles, Gateway, GatewaySettings, LimitedResults, Loaded, RecordedEndpoint, Reload,
     WORKSPACE, keep_current, keep_recorded, log_states, record_at,
 };
-use crate::instance::EndpointAuth;
+use crate::instance::{EndpointAuth, InstanceRecord, Registry};
 use crate::stop::{self, ReloadSignal, StopSignals};
 use crate::{output, server};
 
@@ -42,6 +43,9 @@ pub(crate) async fn run(
     let configuration = reload.load()?.configuration;
     for notice in &configuration.notices {
         output::note(&format!("notice: {notice}"));
+    }
+    for notice in configuration.faulty_notices() {
+        output::note(&format!("warning: {notice}"));
     }
     let router = router(args, &configuration, data_dir)?;
     if router.is_some() {
@@ -99,6 +103,8 @@ impl Serving {
         json: bool,
     ) -> Result<(), CommandError> {
         let address = endpoint::address(&args.http, self.loaded.configuration.settings.listen)?;
+        let running = DataDir::locate(data_dir).ok();
+        let running = running.and_then(|data_dir| Registry::new(&data_dir).gateway());
         let (service, header_params) = self.http_service(args.http.issuer.is_some());
         let endpoint = HttpEndpoint::bind(
             &args.http,
@@ -108,7 +114,21 @@ impl Serving {
             data_dir,
             Hangup::Reloads,
         )
-        .await?;
+        .await
+        .map_err(|error| match &running {
+            Some(running) if is_at(running, address) => error.hint(format!(
+                "`callgate serve` runs there already, as process {}",
+                running.process.pid
+            )),
+            _ => error,
+        })?;
+        if let Some(running) = &running {
+            output::note(&format!(
+                "notice: another `callgate serve` runs already, as process {} at {}; commands use that one, and this one starts the servers again",
+                running.process.pid,
+                running.url.as_deref().unwrap_or_default()
+            ));
+        }
         let recorded = RecordedEndpoint {
             url: endpoint.url.clone(),
             auth: match (&args.http.issuer, args.http.no_auth) {
@@ -152,10 +172,12 @@ impl Serving {
         let client = Client::builder(gateway.clone()).info(server::own_name());
         let client = client.build();
         tokio::spawn(async move { client.list_raw(method::TOOLS_LIST).await.map(drop) });
-        // Clients with our token are the user; others learn nothing of this machine.
+        // Clients with our token are agents of the user, which need not read what a server prints; others do not
+        // even learn the names of the servers.
+        let public = PublicErrors::new(gateway);
         let service: Arc<dyn Service> = match is_for_others {
-            true => Arc::new(PublicErrors::new(gateway)),
-            false => gateway,
+            true => Arc::new(public),
+            false => Arc::new(public.naming_servers()),
         };
         (service, header_params)
     }
@@ -189,6 +211,12 @@ impl Serving {
             never = recorded => match never {},
         }
     }
+}
+
+/// True if a running process listens on this address.
+fn is_at(running: &InstanceRecord, address: SocketAddr) -> bool {
+    let url = running.url.as_deref().unwrap_or_default();
+    url == format!("http://{address}/mcp")
 }
 
 /// Ends all connections within a limited time, which a signal ends.

@@ -5,13 +5,13 @@ use std::collections::{BTreeSet, HashSet};
 use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::common::Ranged;
 
-use super::mistake::{Mistake, Mistakes};
+use super::mistake::Mistake;
 use super::shape::{Effect, Key, MAX_MILLISECONDS, Shape};
 use super::text::{line_of, raw};
 use crate::suggestion::closest;
 use crate::visible::cut;
 
-/// Result of a check that found no mistake: keys that have no effect.
+/// Keys that have no effect.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Unused {
     /// Keys of other clients.
@@ -24,30 +24,27 @@ pub(crate) struct Unused {
     pub(super) beside_command: BTreeSet<String>,
 }
 
-/// Checks `value`, which is at `key` of `text`.
+/// Checks `value`, which is at `key` of `text`, for keys that have no effect and for mistakes.
 pub(super) fn check(
     text: &str,
     value: &Value<'_>,
     key: &str,
     shape: &Shape,
-) -> Result<Unused, Mistakes> {
+) -> (Unused, Vec<Mistake>) {
     let mut checker = Checker {
         text,
         mistakes: Vec::new(),
         unused: Unused::default(),
     };
     checker.value(value, key, shape);
-    match checker.mistakes.is_empty() {
-        true => Ok(checker.unused),
-        false => Err(Mistakes(checker.mistakes)),
-    }
+    (checker.unused, checker.mistakes)
 }
 
 /// Maximum characters of a word in a mistake.
 const MAX_WORD: usize = 40;
 
 /// Maximum number of mistakes that are reported at once.
-const MAX_MISTAKES: usize = 100;
+pub(super) const MAX_MISTAKES: usize = 100;
 
 struct Checker<'t> {
     text: &'t str,

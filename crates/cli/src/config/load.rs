@@ -18,12 +18,15 @@ use super::trust::TrustStore;
 use crate::error::CommandError;
 use crate::output;
 use crate::suggestion::closest;
+use crate::visible::visible_line;
 
 /// The servers and settings of all files that apply here.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Configuration {
     /// Servers, in the order of the files and within them. Each name is there once.
     pub(crate) servers: Vec<ConfiguredServer>,
+    /// Servers that cannot be used, because their entries have mistakes.
+    pub(crate) faulty: Vec<FaultyServer>,
     /// Definitions that are not used, because a nearer file has the same name.
     pub(crate) shadowed: Vec<ShadowedServer>,
     pub(crate) settings: Settings,
@@ -41,6 +44,14 @@ pub(crate) struct ConfiguredServer {
     pub(crate) origin: Origin,
     /// False for a server of a project file that the user has not trusted: it is not to be started or contacted.
     pub(crate) trusted: bool,
+}
+
+/// A server whose entry has mistakes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FaultyServer {
+    pub(crate) name: String,
+    pub(crate) origin: Origin,
+    pub(crate) mistakes: Mistakes,
 }
 
 /// File of a definition.
@@ -132,7 +143,11 @@ fn read(origin: Origin, trust: &TrustStore) -> Result<Option<ConfigFile>, Comman
     };
     let hash = sha256(&bytes);
     let trusted = !is_project || trust.contains(path, &hash);
-    match parse(bytes).map_err(|mistakes| mistakes.in_file(path)) {
+    let read = match trusted {
+        true => read_file::read_usable,
+        false => read_file::read,
+    };
+    match parse(bytes, read).map_err(|mistakes| mistakes.in_file(path)) {
         Ok(content) => Ok(Some(ConfigFile {
             origin,
             content,
@@ -153,10 +168,13 @@ pub(crate) fn parse_file(path: &Path) -> Result<(FileContent, ContentHash), Mist
         })
     })?;
     let hash = sha256(&bytes);
-    Ok((parse(bytes)?, hash))
+    Ok((parse(bytes, read_file::read)?, hash))
 }
 
-fn parse(bytes: Vec<u8>) -> Result<FileContent, Mistakes> {
+fn parse(
+    bytes: Vec<u8>,
+    read: fn(&str) -> Result<FileContent, Mistakes>,
+) -> Result<FileContent, Mistakes> {
     let text = String::from_utf8(bytes).map_err(|error| {
         let before = error.as_bytes().get(..error.utf8_error().valid_up_to());
         let lines = before.unwrap_or_default().iter();
@@ -166,7 +184,7 @@ fn parse(bytes: Vec<u8>) -> Result<FileContent, Mistakes> {
             ..whole("this is not UTF-8".to_owned())
         }
     })?;
-    read_file::read(&text)
+    read(&text)
 }
 
 fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
@@ -238,8 +256,11 @@ impl Configuration {
             .find(|server| server.name.as_str() == name)
     }
 
-    /// The error about a server that no file has.
+    /// The error about a server that no file has, or whose entry has mistakes.
     pub(crate) fn unknown(&self, name: &str) -> CommandError {
+        if let Some(faulty) = self.faulty(name) {
+            return faulty.error();
+        }
         let error =
             CommandError::usage(format!("there is no server `{name}` in the configuration"));
         let names: Vec<&str> = self
@@ -252,6 +273,20 @@ impl Configuration {
             None if names.is_empty() => error.hint("add one with `callgate add`"),
             None => error.hint(format!("the servers are {}", names.join(", "))),
         }
+    }
+
+    /// One line for each server that cannot be used.
+    pub(crate) fn faulty_notices(&self) -> impl Iterator<Item = String> {
+        self.faulty.iter().map(|faulty| {
+            let problem = faulty.error().with_hints().replace("\nhint: ", "; ");
+            let name = visible_line(&faulty.name);
+            format!("the server `{name}` cannot be used: {problem}")
+        })
+    }
+
+    /// The server with this name whose entry has mistakes.
+    pub(crate) fn faulty(&self, name: &str) -> Option<&FaultyServer> {
+        self.faulty.iter().find(|faulty| faulty.name == name)
     }
 
     fn add_settings(&mut self, file: &ConfigFile, options: &LoadOptions) {
@@ -269,11 +304,14 @@ impl Configuration {
 
     fn add_servers(&mut self, file: &ConfigFile) {
         for (name, definition) in &file.content.servers {
-            if let Some(used) = self.server(name.as_str()) {
+            let used = self.server(name.as_str()).map(|used| &used.origin);
+            // The definition that the user means is the nearest, although it has a mistake.
+            let used = used.or_else(|| Some(&self.faulty(name.as_str())?.origin));
+            if let Some(by) = used.cloned() {
                 let shadowed = ShadowedServer {
                     name: name.clone(),
                     origin: file.origin.clone(),
-                    by: used.origin.clone(),
+                    by,
                 };
                 self.shadowed.push(shadowed);
                 continue;
@@ -285,6 +323,22 @@ impl Configuration {
                 trusted: file.trusted,
             });
         }
+        for (name, mistakes) in &file.content.faulty {
+            if self.server(name).is_none() && self.faulty(name).is_none() {
+                self.faulty.push(FaultyServer {
+                    name: name.clone(),
+                    origin: file.origin.clone(),
+                    mistakes: mistakes.clone(),
+                });
+            }
+        }
+    }
+}
+
+impl FaultyServer {
+    /// The error of a command that needs the server.
+    pub(crate) fn error(&self) -> CommandError {
+        self.mistakes.in_file(&self.origin.path)
     }
 }
 
@@ -452,6 +506,38 @@ mod tests {
         fs::write(&path, text).unwrap();
         assert!(trust::remove(world.options.data_dir.as_deref(), &path).unwrap());
         assert_eq!(world.servers(), ["a user user", "b b project untrusted"]);
+    }
+
+    #[test]
+    fn one_faulty_entry_leaves_the_other_servers_usable() {
+        let world = World::new();
+        world.write(
+            ".config/callgate/config.json",
+            "{\n\"mcpServers\":{\"a\":{\"command\":\"a\"},\"b\":{\"command\":\"user\"},\n\"c\":{\"url\":\"custom\"}}}",
+        );
+        let near = world.write(
+            "project/.mcp.json",
+            r#"{"mcpServers":{"b":{"comand":"near"}}}"#,
+        );
+        world.trust(&near);
+        // The nearest definition of a name counts, with its mistake.
+        assert_eq!(world.servers(), ["a a user"]);
+        let configuration = load(&world.options).unwrap();
+        let user = world.options.user_file().unwrap();
+        let errors = ["b", "c"].map(|name| configuration.unknown(name).with_hints());
+        assert_eq!(
+            errors,
+            [
+                format!(
+                    "{}:1: `mcpServers.b.comand` is not a key of the configuration\nhint: did you mean `command`?",
+                    near.display()
+                ),
+                format!(
+                    "{}:3: `mcpServers.c` has a URL that is not an http(s) URL\nhint: begin it with http:// or https://; for a program, use `command`",
+                    user.display()
+                ),
+            ]
+        );
     }
 
     #[test]

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 
 use callgate_hub::{Naming, ServerName};
-use jsonc_parser::ast::{Object, Value};
+use jsonc_parser::ast::Value;
 
-use super::check::{Unused, below, check};
+use super::check::{MAX_MISTAKES, Unused, below, check};
 use super::definition::ServerDefinition;
-use super::keys::{FILE, SERVERS};
+use super::keys::{FILE, SERVER, SERVERS};
 use super::mistake::{Mistake, Mistakes};
 use super::read_server::{self, Fields};
 use super::shape::Shape;
@@ -20,6 +20,8 @@ pub(crate) struct FileContent {
     /// Servers in the order of the file.
     pub(crate) servers: Vec<(ServerName, ServerDefinition)>,
     pub(crate) settings: FileSettings,
+    /// Entries with mistakes, in the order of the file.
+    pub(crate) faulty: Vec<(String, Mistakes)>,
     /// Keys that have no effect.
     pub(super) unused: Unused,
 }
@@ -52,38 +54,123 @@ impl Default for MaxText {
 }
 
 /// Reads the text of a file. Nothing but the text is looked at.
+///
+/// # Errors
+/// All mistakes of the text.
 pub(crate) fn read(text: &str) -> Result<FileContent, Mistakes> {
+    let parts = read_parts(text)?;
+    match parts.mistakes.is_empty() {
+        true => Ok(parts.content),
+        false => Err(Mistakes(parts.mistakes)),
+    }
+}
+
+/// The same, without the servers whose entries have mistakes: one of them is no reason to use no server at all.
+///
+/// # Errors
+/// All mistakes of the text, if one of them concerns more than one server.
+pub(crate) fn read_usable(text: &str) -> Result<FileContent, Mistakes> {
+    let parts = read_parts(text)?;
+    let is_of_all = |mistake: &Mistake| {
+        let mut faulty = parts.content.faulty.iter();
+        let is_of_one = faulty.any(|(_, found)| found.0.contains(mistake));
+        !is_of_one && !parts.of_serve.contains(mistake)
+    };
+    // Beyond the limit, mistakes outside the entries may be missing.
+    let is_full = parts.mistakes.len() >= MAX_MISTAKES;
+    match is_full || parts.mistakes.iter().any(is_of_all) {
+        true => Err(Mistakes(parts.mistakes)),
+        false => Ok(parts.content),
+    }
+}
+
+/// A text that was read.
+#[derive(Default)]
+struct Parts {
+    content: FileContent,
+    /// All mistakes, in the order of the text.
+    mistakes: Vec<Mistake>,
+    /// Those that only `serve` refuses.
+    of_serve: Vec<Mistake>,
+}
+
+fn read_parts(text: &str) -> Result<Parts, Mistakes> {
     let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     let Some(value) = parse(text)? else {
-        return Ok(FileContent::default());
+        return Ok(Parts::default());
     };
-    let mut unused = check(text, &value, "", &Shape::Object(FILE))?;
+    let (unused, mut mistakes) = check(text, &value, "", &Shape::Object(FILE));
     let Value::Object(object) = &value else {
-        return Ok(FileContent::default());
+        return Ok(Parts {
+            mistakes,
+            ..Parts::default()
+        });
     };
     let file = Fields {
         text,
         object,
         key: "",
     };
-    let mut mistakes = Vec::new();
-    let servers = servers(file, &mut unused, &mut mistakes);
-    let settings = settings(file).unwrap_or_else(|mistake| {
-        mistakes.push(mistake);
+    let mut content = FileContent {
+        unused,
+        ..FileContent::default()
+    };
+    let mut outside = content.add_servers(file);
+    content.settings = settings(file).unwrap_or_else(|mistake| {
+        outside.push(mistake);
         FileSettings::default()
     });
-    if !mistakes.is_empty() {
-        mistakes.sort_by_key(|mistake| mistake.line);
-        return Err(Mistakes(mistakes));
+    let of_serve = unusable_address(file, &content.settings);
+    let inside = content.faulty.iter().flat_map(|(_, found)| found.iter());
+    for mistake in inside.chain(&outside).chain(&of_serve) {
+        // The check of the whole text has found those of one key too.
+        if mistakes.len() < MAX_MISTAKES && !mistakes.contains(mistake) {
+            mistakes.push(mistake.clone());
+        }
     }
-    Ok(FileContent {
-        servers,
-        settings,
-        unused,
+    mistakes.sort_by_key(|mistake| mistake.line);
+    Ok(Parts {
+        content,
+        mistakes,
+        of_serve,
     })
 }
 
 impl FileContent {
+    /// Adds the servers of a file. Returns the mistakes that are not in the entry of one server.
+    fn add_servers(&mut self, file: Fields<'_>) -> Vec<Mistake> {
+        let mut outside = Vec::new();
+        for key in SERVERS {
+            let Some(Value::Object(object)) = file.value(key) else {
+                continue;
+            };
+            let valid = self.servers.iter().map(|(name, _)| name.as_str());
+            let faulty = self.faulty.iter().map(|(name, _)| name.as_str());
+            let earlier: BTreeSet<String> = valid.chain(faulty).map(str::to_owned).collect();
+            for (name, value) in members(object) {
+                let path = below(key, name);
+                if earlier.contains(name) {
+                    let message =
+                        format!("the server `{name}` is in `mcpServers` and in `servers`");
+                    outside.push(at(file.text, value, &path, message, "keep one of the two"));
+                    continue;
+                }
+                match one(file.text, name, value, &path) {
+                    Ok((name, definition)) => {
+                        if let Value::Object(object) = value {
+                            let fields = Fields { object, ..file };
+                            let unused = &mut self.unused;
+                            read_server::note_unused(fields, &definition.connection, unused);
+                        }
+                        self.servers.push((name, definition));
+                    }
+                    Err(mistakes) => self.faulty.push((name.to_owned(), mistakes)),
+                }
+            }
+        }
+        outside
+    }
+
     /// One line for each kind of key without effect.
     pub(crate) fn notices(&self) -> Vec<String> {
         let unused = &self.unused;
@@ -108,63 +195,63 @@ impl FileContent {
     }
 }
 
-fn servers(
-    file: Fields<'_>,
-    unused: &mut Unused,
-    mistakes: &mut Vec<Mistake>,
-) -> Vec<(ServerName, ServerDefinition)> {
-    let mut found: Vec<(ServerName, ServerDefinition)> = Vec::new();
-    for key in SERVERS {
-        let Some(Value::Object(object)) = file.value(key) else {
-            continue;
-        };
-        for (name, value) in members(object) {
-            let Value::Object(server) = value else {
-                continue;
-            };
-            let path = below(key, name);
-            let is_known = found.iter().any(|(known, _)| known.as_str() == name);
-            match one(file.text, name, server, &path, is_known) {
-                Ok((name, definition)) => {
-                    let fields = Fields {
-                        object: server,
-                        ..file
-                    };
-                    read_server::note_unused(fields, &definition.connection, unused);
-                    found.push((name, definition));
-                }
-                Err(mistake) => mistakes.push(mistake),
-            }
-        }
-    }
-    found
-}
-
+/// Reads the entry of one server.
 fn one(
     text: &str,
     name: &str,
-    object: &Object<'_>,
+    value: &Value<'_>,
     path: &str,
-    is_known: bool,
-) -> Result<(ServerName, ServerDefinition), Mistake> {
-    let mistake = |message: String, hint: &str| Mistake {
-        line: line_of(text, object),
-        key: path.to_owned(),
-        message,
-        hint: Some(hint.to_owned()),
+) -> Result<(ServerName, ServerDefinition), Mistakes> {
+    let (_, mut mistakes) = check(text, value, path, &Shape::Object(SERVER));
+    let Value::Object(object) = value else {
+        return Err(Mistakes(mistakes));
     };
-    let name = ServerName::new(name)
-        .map_err(|error| mistake(error.to_string(), "choose another name for the server"))?;
-    if is_known {
-        let message = format!("the server `{name}` is in `mcpServers` and in `servers`");
-        return Err(mistake(message, "keep one of the two"));
-    }
-    let definition = read_server::read(Fields {
+    let server_name = ServerName::new(name).map_err(|error| {
+        let hint = "choose another name for the server";
+        at(text, value, path, error.to_string(), hint)
+    });
+    let fields = Fields {
         text,
         object,
         key: path,
-    })?;
-    Ok((name, definition))
+    };
+    match server_name {
+        Ok(name) => Ok((name, read_server::read(fields, mistakes)?)),
+        Err(mistake) => {
+            mistakes.push(mistake);
+            Err(Mistakes(mistakes))
+        }
+    }
+}
+
+fn at(text: &str, value: &Value<'_>, path: &str, message: String, hint: &str) -> Mistake {
+    Mistake {
+        line: line_of(text, value),
+        key: path.to_owned(),
+        message,
+        hint: Some(hint.to_owned()),
+    }
+}
+
+/// The mistake of an address that `serve` refuses to listen on.
+fn unusable_address(file: Fields<'_>, settings: &FileSettings) -> Vec<Mistake> {
+    let (Some(address), Some(Value::Object(object))) = (settings.listen, file.value("gateway"))
+    else {
+        return Vec::new();
+    };
+    let gateway = Fields {
+        object,
+        key: "gateway",
+        ..file
+    };
+    match address.ip().is_loopback() {
+        true => Vec::new(),
+        false => vec![gateway.refusal(
+            "listen",
+            "is not a loopback address",
+            "write one such as 127.0.0.1:3000: other machines may only connect over TLS, which is not supported yet",
+        )],
+    }
 }
 
 fn settings(file: Fields<'_>) -> Result<FileSettings, Mistake> {
@@ -355,6 +442,51 @@ mod tests {
                 "this is not JSON: expected comma at column 26",
                 "check the commas, quotes and brackets there and just before",
             )]),
+        );
+    }
+
+    #[test]
+    fn every_mistake_is_reported_at_once() {
+        check(
+            "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\", \"args\": 1, \"enabled\": true, \"disabled\": true},\n    \"b\": {\"url\": \"ftp://a.example/\", \"idlestop\": 5},\n    \"c\": {},\n    \"d\": {\"command\": 1}\n  },\n  \"gateway\": {\"listen\": \"0.0.0.0:3000\"},\n  \"naming\": 1\n}",
+            Err(&[
+                (
+                    3,
+                    "`mcpServers.a.args` must be a list of texts; it is 1",
+                    "",
+                ),
+                (
+                    3,
+                    "`mcpServers.a` is both enabled and disabled",
+                    "keep one of the two keys",
+                ),
+                (
+                    4,
+                    "`mcpServers.b.idlestop` is not a key of the configuration",
+                    "did you mean `idleStop`?",
+                ),
+                (
+                    4,
+                    "`mcpServers.b` has a URL that is not an http(s) URL",
+                    "begin it with http:// or https://; for a program, use `command`",
+                ),
+                (
+                    5,
+                    "`mcpServers.c` has neither `command` nor `url`",
+                    "add `command` for a program, or `url` for a server elsewhere",
+                ),
+                (6, "`mcpServers.d.command` must be a text; it is 1", ""),
+                (
+                    8,
+                    "`gateway.listen` is not a loopback address",
+                    "write one such as 127.0.0.1:3000: other machines may only connect over TLS, which is not supported yet",
+                ),
+                (
+                    9,
+                    "`naming` must be one of `server_tool`, `server__tool`; it is 1",
+                    "",
+                ),
+            ]),
         );
     }
 

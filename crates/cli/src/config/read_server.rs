@@ -30,7 +30,7 @@ impl ServerDefinition {
         let Some(value) = parse(text)? else {
             return Err(whole("the definition is empty".to_owned()).into());
         };
-        let mut unused = check(text, &value, "", &Shape::Object(SERVER))?;
+        let (mut unused, mistakes) = check(text, &value, "", &Shape::Object(SERVER));
         let Value::Object(object) = &value else {
             return Err(whole("the definition must be an object".to_owned()).into());
         };
@@ -39,7 +39,7 @@ impl ServerDefinition {
             object,
             key: "",
         };
-        let definition = read(fields)?;
+        let definition = read(fields, mistakes)?;
         note_unused(fields, &definition.connection, &mut unused);
         Ok((definition, unused))
     }
@@ -62,22 +62,60 @@ enum Transport {
     Url(UrlTransport),
 }
 
-/// Reads a server that was checked.
-pub(super) fn read(fields: Fields<'_>) -> Result<ServerDefinition, Mistake> {
-    Ok(ServerDefinition {
-        connection: connection(fields)?,
-        enabled: enabled(fields)?,
-        timeouts: timeouts(fields),
-        allowed_tools: fields.texts("allowedTools"),
-        disabled_tools: fields.texts("disabledTools").unwrap_or_default(),
-        tools: fields.tools()?,
-        roots: fields.templates("roots"),
-        start: match fields.text("start") {
-            Some("lazy") => StartTime::Lazy,
-            _ => StartTime::Eager,
-        },
-        idle_stop: fields.duration("idleStop"),
-    })
+/// Reads a server that was checked, for which `mistakes` were found.
+///
+/// # Errors
+/// These mistakes, and those that the keys have together.
+pub(super) fn read(
+    fields: Fields<'_>,
+    mut mistakes: Vec<Mistake>,
+) -> Result<ServerDefinition, Mistakes> {
+    // What the keys of the connection mean together is a guess while one of them is wrong or misspelled.
+    let is_guess = mistakes.iter().any(|it| concerns_connection(fields, it));
+    match (connection(fields), enabled(fields), fields.tools()) {
+        (Ok(connection), Ok(enabled), Ok(tools)) if mistakes.is_empty() => Ok(ServerDefinition {
+            connection,
+            enabled,
+            timeouts: timeouts(fields),
+            allowed_tools: fields.texts("allowedTools"),
+            disabled_tools: fields.texts("disabledTools").unwrap_or_default(),
+            tools,
+            roots: fields.templates("roots"),
+            start: match fields.text("start") {
+                Some("lazy") => StartTime::Lazy,
+                _ => StartTime::Eager,
+            },
+            idle_stop: fields.duration("idleStop"),
+        }),
+        (connection, enabled, tools) => {
+            mistakes.extend(connection.err().filter(|_| !is_guess));
+            mistakes.extend(enabled.err());
+            mistakes.extend(tools.err());
+            Err(Mistakes(mistakes))
+        }
+    }
+}
+
+/// Keys that decide how a server is connected.
+const CONNECTION_KEYS: [&str; 7] = [
+    "command",
+    "url",
+    "serverUrl",
+    "httpUrl",
+    "type",
+    "transport",
+    "transportType",
+];
+
+/// True for a mistake at a key of the connection, or at an unknown key that may be meant as one.
+fn concerns_connection(fields: Fields<'_>, mistake: &Mistake) -> bool {
+    let name = match fields.key {
+        "" => Some(mistake.key.as_str()),
+        key => mistake.key.strip_prefix(&format!("{key}.")),
+    };
+    let hint = mistake.hint.as_deref().unwrap_or_default();
+    let is_meant = |key: &&str| hint == format!("did you mean `{key}`?");
+    name.is_some_and(|name| CONNECTION_KEYS.contains(&name)) || CONNECTION_KEYS.iter().any(is_meant)
 }
 
 /// Keys that only a program has.

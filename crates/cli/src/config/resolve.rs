@@ -90,6 +90,24 @@ impl ConfiguredServer {
     /// The file is not trusted, so that nothing of it is read; or a variable has no value.
     pub(crate) fn resolve(&self) -> Result<ResolvedServer, CommandError> {
         self.check_trust()?;
+        self.resolve_all().map_err(|(first, _)| first)
+    }
+
+    /// All reasons why the definition cannot be resolved, for commands that look for mistakes.
+    pub(crate) fn unresolved(&self) -> Vec<CommandError> {
+        if let Err(error) = self.check_trust() {
+            return vec![error];
+        }
+        match self.resolve_all() {
+            Ok(_) => Vec::new(),
+            // A file that cannot be read, or a URL that is none.
+            Err((first, problems)) if problems.is_empty() => vec![first],
+            Err((_, problems)) => problems,
+        }
+    }
+
+    /// The definition with the values of its variables, or the first error and those of all variables.
+    fn resolve_all(&self) -> Result<ResolvedServer, (CommandError, Vec<CommandError>)> {
         let home = env::var_os("HOME").map(PathBuf::from);
         let variable = |name: &str| env::var(name).ok();
         let path = &self.origin.path;
@@ -102,7 +120,8 @@ impl ConfiguredServer {
             sources: &sources,
             server: self,
         };
-        resolver.server()
+        let resolved = resolver.server();
+        resolved.map_err(|first| (first, resolver.problems()))
     }
 }
 
@@ -121,6 +140,47 @@ impl Resolver<'_> {
             },
             roots: self.list("roots", &definition.roots)?,
         })
+    }
+
+    /// The errors of all values with variables that have no value here.
+    fn problems(&self) -> Vec<CommandError> {
+        let definition = &self.server.definition;
+        let mut values: Vec<(String, &Template)> = Vec::new();
+        let mut add = |key: &str, template| {
+            let template: Option<_> = template;
+            values.extend(template.map(|template| (key.to_owned(), template)));
+        };
+        match &definition.connection {
+            Connection::Command(command) => {
+                add("command", Some(&command.command));
+                for (index, argument) in command.args.iter().enumerate() {
+                    add(&format!("args[{index}]"), Some(argument));
+                }
+                for (name, value) in &command.env {
+                    add(&format!("env.{name}"), Some(value));
+                }
+                add("envFile", command.env_file.as_ref());
+                add("cwd", command.cwd.as_ref());
+            }
+            Connection::Url(url) => {
+                add("url", Some(&url.url));
+                for (name, value) in &url.headers {
+                    add(&format!("headers.{name}"), Some(value));
+                }
+                add("headersHelper", url.headers_helper.as_ref());
+                if let Some(OAuthDefinition::On(oauth)) = &url.oauth {
+                    add("oauth.clientId", oauth.client_id.as_ref());
+                    add("oauth.clientSecret", oauth.client_secret.as_ref());
+                }
+            }
+        }
+        for (index, root) in definition.roots.iter().enumerate() {
+            add(&format!("roots[{index}]"), Some(root));
+        }
+        let errors = values
+            .iter()
+            .filter_map(|(key, template)| self.text(key, template).err());
+        errors.collect()
     }
 
     fn command(&self, command: &CommandDefinition) -> Result<ResolvedCommand, CommandError> {

@@ -17,5 +17,6 @@ mod transcript;
 
 pub(crate) use recorded_login::RecordedLogin;
 pub(crate) use recorder::{Form, Recorder};
-pub(crate) use secrets::{Secrets, secrets_of_definition, secrets_of_spec};
+pub(crate) use redaction::redact_text;
+pub(crate) use secrets::{Secrets, secrets_of_configured, secrets_of_definition, secrets_of_spec};
 pub(crate) use transcript::{DebuggedServer, Transcript};

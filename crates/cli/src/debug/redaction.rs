@@ -8,7 +8,7 @@ pub(super) const MASK: &str = "***";
 /// The text without secrets, and without the tokens that follow the word `Bearer`.
 ///
 /// Best-effort: a value that a server has changed in any way is not found.
-pub(super) fn redact_text(text: &str, secrets: &Secrets) -> String {
+pub(crate) fn redact_text(text: &str, secrets: &Secrets) -> String {
     hide_bearer_tokens(&secrets.hide(text, MASK))
 }
 

@@ -77,6 +77,14 @@ pub(crate) fn secrets_of_spec(spec: &ServerSpec, secrets: &Secrets) {
     }
 }
 
+/// The values that a configured server is connected with.
+pub(crate) fn secrets_of_configured(definition: &ServerDefinition, spec: &ServerSpec) -> Secrets {
+    let secrets = Secrets::default();
+    secrets_of_spec(spec, &secrets);
+    secrets_of_definition(definition, spec, &secrets);
+    secrets
+}
+
 /// Adds the values of the variables and files that a definition names, and the arguments that have some.
 pub(crate) fn secrets_of_definition(
     definition: &ServerDefinition,

@@ -1,3 +1,6 @@
+use std::error::Error as _;
+
+use callgate_mcp::transport::http::client::HttpFailure;
 use callgate_mcp::transport::http::connect::is_unknown_issuer;
 use callgate_mcp::{Error, Kind};
 use callgate_oauth::token_source::{LoginState, LoginStatus};
@@ -34,20 +37,38 @@ pub(crate) fn judge_failure(server: &str, reached: Reached, error: &Error) -> Fi
         return finding(Code::UnknownCertificate, TRUST_THE_ISSUER.to_owned());
     }
     let debug = format!("see its messages with `callgate debug {server}`");
-    match (reached, error.kind()) {
-        (Reached::Program, _) => finding(Code::ServerFailed, debug),
-        (Reached::Url, Kind::Connect | Kind::Closed | Kind::Timeout) => finding(
-            Code::Unreachable,
-            format!("check that the server runs and that its URL is right: callgate get {server}"),
-        ),
-        (Reached::Url, Kind::Protocol | Kind::MethodNotFound | Kind::Parse) => finding(
-            Code::WrongUrl,
-            format!(
+    let code = match (reached, status_of(error), error.kind()) {
+        (Reached::Program, ..) => Code::ServerFailed,
+        // A proxy or load balancer in front of the server.
+        (Reached::Url, Some(502..=504), _) => Code::Unreachable,
+        (Reached::Url, Some(429 | 500..), _) => Code::ServerFailed,
+        // The server runs and has nothing there, or a page for people.
+        (Reached::Url, Some(_), _) => Code::WrongUrl,
+        (Reached::Url, None, Kind::Connect | Kind::Closed | Kind::Timeout) => Code::Unreachable,
+        (Reached::Url, None, Kind::Protocol | Kind::MethodNotFound | Kind::Parse) => Code::WrongUrl,
+        (Reached::Url, None, _) => Code::ServerFailed,
+    };
+    finding(
+        code,
+        match code {
+            Code::Unreachable => format!(
+                "check that the server runs and that its URL is right: callgate get {server}"
+            ),
+            Code::WrongUrl => format!(
                 "compare the URL with the documentation of the server, which often ends in /mcp or /sse; {debug}"
             ),
-        ),
-        (Reached::Url, _) => finding(Code::ServerFailed, debug),
-    }
+            _ => debug,
+        },
+    )
+}
+
+/// Status of the HTTP response without a message of the protocol that is among the causes of an error.
+fn status_of(error: &Error) -> Option<u16> {
+    let mut causes = std::iter::successors(error.source(), |cause| (*cause).source());
+    causes.find_map(|cause| {
+        let failure = cause.downcast_ref::<HttpFailure>()?;
+        Some(failure.status)
+    })
 }
 
 /// Checks a stored login.

@@ -7,6 +7,7 @@ use callgate_mcp::{BoxFuture, Error, Kind};
 
 use crate::config::definition::UrlTransport;
 use crate::data_dir::DataDir;
+use crate::debug::Secrets;
 use crate::error::CommandError;
 use crate::instance::{EndpointAuth, InstanceRecord, Registry};
 use crate::logins::http_url;
@@ -34,6 +35,7 @@ impl Connector for AttachConnector {
                 capabilities: None,
                 roots: Vec::new(),
                 earlier: None,
+                secrets: Secrets::default(),
             };
             connector.connect().await
         })

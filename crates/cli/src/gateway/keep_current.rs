@@ -109,6 +109,12 @@ pub(crate) async fn keep_current(
             // Files are read, and the keychain is not asked.
             let read = tokio::task::spawn_blocking(move || reader.load()).await;
             match read {
+                // The entry may be that of a server that runs.
+                Ok(Ok(loaded)) if !loaded.configuration.faulty.is_empty() => {
+                    for faulty in &loaded.configuration.faulty {
+                        faulty.error().warn("the configuration is not reloaded");
+                    }
+                }
                 Ok(Ok(loaded)) => {
                     gateway.apply(&loaded.members).await;
                     logins.follow(&reload, &loaded.configuration).await;

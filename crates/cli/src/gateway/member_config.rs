@@ -15,6 +15,7 @@ use crate::config::load::ConfiguredServer;
 use crate::config::resolve::{ResolvedConnection, ResolvedLogin, ResolvedOAuth, ResolvedServer};
 use crate::config::template::{self, Expanded};
 use crate::data_dir::DataDir;
+use crate::debug::secrets_of_configured;
 use crate::error::CommandError;
 use crate::instance::{EarlierProcess, Registry};
 use crate::server::{LoginSpec, ProcessSpec, RemoteSpec, ServerConnector, ServerSpec};
@@ -40,6 +41,7 @@ pub(super) fn server_config(
         });
     }
     let connector = ServerConnector {
+        secrets: secrets_of_configured(definition, &spec),
         spec,
         data_dir: settings.data_dir.clone(),
         capabilities: settings.capabilities.clone(),
@@ -47,7 +49,7 @@ pub(super) fn server_config(
         earlier,
     };
     let mut config = ServerConfig::new(server.name.clone(), Arc::new(connector));
-    config.enabled = definition.enabled;
+    config.enabled = definition.enabled || settings.uses_disabled;
     config.start = match definition.start {
         StartTime::Eager => Start::AtOnce,
         StartTime::Lazy => Start::OnFirstUse,

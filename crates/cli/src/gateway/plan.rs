@@ -114,10 +114,10 @@ mod tests {
         let servers = configuration.servers.iter().map(|server| ServerRecord {
             name: server.name.to_string(),
             definition: server.definition_hash().to_string(),
-            connected: false,
             pid: None,
             since: None,
             restarts: 0,
+            status: None,
         });
         InstanceRecord {
             process: ProcessIdentity {

@@ -110,10 +110,19 @@ impl ServerReport {
 
     /// The reason of the status in one line, with the outlook of a server that failed.
     pub(crate) fn reason_line(&self) -> Option<String> {
-        let reason = self.reason.as_deref().and_then(|it| it.lines().next());
-        let parts = [reason.map(str::to_owned), self.outlook()];
+        let parts = [self.reason.as_deref().map(in_one_line), self.outlook()];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join("; "))
+    }
+}
+
+/// The first line of a reason, and the last one if that begins a quote: there a program says why it ended.
+fn in_one_line(reason: &str) -> String {
+    let mut lines = reason.lines().filter(|line| !line.trim().is_empty());
+    let first = lines.next().unwrap_or_default();
+    match (first.ends_with(':'), lines.next_back()) {
+        (true, Some(last)) => format!("{first} {}", last.trim()),
+        _ => first.to_owned(),
     }
 }
 

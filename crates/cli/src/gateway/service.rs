@@ -51,6 +51,8 @@ pub(crate) struct GatewaySettings {
     pub(crate) max_subscriptions: Option<usize>,
     /// Process that waits for the exit of programs.
     pub(crate) close_by: CloseBy,
+    /// True if servers are used although the configuration turns them off: the user names them.
+    pub(crate) uses_disabled: bool,
 }
 
 /// A server of the gateway.
@@ -245,10 +247,10 @@ impl Gateway {
             Some(ServerRecord {
                 name: entry.name.to_string(),
                 definition: definition.clone(),
-                connected: status.state == ServerState::Connected,
                 pid: status.process_id,
                 since: age.map(|age| now.saturating_sub(age)),
                 restarts: status.restarts,
+                status: Some(Status::of_state(status.state)),
             })
         });
         records.collect()
@@ -280,11 +282,6 @@ impl Gateway {
         for status in self.hub.statuses() {
             self.hub.retry(&status.name);
         }
-    }
-
-    /// Turns a server on, whatever the configuration says.
-    pub(crate) fn enable(&self, name: &ServerName) {
-        self.hub.set_enabled(name, true);
     }
 
     /// Names of the servers that are neither connected nor failed yet, after [`Self::connect_all`].

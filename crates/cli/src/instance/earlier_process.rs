@@ -58,10 +58,10 @@ mod tests {
         let server = ServerRecord {
             name: "files".to_owned(),
             definition: "a".to_owned(),
-            connected: true,
             pid: Some(process.id()),
             since: None,
             restarts: 0,
+            status: None,
         };
         let record = InstanceRecord {
             process: ProcessIdentity::of_running(process.id()).unwrap(),

@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::identity::ProcessIdentity;
+use crate::gateway::Status;
 
 /// A running process of this program, as it describes itself in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,15 +37,15 @@ pub(crate) struct ServerRecord {
     pub(crate) name: String,
     /// Hash of its definition: equal ones are the same server.
     pub(crate) definition: String,
-    /// True if it is connected.
-    #[serde(default)]
-    pub(crate) connected: bool,
     /// Its process, if it is a program that runs.
     pub(crate) pid: Option<u32>,
     /// Start of that process in seconds since 1970.
     pub(crate) since: Option<u64>,
     /// Number of times that it was started again after it was lost.
     pub(crate) restarts: u64,
+    /// State of its connection; processes of earlier versions do not tell.
+    #[serde(default)]
+    pub(crate) status: Option<Status>,
 }
 
 impl InstanceRecord {
@@ -61,7 +62,12 @@ impl InstanceRecord {
 
     /// True if it has the server with this name and definition.
     pub(crate) fn has(&self, name: &str, definition: &str) -> bool {
+        self.server(name, definition).is_some()
+    }
+
+    /// The server with this name and definition.
+    pub(crate) fn server(&self, name: &str, definition: &str) -> Option<&ServerRecord> {
         let mut servers = self.servers.iter();
-        servers.any(|server| server.name == name && server.definition == definition)
+        servers.find(|server| server.name == name && server.definition == definition)
     }
 }

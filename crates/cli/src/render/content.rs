@@ -40,6 +40,12 @@ pub(crate) fn result(
             .flat_map(|block| block_pieces(block, screen))
             .collect();
     };
+    if is_wrapped_text(content, value) {
+        return content
+            .iter()
+            .flat_map(|block| block_pieces(block, screen))
+            .collect();
+    }
     let is_same = |block: &Content| block.as_text().is_some_and(|text| json(text).is_some());
     let others = content.iter().filter(|block| !is_same(block));
     let mut pieces: Vec<Piece> = others
@@ -47,6 +53,16 @@ pub(crate) fn result(
         .collect();
     pieces.push(Piece::Lines(structured(value, screen.width)));
     pieces
+}
+
+/// True if the structured content is the text alone in the member `result`, as FastMCP sends it.
+fn is_wrapped_text(content: &[Content], value: &RawJson) -> bool {
+    let [block] = content else {
+        return false;
+    };
+    let result = value.get("result");
+    let text = result.as_ref().and_then(RawJson::text);
+    value.members().count() == 1 && text.is_some() && text.as_deref() == block.as_text()
 }
 
 /// One block in the best form that the terminal has.
@@ -223,6 +239,11 @@ mod tests {
         text "It is 3."
         sum  3
         "#);
+    }
+
+    #[test]
+    fn a_text_that_is_the_structured_content_too_is_drawn_once() {
+        insta::assert_snapshot!(check(r#"{"content":[{"type":"text","text":"Hello"}],"structuredContent":{"result":"Hello"}}"#), @r#"text "Hello""#);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use callgate_oauth::token_source::{NeedsLogin, TokenError};
 
 use super::connection::Server;
 use super::spec::ServerSpec;
+use crate::debug::{Secrets, redact_text};
 use crate::instance::EarlierProcess;
 
 /// Connects one server for the hub. Each connection reads the stored login anew.
@@ -26,6 +27,8 @@ pub(crate) struct ServerConnector {
     pub(crate) roots: Vec<Root>,
     /// An earlier process of the server, which may hold a file or a port that the next one needs.
     pub(crate) earlier: Option<EarlierProcess>,
+    /// Values that are hidden in errors, which may quote the server's standard error.
+    pub(crate) secrets: Secrets,
 }
 
 impl Connector for ServerConnector {
@@ -40,12 +43,18 @@ impl Connector for ServerConnector {
                 capabilities.roots = Some(RawJson::empty_object());
             }
             let connected = Server::connect(&self.spec, data_dir, capabilities).await;
-            let server = connected.map_err(|error| error.into_request_error(self.spec.name()))?;
+            let server = connected.map_err(|error| {
+                hide_secrets(error.into_request_error(self.spec.name()), &self.secrets)
+            })?;
             let service = match self.roots.is_empty() {
                 true => server.service(),
                 false => Arc::new(Roots::new(server.service(), self.roots.clone())),
             };
-            Ok(Arc::new(Connection { server, service }) as Arc<dyn Upstream>)
+            Ok(Arc::new(Connection {
+                server,
+                service,
+                secrets: self.secrets.clone(),
+            }) as Arc<dyn Upstream>)
         })
     }
 
@@ -89,23 +98,43 @@ struct Connection {
     server: Server,
     /// The server, told of its roots.
     service: Arc<dyn Service>,
+    secrets: Secrets,
 }
 
 impl Service for Connection {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
-        self.service.call(call)
+        let running = self.service.call(call);
+        Box::pin(async move {
+            let answer = running.await;
+            answer.map_err(|error| hide_secrets(error, &self.secrets))
+        })
+    }
+}
+
+/// The error without the secrets of the server. One that the server itself answered with stays as it is, as its
+/// results do.
+fn hide_secrets(error: Error, secrets: &Secrets) -> Error {
+    if error.raw().is_some() {
+        return error;
+    }
+    let text = error.to_string();
+    let hidden = redact_text(&text, secrets);
+    match hidden == text {
+        true => error,
+        false => error.reworded(hidden),
     }
 }
 
 impl Upstream for Connection {
     fn closed(&self) -> BoxFuture<'_, Error> {
         Box::pin(async {
-            match &self.server {
+            let error = match &self.server {
                 Server::Process(process) => process.closed().await.to_error(),
                 // It is started again by itself, which the hub does better: not used there.
                 Server::Restarting(_) => std::future::pending().await,
                 Server::Remote { remote, .. } => remote.closed().await.to_error(),
-            }
+            };
+            hide_secrets(error, &self.secrets)
         })
     }
 

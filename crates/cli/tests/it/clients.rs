@@ -101,6 +101,49 @@ fn servers_of_a_client_are_shown_and_imported() {
 }
 
 #[test]
+fn an_entry_that_our_configuration_refuses_is_skipped_and_the_others_work() {
+    let home = Home::new();
+    home.write(
+        ".config/Code/User/mcp.json",
+        r#"{ "servers": {
+          "socket": { "type": "http", "url": "unix:///path/to/server.sock" },
+          "files": { "command": "no-such-program" }
+        } }"#,
+    );
+    home.write(
+        ".config/zed/settings.json",
+        r#"{ "context_servers": { "zed": { "url": "custom" } } }"#,
+    );
+    insta::assert_snapshot!(home.said(&["import", "--all"]), @"
+    skipped socket: the server has a URL that is not an http(s) URL (HOME/.config/Code/User/mcp.json:2)
+    added files: stdio no-such-program
+    skipped zed: the server has a URL that is not an http(s) URL (HOME/.config/zed/settings.json:1)
+    1 added to HOME/.config/callgate/config.json
+    exit 0
+    ");
+    insta::assert_snapshot!(home.said(&["config", "validate"]), @"
+    HOME/.config/callgate/config.json: ok, 1 server
+    exit 0
+    ");
+}
+
+#[test]
+fn settings_that_import_leaves_out_or_cannot_know_are_named() {
+    let home = Home::new();
+    home.write(
+        ".gemini/settings.json",
+        r#"{ "mcpServers": { "a": { "command": "run", "cwd": "tools", "alwaysLoad": true } } }"#,
+    );
+    insta::assert_snapshot!(home.said(&["import", "gemini"]), @"
+    added a: stdio run
+      `cwd` is the relative path `tools`, which counts from the directory of our file here
+      left out: `alwaysLoad`
+    1 added to HOME/.config/callgate/config.json
+    exit 0
+    ");
+}
+
+#[test]
 fn clients_are_listed_with_the_number_of_their_servers() {
     let home = Home::new();
     insta::assert_snapshot!(home.said(&["import"]), @r#"
@@ -513,7 +556,7 @@ fn programs_get_the_change_as_json() {
     let file = home.path().join(".cursor/mcp.json");
     assert_eq!(
         report,
-        serde_json::json!({ "client": "cursor", "file": file, "state": "unchanged", "diff": diff })
+        serde_json::json!({ "client": "cursor", "file": file, "state": "planned", "diff": diff })
     );
 }
 

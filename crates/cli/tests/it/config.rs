@@ -77,6 +77,80 @@ fn a_server_is_added_as_with_claude_mcp_add() {
 }
 
 #[test]
+fn the_secret_of_a_client_is_stored_with_the_login() {
+    let home = Home::new();
+    let url = "https://a.example/mcp";
+    let secret = "canary-client-secret";
+    for args in [
+        &[
+            "add",
+            "--transport",
+            "http",
+            "s",
+            "--client-id",
+            "me",
+            "--client-secret",
+            "--callback-port",
+            "8080",
+            url,
+        ][..],
+        &[
+            "add-json",
+            "t",
+            r#"{"url":"https://b.example/mcp","oauth":{"clientId":"me"}}"#,
+            "--client-secret",
+        ],
+    ] {
+        let ran = run(&home, args);
+        assert!(
+            ran.ends_with("hint: set the variable MCP_CLIENT_SECRET\n"),
+            "{ran}"
+        );
+        let mut command = home.command(args);
+        command.env("MCP_CLIENT_SECRET", secret);
+        let ran = Ran::from(command.output().unwrap());
+        assert_eq!((ran.exit, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
+    }
+    let written = fs::read_to_string(user_file(&home)).unwrap();
+    assert!(!written.contains(secret), "{written}");
+    let logins = home.path().join(".local/share/callgate/mcp-auth.json");
+    let logins: serde_json::Value = serde_json::from_slice(&fs::read(logins).unwrap()).unwrap();
+    for url in [url, "https://b.example/mcp"] {
+        assert!(logins[url].to_string().contains(secret), "{logins}");
+    }
+    // On a terminal it is typed, and not shown.
+    let args = [
+        "add",
+        "--force",
+        "s",
+        url,
+        "--client-id",
+        "me",
+        "--client-secret",
+    ];
+    let mut terminal = Terminal::start(&mut home.command(&args));
+    terminal.answer("secret of the client: ", "typed-canary");
+    let (said, exit) = terminal.end();
+    assert_eq!(exit, Some(0), "{said}");
+    assert!(!said.contains("typed-canary"), "{said}");
+    assert_snapshot!(run(&home, &["add", "u", "--client-secret", "--client-id", "me", "--", "x"]), @r"
+    exit 1
+    error: --client-id is for a server at a URL
+    hint: pass a URL that begins with http:// or https://
+    ");
+}
+
+#[test]
+fn a_word_that_looks_like_a_url_is_added_with_a_warning() {
+    let home = Home::new();
+    assert_snapshot!(run(&home, &["add", "s", "mcp.example.com/mcp"]), @r"
+    exit 0
+    added s to ~/.config/callgate/config.json
+    warning: `mcp.example.com/mcp` is added as a command; if it is a URL, add `https://mcp.example.com/mcp` instead
+    ");
+}
+
+#[test]
 fn add_reports_mistakes() {
     let home = Home::new();
     run(&home, &["add", "s", "https://a.example/mcp"]);
@@ -231,7 +305,7 @@ fn a_server_with_a_mistake_can_be_removed() {
         &user_file(&home),
         "{\"mcpServers\": {\"a\": {\"comand\": \"x\"}, \"b\": {\"command\": \"y\"}}}\n",
     );
-    assert_snapshot!(run(&home, &["get", "b"]), @r"
+    assert_snapshot!(run(&home, &["get", "a"]), @r"
     exit 1
     error: ~/.config/callgate/config.json:1: `mcpServers.a.comand` is not a key of the configuration
     hint: did you mean `command`?
@@ -283,9 +357,10 @@ fn validate_reports_every_mistake() {
     error: the configuration has 2 mistakes
     ");
     assert_snapshot!(run(&home, &["--config", "a.json", "config", "show"]), @r"
-    exit 1
-    error: ~/workspace/a.json:3: `mcpServers.a.timeout` must be a whole number of milliseconds from 1 to 86400000 or an object; it is a text (and 1 more)
-    hint: run `callgate config validate ~/workspace/a.json` to see all
+    exit 0
+    --config  ~/workspace/a.json
+    warning: the server `a` cannot be used: ~/workspace/a.json:3: `mcpServers.a.timeout` must be a whole number of milliseconds from 1 to 86400000 or an object; it is a text
+    warning: the server `b` cannot be used: ~/workspace/a.json:4: `mcpServers.b.comand` is not a key of the configuration; did you mean `command`?
     ");
     write(
         &file,

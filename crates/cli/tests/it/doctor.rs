@@ -12,17 +12,19 @@ use crate::fixture::{CALLGATE, Home};
 #[test]
 fn each_mistake_has_a_code_and_the_next_step() {
     let home = Home::new();
-    let (web, nothing) = (web_server(), closed_port());
+    let (web, lost) = (web_server("200 OK"), web_server("404 Not Found"));
+    let nothing = closed_port();
     configure(
         &home,
         &json!({
             "good": { "command": CALLGATE, "args": ["serve", "--stdio", "--no-attach"], "env": { "HOME": home.workspace() } },
             "absent": { "command": "no-such-program-anywhere" },
             "nowhere": { "command": CALLGATE, "cwd": "no-such-directory" },
-            "unset": { "command": CALLGATE, "env": { "A": "${NO_SUCH_VARIABLE}" } },
+            "unset": { "command": CALLGATE, "env": { "A": "${NO_SUCH_VARIABLE}", "B": "${NOR_THIS}" } },
             "ends": { "command": "/bin/sh", "args": ["-c", "exit 3"] },
             "closed": { "url": format!("http://{nothing}/mcp") },
             "web": { "url": format!("http://{web}/mcp") },
+            "wrong": { "url": format!("http://{lost}/mcp") },
             "off": { "command": "no-such-program-anywhere", "enabled": false },
         }),
     );
@@ -30,22 +32,72 @@ fn each_mistake_has_a_code_and_the_next_step() {
     let report: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(
         (ran.exit, &report["servers"], &report["connected"]),
-        (Some(1), &json!(6), &json!(1)),
+        (Some(1), &json!(7), &json!(1)),
         "{report}"
     );
     let found = found(&report);
     let expected = [
+        ("unset-variable", "unset"),
         ("unset-variable", "unset"),
         ("missing-program", "absent"),
         ("missing-directory", "nowhere"),
         ("server-failed", "ends"),
         ("unreachable", "closed"),
         ("wrong-url", "web"),
+        ("wrong-url", "wrong"),
     ];
     assert_eq!(
         found,
         expected.map(|(code, subject)| (code.to_owned(), subject.to_owned()))
     );
+}
+
+#[test]
+fn a_page_is_quoted_once() {
+    let home = Home::new();
+    let url = format!("http://{}/mcp", web_server("404 Not Found"));
+    configure(&home, &json!({ "lost": { "url": url } }));
+    for args in [&["doctor"][..], &["list"], &["call", "lost/x"]] {
+        let ran = home.run(args);
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert_eq!(said.matches("hello").count(), 1, "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn a_login_file_that_is_open_to_others_is_reported_once() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let home = Home::new();
+    configure(
+        &home,
+        &json!({ "a": { "url": format!("http://{}/mcp", closed_port()) } }),
+    );
+    let directory = home.path().join(".local/share/callgate");
+    fs::create_dir_all(&directory).unwrap();
+    let file = directory.join("mcp-auth.json");
+    fs::write(&file, "{}").unwrap();
+    fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
+    let ran = home.run(&["doctor", "--json"]);
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let file = file.display().to_string();
+    assert_eq!(found(&report), [("open-permissions".to_owned(), file)]);
+}
+
+#[test]
+fn the_time_to_connect_is_that_of_the_definition() {
+    let home = Home::new();
+    let server = json!({ "command": "/bin/sh", "args": ["-c", "read a; read b"], "timeout": { "connect": 150 } });
+    configure(&home, &json!({ "hangs": server }));
+    let ran = home.run(&["doctor", "--json"]);
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let findings = report["findings"].as_array().unwrap().iter();
+    let problems: Vec<_> = findings
+        .filter(|it| it["subject"] == "hangs")
+        .map(|it| &it["problem"])
+        .collect();
+    assert_eq!(problems, ["no answer within 150ms"]);
 }
 
 #[test]
@@ -125,7 +177,7 @@ fn closed_port() -> SocketAddr {
 }
 
 /// A web server that answers every request with a page.
-fn web_server() -> SocketAddr {
+fn web_server(status: &'static str) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
@@ -134,7 +186,9 @@ fn web_server() -> SocketAddr {
             thread::spawn(move || {
                 let mut request = [0; 4096];
                 let _ = stream.read(&mut request);
-                let page = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello";
+                let page = format!(
+                    "HTTP/1.1 {status}\r\ncontent-type: text/html\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello"
+                );
                 let _ = stream.write_all(page.as_bytes());
             });
         }

@@ -1,5 +1,8 @@
+use std::fs;
 use std::io;
 use std::process::Stdio;
+
+use serde_json::{Value, json};
 
 use crate::fixture::{Home, Ran};
 
@@ -76,4 +79,45 @@ fn a_reader_that_has_enough_is_no_error() {
         Ran::from(child.wait_with_output().unwrap()),
         Ran::printed("")
     );
+}
+
+#[test]
+fn one_faulty_entry_leaves_the_other_servers_usable() {
+    let home = Home::new();
+    let directory = home.path().join(".config/callgate");
+    fs::create_dir_all(&directory).unwrap();
+    let good = home.stdio_server();
+    let words: Vec<&str> = good.split(' ').collect();
+    let config = json!({ "mcpServers": {
+        "good": { "command": words[0], "args": words[1..] },
+        "bad": { "url": "custom" },
+    } });
+    fs::write(directory.join("config.json"), config.to_string()).unwrap();
+    let file = directory.join("config.json");
+    let mistake = format!(
+        "{}:1: `mcpServers.bad` has a URL that is not an http(s) URL",
+        file.display()
+    );
+    let ran = home.run(&["list", "--json"]);
+    let listed: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let states: Vec<_> = ["0", "1"]
+        .iter()
+        .map(|at| {
+            let server = &listed[at.parse::<usize>().unwrap()];
+            (&server["name"], &server["status"], &server["reason"])
+        })
+        .collect();
+    assert_eq!(
+        states,
+        [
+            (&json!("good"), &json!("connected"), &Value::Null),
+            (&json!("bad"), &json!("failed"), &json!(mistake)),
+        ]
+    );
+    for args in [&["list", "bad"][..], &["call", "bad/tool"], &["get", "bad"]] {
+        let hint = "begin it with http:// or https://; for a program, use `command`";
+        let expect = format!("error: {mistake}\nhint: {hint}\n");
+        assert_eq!(home.run(args), Ran::failed(1, &expect), "{args:?}");
+    }
+    assert_eq!(home.run(&["config", "validate"]).exit, Some(1));
 }

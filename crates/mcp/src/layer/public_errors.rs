@@ -10,32 +10,59 @@ use crate::service::{BoxFuture, Call, Reply, Service};
 /// logins, which belong in the log of this machine and not in answers to remote callers. Errors that
 /// the upstream itself answered with pass as they are.
 #[derive(Debug, Clone)]
-pub struct PublicErrors<S>(S);
+pub struct PublicErrors<S> {
+    service: S,
+    /// True if callers may know the servers by name.
+    names_servers: bool,
+}
 
 impl<S: Service> PublicErrors<S> {
     /// Replaces the texts of the failures of `service`.
     pub fn new(service: S) -> Self {
-        Self(service)
+        Self {
+            service,
+            names_servers: false,
+        }
+    }
+
+    /// Names the server that failed. Texts about time limits, credentials and sizes stay as they are:
+    /// the caller is the user of this process, and they have nothing of the server's own output.
+    #[must_use]
+    pub fn naming_servers(self) -> Self {
+        Self {
+            names_servers: true,
+            ..self
+        }
+    }
+
+    /// Text for the caller; `None` if that of the error may be shown.
+    fn text(&self, error: &Error) -> Option<String> {
+        match error.origin() {
+            Origin::Upstream(name) if self.names_servers && !name.is_empty() => {
+                named_text(error, name)
+            }
+            _ => public_text(error).map(str::to_owned),
+        }
     }
 }
 
 impl<S: Service> Service for PublicErrors<S> {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
         let method = call.method.clone();
-        let running = self.0.call(call);
+        let running = self.service.call(call);
         Box::pin(async move {
             running.await.map_err(|error| {
-                let Some(text) = public_text(&error) else {
+                let Some(text) = self.text(&error) else {
                     return error;
                 };
                 tracing::warn!(%method, error = %causes(&error), "{text}");
-                public(&error, text)
+                public(&error, &text, self.names_servers)
             })
         })
     }
 
     fn notify(&self, notification: Call) -> BoxFuture<'_, ()> {
-        self.0.notify(notification)
+        self.service.notify(notification)
     }
 }
 
@@ -58,10 +85,31 @@ fn public_text(error: &Error) -> Option<&'static str> {
     })
 }
 
-fn public(error: &Error, text: &str) -> Error {
+/// The same for the user of this process.
+fn named_text(error: &Error, server: &str) -> Option<String> {
+    if error.raw().is_some() {
+        return None;
+    }
+    let did = match error.kind() {
+        Kind::Connect => "cannot be reached",
+        Kind::Closed => "ended or closed the connection",
+        Kind::Protocol => "broke the protocol",
+        Kind::Internal => "cannot be used",
+        _ => return None,
+    };
+    Some(format!(
+        "server `{server}` {did}; the log of this endpoint has the cause"
+    ))
+}
+
+fn public(error: &Error, text: &str, names_servers: bool) -> Error {
     let mut public = Error::new(error.kind(), text);
-    if let Origin::Upstream(_) = error.origin() {
-        public = public.from_upstream(&Arc::from("upstream"));
+    if let Origin::Upstream(name) = error.origin() {
+        let name = match names_servers {
+            true => name.clone(),
+            false => Arc::from("upstream"),
+        };
+        public = public.from_upstream(&name);
     }
     if let Some(retry_after) = error.retry_after() {
         public = public.with_retry_after(retry_after);
@@ -130,6 +178,32 @@ mod tests {
             "this endpoint failed; its log has the cause",
         )
         .await;
+    }
+
+    #[tokio::test]
+    async fn the_user_of_this_process_reads_the_name_of_the_server() {
+        let told = async |error: fn() -> Error| {
+            let call = Call::new(
+                Method::new("tools/call"),
+                RawJson::empty_object(),
+                Cx::new(Id::number(1)),
+            );
+            let public = PublicErrors::new(Fails(error)).naming_servers();
+            public.call(call).await.unwrap_err().to_string()
+        };
+        assert_eq!(
+            told(|| Error::new(Kind::Closed, "exited:\nkey=1").from_upstream(&Arc::from("up")))
+                .await,
+            "server `up` ended or closed the connection; the log of this endpoint has the cause"
+        );
+        assert_eq!(
+            told(|| Error::new(Kind::Unauthorized, "log in").from_upstream(&Arc::from("up"))).await,
+            "log in"
+        );
+        assert_eq!(
+            told(|| Error::internal("/opt/secret")).await,
+            "this endpoint failed; its log has the cause"
+        );
     }
 
     #[tokio::test]

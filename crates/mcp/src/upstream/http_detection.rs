@@ -122,7 +122,7 @@ pub(crate) fn may_speak_http_sse(error: &Error) -> bool {
 }
 
 /// HTTP status among the causes of an error.
-fn status_of(error: &Error) -> Option<u16> {
+pub(super) fn status_of(error: &Error) -> Option<u16> {
     causes(error).find_map(|cause| {
         let failure = cause.downcast_ref::<HttpFailure>();
         let status = cause.downcast_ref::<ErrorStatus>();

@@ -201,7 +201,13 @@ impl OldSessions {
             }
             Err(error) if error.kind() == Kind::Unauthorized => Err(error),
             Err(error) => {
-                let text = format!("{refusal}; and as a server of HTTP+SSE: {error}");
+                // The page of a web server is quoted once.
+                let text = match http_detection::status_of(&error) {
+                    Some(status) => {
+                        format!("{refusal}; and as a server of HTTP+SSE with HTTP status {status}")
+                    }
+                    None => format!("{refusal}; and as a server of HTTP+SSE: {error}"),
+                };
                 let combined = Error::new(Kind::Connect, text);
                 Err(combined
                     .from_upstream(&self.upstream.config().name)

@@ -43,10 +43,23 @@ pub(crate) fn read(client: &Client, name: &str, node: &Node) -> Result<Entry, Un
         Dialect::OpenCodeV2 => opencode::read_v2(&mut members)?,
         Dialect::Goose => goose::read(&mut members)?,
     };
+    check(&definition)?;
     Ok(Entry {
         definition,
         notes: members.notes(),
     })
+}
+
+/// Refuses a definition that the reader of our configuration refuses: in the file it would be a mistake.
+fn check(definition: &ServerDefinition) -> Result<(), Unusable> {
+    let Err(mistakes) = ServerDefinition::from_json(&definition.to_json()) else {
+        return Ok(());
+    };
+    let first = mistakes.iter().next();
+    Err(Unusable::Because(match first {
+        Some(mistake) => mistake.message.clone(),
+        None => "the entry has a mistake".to_owned(),
+    }))
 }
 
 /// A definition with nothing but a connection.

@@ -40,7 +40,6 @@ pub(super) fn read(
         "source",
         "name",
         "description",
-        "alwaysLoad",
     ]);
     Ok(definition)
 }
@@ -131,6 +130,7 @@ fn command(members: &mut Members<'_>) -> Result<Connection, Unusable> {
         members.adopt("command", inner);
         return Ok(Connection::Command(definition));
     }
+    note_relative_directory(members)?;
     Ok(Connection::Command(CommandDefinition {
         command: members.template("command")?.ok_or("it has no `command`")?,
         args: members.templates("args")?,
@@ -139,6 +139,20 @@ fn command(members: &mut Members<'_>) -> Result<Connection, Unusable> {
         cwd: members.template("cwd")?,
         inherit_all: false,
     }))
+}
+
+/// Clients take a relative directory from the place where they are started, which is not known here.
+fn note_relative_directory(members: &mut Members<'_>) -> Result<(), Unusable> {
+    let is_relative = |path: &&str| {
+        let is_drive = path.as_bytes().get(1) == Some(&b':');
+        !path.starts_with(['/', '\\', '~', '$', '{', '%']) && !is_drive
+    };
+    if let Some(path) = members.text("cwd")?.filter(is_relative) {
+        members.note(format!(
+            "`cwd` is the relative path `{path}`, which counts from the directory of our file here"
+        ));
+    }
+    Ok(())
 }
 
 fn url(members: &mut Members<'_>, transport: UrlTransport) -> Result<Connection, Unusable> {

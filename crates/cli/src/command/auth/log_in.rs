@@ -41,7 +41,15 @@ pub(super) async fn run(
     };
     let login = configured.map(|it| it.login).unwrap_or_default();
     let chosen = client_choice::from_args(&args.client)?;
-    let chosen = chosen.or_else(|| login.client.clone());
+    let chosen = match (chosen, &login.client) {
+        (Some(chosen), _) => Some(chosen),
+        (None, Some(client)) => {
+            let stored = logins.with_stored_secret(&account, client)?;
+            let stored = stored.map(|(client, _)| client);
+            Some(stored.unwrap_or_else(|| client.clone()))
+        }
+        (None, None) => None,
+    };
     let known_options = logins.options(&account)?;
     let options = provider_choice::from_args(&args.provider)?;
     let mut options = options.over(&login.options).over(&known_options);

@@ -14,6 +14,9 @@ pub(super) fn run(options: &LoadOptions, json: bool) -> Result<(), CommandError>
     for notice in &configuration.notices {
         output::note(&format!("notice: {notice}"));
     }
+    for notice in configuration.faulty_notices() {
+        output::note(&format!("warning: {notice}"));
+    }
     if configuration.files.is_empty() {
         output::note("there is no configuration file here; `callgate add` makes one");
         return Ok(());
@@ -65,6 +68,17 @@ fn as_json(configuration: &Configuration) -> Result<Value, CommandError> {
         .iter()
         .map(definition_text::as_json)
         .collect();
+    let faulty: Vec<Value> = configuration
+        .faulty
+        .iter()
+        .map(|server| {
+            json!({
+                "name": server.name,
+                "path": server.origin.path,
+                "problem": server.error().message_line(),
+            })
+        })
+        .collect();
     let shadowed: Vec<Value> = configuration
         .shadowed
         .iter()
@@ -80,6 +94,7 @@ fn as_json(configuration: &Configuration) -> Result<Value, CommandError> {
     Ok(json!({
         "files": files,
         "servers": servers?,
+        "faulty": faulty,
         "shadowed": shadowed,
         "settings": {
             "listen": settings.listen.map(|address| address.to_string()),

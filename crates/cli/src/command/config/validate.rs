@@ -89,15 +89,15 @@ fn unresolved(content: FileContent, file: PlacedFile) -> Vec<String> {
     };
     let servers = content.servers.into_iter();
     let servers = servers.filter(|(_, definition)| definition.enabled);
-    let errors = servers.filter_map(|(name, definition)| {
+    let errors = servers.flat_map(|(name, definition)| {
         let server = ConfiguredServer {
             name,
             definition,
             origin: origin.clone(),
             trusted: true,
         };
-        let error = server.resolve().err()?;
-        Some(error.with_hints().replace("\nhint: ", "; "))
+        let errors = server.unresolved().into_iter();
+        errors.map(|error| error.with_hints().replace("\nhint: ", "; "))
     });
     errors.collect()
 }

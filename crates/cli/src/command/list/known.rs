@@ -3,7 +3,7 @@ use std::time::SystemTime;
 use callgate_mcp::RawJson;
 use callgate_mcp::wire::{Limits, method};
 
-use crate::config::load::ConfiguredServer;
+use crate::config::load::{ConfiguredServer, FaultyServer};
 use crate::gateway::{CatalogFiles, ServerReport, Status, tool_policy};
 
 /// State of a server as far as it is known without connecting to it; `None` if nothing is.
@@ -52,10 +52,21 @@ pub(super) fn report(
     })
 }
 
+/// State of a server whose entry has mistakes.
+pub(super) fn faulty(server: &FaultyServer) -> ServerReport {
+    let reason = Some(server.error().message_line());
+    report_of(&server.name, "-", Status::Failed, reason)
+}
+
 fn of_status(server: &ConfiguredServer, status: Status, reason: Option<String>) -> ServerReport {
+    let transport = server.definition.transport();
+    report_of(server.name.as_str(), transport, status, reason)
+}
+
+fn report_of(name: &str, transport: &str, status: Status, reason: Option<String>) -> ServerReport {
     ServerReport {
         reason,
-        transport: server.definition.transport().to_owned(),
-        ..ServerReport::of_status(server.name.as_str(), status)
+        transport: transport.to_owned(),
+        ..ServerReport::of_status(name, status)
     }
 }

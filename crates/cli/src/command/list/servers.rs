@@ -80,9 +80,16 @@ impl Listing {
         for notice in &self.configuration.notices {
             output::note(&format!("notice: {notice}"));
         }
+        let faulty: Vec<_> = self
+            .configuration
+            .faulty
+            .iter()
+            .map(known::faulty)
+            .collect();
         let servers = self.configuration.servers.iter();
         let reports: Vec<&ServerReport> = servers
             .filter_map(|server| self.known.get(server.name.as_str()))
+            .chain(&faulty)
             .collect();
         if json {
             let reports = RawJson::encode(&reports).map_err(anyhow::Error::from)?;

@@ -11,6 +11,37 @@ use crate::fixture::{Home, LoggingIn, Ran};
 use crate::provider::{Provider, Settings};
 
 #[test]
+fn the_secret_that_add_stored_is_used_by_logins_of_the_configured_server() {
+    let settings = Settings {
+        registers: false,
+        ..Settings::default()
+    };
+    let (home, provider) = (Home::new(), Provider::start(settings));
+    let url = &provider.url;
+    let mut command = home.command(&[
+        "add",
+        "p",
+        url,
+        "--client-id",
+        "configured",
+        "--client-secret",
+    ]);
+    command.env("MCP_CLIENT_SECRET", Settings::default().secret);
+    let ran = Ran::from(command.output().unwrap());
+    assert_eq!(ran.exit, Some(0), "{ran:?}");
+    let ran = home.log_in("p", &[]);
+    assert_eq!(ran.stdout, logged_in(&provider, "read"), "{ran:?}");
+    // A refresh and a second login need the secret too.
+    provider.end_access_tokens();
+    assert_eq!(
+        home.run(&["call", "p/whoami"]),
+        Ran::printed("granted: read\n")
+    );
+    let ran = home.log_in("p", &["--again"]);
+    assert_eq!(ran.stdout, logged_in(&provider, "read"), "{ran:?}");
+}
+
+#[test]
 fn a_client_that_was_registered_by_hand_is_remembered() {
     let (home, provider) = (
         Home::new(),

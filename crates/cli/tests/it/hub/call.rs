@@ -27,6 +27,48 @@ fn a_tool_is_named_with_its_server() {
 }
 
 #[test]
+fn a_server_and_its_tool_may_be_two_words() {
+    let home = Home::new();
+    home.configure(&json!({ "files": home.workspace_server() }));
+    assert_eq!(
+        home.run(&["call", "files", "workspace_list", "path=."]),
+        Ran::printed("{\"path\":\".\",\"entries\":[]}\n")
+    );
+}
+
+#[test]
+fn a_command_that_names_a_disabled_server_uses_it() {
+    let home = Home::new();
+    let mut server = home.workspace_server();
+    server["enabled"] = json!(false);
+    home.configure(&json!({ "files": server }));
+    let listed = Ran::printed("{\"path\":\".\",\"entries\":[]}\n");
+    assert_eq!(home.run(&["call", "files/workspace_list"]), listed);
+    assert_eq!(home.run(&["list", "files"]).exit, Some(0));
+    assert_eq!(home.run(&["inspect", "files/workspace_list"]).exit, Some(0));
+    // A running gateway does not have it.
+    let _serving = home.serve(&[]);
+    assert_eq!(home.run(&["call", "files/workspace_list"]), listed);
+}
+
+#[test]
+fn arguments_that_do_not_fit_have_one_exit_code() {
+    let home = Home::new();
+    let cases = r#"*'"method":"tools/list"'*)
+        result='{"resultType":"complete","tools":[{"name":"add","inputSchema":{"type":"object","properties":{"a":{"type":"integer"}}}}]}' ;;"#;
+    home.configure(&json!({ "s": home.shell_definition(cases) }));
+    for words in [&["a=x"][..], &[r#"{"a":"x"}"#]] {
+        let ran = home.run(&[&["call", "s/add"], words].concat());
+        assert_eq!(ran.exit, Some(5), "{ran:?}");
+        assert!(
+            ran.stderr
+                .ends_with("hint: run `callgate inspect s/add` to see its arguments\n"),
+            "{ran:?}"
+        );
+    }
+}
+
+#[test]
 fn near_misses_are_suggested() {
     let home = Home::new();
     home.configure(&json!({ "files": home.workspace_server() }));

@@ -44,6 +44,47 @@ fn servers_are_listed_with_their_state() {
     assert_eq!((ran.exit, ran.stderr.as_str()), (Some(0), ""));
 }
 
+/// A program that prints a secret and ends.
+fn leaking_server() -> serde_json::Value {
+    json!({
+        "command": "/bin/sh",
+        "args": ["-c", "echo starting >&2; echo \"fatal: SECRET=$SECRET bad\" >&2; exit 3"],
+        "env": { "SECRET": "s3cr3t-val-123" },
+    })
+}
+
+#[test]
+fn secrets_that_a_server_prints_are_masked() {
+    let home = Home::new();
+    home.configure(&json!({ "leaks": leaking_server() }));
+    for args in [
+        &["list"][..],
+        &["list", "--json"],
+        &["list", "leaks"],
+        &["call", "leaks/tool"],
+        &["doctor"],
+        &["doctor", "--json"],
+    ] {
+        let ran = home.run(args);
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(!said.contains("s3cr3t"), "{args:?}: {said}");
+        assert!(said.contains("fatal: SECRET=*** bad"), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn the_reason_of_a_program_that_ended_is_what_it_said_last() {
+    let home = Home::new();
+    home.configure(&json!({ "leaks": leaking_server() }));
+    let ran = home.run(&["list"]);
+    assert!(
+        ran.stdout.ends_with(
+            "server `leaks` exited (exit status: 3); end of its standard error: fatal: SECRET=*** bad\n"
+        ),
+        "{ran:?}"
+    );
+}
+
 #[test]
 fn a_server_that_is_known_is_not_started_again() {
     let home = Home::new();

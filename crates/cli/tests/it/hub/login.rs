@@ -8,6 +8,7 @@ use serde_json::json;
 use super::setup::wait_for;
 use crate::fixture::{Home, Ran};
 use crate::provider::{Provider, Settings};
+use crate::terminal::Terminal;
 
 #[test]
 fn a_login_in_another_process_connects_the_server_of_a_gateway() {
@@ -16,6 +17,10 @@ fn a_login_in_another_process_connects_the_server_of_a_gateway() {
     let _serving = home.serve(&[]);
     let status = || home.json(&["list"])[0]["status"].clone();
     wait_for("the refusal", || status() == "needs_auth");
+    wait_for("the record of the state", || {
+        let (overview, _) = Terminal::start(&mut home.command(&[])).end();
+        overview.contains("needs a login") && overview.contains("callgate auth p")
+    });
     let ran = home.run(&["call", "p/whoami"]);
     assert_eq!((ran.stdout.as_str(), ran.exit), ("", Some(3)), "{ran:?}");
     assert!(ran.stderr.contains("callgate auth p"), "{ran:?}");

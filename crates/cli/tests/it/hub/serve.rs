@@ -79,6 +79,78 @@ fn the_workspace_tools_can_be_left_out() {
 }
 
 #[test]
+fn clients_read_nothing_that_a_server_prints() {
+    let home = Home::new();
+    let cases = r#"*'"method":"tools/list"'*)
+        result='{"resultType":"complete","tools":[{"name":"die","inputSchema":{"type":"object"}}]}' ;;
+    *'"name":"die"'*) echo "private words in $PWD" >&2; exit 3 ;;"#;
+    home.configure(&json!({ "s": home.shell_definition(cases) }));
+    let serving = home.serve(&[]);
+    let ran = home.call_served(&serving, &["s_die"]);
+    assert_eq!(
+        ran.stderr.lines().next(),
+        Some(
+            "error: server `s` ended or closed the connection; the log of this endpoint has the cause"
+        ),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn the_reason_why_a_server_cannot_be_used_is_for_the_user_and_not_for_clients() {
+    let home = Home::new();
+    let cases = r#"*'"method":"tools/list"'*)
+        result='{"resultType":"complete","tools":[{"name":"a","inputSchema":{"type":"object"}}]}' ;;"#;
+    home.configure(&json!({ "s": home.shell_definition(cases) }));
+    // Its catalog is kept, so that the tool is offered although the server fails.
+    assert_eq!(home.json(&["list"])[0]["tools"], 1);
+    fs::write(
+        home.path().join("server.sh"),
+        "echo private words >&2; exit 3",
+    )
+    .unwrap();
+    let serving = home.serve(&[]);
+    let listed = || home.json(&["list"]);
+    wait_for("the failure", || listed()[0]["status"] == "failed");
+    let reason = listed()[0]["reason"].to_string();
+    assert!(reason.contains("private words"), "{reason}");
+    let token = home.run(&["token"]).stdout;
+    for args in [
+        &["list", serving.url.as_str(), "--json"][..],
+        &["call", serving.url.as_str(), "s_a"],
+    ] {
+        let mut command = home.command(args);
+        let ran = command.env("CALLGATE_TOKEN", token.trim()).output();
+        let ran = Ran::from(ran.unwrap());
+        assert!(!format!("{ran:?}").contains("private"), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_second_gateway_is_noticed() {
+    let home = Home::new();
+    let serving = home.serve(&[]);
+    let address = serving.url.trim_start_matches("http://");
+    let address = address.trim_end_matches("/mcp");
+    let ran = home.run(&["serve", "--no-workspace", "--listen", address]);
+    let expect = format!(
+        "hint: `callgate serve` runs there already, as process {}\n",
+        serving.pid()
+    );
+    assert!(ran.stderr.ends_with(&expect), "{ran:?}");
+    let log = home.path().join("second.log");
+    let mut command = home.command(&["serve", "--no-workspace", "--listen", "127.0.0.1:0"]);
+    let _second = Serving::start(command.stderr(fs::File::create(&log).unwrap()));
+    let notice = fs::read_to_string(&log).unwrap();
+    let expect = format!(
+        "notice: another `callgate serve` runs already, as process {} at {}; ",
+        serving.pid(),
+        serving.url
+    );
+    assert!(notice.starts_with(&expect), "{notice}");
+}
+
+#[test]
 fn a_killed_server_is_back_and_disturbs_no_other() {
     let home = Home::new();
     home.configure(&json!({ "a": home.workspace_server(), "b": home.workspace_server() }));

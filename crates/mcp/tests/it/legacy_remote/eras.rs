@@ -329,7 +329,7 @@ async fn a_server_of_no_known_transport_is_quoted() {
         (error.kind(), error.to_string().as_str()),
         (
             Kind::Connect,
-            "server `peer` answered with HTTP status 404 Not Found without a content type; and as a server of HTTP+SSE: server `peer` answered with HTTP status 404 Not Found without a content type"
+            "server `peer` answered with HTTP status 404 Not Found without a content type; and as a server of HTTP+SSE with HTTP status 404"
         )
     );
 }

@@ -44,7 +44,7 @@ impl HttpFailure {
                 .iter()
                 .map(text)
                 .collect(),
-            body_excerpt: excerpt(&redact(body)),
+            body_excerpt: excerpt(&redact(body), excerpt_length(&head.headers)),
             content_type: head.headers.get(CONTENT_TYPE).map(text),
             redirect: head.status.is_redirection().then(|| target(&head.headers)),
         }
@@ -112,20 +112,34 @@ pub(crate) struct ErrorStatus(pub(crate) StatusCode);
 /// Maximum characters of a body that are shown.
 const EXCERPT: usize = 256;
 
+/// Maximum characters of a page for people, which begins with markup.
+const PAGE_EXCERPT: usize = 80;
+
+fn excerpt_length(headers: &HeaderMap) -> usize {
+    let content_type = headers
+        .get(CONTENT_TYPE)
+        .map_or(b"" as &[u8], HeaderValue::as_bytes);
+    let begin = content_type.get(..b"text/html".len()).unwrap_or_default();
+    match begin.eq_ignore_ascii_case(b"text/html") {
+        true => PAGE_EXCERPT,
+        false => EXCERPT,
+    }
+}
+
 /// The first words of `text`, with every run of white space and control characters as one space.
-fn excerpt(text: &str) -> String {
+fn excerpt(text: &str, length: usize) -> String {
     let mut words = text
         .split(|c: char| c.is_whitespace() || c.is_control())
         .filter(|word| !word.is_empty());
     let mut excerpt = words.next().unwrap_or_default().to_owned();
     for word in words {
-        if excerpt.len() > EXCERPT * 4 {
+        if excerpt.len() > length * 4 {
             break;
         }
         excerpt.push(' ');
         excerpt.push_str(word);
     }
-    if let Some((end, _)) = excerpt.char_indices().nth(EXCERPT) {
+    if let Some((end, _)) = excerpt.char_indices().nth(length) {
         excerpt.truncate(end);
         excerpt.push('…');
     }
@@ -193,6 +207,16 @@ mod tests {
                 "HTTP status 502 Bad Gateway with content type `text/html`: <html> <h1>Bad Gateway</h1>",
                 &[],
             ),
+        );
+        let page = format!(
+            "HTTP status 404 Not Found with content type `text/HTML; charset=utf-8`: {}…",
+            "x".repeat(PAGE_EXCERPT)
+        );
+        check(
+            404,
+            &[("content-type", "text/HTML; charset=utf-8")],
+            &"x".repeat(200),
+            (Kind::Protocol, &page, &[]),
         );
         check(
             401,
@@ -265,13 +289,13 @@ mod tests {
     #[test]
     fn an_excerpt_is_short() {
         assert_eq!(
-            excerpt(&"é".repeat(10_000)),
+            excerpt(&"é".repeat(10_000), EXCERPT),
             format!("{}…", "é".repeat(EXCERPT))
         );
         assert_eq!(
-            excerpt(&"a ".repeat(10_000)),
+            excerpt(&"a ".repeat(10_000), EXCERPT),
             format!("{}…", "a ".repeat(EXCERPT / 2))
         );
-        assert_eq!(excerpt(" \n "), "");
+        assert_eq!(excerpt(" \n ", EXCERPT), "");
     }
 }
