@@ -44,14 +44,23 @@ pub fn certificates_in_pem(text: &[u8]) -> Result<Vec<Bytes>, CertificateFileErr
 /// as servers of companies have them.
 #[must_use]
 pub fn is_unknown_issuer(error: &(dyn Error + 'static)) -> bool {
-    let mut causes = std::iter::successors(Some(error), |&error| error.source());
-    causes.any(|cause| {
+    let unknown = rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer);
+    tls_errors(error).any(|error| *error == unknown)
+}
+
+/// True if a connection failed because the server answered without TLS.
+pub(crate) fn is_without_tls(error: &(dyn Error + 'static)) -> bool {
+    let plain = rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType);
+    tls_errors(error).any(|error| *error == plain)
+}
+
+fn tls_errors<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a rustls::Error> {
+    let causes = std::iter::successors(Some(error), |&error| error.source());
+    causes.filter_map(|cause| {
         let inner = cause
             .downcast_ref::<io::Error>()
-            .and_then(io::Error::get_ref);
-        let tls = inner.and_then(|inner| inner.downcast_ref::<rustls::Error>());
-        let unknown = rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer);
-        tls == Some(&unknown)
+            .and_then(io::Error::get_ref)?;
+        inner.downcast_ref()
     })
 }
 

@@ -13,6 +13,7 @@ use super::observed;
 use super::pool::{Pool, SendError};
 use super::request::{self, Body};
 use crate::error::{Error, Kind};
+use crate::transport::http::certificates::is_without_tls;
 
 /// One server that is reached over HTTP: its URL, its connections, and the headers of every request.
 pub(crate) struct HttpUpstream {
@@ -115,7 +116,11 @@ impl HttpUpstream {
 
     /// The error of a request without a response.
     fn not_answered(&self, error: SendError) -> Error {
-        let (name, cause) = (&self.config.name, innermost(&error));
+        let name = &self.config.name;
+        let cause = match is_without_tls(&error) {
+            true => "the server does not speak TLS there: use http://".to_owned(),
+            false => innermost(&error),
+        };
         let via = self
             .pool
             .proxy()
