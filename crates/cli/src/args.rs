@@ -33,13 +33,13 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Import the servers of your clients, connect the clients, and run `serve` in the background
+    /// Import servers of your clients, connect them, and run `serve`
     Setup(Setup),
-    /// Serve the configured servers and the built-in tools, over HTTP or over standard input and output
+    /// Serve the configured servers and the built-in tools to agents
     Serve(Box<Serve>),
     /// Run `serve` in the background, as a service of your user
     Service(ServiceArgs),
-    /// Serve another server: one at a URL to stdio clients, or one that is a command to HTTP clients
+    /// Serve a URL to stdio clients, or a command to HTTP clients
     Relay(Box<Relay>),
     /// List the configured servers, or the tools of one server
     List(List),
@@ -70,7 +70,7 @@ pub(crate) enum Command {
     Debug(Debug),
     /// Print the token that clients of `serve` must send
     Token,
-    /// Add the servers of another client to the configuration, or list the clients that have some
+    /// Add servers of another client, or list the clients with some
     Import(Import),
     /// Add Callgate to the configuration of another client
     Connect(Connect),
