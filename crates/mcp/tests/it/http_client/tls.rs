@@ -6,6 +6,7 @@ use bytes::Bytes;
 use callgate_mcp::transport::http::client::HttpConfig;
 use callgate_mcp::{Kind, Retry};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
@@ -119,4 +120,26 @@ async fn an_untrusted_server_is_sent_nothing() {
         assert!(text.contains("invalid peer certificate"), "{text}");
         assert_eq!(peer.requests().len(), 0);
     }
+}
+
+#[tokio::test]
+async fn a_server_without_tls_is_explained() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (peer, _log) = Peer::new(format!("https://localhost:{port}/mcp"));
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let _ = stream.read(&mut [0; 4096]).await;
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+        }
+    });
+    let client = peer.client_with(trusting(&Authority::new()));
+    let error = failure(&client, call("tools/list", "")).await;
+    assert_eq!(error.kind(), Kind::Connect);
+    let text = error.to_string();
+    assert!(
+        text.ends_with(": the server does not speak TLS there: use http://"),
+        "{text}"
+    );
 }
