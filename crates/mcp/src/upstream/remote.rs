@@ -271,7 +271,8 @@ impl Remote {
     async fn detect_era(&self, cached: &Arc<CachedEra>, call: &Call) -> Result<Era, Error> {
         let detect = async {
             let connecting = Connecting::begin(&self.state);
-            let probe = http_detection::probe(&self.upstream, call.params());
+            // Boxed, since it is copied into each of the futures around it.
+            let probe = Box::pin(http_detection::probe(&self.upstream, call.params()));
             let auth_wait = || self.upstream.auth_wait_until();
             let limit = self.config.handshake_timeout;
             // Boxed, because it is large and is copied into the future around it.
