@@ -275,8 +275,7 @@ impl Remote {
             let probe = Box::pin(http_detection::probe(&self.upstream, call.params()));
             let auth_wait = || self.upstream.auth_wait_until();
             let limit = self.config.handshake_timeout;
-            // Boxed, because it is large and is copied into the future around it.
-            let probed = server_timeout(limit, auth_wait, Box::pin(probe)).await;
+            let probed = server_timeout(limit, auth_wait, probe).await;
             let era = match probed.unwrap_or_else(|_| Err(self.timed_out()))? {
                 Probe::Known(era) => era,
                 #[cfg(feature = "legacy")]

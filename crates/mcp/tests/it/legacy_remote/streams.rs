@@ -254,8 +254,12 @@ async fn a_question_on_the_stream_of_the_server_reaches_the_caller_of_the_moment
 async fn messages_on_the_stream_of_a_list_that_no_client_asked_for_are_handled() {
     const WITH_TASKS: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"tasks":{"requests":{"tools":{"call":{}}}}},"serverInfo":{"name":"old","version":"1"}}"#;
     const PING: &str = r#"{"jsonrpc":"2.0","id":"p-1","method":"ping"}"#;
+    let (stream, pieces) = mpsc::unbounded_channel();
+    stream.send(SSE_HEAD.into()).unwrap();
+    let mut pieces = Some(pieces);
     let mut peer = Peer::start(move |request| match what(request).as_str() {
         "initialize" => opened("session-1", &request.result(WITH_TASKS)),
+        "GET" => Answer::Pieces(pieces.take().unwrap()),
         _ => old_server(request, |request| match what(request).as_str() {
             "tools/list" => sse(&[CHANGED, PING, &request.result(r#"{"tools":[]}"#)]
                 .map(event)
