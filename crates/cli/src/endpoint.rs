@@ -52,6 +52,7 @@ impl HttpEndpoint {
         config.auth = access.auth;
         config.documents = access.documents;
         config.header_params = Some(header_params);
+        config.list_unknown_tools = true;
         let server = Listener::bind(address, service, config)
             .await
             .map_err(|source| {

@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use callgate_wire::{RawJson, Splice};
@@ -8,10 +8,12 @@ use crate::mutex::Mutex;
 
 /// Cache of the tool parameters that are sent as headers, from the newest schemas.
 ///
-/// Only tools that have such parameters take space.
+/// Of tools without such parameters only the names are kept.
 #[derive(Debug, Default)]
 pub(crate) struct ToolHeaders {
     known: Mutex<HashMap<String, Arc<[HeaderParam]>>>,
+    /// Names of listed tools that have none, so that they can be told from tools that no list has named.
+    plain: Mutex<HashSet<String>>,
     /// The last list that was read, if none of its tools was left out. Most lists are the same as the
     /// one before: comparing them costs a small part of reading them.
     last: Mutex<Option<RawJson>>,
@@ -22,6 +24,12 @@ const MAX_LIST: usize = 4 * 1024 * 1024;
 
 /// Maximum number of remembered tools; others are looked up when the server refuses a call.
 const MAX_TOOLS: usize = 1024;
+
+/// Maximum number of remembered names of tools without such parameters.
+const MAX_PLAIN: usize = 16 * 1024;
+
+/// Maximum bytes of one of these names; a longer one is not remembered.
+const MAX_PLAIN_BYTES: usize = 256;
 
 /// Maximum bytes of the names of one tool and its parameters.
 const MAX_TOOL_BYTES: usize = 16 * 1024;
@@ -39,6 +47,12 @@ impl ToolHeaders {
     /// Parameters of `tool` to mirror; `None` if it has none or is unknown.
     pub(crate) fn params_of(&self, tool: &str) -> Option<Arc<[HeaderParam]>> {
         self.known.lock().get(tool).cloned()
+    }
+
+    /// Parameters of `tool` to mirror, an empty list if it has none; `None` if it is unknown.
+    pub(crate) fn params_if_listed(&self, tool: &str) -> Option<Arc<[HeaderParam]>> {
+        let params = self.params_of(tool);
+        params.or_else(|| self.plain.lock().contains(tool).then(Arc::default))
     }
 
     /// Reads the result of `tools/list`, and removes the tools that cannot be called.
@@ -85,6 +99,8 @@ impl ToolHeaders {
         let mut known = self.known.lock();
         if found.is_empty() {
             known.remove(name);
+            drop(known);
+            self.learn_plain(name);
             return Ok(());
         }
         if size(name, &found) > MAX_TOOL_BYTES {
@@ -97,6 +113,37 @@ impl ToolHeaders {
         known.insert(name.to_owned(), found.into());
         Ok(())
     }
+
+    fn learn_plain(&self, name: &str) {
+        let mut plain = self.plain.lock();
+        if name.len() > MAX_PLAIN_BYTES || plain.contains(name) {
+            return;
+        }
+        if plain.len() >= MAX_PLAIN {
+            plain.clear();
+        }
+        plain.insert(name.to_owned());
+    }
+}
+
+/// The params of `tools/list` on behalf of a request with this `_meta`.
+#[cfg(any(feature = "http-client", feature = "http-server"))]
+pub(crate) fn list_params(
+    meta: &RawJson,
+    cursor: Option<&RawJson>,
+) -> Result<RawJson, crate::error::Error> {
+    let malformed =
+        |error: callgate_wire::SpliceError| crate::error::Error::invalid_params(error.to_string());
+    let meta = Splice::new(meta)
+        .remove(&[callgate_wire::meta::PROGRESS_TOKEN])
+        .finish()
+        .map_err(malformed)?;
+    let empty = RawJson::empty_object();
+    let mut params = Splice::new(&empty).set(&["_meta"], &meta);
+    if let Some(cursor) = cursor {
+        params = params.set(&["cursor"], cursor);
+    }
+    params.finish().map_err(malformed)
 }
 
 fn size(name: &str, params: &[HeaderParam]) -> usize {
@@ -193,6 +240,23 @@ mod tests {
         schemas.learn("s", raw(&format!(r#"{{"tools":[{}]}}"#, tools.join(","))));
         assert_eq!(schemas.known.lock().len(), MAX_TOOLS);
         assert!(schemas.params_of(&format!("t{MAX_TOOLS}")).is_some());
+    }
+
+    #[test]
+    fn only_so_many_names_of_plain_tools_are_remembered() {
+        let schemas = ToolHeaders::default();
+        let long = "n".repeat(MAX_PLAIN_BYTES + 1);
+        let names = (0..=MAX_PLAIN).map(|n| format!("t{n}"));
+        let tools: Vec<String> = [long.clone()]
+            .into_iter()
+            .chain(names)
+            .map(|name| format!(r#"{{"name":"{name}"}}"#))
+            .collect();
+        schemas.learn("s", raw(&format!(r#"{{"tools":[{}]}}"#, tools.join(","))));
+        assert_eq!(schemas.plain.lock().len(), 1);
+        assert_eq!(schemas.params_if_listed(&long), None);
+        let last = schemas.params_if_listed(&format!("t{MAX_PLAIN}"));
+        assert_eq!(last.as_deref(), Some(&[][..]));
     }
 
     #[test]

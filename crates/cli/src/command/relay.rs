@@ -29,7 +29,8 @@ pub(crate) async fn run(
         endpoint::serve_stdio(Arc::new(WithHints(upstream))).await
     } else {
         let relay = Arc::new(HeaderParamCache::new(upstream));
-        // A process that speaks both eras settles for that of the first call, which is a client's.
+        // A process that speaks both eras settles for that of the first call, which is a client's: its tools
+        // are listed when a client calls one.
         if args.server.stdio.is_none() {
             learn_tools(relay.clone()).await;
         }
@@ -57,8 +58,8 @@ pub(crate) async fn run(
 /// Time for the first list of tools. A server that is slower is served all the same.
 const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Lists the tools once, so that the headers of the first call can be checked, and tells the user if
-/// the server cannot be used yet.
+/// Lists the tools once, so that the first call need not wait for it, and tells the user if the server
+/// cannot be used yet.
 async fn learn_tools(relay: Arc<dyn Service>) {
     let client = Client::builder(relay)
         .info(server::own_name())

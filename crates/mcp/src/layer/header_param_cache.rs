@@ -26,12 +26,13 @@ impl<S: Service> HeaderParamCache<S> {
         }
     }
 
-    /// Lookup for the configuration of an HTTP server. It finds the tools that were listed; a tool
-    /// that no list has named is unknown, and the headers of its calls are not checked.
+    /// Lookup for the configuration of an HTTP server. It finds the tools that were listed, up to a
+    /// limit. Before a call of another tool the server lists them if its option `list_unknown_tools` is
+    /// set; else the headers of the call are not checked.
     #[must_use]
     pub fn header_params(&self) -> HeaderParams {
         let known = self.known.clone();
-        Arc::new(move |tool| known.params_of(tool))
+        Arc::new(move |tool| known.params_if_listed(tool))
     }
 }
 

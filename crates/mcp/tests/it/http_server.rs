@@ -13,4 +13,5 @@ mod source;
 mod spec;
 mod streams;
 pub(crate) mod subject;
+mod tool_listing;
 mod verifier;

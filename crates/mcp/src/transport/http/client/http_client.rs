@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::BytesMut;
-use callgate_wire::{Method, RawJson, Splice, code, encode, meta, method};
+use callgate_wire::{Method, RawJson, code, encode, method};
 use http::Request;
 
 use super::config::HttpConfig;
@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::header_param::HeaderParam;
 use crate::notifier::Notifier;
 use crate::service::{BoxFuture, Call, Reply, Service};
-use crate::tool_headers::ToolHeaders;
+use crate::tool_headers::{ToolHeaders, list_params};
 
 /// A server of the newest revision that is reached over Streamable HTTP.
 ///
@@ -170,7 +170,7 @@ impl ModernHttpClient {
         for _ in 0..MAX_PAGES {
             let list = Call::new(
                 Method::new(method::TOOLS_LIST),
-                list_params(call, cursor.as_ref())?,
+                list_params(call.cx.peer().meta(), cursor.as_ref())?,
                 call.cx.clone().with_notifier(Notifier::disabled()),
             );
             let page = self.send(&list, None, &[]).await?.into_result();
@@ -211,23 +211,4 @@ impl Service for ModernHttpClient {
 fn tool<'a>(call: &Call, target: Option<&'a RawJson>) -> Option<Cow<'a, str>> {
     let target = target.filter(|_| call.method.as_str() == method::TOOLS_CALL);
     target.and_then(RawJson::text)
-}
-
-/// The params of `tools/list` on behalf of `call`.
-fn list_params(call: &Call, cursor: Option<&RawJson>) -> Result<RawJson, Error> {
-    let malformed = |error: callgate_wire::SpliceError| Error::invalid_params(error.to_string());
-    let meta = call
-        .params()
-        .get("_meta")
-        .unwrap_or_else(RawJson::empty_object);
-    let meta = Splice::new(&meta)
-        .remove(&[meta::PROGRESS_TOKEN])
-        .finish()
-        .map_err(malformed)?;
-    let empty = RawJson::empty_object();
-    let mut params = Splice::new(&empty).set(&["_meta"], &meta);
-    if let Some(cursor) = cursor {
-        params = params.set(&["cursor"], cursor);
-    }
-    params.finish().map_err(malformed)
 }

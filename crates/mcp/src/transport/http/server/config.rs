@@ -23,6 +23,10 @@ pub struct HttpServerConfig {
     /// [`Router::header_params`](crate::router::Router::header_params) does; without it none are
     /// checked.
     pub header_params: Option<HeaderParams>,
+    /// True if a call of a tool that [`Self::header_params`] does not find has the tools of the service
+    /// listed first, which the lookup learns from, as that of
+    /// [`HeaderParamCache`](crate::layer::HeaderParamCache) does. If the list fails, so does the call.
+    pub list_unknown_tools: bool,
     /// HttpServerLimits of connections and requests.
     pub limits: HttpServerLimits,
     /// HttpServerLimits for clients of older revisions; without them, or without the feature `legacy`, they
@@ -85,6 +89,7 @@ impl Default for HttpServerConfig {
             guard: Guard::default(),
             auth: Auth::Open,
             header_params: None,
+            list_unknown_tools: false,
             limits: HttpServerLimits::default(),
             sessions: Some(SessionLimits::default()),
             documents: Vec::new(),

@@ -20,6 +20,7 @@ use super::fields::Fields;
 use super::head::{self, Admission};
 use super::host_policy::{HostPolicy, OwnAddress};
 use super::response::{self, Refusal};
+use super::tool_listing::ToolListing;
 use super::{documents, mirror};
 use crate::error::{Error, Kind};
 use crate::notifier::Notifier;
@@ -90,6 +91,7 @@ struct Shared {
     bodies: BodyBudget,
     unsent: Arc<UnsentBudget>,
     sessions: Option<Arc<dyn HttpSessions>>,
+    tool_listing: ToolListing,
 }
 
 impl Endpoint {
@@ -117,6 +119,7 @@ impl Endpoint {
             draining,
             bodies: BodyBudget::default(),
             unsent,
+            tool_listing: ToolListing::default(),
         };
         Self {
             shared: Arc::new(shared),
@@ -222,6 +225,11 @@ impl Shared {
         let message = match frame {
             Ok(Frame::Request(request)) if mirror::may_be_supported(fields) => {
                 match check(&request) {
+                    Ok(peer) if self.must_list_tools(&request) => {
+                        // Boxed, so that the futures of other calls do not have its size.
+                        let call = self.call_after_list(head, fields, admission, request, peer);
+                        return Box::pin(call).await;
+                    }
                     Ok(peer) => return self.call(admission, request, peer).await,
                     Err(_) => ClientMessage::One(Frame::Request(request)),
                 }
@@ -271,6 +279,40 @@ impl Shared {
                 tracing::debug!(bytes = array.len(), "no session takes this batch");
                 response::reject_frame(&error)
             }
+        }
+    }
+
+    /// True if the headers of a call can be checked only after its tool was listed.
+    fn must_list_tools(&self, request: &Message) -> bool {
+        let config = &self.config;
+        let find = config.header_params.as_ref();
+        config.list_unknown_tools
+            && find.is_some_and(|find| mirror::calls_unknown_tool(request, find))
+    }
+
+    /// Has the tools listed for a request of the newest revision, checks its headers again and calls the
+    /// service. The list is one of this revision too: a server that speaks several may settle for that of
+    /// its first request.
+    async fn call_after_list(
+        &self,
+        head: &Parts,
+        fields: &Fields<'_>,
+        admission: Admission,
+        request: Message,
+        peer: PeerInfo,
+    ) -> Response<ResponseBody> {
+        let cx = Cx::new(request.id.clone())
+            .with_caller(admission.caller.clone())
+            .with_source(admission.source.clone());
+        let listed = self.tool_listing.list(&self.service, peer.meta(), cx).await;
+        // A list that failed may be one that the caller made fail: without it nothing is let through.
+        let checked = listed.and_then(|()| {
+            let params = self.config.header_params.as_ref();
+            mirror::check(&head.headers, fields, &request, params)
+        });
+        match checked {
+            Ok(peer) => self.call(admission, request, peer).await,
+            Err(error) => response::failure(&request.id, &error),
         }
     }
 

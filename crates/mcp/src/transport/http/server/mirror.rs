@@ -60,6 +60,17 @@ pub(super) fn check(
     Ok(peer)
 }
 
+/// True if a request calls a tool that is not known yet, so that [`check`] could not check its headers.
+pub(super) fn calls_unknown_tool(request: &Request, find: &HeaderParams) -> bool {
+    request.method.as_str() == method::TOOLS_CALL
+        && request
+            .params
+            .get("name")
+            .as_ref()
+            .and_then(RawJson::text)
+            .is_some_and(|tool| find(&tool).is_none())
+}
+
 fn version(fields: &Fields<'_>, params: &RawParams) -> Result<PeerInfo, Error> {
     let named = text(fields.protocol_version, header::PROTOCOL_VERSION)?;
     let Some(named) = named else {

@@ -5,7 +5,8 @@
 //!   to see the order of checks. [`Listener`]: an endpoint with a [`Socket`] of its own.
 //! - [`HttpServerConfig`], [`Guard`], [`Auth`], [`HttpServerLimits`]: configuration.
 //! - [`TokenVerifier`]: verifies tokens. [`Document`]: public documents.
-//! - `fields`, `head`, `host_policy`, `auth`, `body_reader`, `mirror`: the checks.
+//! - `fields`, `head`, `host_policy`, `auth`, `body_reader`, `mirror`: the checks. `tool_listing`: lists of
+//!   tools that `mirror` needs.
 //! - `event_stream`, `response`, `body`: from a call to its response.
 //! - `connections`, `connection_health`, `tls`: connections of a listener.
 //! - `http1_guard`: protection against request smuggling on them.
@@ -31,6 +32,7 @@ pub(crate) mod response;
 mod socket;
 #[cfg(feature = "server-tls")]
 mod tls;
+mod tool_listing;
 
 #[cfg(feature = "legacy")]
 pub(crate) use body::{EventChunks, LARGE};

@@ -198,7 +198,8 @@ fn whole_result(
     ]))
 }
 
-fn failure(id: &Id, error: &Error) -> Response<ResponseBody> {
+/// The response with the error of a call.
+pub(super) fn failure(id: &Id, error: &Error) -> Response<ResponseBody> {
     let mut response = error_response(reply::status(error), |out| {
         reply::error_response(out, Some(id), error);
     });
