@@ -233,15 +233,34 @@ fn router(
     }))
 }
 
-/// Opens the workspace. The data directory is not for its tools: it holds the token and the logins.
+/// Opens the workspace. A data directory is not for its tools: it holds the token and the logins. That of
+/// this process is one, and the one that other processes of the user have by default is another.
 fn open_workspace(path: &Path, data_dir: Option<&Path>) -> Result<Workspace, CommandError> {
-    let workspace = Workspace::open(path)
+    let mut workspace = Workspace::open(path)
         .with_context(|| format!("cannot open the workspace {}", path.display()))
         .map_err(|error| CommandError::from(error).hint(NAME_A_DIRECTORY))?;
     // Without a data directory there is nothing to keep.
-    let Ok(data_dir) = DataDir::locate(data_dir) else {
-        return Ok(workspace);
-    };
+    let own = DataDir::locate(data_dir).ok();
+    if let Some(own) = &own {
+        check_apart(path, own)?;
+        workspace = workspace.excluding(own.path());
+    }
+    let other = DataDir::locate(None).ok().filter(|other| {
+        let is_own = |own: &DataDir| own.resolved() == other.resolved();
+        !own.as_ref().is_some_and(is_own)
+    });
+    if let Some(other) = &other {
+        // One that is not there yet is no reason to warn, and may be made while this process runs.
+        if other.path().exists() {
+            check_apart(path, other)?;
+        }
+        workspace = workspace.excluding(other.path());
+    }
+    Ok(workspace)
+}
+
+/// Refuses a workspace in a data directory, and warns of one around it.
+fn check_apart(path: &Path, data_dir: &DataDir) -> Result<(), CommandError> {
     let (inner, outer) = (data_dir.resolved(), resolved(path));
     let shown = |text: &str| format!("{} {text} {}", path.display(), data_dir.path().display());
     if outer.starts_with(&inner) {
@@ -257,7 +276,7 @@ fn open_workspace(path: &Path, data_dir: Option<&Path>) -> Result<Workspace, Com
             "warning: the workspace {message}, which its tools cannot use; a smaller workspace is safer"
         ));
     }
-    Ok(workspace.excluding(data_dir.path()))
+    Ok(())
 }
 
 const NAME_A_DIRECTORY: &str = "name a directory with --workspace DIR";

@@ -186,6 +186,35 @@ fn a_second_signal_ends_the_drain_at_once() {
 }
 
 #[test]
+fn the_default_data_directory_is_not_for_the_tools_of_a_process_with_another_one() {
+    let home = Home::new();
+    let path = home.path().to_str().unwrap();
+    let serve = format!("{CALLGATE} serve --stdio --workspace {path} --data-dir {path}/other");
+    let token = "path=.local/share/callgate/token";
+    let read = || home.run(&["call", "--stdio", &serve, "workspace_read", token]);
+    home.run(&["token"]);
+    assert_eq!(
+        read(),
+        Ran::failed(
+            5,
+            "error: the tool failed: path is not for tools: .local/share/callgate/token\n"
+        )
+    );
+    let inside = format!("{path}/.local/share/callgate");
+    let mut serve = home.command(&["serve", "--stdio", "--data-dir", "/nowhere"]);
+    let ran = Ran::from(serve.args(["--workspace", &inside]).output().unwrap());
+    assert_eq!(
+        ran,
+        Ran::failed(
+            1,
+            &format!(
+                "error: {inside} is in the data directory {inside}\nhint: name a directory with --workspace DIR\n"
+            )
+        )
+    );
+}
+
+#[test]
 fn the_data_directory_is_not_for_the_tools() {
     let home = Home::new();
     let path = home.path().to_str().unwrap();

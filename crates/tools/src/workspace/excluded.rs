@@ -1,7 +1,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata};
 
 use super::{Workspace, WorkspaceError};
@@ -10,11 +11,13 @@ impl Workspace {
     /// Keeps `directory` from every tool, wherever it lies and however a path leads into it.
     ///
     /// Directories are compared by their identity and not by name, so links, other spellings and other
-    /// letters of a name lead nowhere. Files directly in it are refused under other names too. Best-effort
+    /// letters of a name lead nowhere. Files directly in it are refused under other names too. A directory
+    /// that is made later is excluded from then on, and one that is renamed stays excluded. Best-effort
     /// against a process that changes links meanwhile; only on Unix, where directories have an identity.
     #[must_use]
     pub fn excluding(mut self, directory: &Path) -> Self {
-        self.excluded = Arc::from([&self.excluded[..], &[directory.to_owned()]].concat());
+        let directory = Arc::new(ExcludedDirectory::new(directory));
+        self.excluded = Arc::from([&self.excluded[..], &[directory]].concat());
         self
     }
 
@@ -25,7 +28,11 @@ impl Workspace {
         target: &Path,
         path: &str,
     ) -> Result<(), WorkspaceError> {
-        let excluded: Vec<_> = self.excluded.iter().filter_map(|it| of_path(it)).collect();
+        let excluded: Vec<_> = self
+            .excluded
+            .iter()
+            .flat_map(|it| it.identities())
+            .collect();
         if excluded.is_empty() {
             return Ok(());
         }
@@ -63,10 +70,10 @@ impl Workspace {
         if self.excluded.is_empty() || !has_names(file) {
             return Ok(());
         }
-        let files = self.excluded.iter().filter_map(|it| it.read_dir().ok());
-        let mut files = files.flatten().filter_map(Result::ok);
-        let own = of(file);
-        match files.any(|entry| own.is_some() && of_path(&entry.path()) == own) {
+        let Some(own) = of(file) else {
+            return Ok(());
+        };
+        match self.excluded.iter().any(|it| it.has_file(own)) {
             true => Err(WorkspaceError::Excluded(path.to_owned())),
             false => Ok(()),
         }
@@ -74,10 +81,82 @@ impl Workspace {
 }
 
 /// Directories that no tool may use.
-pub(super) type Excluded = Arc<[PathBuf]>;
+pub(super) type Excluded = Arc<[Arc<ExcludedDirectory>]>;
+
+/// A directory that no tool may use.
+#[derive(Debug)]
+pub(super) struct ExcludedDirectory {
+    path: PathBuf,
+    /// All directories that were found at the path: one that was renamed has its secrets still.
+    found: Mutex<Vec<Arc<FoundDirectory>>>,
+}
+
+/// A directory that was found at the path of an excluded one.
+#[derive(Debug)]
+struct FoundDirectory {
+    identity: Identity,
+    /// Keeps its number from being used again, and lists its files wherever it is. Absent if it may not be
+    /// opened.
+    handle: Option<Dir>,
+}
 
 /// Device and number of a file.
 type Identity = (u64, u64);
+
+/// Maximum number of directories that are remembered for one path; later ones are excluded only while they
+/// are there.
+const MAX_FOUND: usize = 16;
+
+impl ExcludedDirectory {
+    fn new(path: &Path) -> Self {
+        let directory = Self {
+            path: path.to_owned(),
+            found: Mutex::default(),
+        };
+        // Before the first call: it may be renamed until then.
+        directory.look();
+        directory
+    }
+
+    fn identities(&self) -> Vec<Identity> {
+        self.look().iter().map(|it| it.identity).collect()
+    }
+
+    /// True if a file directly in the directory has this identity.
+    fn has_file(&self, own: Identity) -> bool {
+        let found = self.look();
+        let handles = found.iter().filter_map(|it| it.handle.as_ref());
+        let entries = handles.filter_map(|it| it.entries().ok()).flatten();
+        let mut files = entries.filter_map(|entry| of(&entry.ok()?.metadata().ok()?));
+        // A handle does not follow links out of the directory, and a path does.
+        let at_path = self.path.read_dir().into_iter().flatten();
+        let mut at_path = at_path.filter_map(|entry| of_path(&entry.ok()?.path()));
+        files.any(|file| file == own) || at_path.any(|file| file == own)
+    }
+
+    /// All directories that were found so far, the one that is at the path now among them.
+    fn look(&self) -> Vec<Arc<FoundDirectory>> {
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(identity) = of_path(&self.path) else {
+            return found.clone();
+        };
+        if found.iter().any(|it| it.identity == identity) {
+            return found.clone();
+        }
+        let handle = Dir::open_ambient_dir(&self.path, ambient_authority()).ok();
+        // The handle may be one of another directory, if it was replaced just now.
+        let opened = handle.as_ref().and_then(|it| of(&it.dir_metadata().ok()?));
+        let new = Arc::new(FoundDirectory {
+            identity: opened.unwrap_or(identity),
+            handle,
+        });
+        if found.len() < MAX_FOUND {
+            found.push(new);
+            return found.clone();
+        }
+        found.iter().cloned().chain([new]).collect()
+    }
+}
 
 #[cfg(unix)]
 fn of(metadata: &Metadata) -> Option<Identity> {

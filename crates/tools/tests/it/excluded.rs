@@ -87,3 +87,46 @@ fn an_excluded_directory_may_be_made_later_and_may_be_the_workspace() {
     let error = inside.list(".", &Page::default()).unwrap_err();
     assert_eq!(error.to_string(), "path is not for tools: .");
 }
+
+#[test]
+fn an_excluded_directory_that_is_renamed_stays_excluded() {
+    let (directory, workspace) = workspace();
+    let root = directory.path();
+    let refused = |path: &str| format!("path is not for tools: {path}");
+    let read = |path: &str| workspace.read(path).unwrap_err().to_string();
+    fs::rename(root.join("state/data"), root.join("moved")).unwrap();
+    fs::hard_link(root.join("moved/token"), root.join("copy")).unwrap();
+    for path in ["moved/token", "copy"] {
+        assert_eq!(read(path), refused(path));
+    }
+    // A directory that takes its place is excluded beside it, under all of its later names.
+    fs::create_dir(root.join("state/data")).unwrap();
+    fs::write(root.join("state/data/token"), "new secret").unwrap();
+    assert_eq!(read("state/data/token"), refused("state/data/token"));
+    fs::rename(root.join("state/data"), root.join("second")).unwrap();
+    for path in ["moved/token", "second/token", "copy"] {
+        assert_eq!(read(path), refused(path));
+    }
+    let listed = workspace.list("moved", &Page::default()).unwrap_err();
+    assert_eq!(listed.to_string(), refused("moved"));
+    let written = workspace.write("second/token", "mine").unwrap_err();
+    assert_eq!(written.to_string(), refused("second/token"));
+}
+
+#[test]
+fn only_so_many_renamed_directories_are_remembered_and_the_present_one_is_always_excluded() {
+    let (directory, workspace) = workspace();
+    let data = directory.path().join("state/data");
+    let is_refused = |path: &str| workspace.read(path).is_err();
+    for n in 0..20 {
+        assert!(is_refused("state/data/token"), "{n}");
+        fs::rename(&data, directory.path().join(format!("moved{n}"))).unwrap();
+        fs::create_dir(&data).unwrap();
+        fs::write(data.join("token"), "secret").unwrap();
+    }
+    let refused: Vec<bool> = (0..20)
+        .map(|n| is_refused(&format!("moved{n}/token")))
+        .collect();
+    assert_eq!(refused, (0..20).map(|n| n < 16).collect::<Vec<_>>());
+    assert!(is_refused("state/data/token"));
+}
