@@ -32,6 +32,11 @@ impl SessionTransport for LineTransport {
         request: OldRequest,
         _messages: MessageSender,
     ) -> BoxFuture<'static, Result<RawJson, Error>> {
+        // A request has no stream of its own here.
+        self.ask(request)
+    }
+
+    fn ask(&self, request: OldRequest) -> BoxFuture<'static, Result<RawJson, Error>> {
         let link = self.0.clone();
         let OldRequest { method, params } = request;
         let on_drop = match method.as_str() {

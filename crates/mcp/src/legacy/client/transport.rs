@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use callgate_wire::{Frame, Id, Method, Notification, RawJson, Request, RpcError, Version, code};
 use serde::Serialize;
-use tokio::sync::mpsc;
+use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio::time::Instant;
 
 use crate::error::Error;
@@ -26,11 +26,9 @@ pub(crate) trait SessionTransport: Send + Sync + 'static {
         messages: MessageSender,
     ) -> BoxFuture<'static, Result<RawJson, Error>>;
 
-    /// Sends a request whose stream carries nothing but the result.
-    fn ask(&self, request: OldRequest) -> BoxFuture<'static, Result<RawJson, Error>> {
-        let (messages, _incoming) = MessageSender::channel(1);
-        self.request(request, messages)
-    }
+    /// Sends a request that no caller made, such as one for the list of tools. Messages on its stream are
+    /// taken as those that belong to no request.
+    fn ask(&self, request: OldRequest) -> BoxFuture<'static, Result<RawJson, Error>>;
 
     fn notify(&self, notification: Notification) -> BoxFuture<'static, Result<(), Error>>;
 
@@ -103,8 +101,8 @@ impl MessageSender {
 
     /// Queues a message that is not a response, without waiting.
     ///
-    /// Returns the answer to a request that there is no room for. A notification that there is no room
-    /// for is dropped, with a warning.
+    /// Returns the answer to a request that there is no room for, or that comes after the call or session
+    /// that it belongs to. Such a notification is dropped, with a warning if there was no room.
     pub(crate) fn offer(&self, frame: Frame) -> Option<(Id, RpcError)> {
         let message = match frame {
             Frame::Request(request) => ServerMessage::Request(request),
@@ -112,11 +110,18 @@ impl MessageSender {
             Frame::Response(_) => return None,
         };
         let refused = self.sender.try_send(message).err()?;
+        let is_closed = matches!(refused, TrySendError::Closed(_));
         match refused.into_inner() {
             ServerMessage::Request(request) => {
-                let error =
-                    RpcError::new(code::INTERNAL_ERROR, "too many messages wait to be handled");
-                Some((request.id, error))
+                let text = match is_closed {
+                    true => "the request or session that this belongs to has ended",
+                    false => "too many messages wait to be handled",
+                };
+                Some((request.id, RpcError::new(code::INTERNAL_ERROR, text)))
+            }
+            ServerMessage::Notification(Notification { method, .. }) if is_closed => {
+                tracing::debug!(%method, "dropped a notification: what it belongs to has ended");
+                None
             }
             ServerMessage::Notification(Notification { method, .. }) => {
                 let dropped = self.dropped.fetch_add(1, Ordering::Relaxed) + 1;
@@ -146,8 +151,8 @@ mod tests {
     }
 
     #[test]
-    fn messages_without_room_are_refused_or_counted() {
-        let (messages, _incoming) = MessageSender::channel(1);
+    fn messages_without_room_or_reader_are_refused_or_dropped() {
+        let (messages, incoming) = MessageSender::channel(1);
         let notification = || {
             Frame::Notification(Notification {
                 method: Method::new("m"),
@@ -163,8 +168,17 @@ mod tests {
             method: Method::new("m"),
             params: callgate_wire::RawParams::empty(),
         });
-        let (id, error) = messages.offer(request).unwrap();
-        assert_eq!((id, error.code), (Id::number(7), code::INTERNAL_ERROR));
+        let refusal = |text: &str| (Id::number(7), RpcError::new(code::INTERNAL_ERROR, text));
+        let full = messages.offer(request.clone()).unwrap();
+        assert_eq!(full, refusal("too many messages wait to be handled"));
+        assert_eq!(messages.dropped.load(Ordering::Relaxed), 2);
+
+        // A queue whose reader is gone is no full one.
+        drop(incoming);
+        let closed = messages.offer(request).unwrap();
+        let ended = "the request or session that this belongs to has ended";
+        assert_eq!(closed, refusal(ended));
+        assert_eq!(messages.offer(notification()), None);
         assert_eq!(messages.dropped.load(Ordering::Relaxed), 2);
     }
 }

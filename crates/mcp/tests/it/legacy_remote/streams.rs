@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 use callgate_mcp::{Kind, Reply, Retry, Service};
 use tokio::sync::mpsc;
 
-use super::old_server::{COMPLETE, RESULT, from, log, next, old_server, remote, tool_call, what};
+use super::old_server::{
+    COMPLETE, RESULT, from, log, next, old_server, opened, remote, tool_call, what,
+};
 use crate::http_client::peer::{
     Answer, CHUNKS_END, Peer, SSE_HEAD, call, chunk, event, failure, http, json, listening, result,
     soon, sse,
@@ -246,4 +248,44 @@ async fn a_question_on_the_stream_of_the_server_reaches_the_caller_of_the_moment
         }
         other => panic!("nothing was asked: {other:?}"),
     }
+}
+
+#[tokio::test]
+async fn messages_on_the_stream_of_a_list_that_no_client_asked_for_are_handled() {
+    const WITH_TASKS: &str = r#"{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"tasks":{"requests":{"tools":{"call":{}}}}},"serverInfo":{"name":"old","version":"1"}}"#;
+    const PING: &str = r#"{"jsonrpc":"2.0","id":"p-1","method":"ping"}"#;
+    let (stream, pieces) = mpsc::unbounded_channel();
+    stream.send(SSE_HEAD.into()).unwrap();
+    let mut pieces = Some(pieces);
+    let mut peer = Peer::start(move |request| match what(request).as_str() {
+        "initialize" => opened("session-1", &request.result(WITH_TASKS)),
+        "GET" => Answer::Pieces(pieces.take().unwrap()),
+        _ => old_server(request, |request| match what(request).as_str() {
+            "tools/list" => sse(&[CHANGED, PING, &request.result(r#"{"tools":[]}"#)]
+                .map(event)
+                .concat()),
+            _ => json(&request.result(RESULT)),
+        }),
+    })
+    .await;
+    let server = remote(&peer);
+    let (call, mut notifications) = listening(listen());
+    let mut running = server.call(call);
+    let test = async {
+        let mut heard = async || notifications.next().await.method.to_string();
+        assert_eq!(heard().await, "notifications/subscriptions/acknowledged");
+        assert_eq!(result(&server, tool_call()).await, COMPLETE);
+        assert_eq!(heard().await, "notifications/tools/list_changed");
+        assert_eq!(
+            next(&mut peer, "response").await.text(),
+            r#"{"jsonrpc":"2.0","id":"p-1","result":{}}"#
+        );
+    };
+    soon(async {
+        tokio::select! {
+            outcome = &mut running => panic!("the subscription ended: {outcome:?}"),
+            () = test => {}
+        }
+    })
+    .await;
 }

@@ -129,6 +129,18 @@ impl SessionTransport for HttpTransport {
         }
     }
 
+    fn ask(&self, request: OldRequest) -> BoxFuture<'static, Result<RawJson, Error>> {
+        let link = self.link.clone();
+        match &self.incoming {
+            Incoming::Streamable { messages, .. } => {
+                Box::pin(StreamableRequest::run(link, request, messages.clone()))
+            }
+            Incoming::Sse { waiting, .. } => {
+                Box::pin(http_sse::send_request(link, waiting.clone(), request))
+            }
+        }
+    }
+
     fn notify(&self, notification: Notification) -> BoxFuture<'static, Result<(), Error>> {
         let link = self.link.clone();
         Box::pin(async move { link.notify(&notification).await })
