@@ -172,6 +172,7 @@ impl SessionShared {
                 if let Some(reply) = self.created_task(call, &result) {
                     return reply;
                 }
+                self.learn_task_support(call, &result);
                 let result = convert::complete(&call.method, &result, &self.server.info);
                 return Ok(Reply::Complete(result));
             }

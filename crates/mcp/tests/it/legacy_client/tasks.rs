@@ -314,3 +314,16 @@ async fn dropping_a_call_that_waits_for_a_task_cancels_the_task() {
         json!({"jsonrpc":"2.0","id":6,"method":"tasks/cancel","params":{"taskId":"t1"}})
     );
 }
+
+#[tokio::test]
+async fn a_list_of_the_client_tells_which_tools_are_called_as_tasks() {
+    let (stream, mut peer) = connect(TASKS, UpstreamConfig::default()).await;
+    let list = start(&stream, request("tools/list", "{}"));
+    tell_tools(&mut peer).await;
+    complete(list).await;
+    let _call = start(&stream, knowing("tools/call", r#""name":"may""#));
+    assert_eq!(
+        heard(&mut peer).await,
+        json!({"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"may","task":{}}})
+    );
+}

@@ -70,23 +70,43 @@ impl SessionShared {
                 params,
             };
             let page = self.transport.ask(request).await.ok()?;
-            for tool in page.get("tools").iter().flat_map(RawJson::elements) {
-                let support = tool.at(&["execution", "taskSupport"]);
-                let support = support.and_then(|support| support.decode().ok());
-                let name = tool.get("name");
-                let name = name.as_ref().and_then(RawJson::text);
-                if let (Some(support), Some(name)) = (support, name)
-                    && tools.len() < MAX_TOOLS
-                {
-                    tools.insert(name.into_owned(), support);
-                }
-            }
-            let cursor = page.get("nextCursor");
-            let Some(cursor) = cursor.filter(|cursor| cursor.text().is_some()) else {
+            read_page(&page, &mut tools);
+            let Some(cursor) = next_cursor(&page) else {
                 break;
             };
             params = RawJson::encode(&json!({ "cursor": cursor })).ok()?;
         }
         Some(tools)
     }
+
+    /// Learns the task support of all tools from a list that a client asked for, if it is complete: most
+    /// clients list the tools before they call one, and need not wait for another list then.
+    pub(crate) fn learn_task_support(&self, call: &Call, result: &RawJson) {
+        let is_whole = || call.params().get("cursor").is_none() && next_cursor(result).is_none();
+        if call.method.as_str() == method::TOOLS_LIST && self.server.has_tasks() && is_whole() {
+            let mut tools = HashMap::new();
+            read_page(result, &mut tools);
+            *self.tools.lock() = Some(tools);
+        }
+    }
+}
+
+/// Adds the tools of a page that declare their task support.
+fn read_page(page: &RawJson, tools: &mut HashMap<String, TaskSupport>) {
+    for tool in page.get("tools").iter().flat_map(RawJson::elements) {
+        let support = tool.at(&["execution", "taskSupport"]);
+        let support = support.and_then(|support| support.decode().ok());
+        let name = tool.get("name");
+        let name = name.as_ref().and_then(RawJson::text);
+        if let (Some(support), Some(name)) = (support, name)
+            && tools.len() < MAX_TOOLS
+        {
+            tools.insert(name.into_owned(), support);
+        }
+    }
+}
+
+fn next_cursor(page: &RawJson) -> Option<RawJson> {
+    let cursor = page.get("nextCursor");
+    cursor.filter(|cursor| cursor.text().is_some())
 }
