@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use callgate_mcp::transport::http::client::{Headers, HttpConfig, ModernHttpClient};
 use callgate_mcp::transport::http::server::{self, Auth, BearerToken, Listener};
+use callgate_mcp::upstream::Remote;
 use callgate_mcp::wire::{Method, Notification};
 use callgate_mcp::{BoxFuture, Call, Error, HeaderParam, Kind, Reply, Service};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -249,4 +250,24 @@ async fn the_headers_are_those_that_the_server_wants() {
     ] {
         assert_eq!(result(&client, call(method, members)).await, "{}");
     }
+}
+
+#[tokio::test]
+async fn a_name_that_our_own_server_does_not_allow_is_explained_as_such() {
+    let leaf = answering(|_| Ok(Reply::Complete(raw("{}"))));
+    let address = serve(leaf, server::HttpServerConfig::default()).await;
+    // Another way to write the address, which is no name of the server.
+    let url = format!("http://127.1:{}/mcp", address.port());
+    let remote = Remote::new(&url, HttpConfig::new("server")).unwrap();
+    let error = failure(&remote, call("tools/list", "")).await;
+    assert_eq!(
+        (error.kind(), error.to_string().as_str()),
+        (
+            Kind::Protocol,
+            "server `server` answered with HTTP status 403 Forbidden with content type `application/json`: \
+             {\"jsonrpc\":\"2.0\",\"error\":{\"code\":-32600,\"message\":\"the Host or Origin is not allowed here\"}} \
+             (the server checks the `Host` and `Origin` headers: use the name or address that it expects in \
+             its URL, or allow this one in the settings of the server)"
+        )
+    );
 }

@@ -62,7 +62,7 @@ async fn sm_s1_one_endpoint_answers_posts() {
 
 #[tokio::test]
 async fn sm_s2_a_foreign_origin_is_forbidden() {
-    let forbidden = r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"forbidden"}}"#;
+    let forbidden = r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"the Host or Origin is not allowed here"}}"#;
     for origin in ["http://evil.example.com", "null", "https://localhost"] {
         let request = Post::tool("echo").set("origin", origin);
         assert_eq!(

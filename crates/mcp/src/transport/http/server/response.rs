@@ -61,7 +61,7 @@ macro_rules! message {
 pub(super) fn refuse(refusal: Refusal) -> Response<ResponseBody> {
     let (status, body) = match &refusal {
         Refusal::BadHost => (400, message!("exactly one valid Host header is required")),
-        Refusal::Forbidden => (403, message!("forbidden")),
+        Refusal::Forbidden => (403, message!("the Host or Origin is not allowed here")),
         Refusal::Ambiguous => (400, message!("the request head is ambiguous")),
         Refusal::NotFound => (404, ""),
         Refusal::MethodNotAllowed { .. } => (405, ""),
