@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use super::client_request::{ClientRequest, Message, MessageSink, RequestOrigin, wait_for_room};
 use super::convert;
+use super::handshake::UnknownCapabilities;
 use super::pending_questions::questions_not_accepted;
 use super::session::Session;
 use super::tasks::must_be_a_task;
@@ -245,7 +246,7 @@ pub(super) struct SessionService {
 pub(super) struct ClientIdentity {
     pub(super) capabilities: ClientCapabilities,
     /// Capabilities that this server does not know, which pass.
-    unknown: Vec<(String, RawJson)>,
+    unknown: UnknownCapabilities,
     pub(super) client_info: Option<RawJson>,
     version: RawJson,
     pub(super) encoded: RawJson,
@@ -256,12 +257,12 @@ pub(super) struct ClientIdentity {
 impl ClientIdentity {
     pub(super) fn new(
         capabilities: ClientCapabilities,
-        unknown: Vec<(String, RawJson)>,
+        unknown: UnknownCapabilities,
         client_info: Option<RawJson>,
     ) -> Self {
         let known = RawJson::encode(&capabilities).expect("capabilities are always JSON");
         Self {
-            encoded: known.with_members(&unknown),
+            encoded: unknown.added_to(known),
             capabilities,
             unknown,
             client_info,
@@ -315,7 +316,7 @@ impl SessionService {
             version,
             identity: Arc::new(ClientIdentity::new(
                 ClientCapabilities::default(),
-                Vec::new(),
+                UnknownCapabilities::default(),
                 None,
             )),
         }

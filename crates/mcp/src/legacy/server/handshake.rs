@@ -41,9 +41,7 @@ pub(super) fn read(params: &RawJson) -> Result<HandshakeRequest, Error> {
     })?;
     let version = negotiate(&hello.protocol_version);
     let capabilities = convert::client_capabilities(version, hello.capabilities);
-    let declared = params.get("capabilities");
-    let unknown = declared.map(|all| all.members_besides(&CLIENT_CAPABILITIES));
-    let unknown = unknown.unwrap_or_default();
+    let unknown = UnknownCapabilities::read(params.get("capabilities"), &CLIENT_CAPABILITIES);
     Ok(HandshakeRequest {
         version,
         identity: ClientIdentity::new(capabilities, unknown, params.get("clientInfo")),
@@ -87,7 +85,7 @@ fn answer(version: Version, found: &DiscoverResult, result: &RawJson) -> RawJson
     };
     let capabilities = convert::server_capabilities(version, found.capabilities.clone());
     let capabilities = RawJson::encode(&capabilities).expect("capabilities are always JSON");
-    let of_server = unknown(result.get("capabilities"), &SERVER_CAPABILITIES);
+    let of_server = UnknownCapabilities::read(result.get("capabilities"), &SERVER_CAPABILITIES);
     let own = || {
         let info = Implementation::new("callgate", env!("CARGO_PKG_VERSION"));
         RawJson::encode(&info).expect("a name is always JSON")
@@ -96,7 +94,7 @@ fn answer(version: Version, found: &DiscoverResult, result: &RawJson) -> RawJson
     let of_meta = unknown(result.get("_meta"), &[meta::SERVER_INFO]);
     let answer = Answer {
         protocol_version: version.as_str(),
-        capabilities: capabilities.with_members(&of_server),
+        capabilities: of_server.added_to(capabilities),
         server_info: info.filter(RawJson::is_object).unwrap_or_else(own),
         instructions: found.instructions.as_deref(),
         meta: (!of_meta.is_empty()).then(|| RawJson::empty_object().with_members(&of_meta)),
@@ -118,27 +116,72 @@ struct Answer<'a> {
     meta: Option<RawJson>,
 }
 
-/// Capabilities of a server that are translated; `tasks` is one of older revisions only.
-const SERVER_CAPABILITIES: [&str; 8] = [
-    "experimental",
-    "logging",
-    "completions",
-    "prompts",
-    "resources",
-    "tools",
-    "tasks",
-    "extensions",
+/// Capabilities of a server that are translated, with the members that are; none where the whole
+/// value passes or none of it. `tasks` is one of older revisions only.
+const SERVER_CAPABILITIES: [KnownCapability; 8] = [
+    ("experimental", &[]),
+    ("logging", &[]),
+    ("completions", &[]),
+    ("prompts", &["listChanged"]),
+    ("resources", &["listChanged", "subscribe"]),
+    ("tools", &["listChanged"]),
+    ("tasks", &[]),
+    ("extensions", &[]),
 ];
 
-/// Capabilities of a client that are translated; `tasks` is one of older revisions only.
-const CLIENT_CAPABILITIES: [&str; 6] = [
-    "experimental",
-    "roots",
-    "sampling",
-    "elicitation",
-    "tasks",
-    "extensions",
+/// The same of a client.
+const CLIENT_CAPABILITIES: [KnownCapability; 6] = [
+    ("experimental", &[]),
+    ("roots", &["listChanged"]),
+    ("sampling", &["context", "tools"]),
+    ("elicitation", &["form", "url"]),
+    ("tasks", &[]),
+    ("extensions", &[]),
 ];
+
+/// Name of a capability and of its members.
+type KnownCapability = (&'static str, &'static [&'static str]);
+
+/// Capabilities of a peer, and members of its capabilities, that this server does not know. They pass.
+#[derive(Debug, Clone, Default)]
+pub(super) struct UnknownCapabilities {
+    capabilities: Vec<(String, RawJson)>,
+    /// Members of these known capabilities.
+    members: Vec<(&'static str, Vec<(String, RawJson)>)>,
+}
+
+impl UnknownCapabilities {
+    fn read(declared: Option<RawJson>, known: &[KnownCapability]) -> Self {
+        let Some(declared) = declared else {
+            return Self::default();
+        };
+        let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+        let translated = known.iter().filter(|(_, members)| !members.is_empty());
+        let members = translated.filter_map(|(name, members)| {
+            let unknown = declared.get(name)?.members_besides(members);
+            (!unknown.is_empty()).then_some((*name, unknown))
+        });
+        Self {
+            members: members.collect(),
+            capabilities: declared.members_besides(&names),
+        }
+    }
+
+    /// The translated capabilities with those that are unknown. Members of a capability that was not
+    /// translated, because the other side has none like it, are left out with it.
+    pub(super) fn added_to(&self, translated: RawJson) -> RawJson {
+        let added = |all: RawJson, (name, members): &(&'static str, Vec<(String, RawJson)>)| {
+            let capability = all.get(name).filter(RawJson::is_object);
+            let with_unknown = capability.map(|known| known.with_members(members));
+            match with_unknown {
+                Some(capability) => all.with_members(&[((*name).to_owned(), capability)]),
+                None => all,
+            }
+        };
+        let all = self.members.iter().fold(translated, added);
+        all.with_members(&self.capabilities)
+    }
+}
 
 /// The revision for a client that asks for `name`.
 ///
@@ -175,7 +218,7 @@ mod tests {
         let json = |text: &str| serde_json::from_str::<RawJson>(text).unwrap();
         let found = json(
             r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"ttlMs":0,"cacheScope":"private",
-                "capabilities":{"tools":{},"vendor":{"a":10000000000000000001}},"vendor":1,
+                "capabilities":{"tools":{"listChanged":true,"x":1.0},"completions":{"z":1},"vendor":{"a":10000000000000000001}},"vendor":1,
                 "_meta":{"v/k":2,"io.modelcontextprotocol/serverInfo":{"name":"s","version":"1","x":1}}}"#,
         );
         let result = answer(Version::V2025_06_18, &found.decode().unwrap(), &found);
@@ -183,11 +226,12 @@ mod tests {
             result.as_str(),
             concat!(
                 r#"{"protocolVersion":"2025-06-18","#,
-                r#""capabilities":{"tools":{},"vendor":{"a":10000000000000000001}},"#,
+                r#""capabilities":{"completions":{"z":1},"tools":{"listChanged":true,"x":1.0},"vendor":{"a":10000000000000000001}},"#,
                 r#""serverInfo":{"name":"s","version":"1","x":1},"_meta":{"v/k":2},"vendor":1}"#,
             )
         );
-        let hello = r#"{"protocolVersion":"2025-06-18","capabilities":{"roots":{},"vendor":{"b":2}},"clientInfo":{"name":"c","version":"1","y":1}}"#;
+        // Before 2025-06-18 there is no elicitation, so nothing of it passes.
+        let hello = r#"{"protocolVersion":"2025-03-26","capabilities":{"roots":{"listChanged":true,"x":1.0},"sampling":{"tools":{},"y":2},"elicitation":{"z":3},"vendor":{"b":2}},"clientInfo":{"name":"c","version":"1","y":1}}"#;
         let identity = read(&json(hello)).unwrap().identity;
         assert_eq!(
             (
@@ -195,7 +239,7 @@ mod tests {
                 identity.client_info.unwrap().as_str()
             ),
             (
-                r#"{"roots":{},"vendor":{"b":2}}"#,
+                r#"{"roots":{"x":1.0},"sampling":{"y":2},"vendor":{"b":2}}"#,
                 r#"{"name":"c","version":"1","y":1}"#
             )
         );
