@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use callgate_wire::params::NotificationParams;
 use callgate_wire::resource::ResourceUpdatedParams;
@@ -86,6 +87,18 @@ pub enum ServerChange {
     /// The task with this id.
     Task(String),
 }
+
+/// The error of a subscription beyond the limit.
+pub(crate) fn limit_reached() -> Error {
+    let text = "subscription limit reached: close one, or try again later";
+    Error::new(Kind::Busy, text)
+        .retry_safe()
+        .with_retry_after(RETRY_AFTER)
+}
+
+/// Time after which a subscription that was refused may be tried again. Subscriptions last long, so an
+/// early attempt would be in vain.
+const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// Maximum memory of the URIs and task ids that all subscribers follow, in bytes.
 const MAX_MEMORY: usize = 8 * 1024 * 1024;
@@ -174,8 +187,7 @@ impl Subscribers {
     ) -> Result<(), Error> {
         // Subscribed before the acknowledgment is sent, so that no change after it is missed.
         let subscriber = self.subscribe(ChangeFilter::new(&accepted), limit);
-        let busy = || Error::new(Kind::Busy, "too many subscriptions").retry_safe();
-        let subscriber = subscriber.ok_or_else(busy)?;
+        let subscriber = subscriber.ok_or_else(limit_reached)?;
         let acknowledged = SubscriptionsAcknowledgedParams::new(&cx.id, accepted);
         let acknowledged = Notification {
             method: Method::new(method::NOTIFICATIONS_SUBSCRIPTIONS_ACKNOWLEDGED),

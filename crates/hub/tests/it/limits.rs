@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use callgate_hub::{Hub, HubConfig, HubError};
 use callgate_mcp::wire::subscription::SubscriptionFilter;
@@ -34,7 +35,13 @@ async fn a_hub_takes_a_limited_number_of_subscriptions() {
     let first = client.listen(&filter).await.unwrap();
     let error = client.listen(&filter).await.unwrap_err();
     assert_eq!(error.kind(), Kind::Busy);
-    assert_eq!(error.to_string(), "too many subscriptions");
+    assert_eq!(
+        (error.to_string().as_str(), error.retry_after()),
+        (
+            "subscription limit reached: close one, or try again later",
+            Some(Duration::from_secs(5))
+        )
+    );
     drop(first);
     while client.listen(&filter).await.is_err() {
         tokio::task::yield_now().await;

@@ -7,9 +7,9 @@ use tokio::time::timeout;
 use super::call_table::Requester;
 use super::session::{STREAM_HEAD_START, SessionShared};
 use super::tasks::require_extension;
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::service::{Call, Reply};
-use crate::subscribers::ChangeFilter;
+use crate::subscribers::{ChangeFilter, limit_reached};
 
 /// Maximum number of resources of one subscription; the rest is not acknowledged.
 const MOST_FOLLOWED: usize = 1_000;
@@ -38,7 +38,7 @@ pub(super) async fn listen(shared: &SessionShared, call: Call) -> Result<Reply, 
     let seat = shared
         .listeners
         .subscribe(ChangeFilter::new(&filter), shared.config.subscriptions)
-        .ok_or_else(|| Error::new(Kind::Busy, "too many subscriptions").retry_safe())?;
+        .ok_or_else(limit_reached)?;
     let uris = filter.resource_subscriptions.take().unwrap_or_default();
     let guard = shared.resource_subscriptions.subscribe(uris);
     let accepted = guard.settled().await;

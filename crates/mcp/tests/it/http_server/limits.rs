@@ -1,9 +1,12 @@
 //! Every limit, hit.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use callgate_mcp::Implementation;
+use callgate_mcp::router::Router;
 use callgate_mcp::transport::http::server::{
-    Auth, BearerToken, HttpServerConfig, HttpServerLimits,
+    Auth, BearerToken, HttpServerConfig, HttpServerLimits, Listener,
 };
 use tokio::time::{Instant, sleep};
 
@@ -423,3 +426,29 @@ pub(crate) fn allow_many_files() {
 
 #[cfg(not(unix))]
 pub(crate) fn allow_many_files() {}
+
+#[tokio::test]
+async fn a_subscription_beyond_the_limit_says_when_to_try_again() {
+    let router = Router::new(Implementation::new("s", "1")).max_subscriptions(0);
+    let config = HttpServerConfig::default();
+    let server = Listener::bind(([127, 0, 0, 1], 0).into(), Arc::new(router), config);
+    let server = server.await.unwrap();
+    let address = server.local_addr().unwrap();
+    tokio::spawn(server.run());
+    let listen = Post::request("subscriptions/listen", r#""notifications":{}"#);
+    let mut peer = Peer::connect(address).await;
+    peer.send(listen.bytes(address)).await;
+    let answer = peer.answer().await;
+    assert_eq!(
+        (
+            answer.status,
+            answer.header("retry-after"),
+            answer.body.as_str()
+        ),
+        (
+            429,
+            Some("5"),
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":42900,"message":"subscription limit reached: close one, or try again later"}}"#
+        )
+    );
+}

@@ -193,7 +193,9 @@ async fn subscriptions_are_limited_and_end_when_they_are_dropped() {
     let ask = || Ask::new("subscriptions/listen", json!({"notifications": {}}));
     assert_eq!(
         ask().of(&router).await,
-        Err(json!({"code": 42900, "message": "too many subscriptions"}))
+        Err(
+            json!({"code": 42900, "message": "subscription limit reached: close one, or try again later"})
+        )
     );
     first.answer.abort();
     assert!(first.answer.await.unwrap_err().is_cancelled());
