@@ -165,8 +165,8 @@ async fn there_are_so_many_sessions_and_no_more() {
         limits.sessions_per_caller = sessions_per_caller;
         limits
     };
-    let of_caller = r#"{"jsonrpc":"2.0","id":0,"error":{"code":42900,"message":"you have too many sessions open, and all are in use: end some with DELETE","data":{"retryAfterMs":5000}}}"#;
-    let of_all = r#"{"jsonrpc":"2.0","id":0,"error":{"code":42900,"message":"the server has too many sessions open, and all are in use: try again later","data":{"retryAfterMs":5000}}}"#;
+    let of_caller = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32000,"message":"session limit of this caller reached: end sessions with DELETE, or retry after the time in Retry-After","data":{"reason":"rate_limited","retryAfterMs":5000}}}"#;
+    let of_all = r#"{"jsonrpc":"2.0","id":0,"error":{"code":-32000,"message":"session limit of the server reached: retry after the time in Retry-After","data":{"reason":"rate_limited","retryAfterMs":5000}}}"#;
     for (legacy, status, body) in [(limits(9, 2), 429, of_caller), (limits(2, 9), 503, of_all)] {
         let subject = Subject::with_legacy(legacy).await;
         let first = subject.open(NEWEST).await;

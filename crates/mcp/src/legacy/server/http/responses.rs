@@ -1,11 +1,12 @@
 use bytes::{Bytes, BytesMut};
+use callgate_wire::legacy::code as old;
 use callgate_wire::{Id, RawJson, RpcError, Version, code, encode};
 use http::header::{HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
 use serde_json::json;
 
 use super::session_table::{SessionLimit, TableFull};
-use crate::error::{Error, Kind};
+use crate::error::Error;
 use crate::transport::http::server::{ResponseBody, response};
 
 pub(super) fn empty(status: StatusCode) -> Response<ResponseBody> {
@@ -55,19 +56,21 @@ pub(super) fn full(full: TableFull, id: Option<&Id>) -> Response<ResponseBody> {
     let (status, message) = match full.limit {
         SessionLimit::Caller => (
             StatusCode::TOO_MANY_REQUESTS,
-            "you have too many sessions open, and all are in use: end some with DELETE",
+            "session limit of this caller reached: end sessions with DELETE, or retry after the time in Retry-After",
         ),
         SessionLimit::Server => (
             StatusCode::SERVICE_UNAVAILABLE,
-            "the server has too many sessions open, and all are in use: try again later",
+            "session limit of the server reached: retry after the time in Retry-After",
         ),
     };
     // Whole seconds, rounded up: the header has no smaller unit.
     let seconds = full.retry_after.as_millis().div_ceil(1000).max(1);
     let seconds = u64::try_from(seconds).unwrap_or(u64::MAX);
-    let data = RawJson::encode(&json!({ "retryAfterMs": seconds.saturating_mul(1000) }));
-    let data = data.expect("a number is always JSON");
-    let error = Error::new(Kind::Busy, message).with_data(data);
+    let milliseconds = seconds.saturating_mul(1000);
+    let data = json!({ "reason": "rate_limited", "retryAfterMs": milliseconds });
+    let data = RawJson::encode(&data).expect("data is always JSON");
+    // Old revisions have no code for it but that of any server error.
+    let error = Error::custom(old::SERVER_ERROR, message).with_data(data);
     let mut response = response::reject(id, &error);
     *response.status_mut() = status;
     let headers = response.headers_mut();
