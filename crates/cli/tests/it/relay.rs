@@ -149,7 +149,7 @@ fn a_login_that_is_missing_is_named_and_used_as_soon_as_it_is_there() {
         Ran::failed(
             4,
             &format!(
-                "error: server `{}` refused the handshake: the server behind this endpoint does not accept its credentials; its operator has to log in\n\
+                "error: cannot connect to server `{}`: it answered `initialize` with an error: the server behind this endpoint does not accept its credentials; its operator has to log in\n\
                  hint: check that the server is running and the address is right, http or https included\n",
                 relay.url
             )

@@ -119,10 +119,20 @@ fn refused(name: &Arc<str>, error: Error) -> Error {
             (Kind::UnsupportedVersion, text)
         }
     };
-    let text = format!("server `{name}` refused the handshake: {error}{versions}");
-    Error::new(kind, text)
+    let retry_after = error.retry_after();
+    let later = retry_after.map_or_else(String::new, |time| {
+        format!("; it says to try again in {} s", time.as_secs())
+    });
+    let text = format!(
+        "cannot connect to server `{name}`: it answered `initialize` with an error: {error}{versions}{later}"
+    );
+    let refused = Error::new(kind, text)
         .from_upstream(name)
-        .with_source(error)
+        .with_source(error);
+    match retry_after {
+        Some(time) => refused.with_retry_after(time),
+        None => refused,
+    }
 }
 
 /// Capabilities as a handshake has them: without the tasks extension.

@@ -163,7 +163,7 @@ async fn a_server_that_refuses_both_eras_is_quoted() {
     peer.send(&error("2", -32601, "what?")).await;
     assert_eq!(
         outcome(call).await.unwrap_err().to_string(),
-        "server `old` refused the handshake: not today"
+        "cannot connect to server `old`: it answered `initialize` with an error: not today"
     );
 }
 
@@ -337,7 +337,7 @@ async fn a_refused_handshake_shows_the_versions_that_the_server_names() {
     let error = outcome(call).await.expect_err("no common version");
     assert_eq!(
         error.to_string(),
-        "server `old` refused the handshake: Unsupported; it speaks 2023-01-01, this client speaks \
+        "cannot connect to server `old`: it answered `initialize` with an error: Unsupported; it speaks 2023-01-01, this client speaks \
          2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05"
     );
 }

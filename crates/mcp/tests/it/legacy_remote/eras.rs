@@ -1,9 +1,13 @@
 //! Which era a server is found to speak, and when that is asked again.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use callgate_mcp::transport::http::client::HttpConfig;
+use callgate_mcp::transport::http::server::{HttpServerConfig, Listener};
 use callgate_mcp::upstream::{ConnectionState, Era, Remote};
 use callgate_mcp::wire::Version;
-use callgate_mcp::{Call, Kind, Retry};
+use callgate_mcp::{BoxFuture, Call, Error, Kind, Reply, Retry, Service};
 
 use super::old_server::{
     COMPLETE, INITIALIZED, RESULT, log, old_server, opened, refused, remote, tool_call, what,
@@ -326,6 +330,41 @@ async fn a_server_of_no_known_transport_is_quoted() {
         (
             Kind::Connect,
             "server `peer` answered with HTTP status 404 Not Found without a content type; and as a server of HTTP+SSE: server `peer` answered with HTTP status 404 Not Found without a content type"
+        )
+    );
+}
+
+/// A service whose server has exited and will be started again.
+struct Gone;
+
+impl Service for Gone {
+    fn call(&self, _call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+        let gone = Error::new(Kind::Closed, "the server has exited");
+        let gone = gone.with_retry_after(Duration::from_millis(6500));
+        Box::pin(async { Err(gone) })
+    }
+}
+
+#[tokio::test]
+async fn a_handshake_that_fails_for_a_time_says_when_to_try_again() {
+    let config = HttpServerConfig::default();
+    let server = Listener::bind(([127, 0, 0, 1], 0).into(), Arc::new(Gone), config);
+    let server = server.await.unwrap();
+    let url = format!("http://{}/mcp", server.local_addr().unwrap());
+    tokio::spawn(server.run());
+    let remote = Remote::new(&url, HttpConfig::new("relay")).unwrap();
+    let error = failure(&remote, tool_call()).await;
+    assert_eq!(
+        (
+            error.kind(),
+            error.retry_after(),
+            error.to_string().as_str()
+        ),
+        (
+            Kind::Connect,
+            Some(Duration::from_secs(7)),
+            "cannot connect to server `relay`: it answered `initialize` with an error: the server has \
+             exited; it says to try again in 7 s"
         )
     );
 }

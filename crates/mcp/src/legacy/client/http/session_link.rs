@@ -20,7 +20,7 @@ use crate::legacy::client::background::BackgroundSender;
 use crate::transport::CloseReason;
 use crate::transport::http::client::{
     Body, BodyStream, ErrorStatus, HttpFailure, HttpUpstream, carries_message, finish, framed,
-    parse,
+    parse, with_retry_after,
 };
 
 /// One session with an old server: the headers of its requests, and its end.
@@ -265,9 +265,10 @@ impl SessionLink {
                 outcome: Err(error),
                 ..
             })) if status != 401 && status != 403 => {
-                Error::rpc(&config.name, error).with_source(ErrorStatus(head.status))
+                let error = Error::rpc(&config.name, error);
+                with_retry_after(error.with_source(ErrorStatus(head.status)), &head.headers)
             }
-            _ => self.failure(head, &beginning),
+            _ => with_retry_after(self.failure(head, &beginning), &head.headers),
         }
     }
 

@@ -9,7 +9,9 @@ use super::session_link::SessionLink;
 use super::stream_position::StreamPosition;
 use crate::error::{Error, Kind, Retry};
 use crate::legacy::client::{MessageSender, OldRequest};
-use crate::transport::http::client::{BodyError, BodyStream, Content, carries_message};
+use crate::transport::http::client::{
+    BodyError, BodyStream, Content, carries_message, with_retry_after,
+};
 
 /// One request over Streamable HTTP.
 pub(crate) struct StreamableRequest {
@@ -58,7 +60,7 @@ impl StreamableRequest {
         if opens {
             self.sent.link.learn_session(&head)?;
         }
-        match Content::of(&head.headers) {
+        let outcome = match Content::of(&head.headers) {
             Content::Json => self.message(body).await,
             Content::Events => self.events(body).await,
             Content::Other => {
@@ -66,6 +68,11 @@ impl StreamableRequest {
                 let limit = self.sent.link.upstream().config().limits.error;
                 Err(self.sent.link.failure(&head, &body.beginning(limit).await))
             }
+        };
+        match opens {
+            // A handshake may fail for a time with any status.
+            true => outcome.map_err(|error| with_retry_after(error, &head.headers)),
+            false => outcome,
         }
     }
 

@@ -84,6 +84,9 @@ impl SessionEndpoint {
         };
         let message = Message::response(Some(&request.id), &outcome);
         let mut response = self.whole(accepts, message, &caller);
+        if let Err(error) = &outcome {
+            response::set_retry_after(&mut response, error);
+        }
         if let Some(session) = session {
             entry.set_session(session);
             let id = self.sessions.insert(slot, Arc::new(entry));

@@ -34,6 +34,8 @@ pub(crate) use http_upstream::HttpUpstream;
 #[cfg(feature = "legacy")]
 pub(crate) use request::Body;
 pub(crate) use request::{framed, headers};
+#[cfg(feature = "legacy")]
+pub(crate) use response::with_retry_after;
 pub(crate) use response::{Content, carries_message, finish, parse};
 
 pub use authorizer::{Authorizer, Credentials, MAX_SENDS, Outgoing, Refused, Verdict};

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use callgate_wire::{Frame, FrameError, Limits, Notification, Response, sse};
 use futures_util::FutureExt;
 use http::StatusCode;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, WWW_AUTHENTICATE};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::response::Parts;
 
 use super::body::{BodyError, BodyStream};
@@ -125,9 +125,10 @@ impl ResponseReader<'_> {
                 outcome: Err(error),
                 ..
             })) if !credentials_refused => {
-                Error::rpc(&self.config.name, error).with_source(ErrorStatus(head.status))
+                let error = Error::rpc(&self.config.name, error);
+                with_retry_after(error.with_source(ErrorStatus(head.status)), &head.headers)
             }
-            _ => self.failure(head, &beginning),
+            _ => with_retry_after(self.failure(head, &beginning), &head.headers),
         }
     }
 
@@ -151,6 +152,19 @@ impl ResponseReader<'_> {
     fn too_large(&self, what: &str, limit: usize) -> Error {
         let did = format!("sent {what} larger than {limit} bytes");
         self.request.failed(Kind::TooLarge, &did)
+    }
+}
+
+/// Longest time of `Retry-After` that is believed.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(3600);
+
+/// The error of a response with these headers, with the time of `Retry-After` if they have one. A date is
+/// ignored: few servers send one, and their clocks differ.
+pub(crate) fn with_retry_after(error: Error, headers: &HeaderMap) -> Error {
+    let value = headers.get(RETRY_AFTER).and_then(|it| it.to_str().ok());
+    match value.and_then(|value| value.trim().parse().ok()) {
+        Some(seconds) => error.with_retry_after(Duration::from_secs(seconds).min(MAX_RETRY_AFTER)),
+        None => error,
     }
 }
 

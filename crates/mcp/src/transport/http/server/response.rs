@@ -203,12 +203,16 @@ pub(super) fn failure(id: &Id, error: &Error) -> Response<ResponseBody> {
     let mut response = error_response(reply::status(error), |out| {
         reply::error_response(out, Some(id), error);
     });
-    if let Some(seconds) = retry_after(error) {
-        response
-            .headers_mut()
-            .insert(RETRY_AFTER, HeaderValue::from(seconds));
-    }
+    set_retry_after(&mut response, error);
     response
+}
+
+/// Adds the time after which the request of this error may be tried again, if it is known.
+pub(crate) fn set_retry_after(response: &mut Response<ResponseBody>, error: &Error) {
+    if let Some(seconds) = retry_after(error) {
+        let headers = response.headers_mut();
+        headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
 }
 
 fn error_response(status: u16, write: impl FnOnce(&mut BytesMut)) -> Response<ResponseBody> {
