@@ -302,6 +302,42 @@ async fn a_client_that_is_refused_reads_why_although_it_sends_on() {
     assert!(refused.closed().await);
 }
 
+#[tokio::test(start_paused = true)]
+async fn connections_with_unfinished_bodies_give_way_to_new_ones_after_a_second() {
+    let limits: [fn(&mut HttpServerLimits) -> &mut usize; 2] = [
+        |limits| &mut limits.connections,
+        |limits| &mut limits.connections_per_peer,
+    ];
+    for limit in limits {
+        let mut limits = HttpServerLimits::default();
+        *limit(&mut limits) = 3;
+        let subject = start(limits).await;
+        let whole = Post::tool("wait").bytes(subject.address);
+        let mut busy = subject.connect().await;
+        busy.send(&whole).await;
+        subject.called().await;
+        let mut unfinished = Vec::new();
+        for _ in 0..2 {
+            let mut peer = subject.connect().await;
+            peer.send(&whole[..whole.len() - 1]).await;
+            unfinished.push(peer);
+            // The server has read the request when it waits for the rest, and time stands still until then.
+            sleep(Duration::from_millis(10)).await;
+        }
+        let refused = subject.ask(&Post::tool("echo")).await;
+        assert_eq!(
+            (refused.status, refused.header("retry-after")),
+            (503, Some("1"))
+        );
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!(subject.ask(&Post::tool("echo")).await.status, 200);
+        assert!(unfinished[0].closed().await, "the oldest gives way first");
+        // A request that is being answered keeps its place, and so does the body that came later.
+        subject.seen.release.notify_waiters();
+        assert_eq!(busy.answer().await.status, 200);
+    }
+}
+
 /// A server with room for one unread answer.
 async fn start_with_little_room() -> Subject {
     let mut limits = HttpServerLimits::default();

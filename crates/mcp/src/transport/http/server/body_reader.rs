@@ -7,6 +7,7 @@ use http_body::Body;
 use tokio::time::{Sleep, sleep};
 
 use super::config::HttpServerLimits;
+use super::connection_health::ConnectionHealth;
 use super::response::Refusal;
 
 /// Memory for the bodies of all connections together.
@@ -23,11 +24,13 @@ pub(super) struct BodyReservation<'r> {
 /// Reads a whole body within `limits`, with its share of `budget`.
 ///
 /// A body that arrived with its head is neither copied nor timed, and does not count: it is in the
-/// read buffer of its connection, which has limits of its own.
+/// read buffer of its connection, which has limits of its own. A wait for the rest of any other one is
+/// recorded in the `health` of the connection.
 pub(super) async fn read<'r>(
     body: impl Body,
     limits: &HttpServerLimits,
     budget: &'r BodyBudget,
+    health: Option<&ConnectionHealth>,
 ) -> Result<(Bytes, BodyReservation<'r>), Refusal> {
     let limit = limits.body_bytes;
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
@@ -36,6 +39,7 @@ pub(super) async fn read<'r>(
     }
     let mut body = pin!(body);
     let mut timer = pin!(None::<Sleep>);
+    let mut wait = None;
     let mut gathered = Gathered::default();
     let mut reservation = BodyReservation { budget, bytes: 0 };
     let body = std::future::poll_fn(|cx| {
@@ -59,6 +63,7 @@ pub(super) async fn read<'r>(
                 Poll::Pending => {
                     if timer.is_none() {
                         timer.set(Some(sleep(limits.body_timeout)));
+                        wait = health.map(ConnectionHealth::wait_for_body);
                     }
                     return match timer.as_mut().as_pin_mut().map(|timer| timer.poll(cx)) {
                         Some(Poll::Ready(())) => Poll::Ready(Err(Refusal::BodyTooSlow)),
@@ -70,6 +75,7 @@ pub(super) async fn read<'r>(
         Poll::Ready(Ok(gathered.take()))
     })
     .await?;
+    drop(wait);
     Ok((body, reservation))
 }
 

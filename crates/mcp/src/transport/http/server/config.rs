@@ -69,8 +69,9 @@ pub struct HttpServerLimits {
     /// Maximum number of connections from one IP address.
     pub connections_per_peer: usize,
     /// Maximum number of connections on which no request has been authenticated yet. At each of these
-    /// limits the oldest such connection without a request gives way to a new one; only if there is
-    /// none, the new one is refused.
+    /// limits the oldest such connection without a request gives way to a new one, and at the other two
+    /// else the one that has waited longest for the rest of a body, if for a second or more; only if there
+    /// is none, the new one is refused.
     pub unauthenticated_connections: usize,
     /// Maximum number of concurrent requests on one HTTP/2 connection.
     pub streams: u32,

@@ -24,7 +24,14 @@ pub(super) struct ConnectionHealth {
     head_since: AtomicU64,
     /// Time at which the peer stopped reading.
     stalled_since: AtomicU64,
+    /// Number of requests whose bodies are waited for.
+    unfinished_bodies: AtomicU32,
+    /// Time at which the first of these waits began.
+    body_since: AtomicU64,
 }
+
+/// Wait for the rest of a body, until it is dropped.
+pub(super) struct BodyWait<'h>(&'h ConnectionHealth);
 
 /// Marks a time that did not come yet; all others are milliseconds from the opening.
 const NEVER: u64 = u64::MAX;
@@ -48,6 +55,8 @@ impl ConnectionHealth {
             authenticated: AtomicBool::new(false),
             head_since: AtomicU64::new(0),
             stalled_since: AtomicU64::new(NEVER),
+            unfinished_bodies: AtomicU32::new(0),
+            body_since: AtomicU64::new(NEVER),
         }
     }
 
@@ -104,6 +113,20 @@ impl ConnectionHealth {
         self.active.load(Ordering::Relaxed) > 0
     }
 
+    /// The rest of a body has to be waited for.
+    pub(super) fn wait_for_body(&self) -> BodyWait<'_> {
+        self.unfinished_bodies.fetch_add(1, Ordering::Relaxed);
+        self.begin(&self.body_since);
+        BodyWait(self)
+    }
+
+    /// Time since which the connection has been waiting for bodies, if it does nothing else.
+    pub(super) fn only_bodies_since(&self) -> Option<Instant> {
+        let active = self.active.load(Ordering::Relaxed);
+        let are_all = self.unfinished_bodies.load(Ordering::Relaxed) >= active;
+        self.moment(&self.body_since).filter(|_| are_all)
+    }
+
     fn begin(&self, moment: &AtomicU64) {
         if moment.load(Ordering::Relaxed) == NEVER {
             let passed = self.opened.elapsed().as_millis();
@@ -116,6 +139,15 @@ impl ConnectionHealth {
         match moment.load(Ordering::Relaxed) {
             NEVER => None,
             passed => Some(self.opened + Duration::from_millis(passed)),
+        }
+    }
+}
+
+impl Drop for BodyWait<'_> {
+    fn drop(&mut self) {
+        let Self(health) = self;
+        if health.unfinished_bodies.fetch_sub(1, Ordering::Relaxed) == 1 {
+            end(&health.body_since);
         }
     }
 }

@@ -52,6 +52,10 @@ const MAX_REFUSED: usize = 256;
 /// Time that the peer of a refused connection has to send a request and to read the reason.
 const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Time for which the rest of a body may be waited for before its connection gives way to another one. A
+/// client that is refused is told to come back after this time.
+const BODY_PATIENCE: Duration = Duration::from_secs(1);
+
 /// Interval of the checks of all connections while the server drains.
 const DRAIN_CHECK: Duration = Duration::from_millis(10);
 
@@ -96,7 +100,8 @@ impl Connections {
     }
 
     /// True if there is room for a connection of `peer`. To make room, the oldest connection gives way
-    /// on which no request has been authenticated and none is being answered.
+    /// on which no request has been authenticated and none is being answered, else the one that has waited
+    /// longest for the rest of a body, if it did for a while.
     ///
     /// So a peer that opens connections and is silent locks out only itself: a client that sends its
     /// request at once finds room, and keeps it.
@@ -116,12 +121,18 @@ impl Connections {
             let is_waiting = |id: &Id| open.get(id).is_some_and(OpenConnection::is_waiting);
             self.unauthenticated.retain(is_waiting);
         }
-        self.unauthenticated.len() < max || self.close_oldest(|_| true)
+        // A connection that waits for a body has a caller, and is not one of these.
+        self.unauthenticated.len() < max || self.close_silent(|_| true)
     }
 
     /// Closes the oldest connection that `may_close` selects and that can give way; `false` if there is
     /// none.
     fn close_oldest(&mut self, may_close: impl Fn(&OpenConnection) -> bool) -> bool {
+        self.close_silent(&may_close) || self.close_slowest_body(may_close)
+    }
+
+    /// Closes the oldest connection on which no request has been authenticated and none is being answered.
+    fn close_silent(&mut self, may_close: impl Fn(&OpenConnection) -> bool) -> bool {
         let gives_way = |id: &Id| {
             let open = self.open.get(id);
             open.is_some_and(|open| {
@@ -134,11 +145,33 @@ impl Connections {
         let Some(id) = self.unauthenticated.remove(at) else {
             return false;
         };
+        self.close(id);
+        true
+    }
+
+    /// Closes the connection that has waited longest for the rest of a body, if it did for a while. The
+    /// caller is known by then, but the connection is of no more use than a silent one.
+    fn close_slowest_body(&mut self, may_close: impl Fn(&OpenConnection) -> bool) -> bool {
+        let Some(latest) = Instant::now().checked_sub(BODY_PATIENCE) else {
+            return false;
+        };
+        let slow = self.open.values().filter(|open| may_close(open));
+        let slow = slow.filter_map(|open| {
+            let since = open.health.only_bodies_since()?;
+            (since <= latest).then(|| (since, open.task.id()))
+        });
+        let Some((_, id)) = slow.min_by_key(|(since, _)| *since) else {
+            return false;
+        };
+        self.close(id);
+        true
+    }
+
+    fn close(&mut self, id: Id) {
         if let Some(open) = self.open.get(&id) {
             open.task.abort();
         }
         self.forget(id);
-        true
     }
 
     /// Refuses a connection, and gives its peer a moment to read why.

@@ -196,7 +196,8 @@ impl Shared {
             return Err(Refusal::AnswersUnread);
         }
         // The reservation lasts until there is an answer, or the first part of one.
-        let (body, _reservation) = body_reader::read(body, &config.limits, &self.bodies).await?;
+        let body = body_reader::read(body, &config.limits, &self.bodies, health);
+        let (body, _reservation) = body.await?;
         Ok(self.answer_message(head, &fields, admission, &body).await)
     }
 
