@@ -197,7 +197,7 @@ fn the_default_data_directory_is_not_for_the_tools_of_a_process_with_another_one
         read(),
         Ran::failed(
             5,
-            "error: the tool failed: path is not for tools: .local/share/callgate/token\n"
+            "error: the tool failed: tools cannot use the data directory of Callgate: .local/share/callgate/token\n"
         )
     );
     let inside = format!("{path}/.local/share/callgate");

@@ -101,7 +101,7 @@ fn an_excluded_directory_may_be_made_later_and_may_be_the_workspace() {
 fn an_excluded_directory_that_is_renamed_stays_excluded() {
     let (directory, workspace) = workspace();
     let root = directory.path();
-    let refused = |path: &str| format!("path is not for tools: {path}");
+    let refused = |path: &str| format!("tools cannot use the data directory of Callgate: {path}");
     let read = |path: &str| workspace.read(path).unwrap_err().to_string();
     fs::rename(root.join("state/data"), root.join("moved")).unwrap();
     fs::hard_link(root.join("moved/token"), root.join("copy")).unwrap();

@@ -87,7 +87,7 @@ async fn an_invalid_argument_is_a_result_that_names_the_field() {
     // Larger than the Rust type, though an integer all the same.
     let huge = json!({"a": 9_223_372_036_854_775_808_u64, "b": 1});
     let expect = "Invalid arguments: `/a`: unexpected JSON shape: \
-        invalid value: integer `9223372036854775808`, expected i64 at line 1 column 24";
+        invalid value: integer `9223372036854775808`, expected i64";
     assert_eq!(
         Ask::tool("add", huge).of(&demo()).await,
         Ok(failed_result(expect))
