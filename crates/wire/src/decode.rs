@@ -61,8 +61,9 @@ impl<'de> Reader<'de> {
         {
             return visitor.visit_i64(number);
         }
-        // Others are rare, and some types of `serde_json` can be told to keep all digits.
-        let mut number = serde_json::Deserializer::from_slice(text);
+        // Others are rare, and some types of `serde_json` can be told to keep all digits. The number is
+        // read first, so that the reader of `serde_json` is not compiled for each type that we read.
+        let number: serde_json::Number = serde_json::from_slice(text)?;
         number.deserialize_any(visitor).map_err(DecodeError::from)
     }
 
