@@ -59,13 +59,14 @@ async fn supervise(
     let mut requests = Requests::listen()?;
     let mut left = signal(SignalKind::from_raw(super::LEAVE.as_raw()))?;
     let mut orphaned = pin!(orphaned(parent));
+    // Before the program starts: it may write, and our parent may be gone, before we run again.
+    let output = Output::of_this_process();
 
     let program = command.spawn().map_err(|error| {
         let program = command.get_program().display();
         io::Error::new(error.kind(), format!("`{program}` does not start: {error}"))
     })?;
     let program = Pid::from_child(&program);
-    let output = Output::of_this_process();
     // Our copies are closed, so that the streams end when the program exits.
     let null = fs::File::options()
         .read(true)
