@@ -12,6 +12,9 @@ pub(crate) struct MemberTable {
     positions: Option<Vec<MemberPosition>>,
 }
 
+/// Member of the params that has metadata of the request.
+pub(crate) const META: &str = "_meta";
+
 /// Object that a member belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Parent {
@@ -32,6 +35,9 @@ struct MemberPosition {
     key: Range<usize>,
     has_escaped_key: bool,
     value: Range<usize>,
+    /// The value is a `_meta` that no scan has seen, so its members are not in the table. The flag is
+    /// here, where it costs no space: a frame that grows is moved more slowly.
+    is_new_meta: bool,
 }
 
 /// Maximum number of remembered members: params and metadata have about ten, and a message must not
@@ -80,6 +86,7 @@ impl MemberTable {
             key: at + 1..at + 1 + key.bytes.len(),
             has_escaped_key: key.escaped,
             value: 0..0,
+            is_new_meta: false,
         });
     }
 
@@ -98,7 +105,7 @@ impl MemberTable {
         parent: Parent,
         key: &str,
     ) -> Result<Option<Range<usize>>, Unknown> {
-        let mut positions = self.positions.as_ref().ok_or(Unknown)?.iter();
+        let mut positions = self.positions_of(parent)?.iter();
         let found = positions.find(|member| member.parent == parent && member.has_key(text, key));
         Ok(found.map(|member| member.value.clone()))
     }
@@ -112,7 +119,7 @@ impl MemberTable {
         keys: &[&str],
         mut found: impl FnMut(usize, Range<usize>),
     ) -> Result<(), Unknown> {
-        for member in self.positions.as_ref().ok_or(Unknown)? {
+        for member in self.positions_of(parent)? {
             if member.parent == parent
                 && let Some(index) = keys.iter().position(|key| member.has_key(text, key))
             {
@@ -128,15 +135,20 @@ impl MemberTable {
         text: &'a [u8],
         parent: Parent,
     ) -> Result<impl Iterator<Item = Member<'a>>, Unknown> {
-        let positions = self.positions.as_ref().ok_or(Unknown)?.iter();
+        let positions = self.positions_of(parent)?.iter();
         let positions = positions.filter(move |position| position.parent == parent);
         Ok(positions.map(|position| position.member(text)))
     }
 
-    /// Removes the members of `_meta`, because it is another one now.
-    pub(crate) fn remove_meta(&mut self) {
-        if let Some(positions) = &mut self.positions {
-            positions.retain(|member| member.parent != Parent::Meta);
+    /// Removes the members of `_meta`, because it is another one now in the params `text`. Those of the
+    /// new one stay unknown: each call of an old session gets one, and few readers look into it again.
+    pub(crate) fn remove_meta(&mut self, text: &[u8]) {
+        let Some(positions) = &mut self.positions else {
+            return;
+        };
+        positions.retain(|member| member.parent == Parent::Params);
+        for member in positions {
+            member.is_new_meta |= member.has_key(text, META);
         }
     }
 
@@ -150,6 +162,15 @@ impl MemberTable {
             for span in [&mut position.key, &mut position.value] {
                 *span = moved(span.start)..moved(span.end);
             }
+        }
+    }
+
+    /// Positions among which all members of `parent` are.
+    fn positions_of(&self, parent: Parent) -> Result<&[MemberPosition], Unknown> {
+        let positions = self.positions.as_deref().ok_or(Unknown)?;
+        match parent == Parent::Meta && positions.iter().any(|member| member.is_new_meta) {
+            true => Err(Unknown),
+            false => Ok(positions),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 
-use crate::member_table::{MemberTable, Parent, Unknown};
+use crate::member_table::{META, MemberTable, Parent, Unknown};
 use crate::members::Members;
 use crate::object_edit::ObjectEdit;
 use crate::raw::RawJson;
@@ -47,8 +47,6 @@ struct ReplacedMember {
     /// The params with the new value, once they were read as a whole.
     whole: OnceLock<RawJson>,
 }
-
-const META: &str = "_meta";
 
 static NO_MEMBERS: RawJson = RawJson::empty_object();
 
@@ -129,7 +127,7 @@ impl RawParams {
     pub fn set(&mut self, key: &str, value: &RawJson) {
         self.apply();
         match self.find(Parent::Params, key) {
-            // The members of `_meta` have positions too, which are found in the new text.
+            // The members of `_meta` have positions too, which another value would leave wrong.
             Ok(Some(span)) if key != META => {
                 self.replaced = Some(Box::new(ReplacedMember {
                     span,
@@ -138,9 +136,6 @@ impl RawParams {
                 }));
             }
             Ok(span) => {
-                if key == META {
-                    self.members.remove_meta();
-                }
                 let value = value.as_bytes();
                 let edited = match span {
                     Some(span) => {
@@ -151,7 +146,7 @@ impl RawParams {
                 };
                 self.source = RawJson::trusted(Bytes::from(edited));
                 if key == META {
-                    self.find_meta();
+                    self.members.remove_meta(self.source.as_bytes());
                 }
             }
             Err(Unknown) => {
@@ -167,12 +162,18 @@ impl RawParams {
     /// `_meta` is not an object.
     pub fn with_meta_member(&self, key: &str, value: &RawJson) -> Result<RawJson, SpliceError> {
         let text = self.source.as_bytes();
-        let found = (
-            self.find(Parent::Params, META),
-            self.find(Parent::Meta, key),
-        );
-        let (Ok(meta), Ok(member), true) = (found.0, found.1, self.source.is_object()) else {
+        let (Ok(meta), true) = (self.find(Parent::Params, META), self.source.is_object()) else {
             return Splice::new(self).set(&[META, key], value).finish();
+        };
+        let member = match (self.find(Parent::Meta, key), &meta) {
+            (Ok(member), _) => member,
+            // Only `_meta` is searched, and not the arguments, which may be large.
+            (Err(Unknown), Some(meta)) if text.get(meta.start) == Some(&b'{') => {
+                let mut members = Members::new(text, meta.start);
+                let member = members.find(|member| member.is(key));
+                member.map(|member| member.value_span)
+            }
+            (Err(Unknown), _) => None,
         };
         let mut with = Vec::with_capacity(key.len() + value.as_bytes().len() + META.len() + 9);
         let span = match (member, meta) {
@@ -288,17 +289,6 @@ impl RawParams {
             let (span, new) = (&replaced.span, replaced.value.as_bytes().len());
             self.members.shift(span.end, span.len(), new);
             self.source = replaced.whole(&self.source).clone();
-        }
-    }
-
-    /// Adds the members of a new `_meta` to the known ones.
-    fn find_meta(&mut self) {
-        if let Ok(Some(span)) = self.find(Parent::Params, META) {
-            for member in Members::new(self.source.as_bytes(), span.start) {
-                let key_at = member.key_span.start;
-                self.members.push_key(Parent::Meta, member.raw_key, key_at);
-                self.members.set_value(Parent::Meta, member.value_span);
-            }
         }
     }
 
@@ -513,7 +503,14 @@ mod tests {
             &many_keys,
         ] {
             for params in [scanned(text), raw(text).into()] {
-                for (key, value) in [("n", "null"), ("n", "[2, 3]"), ("o", "1")] {
+                for (key, value) in [
+                    ("n", "null"),
+                    ("n", "[2, 3]"),
+                    ("o", "1"),
+                    ("_meta", r#"{"x":2,"progressToken":"other"}"#),
+                    ("_meta", "{}"),
+                    ("_meta", "[]"),
+                ] {
                     let mut edited = params.clone();
                     edited.set(key, &raw(value));
                     for params in [&params, &edited] {
