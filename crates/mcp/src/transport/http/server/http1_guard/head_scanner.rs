@@ -74,11 +74,10 @@ impl HeadScanner {
                 }
                 ScanState::Start | ScanState::Fields => {
                     let rest = bytes.get(at..).unwrap_or_default();
-                    let Some((length, suspicious)) = line_length(rest) else {
-                        return self.keep(rest);
-                    };
-                    self.end_line(rest.get(..length).unwrap_or_default(), suspicious);
-                    at += length + 1;
+                    at += self.take_lines(rest);
+                    if matches!(self.state, ScanState::Start | ScanState::Fields) {
+                        return self.keep(bytes.get(at..).unwrap_or_default());
+                    }
                 }
             }
         }
@@ -96,20 +95,53 @@ impl HeadScanner {
         }
     }
 
-    fn end_line(&mut self, end: &[u8], suspicious: bool) {
-        if self.line.is_empty() {
-            return self.take_line(end, suspicious);
+    /// Takes the whole lines at the start of `bytes`, up to the end of a head, and returns their
+    /// length.
+    fn take_lines(&mut self, bytes: &[u8]) -> usize {
+        let mut taken = 0;
+        // Position of the first field here.
+        let mut fields = 0;
+        while let Some(line) = bytes.get(taken..).and_then(first_line) {
+            let is_field = matches!(self.state, ScanState::Fields);
+            if self.line.is_empty() {
+                self.take_line(line);
+            } else {
+                self.end_line(line);
+            }
+            taken += line.len() + 1;
+            match self.state {
+                ScanState::Start | ScanState::Fields if is_field => {}
+                ScanState::Start | ScanState::Fields => fields = taken,
+                _ => break,
+            }
         }
+        // Few heads have an underscore at all, so all names are searched at once.
+        let lines = bytes.get(fields..taken).unwrap_or_default();
+        if memchr(b'_', lines).is_some()
+            && lines
+                .split(|byte| *byte == b'\n')
+                .any(has_underscore_in_name)
+        {
+            self.state = ScanState::Ambiguous;
+        }
+        taken
+    }
+
+    /// Takes a line whose beginning came earlier.
+    fn end_line(&mut self, end: &[u8]) {
         let mut line = std::mem::take(&mut self.line);
         line.extend_from_slice(end);
-        self.take_line(&line, true);
+        let is_field = matches!(self.state, ScanState::Fields);
+        self.take_line(&line);
+        if is_field && has_underscore_in_name(&line) {
+            self.state = ScanState::Ambiguous;
+        }
         line.clear();
         self.line = line;
     }
 
-    /// Takes a line of a head, without its line feed; only in a `suspicious` one there may be an
-    /// underscore.
-    fn take_line(&mut self, line: &[u8], suspicious: bool) {
+    /// Takes a line of a head, without its line feed. Underscores are not searched for.
+    fn take_line(&mut self, line: &[u8]) {
         let Some(line) = line.strip_suffix(b"\r") else {
             self.state = ScanState::Ambiguous;
             return;
@@ -122,8 +154,7 @@ impl HeadScanner {
             }
             (_, []) => self.state = self.framing.end(),
             _ => {
-                let is_ambiguous = suspicious && has_underscore_in_name(line);
-                if is_ambiguous || !self.framing.add(line) {
+                if !self.framing.add(line) {
                     self.state = ScanState::Ambiguous;
                 }
             }
@@ -176,36 +207,24 @@ impl FramingFields {
     }
 }
 
-/// The length of the line at the start of `bytes`, without its line feed, and true if there is an
-/// underscore in it: few heads have one, so both are searched at once. `None` if it has not ended.
-fn line_length(bytes: &[u8]) -> Option<(usize, bool)> {
-    let found = feed_or_underscore(bytes)?;
-    let rest = bytes.get(found..)?;
-    if rest.starts_with(b"\n") {
-        return Some((found, false));
-    }
-    memchr(b'\n', rest).map(|length| (found + length, true))
-}
-
-/// Position of the first line feed or underscore. Lines are short, so that words of eight bytes take
-/// less than the setup of a vector search.
-fn feed_or_underscore(bytes: &[u8]) -> Option<usize> {
+/// The line at the start of `bytes`, without its line feed; `None` if it has not ended. Lines are
+/// short, so that words of eight bytes take less than the setup of a vector search.
+fn first_line(bytes: &[u8]) -> Option<&[u8]> {
     let (words, tail) = bytes.as_chunks();
     for (index, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let found = equal_bytes(word, b'\n') | equal_bytes(word, b'_');
-        if found != 0 {
-            return Some(index * 8 + found.trailing_zeros() as usize / 8);
+        let feeds = feeds(u64::from_le_bytes(*word));
+        if feeds != 0 {
+            return bytes.get(..index * 8 + feeds.trailing_zeros() as usize / 8);
         }
     }
-    let found = memchr2(b'\n', b'_', tail)?;
-    Some(words.len() * 8 + found)
+    let feed = tail.iter().position(|byte| *byte == b'\n')?;
+    bytes.get(..words.len() * 8 + feed)
 }
 
-/// Sets the high bit of the lowest byte that equals `byte`; those of higher bytes may lie.
-fn equal_bytes(word: u64, byte: u8) -> u64 {
+/// Sets the high bit of the lowest byte that is a line feed; those of higher bytes may lie.
+fn feeds(word: u64) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
-    let zeros = word ^ (ONES * u64::from(byte));
+    let zeros = word ^ (ONES * u64::from(b'\n'));
     zeros.wrapping_sub(ONES) & !zeros & (ONES << 7)
 }
 
@@ -289,6 +308,24 @@ mod tests {
             "GET / HTTP/1.1\r\nHost: a\r\n\n",
             "\nGET / HTTP/1.1\r\n\r\n",
             "POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\naGET / HTTP/1.1\n",
+        ] {
+            check(bytes, ScanResult::Ambiguous);
+        }
+    }
+
+    #[test]
+    fn an_underscore_is_noticed_in_names_of_fields_alone() {
+        for bytes in [
+            "POST /a_b HTTP/1.1\r\nHost: a_b\r\nA: _\r\n\r\nGET /a_b HTTP/1.1\r\n\r\n",
+            "GET /a_b HTTP/1.1\r\n\r\n",
+            "POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\na_b:cGET / HTTP/1.1\r\nA: b_\r\n\r\n",
+        ] {
+            check(bytes, ScanResult::Whole);
+        }
+        for bytes in [
+            "GET / HTTP/1.1\r\nA: b_c\r\nA_B: c\r\n\r\n",
+            "GET / HTTP/1.1\r\n\r\nGET / HTTP/1.1\r\n_: c\r\n",
+            "POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\n_GET /_ HTTP/1.1\r\nA_: b\r\n",
         ] {
             check(bytes, ScanResult::Ambiguous);
         }
