@@ -176,6 +176,7 @@ impl MemberTable {
 }
 
 impl MemberPosition {
+    #[inline]
     fn has_key(&self, text: &[u8], name: &str) -> bool {
         // Most keys differ in length.
         if !self.has_escaped_key && self.key.len() != name.len() {

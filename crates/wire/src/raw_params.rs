@@ -34,18 +34,33 @@ pub struct RawParams {
     /// Source of the params, in which the positions are.
     source: RawJson,
     members: MemberTable,
-    /// A member with another value than in the source. Almost no params have one, so it is boxed.
+    /// A member with another value than in the source, boxed to keep messages small.
     replaced: Option<Box<ReplacedMember>>,
 }
 
 /// New value of a member.
 #[derive(Clone)]
 struct ReplacedMember {
-    /// Position of the old value in the source.
+    /// Position of the old value in the source; of a new `_meta`, the space after the last member.
     span: Range<usize>,
+    /// Text between the source and the value.
+    key: NewKey,
     value: RawJson,
     /// The params with the new value, once they were read as a whole.
     whole: OnceLock<RawJson>,
+}
+
+/// Text before the new value of a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NewKey {
+    /// The source has the key.
+    Known,
+    /// The source has `_meta`, whose members have positions too.
+    KnownMeta,
+    /// `_meta` is the first member.
+    FirstMeta,
+    /// `_meta` comes after other members.
+    LaterMeta,
 }
 
 static NO_MEMBERS: RawJson = RawJson::empty_object();
@@ -78,6 +93,9 @@ impl RawParams {
     /// The member `key`, sharing the buffer.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<RawJson> {
+        if let (Some(meta), META) = (self.new_meta(), key) {
+            return Some(meta.clone());
+        }
         match self.find(Parent::Params, key) {
             Ok(span) => Some(self.value_at(span?)),
             Err(Unknown) => RawJson::get(self, key),
@@ -97,6 +115,9 @@ impl RawParams {
     /// The member `key` of `_meta`.
     #[must_use]
     pub fn meta_member(&self, key: &str) -> Option<RawJson> {
+        if let Some(meta) = self.new_meta() {
+            return meta.get(key);
+        }
         match self.find(Parent::Meta, key) {
             Ok(span) => Some(self.source.slice(span?)),
             Err(Unknown) => self.get(META)?.get(key),
@@ -106,13 +127,39 @@ impl RawParams {
     /// The members `keys`, sharing the buffer.
     #[must_use]
     pub fn pick<const N: usize>(&self, keys: [&str; N]) -> [Option<RawJson>; N] {
-        let found = self.pick_members(Parent::Params, keys);
-        found.unwrap_or_else(|Unknown| RawJson::pick(self, keys))
+        let Ok(mut found) = self.pick_members(Parent::Params, keys) else {
+            return RawJson::pick(self, keys);
+        };
+        if let Some(meta) = self.new_meta()
+            && let Some(index) = keys.iter().position(|key| *key == META)
+            && let Some(slot) = found.get_mut(index)
+        {
+            *slot = Some(meta.clone());
+        }
+        found
+    }
+
+    /// True if there is a member with one of these keys.
+    #[must_use]
+    pub fn has_any(&self, keys: &[&str]) -> bool {
+        if self.new_meta().is_some() && keys.contains(&META) {
+            return true;
+        }
+        let mut found = false;
+        let text = self.source.as_bytes();
+        let see = |_, _| found = true;
+        match self.members.pick(text, Parent::Params, keys, see) {
+            Ok(()) => found,
+            Err(Unknown) => keys.iter().any(|key| RawJson::get(self, key).is_some()),
+        }
     }
 
     /// The members `keys` of `_meta`, sharing the buffer.
     #[must_use]
     pub fn pick_meta<const N: usize>(&self, keys: [&str; N]) -> [Option<RawJson>; N] {
+        if let Some(meta) = self.new_meta() {
+            return meta.pick(keys);
+        }
         let found = self.pick_members(Parent::Meta, keys);
         found.unwrap_or_else(|Unknown| match self.get(META) {
             Some(meta) => meta.pick(keys),
@@ -122,38 +169,38 @@ impl RawParams {
 
     /// Replaces the member `key`, or appends it. Every other byte stays.
     ///
-    /// One replaced member is copied with the params when they are written; any other edit copies
-    /// them at once.
+    /// One replaced member, or a new `_meta`, is copied with the params when they are written; any
+    /// other edit copies them at once.
     pub fn set(&mut self, key: &str, value: &RawJson) {
         self.apply();
-        match self.find(Parent::Params, key) {
-            // The members of `_meta` have positions too, which another value would leave wrong.
-            Ok(Some(span)) if key != META => {
-                self.replaced = Some(Box::new(ReplacedMember {
-                    span,
-                    value: value.clone(),
-                    whole: OnceLock::new(),
-                }));
-            }
-            Ok(span) => {
-                let value = value.as_bytes();
-                let edited = match span {
-                    Some(span) => {
-                        self.members.shift(span.end, span.len(), value.len());
-                        patched(self.source.as_bytes(), &mut [(span, value)])
-                    }
-                    None => self.append(key, value),
-                };
-                self.source = RawJson::trusted(Bytes::from(edited));
-                if key == META {
-                    self.members.remove_meta(self.source.as_bytes());
+        let Ok(found) = self.find(Parent::Params, key) else {
+            let members = [(key.to_owned(), value.clone())];
+            *self = Self::from(self.with_members(&members));
+            return;
+        };
+        let (span, new_key) = match (found, key) {
+            (Some(span), META) => (span, NewKey::KnownMeta),
+            (Some(span), _) => (span, NewKey::Known),
+            (None, META) => {
+                let before = self.without_end();
+                let span = before.len()..self.source.as_bytes().len().saturating_sub(1);
+                match before {
+                    b"{" => (span, NewKey::FirstMeta),
+                    _ => (span, NewKey::LaterMeta),
                 }
             }
-            Err(Unknown) => {
-                let members = [(key.to_owned(), value.clone())];
-                *self = Self::from(self.with_members(&members));
+            (None, _) => {
+                let edited = self.append(key, value.as_bytes());
+                self.source = RawJson::trusted(Bytes::from(edited));
+                return;
             }
-        }
+        };
+        self.replaced = Some(Box::new(ReplacedMember {
+            span,
+            key: new_key,
+            value: value.clone(),
+            whole: OnceLock::new(),
+        }));
     }
 
     /// The params with this member of `_meta`, replaced or appended, in one copy.
@@ -162,6 +209,12 @@ impl RawParams {
     /// `_meta` is not an object.
     pub fn with_meta_member(&self, key: &str, value: &RawJson) -> Result<RawJson, SpliceError> {
         let text = self.source.as_bytes();
+        if let (Some(replaced), Some(meta)) = (&self.replaced, self.new_meta()) {
+            let meta = Splice::new(meta).set(&[key], value).finish();
+            let meta = meta.map_err(|_| not_an_object())?;
+            let edited = replaced.written(text, &meta, None);
+            return Ok(RawJson::trusted(Bytes::from(edited)));
+        }
         let (Ok(meta), true) = (self.find(Parent::Params, META), self.source.is_object()) else {
             return Splice::new(self).set(&[META, key], value).finish();
         };
@@ -183,8 +236,7 @@ impl RawParams {
             }
             (None, Some(meta)) => {
                 if text.get(meta.start) != Some(&b'{') {
-                    let path = META.to_owned();
-                    return Err(SpliceError::NotAnObject { path });
+                    return Err(not_an_object());
                 }
                 let end = meta.end - 1;
                 write_comma(&mut with, text.get(meta.start + 1..end));
@@ -203,10 +255,7 @@ impl RawParams {
         };
         let edit = (span, &*with);
         let edited = match &self.replaced {
-            Some(replaced) => {
-                let replaced = (replaced.span.clone(), replaced.value.as_bytes());
-                patched(text, &mut [replaced, edit])
-            }
+            Some(replaced) => replaced.written(text, &replaced.value, Some(edit)),
             None => patched(text, &mut [edit]),
         };
         Ok(RawJson::trusted(Bytes::from(edited)))
@@ -215,6 +264,9 @@ impl RawParams {
     /// Starts editing the members, which are not searched again.
     #[must_use]
     pub fn edit(&self) -> ObjectEdit<'_> {
+        if self.new_meta().is_some() {
+            return ObjectEdit::new(self);
+        }
         let text = self.source.as_bytes();
         let edit = match self.members.all(text, Parent::Params) {
             Ok(members) => ObjectEdit::of_members(&self.source, 0..text.len(), members),
@@ -230,6 +282,9 @@ impl RawParams {
     /// one without members; `None` if it is not an object.
     #[must_use]
     pub fn edit_meta(&self) -> Option<ObjectEdit<'_>> {
+        if let Some(meta) = self.new_meta() {
+            return meta.is_object().then(|| ObjectEdit::new(meta));
+        }
         let text = self.source.as_bytes();
         let span = match self.find(Parent::Params, META) {
             Ok(span) => span,
@@ -283,18 +338,41 @@ impl RawParams {
         }
     }
 
+    /// The `_meta` that is not in the source.
+    fn new_meta(&self) -> Option<&RawJson> {
+        let replaced = self.replaced.as_ref()?;
+        (replaced.key != NewKey::Known).then_some(&replaced.value)
+    }
+
     /// Makes the params with the replaced member the source.
     fn apply(&mut self) {
-        if let Some(replaced) = self.replaced.take() {
-            let (span, new) = (&replaced.span, replaced.value.as_bytes().len());
-            self.members.shift(span.end, span.len(), new);
-            self.source = replaced.whole(&self.source).clone();
+        let Some(replaced) = self.replaced.take() else {
+            return;
+        };
+        let (span, new) = (&replaced.span, replaced.value.as_bytes().len());
+        match replaced.key {
+            NewKey::Known | NewKey::KnownMeta => {
+                self.members.shift(span.end, span.len(), new);
+                self.source = replaced.whole(&self.source).clone();
+            }
+            NewKey::FirstMeta | NewKey::LaterMeta => {
+                let edited = self.append(META, replaced.value.as_bytes());
+                self.source = RawJson::trusted(Bytes::from(edited));
+            }
+        }
+        if replaced.key != NewKey::Known {
+            self.members.remove_meta(self.source.as_bytes());
         }
     }
 
-    fn append(&mut self, key: &str, value: &[u8]) -> Vec<u8> {
+    /// The source up to the end of its last member.
+    fn without_end(&self) -> &[u8] {
         let text = self.source.as_bytes();
-        let before = text.strip_suffix(b"}").unwrap_or(text).trim_ascii_end();
+        text.strip_suffix(b"}").unwrap_or(text).trim_ascii_end()
+    }
+
+    fn append(&mut self, key: &str, value: &[u8]) -> Vec<u8> {
+        let before = self.without_end();
         let mut out = Vec::with_capacity(before.len() + key.len() + value.len() + 5);
         out.extend_from_slice(before);
         if before != b"{" {
@@ -319,16 +397,37 @@ impl ReplacedMember {
     /// The params with the new value.
     fn whole(&self, source: &RawJson) -> &RawJson {
         self.whole.get_or_init(|| {
-            let edit = (self.span.clone(), self.value.as_bytes());
-            let edited = patched(source.as_bytes(), &mut [edit]);
+            let edited = self.written(source.as_bytes(), &self.value, None);
             RawJson::trusted(Bytes::from(edited))
         })
+    }
+
+    /// The params `text` with `value` as the new value, and with `edit`.
+    fn written(
+        &self,
+        text: &[u8],
+        value: &RawJson,
+        edit: Option<(Range<usize>, &[u8])>,
+    ) -> Vec<u8> {
+        let key: &[u8] = match self.key {
+            NewKey::Known | NewKey::KnownMeta => b"",
+            NewKey::FirstMeta => b"\"_meta\":",
+            NewKey::LaterMeta => b",\"_meta\":",
+        };
+        let at = self.span.start;
+        let key = (at..at, key);
+        let value = (self.span.clone(), value.as_bytes());
+        match edit {
+            Some(edit) => patched(text, &mut [key, value, edit]),
+            None => patched(text, &mut [key, value]),
+        }
     }
 }
 
 /// The text with other bytes at these spans, which do not overlap.
 fn patched(text: &[u8], patches: &mut [(Range<usize>, &[u8])]) -> Vec<u8> {
-    patches.sort_unstable_by_key(|(span, _)| span.start);
+    // Stable, so that a key stays before its value.
+    patches.sort_by_key(|(span, _)| span.start);
     let added: usize = patches.iter().map(|(_, with)| with.len()).sum();
     let mut out = Vec::with_capacity(text.len() + added);
     let mut at = 0;
@@ -339,6 +438,11 @@ fn patched(text: &[u8], patches: &mut [(Range<usize>, &[u8])]) -> Vec<u8> {
     }
     out.extend_from_slice(text.get(at..).unwrap_or_default());
     out
+}
+
+fn not_an_object() -> SpliceError {
+    let path = META.to_owned();
+    SpliceError::NotAnObject { path }
 }
 
 /// Appends the comma that follows these members, if there are any.
@@ -464,6 +568,36 @@ mod tests {
                     edit.set("n", RawJson::null());
                 }
                 assert_eq!(edit.finish(), expect.finish(), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn new_metadata_is_read_and_edited_before_and_after_other_edits() {
+        for text in [
+            "{}",
+            r#"{"n":1}"#,
+            r#"{"n":1, "_meta":{"t":0} }"#,
+            &many(33),
+        ] {
+            for mut params in [scanned(text), raw(text).into()] {
+                let meta = raw(r#"{"t":1,"u":2}"#);
+                params.set("_meta", &meta);
+                for next in [None, Some("n"), Some("o"), Some("_meta")] {
+                    if let Some(key) = next {
+                        params.set(key, &meta);
+                    }
+                    let expect = RawParams::from(RawJson::clone(&params));
+                    assert_eq!(params.pick(["n", "_meta"]), expect.pick(["n", "_meta"]));
+                    assert_eq!(params.pick_meta(["u", "x"]), expect.pick_meta(["u", "x"]));
+                    assert_eq!(params.at(&["_meta", "t"]), Some(raw("1")));
+                    let edited = params.edit_meta().unwrap();
+                    assert_eq!(edited.finish(), meta, "{params:?}");
+                    let mut edited = params.edit();
+                    edited.remove("n");
+                    assert_eq!(edited.get("_meta"), Some(meta.clone()), "{params:?}");
+                    assert_eq!(RawParams::from(edited.finish()).get("n"), None);
+                }
             }
         }
     }
@@ -611,6 +745,7 @@ mod tests {
             twice.set(key, &raw(value));
             assert_eq!(twice.get(key), Some(raw(value)));
         }
+        check("{ }", "_meta", r#"{"t":1}"#, r#"{"_meta":{"t":1}}"#);
         assert_eq!(
             twice.clone().into_json(),
             raw(r#"{"n":null,"m":[2],"_meta":{}}"#)
