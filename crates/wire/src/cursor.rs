@@ -99,6 +99,17 @@ impl<'a> Cursor<'a> {
         start..self.at
     }
 
+    /// Passes a value if it is `known`, which must end by itself, as an object does: a number may
+    /// also be the beginning of another one.
+    pub(crate) fn pass(&mut self, known: &[u8]) -> Option<Range<usize>> {
+        let start = self.at;
+        let is_known = self.bytes.get(start..)?.starts_with(known);
+        is_known.then(|| {
+            self.at += known.len();
+            start..self.at
+        })
+    }
+
     /// Passes a key, if one is next; its position includes the quotes.
     pub(crate) fn key(&mut self) -> Option<(RawText<'a>, Range<usize>)> {
         self.skip_separators();

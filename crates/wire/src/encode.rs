@@ -21,7 +21,7 @@ pub fn request(out: &mut BytesMut, id: &Id, method: &Method, params: &RawJson) {
 /// framed without copying them.
 pub fn request_prefix(out: &mut BytesMut, id: &Id, method: &Method) {
     out.put_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-    value(out, id.as_raw());
+    put_id(out, id);
     method_and_key(out, method);
 }
 
@@ -64,7 +64,7 @@ pub fn edited_result(out: &mut BytesMut, id: &Id, edit: &ObjectEdit<'_>) {
 /// framed without copying it.
 pub fn result_prefix(out: &mut BytesMut, id: &Id) {
     out.put_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-    value(out, id.as_raw());
+    put_id(out, id);
     out.put_slice(b",\"result\":");
 }
 
@@ -85,7 +85,7 @@ pub fn raw_error(out: &mut BytesMut, id: Option<&Id>, error: &RawJson) {
     out.put_slice(b"{\"jsonrpc\":\"2.0\",");
     if let Some(id) = id {
         out.put_slice(b"\"id\":");
-        value(out, id.as_raw());
+        put_id(out, id);
         out.put_slice(b",");
     }
     out.put_slice(b"\"error\":");
@@ -105,6 +105,11 @@ fn method_and_key(out: &mut BytesMut, method: &Method) {
         name => value(out, &RawJson::string(name)),
     }
     out.put_slice(b",\"params\":");
+}
+
+/// Appends an id. A string or an integer has no line breaks, so none are looked for.
+fn put_id(out: &mut BytesMut, id: &Id) {
+    out.put_slice(id.as_raw().as_bytes());
 }
 
 /// True if a byte stands for itself inside a JSON string.

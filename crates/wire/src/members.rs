@@ -63,6 +63,11 @@ impl<'a> Members<'a> {
         self.cursor.skip()
     }
 
+    /// Passes a value if it is `known`, which must end by itself, as an object does.
+    pub(crate) fn pass(&mut self, known: &[u8]) -> Option<Range<usize>> {
+        self.cursor.pass(known)
+    }
+
     /// Passes a value, showing the members of it that there are.
     pub(crate) fn walk_value(&mut self, see: impl FnMut(Member<'a>)) -> Range<usize> {
         if self.cursor.kind() != Kind::Object {

@@ -49,6 +49,38 @@ impl<'a> ObjectEdit<'a> {
         Self::of_members(source, 0..source.as_bytes().len(), source.members())
     }
 
+    /// Finds the members of `source` as [`ObjectEdit::new`] does, and removes the member `key` if its
+    /// value is the object `known`, byte for byte, which is then not read.
+    #[must_use]
+    pub fn without(source: &'a RawJson, key: &str, known: &RawJson) -> Self {
+        let mut edit = Self::of_members(source, 0..source.as_bytes().len(), std::iter::empty());
+        let mut members = source.members();
+        while let Some((raw_key, key_span)) = members.next_key() {
+            let removed = match raw_key.is(key) && known.is_object() {
+                true => members.pass(known.as_bytes()),
+                false => None,
+            };
+            let (value_span, change) = match removed {
+                Some(span) => (span, MemberChange::Remove),
+                None => (members.skip_value(), MemberChange::Keep),
+            };
+            let member = Member {
+                raw_key,
+                key_span,
+                value_span,
+            };
+            edit.members.push((member, change));
+        }
+        edit
+    }
+
+    /// True if the member `key` of the source is removed.
+    #[must_use]
+    pub fn has_removed(&self, key: &str) -> bool {
+        let mut members = self.members.iter();
+        members.any(|(member, change)| matches!(change, MemberChange::Remove) && member.is(key))
+    }
+
     /// Edits the object at `span` in `source`, whose members have been found before.
     pub(crate) fn of_members(
         source: &'a RawJson,
@@ -206,6 +238,32 @@ mod tests {
         let edited = edits.finish();
         assert_eq!(edited.as_str(), expect);
         raw(edited.as_str());
+    }
+
+    #[test]
+    fn a_known_member_is_removed_without_being_read() {
+        let known = raw(r#"{"a":1}"#);
+        for text in [
+            r#"{"b":1,"m":{"a":1},"c":2}"#,
+            r#"{ "m" : {"a":1} }"#,
+            r#"{"m":{"a":1,"b":2}}"#,
+            r#"{"n":{"a":1},"m":7}"#,
+            "{}",
+            "[]",
+        ] {
+            let source = raw(text);
+            let edit = ObjectEdit::without(&source, "m", &known);
+            let mut expect = ObjectEdit::new(&source);
+            let is_known = expect.get("m").is_some_and(|value| value == known);
+            if is_known {
+                expect.remove("m");
+            }
+            assert_eq!(edit.has_removed("m"), is_known, "{text}");
+            assert_eq!(edit.finish(), expect.finish(), "{text}");
+        }
+        let source = raw(r#"{"m":12}"#);
+        let edit = ObjectEdit::without(&source, "m", &raw("1"));
+        assert_eq!(edit.finish(), source);
     }
 
     #[test]

@@ -48,7 +48,7 @@ impl Session {
                 return Err(Error::new(Kind::Protocol, format!("`{method}` {text}")));
             }
         };
-        let result = convert::result(self.version(), method, &result);
+        let result = convert::result(self.version(), method, &result, &self.server_meta);
         Ok(match (method.as_str(), self.known_tasks()) {
             (method::TOOLS_LIST, Some(_)) => {
                 Message::result(id, &convert::with_task_support(&result.finish()))
@@ -200,9 +200,7 @@ fn original(params: &RawParams) -> Result<RawParams, Error> {
     if !params.is_object() {
         return Err(Error::invalid_params("params must be an object"));
     }
-    let [responses, state, task] = OTHERS;
-    let edited = params.pick([responses, state, task, "cursor"]);
-    if edited.iter().all(Option::is_none) {
+    if !params.has_any(&OTHERS) && !params.has_any(&["cursor"]) {
         return Ok(params.clone());
     }
     let mut edit = ObjectEdit::new(params);

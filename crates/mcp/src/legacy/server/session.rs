@@ -43,6 +43,7 @@ pub(crate) struct Session {
     subscriptions: Subscriptions,
     /// Present if the service has tasks.
     pub(super) tasks: Option<SessionTasks>,
+    pub(super) server_meta: convert::ServerMeta,
 }
 
 /// Consequence of a message of the client.
@@ -111,6 +112,7 @@ impl Session {
             questions: Arc::new(PendingResponses::new(config.questions)),
             last_question: AtomicU64::new(0),
             notifications: Arc::default(),
+            server_meta: convert::ServerMeta::default(),
         })
     }
 

@@ -3,11 +3,16 @@ use serde::Serialize;
 
 /// Content blocks for a client of `version`, if any has to change.
 pub(super) fn blocks(version: Version, content: &RawJson) -> Option<RawJson> {
-    // Later clients know every kind: large content is not read for them.
-    if version >= Version::V2025_06_18 {
+    // Large content is not read for these clients.
+    if knows_every_kind(version) {
         return None;
     }
     edit_each(content, |content| block(version, content))
+}
+
+/// True if clients of `version` know all content blocks of the newest revision.
+pub(super) fn knows_every_kind(version: Version) -> bool {
+    version >= Version::V2025_06_18
 }
 
 /// Messages with content for a client of `version`, if any has to change.

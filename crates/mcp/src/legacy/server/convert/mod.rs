@@ -20,5 +20,5 @@ pub(super) use capabilities::{client_capabilities, server_capabilities};
 pub(super) use cursor::decode_in as decode_cursor;
 pub(super) use error::error;
 pub(super) use question::{Question, QuestionKind, question};
-pub(super) use result::{remove_meta, result};
+pub(super) use result::{ServerMeta, remove_meta, result};
 pub(super) use task::{finished_task, is_error, related_to, task, with_task_support};

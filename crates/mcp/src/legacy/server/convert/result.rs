@@ -1,17 +1,28 @@
+use std::sync::OnceLock;
+
 use callgate_wire::{Method, ObjectEdit, RawJson, Version, meta, method};
 
 use super::{content, cursor, tool};
 
+const META: &str = "_meta";
+
 /// Makes a complete result one for a client of `version`. Members that it ignores stay.
-pub(crate) fn result<'a>(version: Version, method: &Method, result: &'a RawJson) -> ObjectEdit<'a> {
-    let mut edit = ObjectEdit::new(result);
+pub(crate) fn result<'a>(
+    version: Version,
+    method: &Method,
+    result: &'a RawJson,
+    server: &ServerMeta,
+) -> ObjectEdit<'a> {
+    let mut edit = server.removed_from(result);
     edit.remove("resultType");
-    remove_meta(&mut edit, meta::SERVER_INFO);
     if method.is_cacheable() {
         edit.remove("ttlMs");
         edit.remove("cacheScope");
     }
-    change(&mut edit, "nextCursor", cursor::encode);
+    // Methods that are unknown here may have pages too.
+    if method.as_str() != method::TOOLS_CALL {
+        change(&mut edit, "nextCursor", cursor::encode);
+    }
     match method.as_str() {
         method::TOOLS_LIST => change(&mut edit, "tools", tool::tools),
         method::TOOLS_CALL => called(version, &mut edit),
@@ -23,9 +34,45 @@ pub(crate) fn result<'a>(version: Version, method: &Method, result: &'a RawJson)
     edit
 }
 
+/// Metadata of results with nothing but the server, which old clients do not know.
+///
+/// All results of a server have the same: after the first one it is known by its bytes, and not read
+/// again.
+#[derive(Debug, Default)]
+pub(crate) struct ServerMeta(OnceLock<RawJson>);
+
+impl ServerMeta {
+    /// Maximum bytes that are remembered: a server describes itself as it likes.
+    const MAX_BYTES: usize = 4096;
+
+    /// Starts editing a result, without the server in its metadata.
+    fn removed_from<'a>(&self, result: &'a RawJson) -> ObjectEdit<'a> {
+        let Some(known) = self.0.get() else {
+            let mut edit = ObjectEdit::new(result);
+            remove_meta(&mut edit, meta::SERVER_INFO);
+            if let Some(meta) = edit.get(META).filter(|_| edit.has_removed(META))
+                && meta.as_bytes().len() <= Self::MAX_BYTES
+            {
+                // A copy, which does not keep the rest of the result in memory.
+                self.0
+                    .get_or_init(|| RawJson::encode(&meta).expect("JSON is always JSON"));
+            }
+            return edit;
+        };
+        let mut edit = ObjectEdit::without(result, META, known);
+        if !edit.has_removed(META) {
+            remove_meta(&mut edit, meta::SERVER_INFO);
+        }
+        edit
+    }
+}
+
 fn called(version: Version, result: &mut ObjectEdit<'_>) {
-    let content = result.get("content");
     let structured = result.get("structuredContent");
+    if structured.is_none() && content::knows_every_kind(version) {
+        return;
+    }
+    let content = result.get("content");
     let known = content
         .as_ref()
         .and_then(|content| content::blocks(version, content));
@@ -55,19 +102,19 @@ fn change<'a>(
 
 /// Removes a member of the `_meta` of an object; all of `_meta`, if there is nothing else.
 pub(crate) fn remove_meta(object: &mut ObjectEdit<'_>, key: &str) {
-    let Some(meta) = object.get("_meta").filter(RawJson::is_object) else {
+    let Some(meta) = object.get(META).filter(RawJson::is_object) else {
         return;
     };
     let mut members = meta.members();
     if members.next().is_some_and(|first| first.is(key)) && members.next().is_none() {
-        return object.remove("_meta");
+        return object.remove(META);
     }
     let mut edit = ObjectEdit::new(&meta);
     if edit.get(key).is_none() {
         return;
     }
     edit.remove(key);
-    object.set("_meta", edit.finish());
+    object.set(META, edit.finish());
 }
 
 #[cfg(test)]
@@ -77,8 +124,12 @@ mod tests {
 
     fn check(method: &str, given: &str, expect: &str) {
         let given = RawJson::parse(given.to_owned().into(), &Limits::default()).unwrap();
-        let seen = result(Version::V2025_03_26, &Method::new(method), &given);
-        assert_eq!(seen.finish().as_str(), expect);
+        let server = ServerMeta::default();
+        // The metadata of the first result is known in the second one.
+        for _ in 0..2 {
+            let seen = result(Version::V2025_03_26, &Method::new(method), &given, &server);
+            assert_eq!(seen.finish().as_str(), expect);
+        }
     }
 
     #[test]

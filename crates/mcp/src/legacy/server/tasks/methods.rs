@@ -83,7 +83,7 @@ impl Session {
         let result = self.wait_for(tasks, request, &entry, Some(&related));
         let result = result.await?;
         let call = Method::new(method::TOOLS_CALL);
-        let result = convert::result(self.version(), &call, &result);
+        let result = convert::result(self.version(), &call, &result, &self.server_meta);
         convert::related_to(&related, &result.finish())
     }
 }
