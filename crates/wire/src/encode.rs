@@ -96,13 +96,14 @@ pub fn raw_error(out: &mut BytesMut, id: Option<&Id>, error: &RawJson) {
 /// Appends the method and the key of the params that follow.
 fn method_and_key(out: &mut BytesMut, method: &Method) {
     out.put_slice(b",\"method\":");
-    match method.as_str() {
-        name if name.bytes().all(is_plain) => {
-            out.put_u8(b'"');
-            out.put_slice(name.as_bytes());
-            out.put_u8(b'"');
-        }
-        name => value(out, &RawJson::string(name)),
+    let name = method.as_str();
+    // The known names have no characters to escape.
+    if method.known_name().is_some() || name.bytes().all(is_plain) {
+        out.put_u8(b'"');
+        out.put_slice(name.as_bytes());
+        out.put_u8(b'"');
+    } else {
+        value(out, &RawJson::string(name));
     }
     out.put_slice(b",\"params\":");
 }
@@ -141,6 +142,17 @@ mod tests {
         write(&mut out);
         assert!(!out.contains(&b'\n'), "{out:?}");
         Frame::parse(&out.freeze(), &Limits::default()).unwrap()
+    }
+
+    #[test]
+    fn known_methods_are_written_as_any_other() {
+        for name in ["tools/call", "x/y", "x\"y", "é"] {
+            let mut out = BytesMut::new();
+            notification(&mut out, &Method::new(name), &raw("{}"));
+            let expect = serde_json::json!({"jsonrpc": "2.0", "method": name, "params": {}});
+            let seen: serde_json::Value = serde_json::from_slice(&out).unwrap();
+            assert_eq!(seen, expect);
+        }
     }
 
     #[test]

@@ -104,6 +104,15 @@ impl Method {
         &self.0
     }
 
+    /// The name of a method that this crate knows, which lives as long as the program.
+    #[must_use]
+    pub fn known_name(&self) -> Option<&'static str> {
+        match self.0 {
+            Cow::Borrowed(name) => Some(name),
+            Cow::Owned(_) => None,
+        }
+    }
+
     /// True if the result may be of the type `input_required`, which asks the client for input and
     /// is answered by the same request once more.
     #[must_use]

@@ -200,7 +200,8 @@ fn original(params: &RawParams) -> Result<RawParams, Error> {
     if !params.is_object() {
         return Err(Error::invalid_params("params must be an object"));
     }
-    if !params.has_any(&OTHERS) && !params.has_any(&["cursor"]) {
+    let [responses, state, task] = OTHERS;
+    if !params.has_any(&[responses, state, task, "cursor"]) {
         return Ok(params.clone());
     }
     let mut edit = ObjectEdit::new(params);

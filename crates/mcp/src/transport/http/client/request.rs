@@ -102,6 +102,7 @@ const USUAL_HEADERS: usize = 4;
 static PROTOCOL_VERSION: HeaderName = HeaderName::from_static(header::PROTOCOL_VERSION);
 static METHOD: HeaderName = HeaderName::from_static(header::METHOD);
 static NAME: HeaderName = HeaderName::from_static(header::NAME);
+static LATEST: HeaderValue = HeaderValue::from_static(Version::LATEST.as_str());
 
 /// The target of a call, such as the name of its tool; `None` if its method has none.
 ///
@@ -126,15 +127,21 @@ pub(crate) fn headers(
     target: Option<&str>,
     mirrored: &[HeaderParam],
 ) -> Result<HeaderMap, Error> {
-    let version = call.cx.peer().named_version();
-    let version = version.and_then(RawJson::text).ok_or_else(|| {
-        Error::invalid_params(format!("`_meta` must have `{}`", meta::PROTOCOL_VERSION))
-    })?;
     let mut headers = constant.clone();
-    insert(&mut headers, &PROTOCOL_VERSION, &version)?;
-    insert(&mut headers, &METHOD, call.method.as_str())?;
+    let version = match call.cx.peer().named_version() {
+        Some(version) if version.is(Version::LATEST.as_str()) => LATEST.clone(),
+        version => {
+            let version = version.and_then(RawJson::text).ok_or_else(|| {
+                Error::invalid_params(format!("`_meta` must have `{}`", meta::PROTOCOL_VERSION))
+            })?;
+            value_of(&PROTOCOL_VERSION, &version)?
+        }
+    };
+    insert(&mut headers, &PROTOCOL_VERSION, version)?;
+    insert(&mut headers, &METHOD, method_value(&call.method)?)?;
     if let Some(target) = target {
-        insert(&mut headers, &NAME, &header::encode_value(target))?;
+        let target = value_of(&NAME, &header::encode_value(target))?;
+        insert(&mut headers, &NAME, target)?;
     }
     if !mirrored.is_empty() {
         let arguments = call
@@ -150,7 +157,8 @@ pub(crate) fn headers(
             {
                 let name = &param.header;
                 let header: HeaderName = name.parse().map_err(|_| unfit(name))?;
-                insert(&mut headers, &header, &value)?;
+                let value = value_of(&header, &value)?;
+                insert(&mut headers, &header, value)?;
             }
         }
     }
@@ -163,13 +171,24 @@ pub(super) fn notification_headers(
     method: &Method,
 ) -> Result<HeaderMap, Error> {
     let mut headers = constant.clone();
-    insert(&mut headers, &PROTOCOL_VERSION, Version::LATEST.as_str())?;
-    insert(&mut headers, &METHOD, method.as_str())?;
+    insert(&mut headers, &PROTOCOL_VERSION, LATEST.clone())?;
+    insert(&mut headers, &METHOD, method_value(method)?)?;
     Ok(headers)
 }
 
-fn insert(headers: &mut HeaderMap, name: &HeaderName, value: &str) -> Result<(), Error> {
-    let value = HeaderValue::from_str(value).map_err(|_| unfit(name.as_str()))?;
+/// The value of the header with the method, which is copied only if it is not a known one.
+fn method_value(method: &Method) -> Result<HeaderValue, Error> {
+    match method.known_name() {
+        Some(name) => Ok(HeaderValue::from_static(name)),
+        None => value_of(&METHOD, method.as_str()),
+    }
+}
+
+fn value_of(name: &HeaderName, value: &str) -> Result<HeaderValue, Error> {
+    HeaderValue::from_str(value).map_err(|_| unfit(name.as_str()))
+}
+
+fn insert(headers: &mut HeaderMap, name: &HeaderName, value: HeaderValue) -> Result<(), Error> {
     let is_full = headers.try_insert(name, value).is_err();
     match is_full {
         true => Err(unfit(name.as_str())),
