@@ -9,6 +9,7 @@ mod ping_flood;
 mod program;
 mod silent;
 mod subscriptions;
+mod unfinished;
 mod unread;
 
 use std::path::{Path, PathBuf};
@@ -42,6 +43,7 @@ const ATTACKS: &[(&str, Attack)] = &[
     ("ping-flood", ping_flood::run),
     ("unread-answers", unread::run),
     ("silent-connections", silent::run),
+    ("unfinished-bodies", unfinished::run),
     ("abandoned-sessions", abandoned::run),
     ("subscriptions", subscriptions::run),
     ("long-name", long_name::run),

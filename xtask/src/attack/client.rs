@@ -30,31 +30,22 @@ impl Client {
 
     /// Sends a request of the newest revision.
     pub(super) fn send(&mut self, server: &Server, method: &str, params: &str) -> Result<()> {
-        let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
-        let body = format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{params},{meta}}}}}"#
-        );
-        let name = match method {
-            "tools/call" => "mcp-name: workspace_read\r\n",
-            _ => "",
-        };
-        let headers = format!("mcp-protocol-version: 2026-07-28\r\nmcp-method: {method}\r\n{name}");
-        self.post(server, &headers, &body)
+        self.write(&modern(server, method, params))
+    }
+
+    /// Sends a request of the newest revision without the last byte of its body.
+    pub(super) fn send_unfinished(&mut self, server: &Server) -> Result<()> {
+        let request = modern(server, "tools/list", r#""a":1"#);
+        self.write(request.strip_suffix('}').unwrap_or(&request))
     }
 
     /// Sends a handshake of an older revision.
     pub(super) fn send_handshake(&mut self, server: &Server) -> Result<()> {
         let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"a","version":"1"}}}"#;
-        self.post(server, "", body)
+        self.write(&post(server, "", body))
     }
 
-    fn post(&mut self, server: &Server, headers: &str, body: &str) -> Result<()> {
-        let (address, token, length) = (server.address(), &server.token, body.len());
-        let request = format!(
-            "POST /mcp HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n\
-             accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n\
-             {headers}content-length: {length}\r\n\r\n{body}"
-        );
+    fn write(&mut self, request: &str) -> Result<()> {
         Ok(self.0.write_all(request.as_bytes())?)
     }
 
@@ -74,6 +65,28 @@ impl Client {
             .context("the answer has no status")
             .map(Some)
     }
+}
+
+/// A request of the newest revision.
+fn modern(server: &Server, method: &str, params: &str) -> String {
+    let meta = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+    let body =
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{params},{meta}}}}}"#);
+    let name = match method {
+        "tools/call" => "mcp-name: workspace_read\r\n",
+        _ => "",
+    };
+    let headers = format!("mcp-protocol-version: 2026-07-28\r\nmcp-method: {method}\r\n{name}");
+    post(server, &headers, &body)
+}
+
+fn post(server: &Server, headers: &str, body: &str) -> String {
+    let (address, token, length) = (server.address(), &server.token, body.len());
+    format!(
+        "POST /mcp HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\n\
+         accept: application/json, text/event-stream\r\ncontent-type: application/json\r\n\
+         {headers}content-length: {length}\r\n\r\n{body}"
+    )
 }
 
 impl Head {

@@ -10,6 +10,8 @@ mod browse;
 mod call;
 #[cfg(target_os = "linux")]
 mod canary;
+#[cfg(target_os = "linux")]
+mod client_machine;
 #[cfg(unix)]
 mod clients;
 #[cfg(target_os = "linux")]

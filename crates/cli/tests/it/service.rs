@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use crate::client_machine::Machine;
 use crate::fixture::Home;
-use crate::setup::Machine;
 
 #[test]
 fn the_service_is_installed_shown_and_removed() {

@@ -47,6 +47,20 @@ fn agents_read_long_texts_in_pages_and_call_prints_them_whole() {
 }
 
 #[test]
+fn a_large_file_is_in_an_answer_once() {
+    let home = Home::new();
+    // JSON writes each of these characters as six.
+    let text = "\u{1}".repeat(200 << 10);
+    fs::write(home.workspace().join("large.txt"), &text).unwrap();
+    let serving = home.serve(&["--no-auth"]);
+    let result: Value = home.json(&["call", &serving.url, "workspace_read", "path=large.txt"]);
+    assert_eq!(result["structuredContent"]["content"], json!(text));
+    assert_eq!(result["content"][1]["type"], "resource_link");
+    let first = result["content"][0]["text"].as_str().unwrap();
+    assert!(first.len() < text.len(), "{} bytes of text", first.len());
+}
+
+#[test]
 fn arguments_are_checked_before_they_are_sent() {
     let home = home();
     let ran = home.run(&["call", "s/a", "m=1"]);
