@@ -146,6 +146,7 @@ impl PendingCalls {
             entry.waker.register(cx.waker());
             return Poll::Pending;
         }
+        // Taken out, so that the drop of the call finds nothing to cancel.
         match state.calls.remove(&number).map(|entry| entry.stage) {
             Some(CallStage::Answered(answer)) => Poll::Ready(answer),
             _ => Poll::Pending,
@@ -175,6 +176,7 @@ impl PendingCalls {
         for entry in state.calls.values_mut() {
             let error = reason.to_error();
             let error = match entry.stage {
+                // A server cannot have acted on a line that was not written whole.
                 CallStage::Sent(end) if end <= written => error,
                 _ => error.retry_safe(),
             };

@@ -105,6 +105,7 @@ impl ModernHttpClient {
         *request.method_mut() = http::Method::POST;
         *request.uri_mut() = self.upstream.target.clone();
         *request.headers_mut() = headers;
+        // The future of the call does not keep it while it waits for the response.
         drop(params);
 
         let (head, body) = self.upstream.send(request).await?;
@@ -156,6 +157,7 @@ impl ModernHttpClient {
             return Err(refusal);
         }
         let fresh = self.tool_headers.params_of(tool);
+        // The same headers would be refused again.
         if fresh == tried {
             return Err(refusal);
         }
@@ -170,8 +172,10 @@ impl ModernHttpClient {
             let list = Call::new(
                 Method::new(method::TOOLS_LIST),
                 list_params(call.cx.peer().meta(), cursor.as_ref())?,
+                // The caller has not asked for this list, so it hears no notifications of it.
                 call.cx.clone().with_notifier(Notifier::disabled()),
             );
+            // `send` learns the headers of the tools of each page.
             let page = self.send(&list, None, &[]).await?.into_result();
             let tools = page.get("tools").map(|tools| tools.elements());
             let has_tool = |listed: &RawJson| {

@@ -87,6 +87,8 @@ impl BodyReservation<'_> {
             return true;
         }
         self.bytes += more;
+        // Added before it is compared, so that two bodies cannot take the same room. A body that is refused
+        // gives its share back when it is dropped. Only the sum counts, so relaxed order is enough.
         self.budget.0.fetch_add(more, Ordering::Relaxed) + more <= limit
     }
 }

@@ -74,6 +74,7 @@ impl Connections {
 
     /// Serves a connection in a task of its own, unless there are too many and none gives way.
     pub(super) fn add(&mut self, stream: Stream, address: Option<SocketAddr>) {
+        // A client on IPv4 is the same peer on a socket for both families.
         let peer = address.map(|address| address.ip().to_canonical());
         if !self.make_room(peer) {
             return self.refuse(stream);
@@ -108,6 +109,8 @@ impl Connections {
     fn make_room(&mut self, peer: Option<IpAddr>) -> bool {
         let limits = &self.endpoint.config().limits;
         let of_peer = peer.and_then(|peer| self.per_peer.get(&peer)).copied();
+        // The limit of the peer comes first, so that a peer at its own limit displaces no connection of
+        // another.
         if of_peer.unwrap_or(0) >= limits.connections_per_peer {
             return self.close_oldest(|open| open.peer == peer);
         }
@@ -171,11 +174,13 @@ impl Connections {
         if let Some(open) = self.open.get(&id) {
             open.task.abort();
         }
+        // At once, so that its place is free before the task has ended; `ended` then finds nothing to remove.
         self.forget(id);
     }
 
     /// Refuses a connection, and gives its peer a moment to read why.
     fn refuse(&mut self, stream: Stream) {
+        // A set counts tasks that have ended until their results are taken.
         while self.refused.try_join_next().is_some() {}
         if self.refused.len() < MAX_REFUSED {
             self.refused.spawn(refuse(stream));

@@ -147,6 +147,7 @@ impl HeadScanner {
             return;
         };
         match (self.state, line) {
+            // RFC 9112, section 2.2, allows empty lines before a request line.
             (ScanState::Start, []) => {}
             (ScanState::Start, _) => {
                 self.framing = FramingFields::default();
@@ -179,6 +180,7 @@ impl FramingFields {
         match line.first() {
             Some(b'c' | b'C') => match value_of(line, b"content-length:") {
                 None => true,
+                // Neither a sign nor a list of equal lengths: parsers differ about both.
                 Some(value) => match decimal(value.trim_ascii()) {
                     None => false,
                     length => std::mem::replace(&mut self.content_length, length).is_none(),
