@@ -217,6 +217,7 @@ impl OldCall {
     /// Adds a question to the call, or gives it back if the call has ended or has too many.
     pub(super) fn ask(&self, question: Question) -> Result<(), Question> {
         let mut state = self.state.lock();
+        // The call may have ended since it was chosen for this question.
         if state.phase == CallPhase::Over || state.questions.len() >= MOST_QUESTIONS {
             return Err(question);
         }
@@ -283,6 +284,7 @@ impl OldCall {
 
     /// Delivers progress under the token of the client.
     pub(super) fn progress(&self, notification: &Notification) {
+        // No client waits for a suspended call, so its progress is lost.
         let client = self.client();
         let Some(token) = client
             .as_ref()

@@ -62,6 +62,7 @@ impl ResourceSubscriptions {
     pub(super) async fn run(&self, transport: &Arc<dyn SessionTransport>, config: &UpstreamConfig) {
         let mut changes = self.0.subscribe();
         loop {
+            // Before the table is read, so that a change meanwhile is noticed.
             changes.mark_unchanged();
             let Some((uri, subscribe)) = self.next_step() else {
                 // It cannot fail: the sender lives as long as `self`.
@@ -89,6 +90,7 @@ impl ResourceSubscriptions {
 
     /// A resource, and true if it is to be subscribed to at the server, or false for the opposite.
     fn next_step(&self) -> Option<(String, bool)> {
+        // Not announced: no subscriber waits for an entry that is not used.
         self.0.send_if_modified(|resources| {
             resources.retain(|_, resource| {
                 resource.subscribers > 0 || resource.at_server == AtServer::Subscribed

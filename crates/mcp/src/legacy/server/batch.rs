@@ -30,6 +30,7 @@ pub(crate) fn receive(
     sink: Arc<dyn MessageSink>,
 ) -> Result<bool, Error> {
     let frames = read(session, array, limits)?;
+    // Counted before any request runs: one that ends at once must not send the array without the others.
     let expected = frames.iter().filter(is_answered).count();
     let joined = Arc::new(BatchResponse {
         sink,

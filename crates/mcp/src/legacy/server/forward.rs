@@ -117,12 +117,15 @@ impl Session {
         params: RawParams,
     ) -> Result<Reply, Error> {
         let sink = &request.sink;
+        // Read once, so that all messages of a call are judged by the level that its service was told.
         let level = *self.level.lock();
         let (notify, mut notifications) = Notifier::channel(NOTIFICATIONS);
         let context = |peer| request.context(peer).with_notifier(notify);
         let can_be_asked = sink.carries_questions();
         let call = match can_be_asked {
             true => upstream.stamp(context, &request.method, params, level)?,
+            // The service then does without or fails, instead of asking a client that would not read the
+            // question.
             false => {
                 let upstream = upstream.without_questions();
                 upstream.stamp(context, &request.method, params, level)?

@@ -70,6 +70,7 @@ impl Session {
             };
             // New in this session.
             let number = self.last_question.fetch_add(1, Ordering::Relaxed) + 1;
+            // Entered before it is sent, because the answer may come at once.
             let pending = self.questions.enter(number).map_err(|_| {
                 let message = "the client has too many questions to answer already";
                 Error::new(Kind::Busy, message)

@@ -57,6 +57,7 @@ impl StreamableRequest {
                 .refusal(&head, body, Some(&self.sent.id()))
                 .await);
         }
+        // Before the body is read: a ping of the server in it is answered with the id of the session.
         if opens {
             self.sent.link.learn_session(&head)?;
         }

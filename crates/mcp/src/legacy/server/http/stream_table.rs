@@ -134,6 +134,7 @@ impl StreamTable {
         stream.turn += 1;
         stream.is_read = true;
         stream.wake();
+        // The stream that was just resumed is the one that the client reads, so it counts as the newest.
         if let Some(at) = self.general.iter().position(|other| *other == id.stream) {
             self.general.remove(at);
             self.general.push(id.stream);
@@ -210,6 +211,7 @@ impl StreamTable {
         match entry.unread.front().map(|event| &event.message) {
             Some(message) if message.kind == MessageKind::Response => {
                 let response = message.json.clone();
+                // The response leaves as JSON, which has no event id to resume after.
                 self.streams.remove(&stream);
                 Poll::Ready(FirstEvent::Response(response))
             }
@@ -237,6 +239,7 @@ impl StreamTable {
         entry.is_named = true;
         let events = entry.take();
         for event in &events {
+            // Kept although they are handed over: the connection may break before the client has them.
             self.keep(stream, event.clone());
         }
         Poll::Ready(Some(events))
@@ -308,6 +311,7 @@ impl StreamTable {
         let Some(entry) = self.streams.get_mut(&stream) else {
             return;
         };
+        // It is in the replay buffer already.
         if event.again {
             return;
         }
@@ -315,6 +319,7 @@ impl StreamTable {
         let is_kept = can_return && self.replay.takes(event.length());
         let json = is_kept.then(|| self.unsent.keep(event.message.json));
         let Some(json) = json.flatten() else {
+            // Nothing that ends before this event can be resumed any more.
             entry.kept_from = event.number + 1;
             return;
         };
@@ -383,6 +388,7 @@ impl Stream {
 
     fn wait<T>(&mut self, cx: &Context<'_>) -> Poll<T> {
         match &mut self.reader {
+            // `clone_from` keeps a waker that wakes the same task.
             Some(reader) => reader.clone_from(cx.waker()),
             none => *none = Some(cx.waker().clone()),
         }

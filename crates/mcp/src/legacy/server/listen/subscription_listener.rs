@@ -124,6 +124,7 @@ impl SubscriptionListener {
                 changed = self.sink.changed() => if changed.is_err() {
                     return;
                 },
+                // One change at a time, since the next filter starts from the outcome of this one.
                 command = self.commands.recv(), if self.opening.is_none() => match command {
                     Some(command) => self.take(command),
                     None => return,
@@ -140,6 +141,7 @@ impl SubscriptionListener {
     fn open_or_end(&mut self, now: Instant) {
         let wanted = self.sink.borrow().is_some() || !self.uris.is_empty();
         if !wanted {
+            // Changes from here on are missed, and made up for when there is a subscription again.
             self.gap |= self.live.take().is_some();
         }
         let is_due = self.retry_at.is_some_and(|at| at <= now);
@@ -215,6 +217,7 @@ impl SubscriptionListener {
             }
         };
         if let Some(command) = opening.command {
+            // The subscription before stays; dropping the new one ends that.
             if let Err(error) = check_accepted(&accepted, &command.change) {
                 return command.finish(Err(error));
             }
@@ -222,6 +225,7 @@ impl SubscriptionListener {
         }
         self.uris = opening.uris;
         self.replace(opening.stream);
+        // A subscription that ends because it is not needed is opened without delay when it is needed again.
         self.retry_at = Some(Instant::now());
         if std::mem::take(&mut self.gap) {
             self.pending.add_all(&accepted);

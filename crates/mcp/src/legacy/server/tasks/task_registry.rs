@@ -163,6 +163,7 @@ impl TaskEntry {
             .members()
             .filter_map(|member| member.key().ok().map(std::borrow::Cow::into_owned))
             .collect();
+        // A key whose question is settled may come back with another question.
         state.asked.retain(|key| open.contains(key));
         let keys = open.into_iter();
         let keys = keys.filter(|key| state.asked.insert(key.clone())).collect();
