@@ -107,6 +107,7 @@ impl CallerBudget {
             ..
         } = *self.budget;
         let total = self.budget.total.load(Ordering::Relaxed);
+        // The other half is left to answers that clients wait for.
         let has_room = total < max / 2 && self.budget.of(&self.caller) < max_per_caller / 2;
         has_room.then(|| match bytes.len() < SMALLEST_COUNTED {
             true => self.hold(bytes),

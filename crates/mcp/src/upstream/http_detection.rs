@@ -75,7 +75,9 @@ fn judge(status: u16, content: Content, body: &Bytes) -> Option<Probe> {
 /// it refused the request without carrying it out, in a way that no modern server does.
 pub(crate) fn contradicts_modern(name: &Method, error: &Error) -> bool {
     match status_of(error) {
+        // About credentials, time, size or rate, and not about the era.
         Some(401 | 403 | 408 | 413 | 429 | 431) => false,
+        // Modern servers refuse with these codes as well.
         Some(400..500) => !matches!(
             rpc_code(error),
             Some(
@@ -88,6 +90,7 @@ pub(crate) fn contradicts_modern(name: &Method, error: &Error) -> bool {
             )
         ),
         _ => {
+            // The specification demands this method of every modern server.
             name.as_str() == method::SERVER_DISCOVER
                 && rpc_code(error) == Some(code::METHOD_NOT_FOUND)
         }
@@ -118,6 +121,7 @@ pub(crate) fn may_speak_http_sse(error: &Error) -> bool {
                 | code::UNSUPPORTED_PROTOCOL_VERSION
         )
     );
+    // The specification names these statuses for the fallback to HTTP+SSE.
     !is_modern && matches!(status_of(error), Some(400 | 404 | 405))
 }
 

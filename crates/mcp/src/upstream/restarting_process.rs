@@ -73,6 +73,7 @@ impl RestartingProcess {
         let Some(reason) = state.close_reason() else {
             return Ok(());
         };
+        // After the wait, during which the process may have been closed.
         if self.is_closed.load(Ordering::Acquire) {
             return Err(reason.to_error().retry_safe());
         }

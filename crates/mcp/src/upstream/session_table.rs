@@ -143,6 +143,8 @@ impl SessionSlot {
 
 impl Entry {
     fn is_idle(&self) -> bool {
+        // The table holds one reference, and each call that uses the session another. Calls get theirs under
+        // the lock of the table, so none appears while this is true.
         Arc::strong_count(&self.slot) == 1 && !self.slot.has_suspended_calls()
     }
 }
