@@ -210,6 +210,7 @@ impl Notifications {
         let mut state = self.queue.state.lock();
         if let Some(notification) = state.pop() {
             drop(state);
+            // One sender, since there is room for one notification.
             self.queue.room.notify_one();
             return Poll::Ready(notification);
         }

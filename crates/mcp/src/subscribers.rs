@@ -222,6 +222,7 @@ impl Subscriber {
         loop {
             {
                 let mut queue = self.entry.queue.lock();
+                // Before the end, so that a subscription closes after the changes that wait.
                 if !queue.changes.is_empty() {
                     return Some(std::mem::take(&mut queue.changes));
                 }

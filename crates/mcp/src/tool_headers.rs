@@ -99,6 +99,7 @@ impl ToolHeaders {
         let mut known = self.known.lock();
         if found.is_empty() {
             known.remove(name);
+            // Released first: no two of these locks are ever held together.
             drop(known);
             self.learn_plain(name);
             return Ok(());
@@ -107,6 +108,7 @@ impl ToolHeaders {
             return Err(UnusableTool::TooLarge);
         }
         if known.len() >= MAX_TOOLS && !known.contains_key(name) {
+            // Any one will do: a tool that is forgotten is looked up when the server refuses its call.
             let any = known.keys().next().cloned().unwrap_or_default();
             known.remove(&any);
         }

@@ -61,6 +61,7 @@ impl<S: Service> Service for Timeout<S> {
         Box::pin(async move {
             let method = call.method.clone();
             tokio::select! {
+                // An outcome that is there counts, even if the time has run out since.
                 biased;
                 outcome = self.service.call(call) => outcome,
                 expired = timer.expired() => {

@@ -54,6 +54,7 @@ impl CompiledSchema {
             validator: OnceLock::new(),
             depth_limit,
         };
+        // Made at once, since only this finds the mistakes of a schema that is not plain.
         if compiled.plain.is_none() {
             compiled.validator().map_err(SchemaError::Invalid)?;
         }

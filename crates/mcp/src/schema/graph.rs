@@ -197,6 +197,7 @@ impl SchemaGraph {
     }
 
     fn resolve(&self, reference: &str) -> Result<usize, SchemaError> {
+        // A reference is a URI, whose fragment may be percent-encoded.
         let plain = reference.contains('%').then(|| percent::decode(reference));
         let name = match &plain {
             Some(decoded) => decoded.as_deref(),

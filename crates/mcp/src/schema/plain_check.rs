@@ -107,6 +107,7 @@ impl<'s, 'c> Check<'s> {
                 self.string(node, cursor, place)
             }
             Kind::Number => {
+                // No choice of a plain schema is a number.
                 self.is_choice(node, None, place)?;
                 self.number(node, cursor, place)
             }

@@ -154,6 +154,7 @@ impl StateSealer {
             keys.iter()
                 .find_map(|key| key.cipher().decrypt(&nonce, payload()).ok())?
         };
+        // The time is read only now: until the seal was checked, a client could have written it.
         let (expires, state) = plain.split_first_chunk::<EXPIRY_BYTES>()?;
         if u64::from_be_bytes(*expires) <= millis(now) {
             return None;

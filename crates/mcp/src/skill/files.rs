@@ -223,6 +223,7 @@ impl<'a> Budget<'a> {
 /// Reads a file, but not much more of it than a skill may have.
 fn read_within(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
+    // One byte more than is allowed, so that the budget notices a file that is too large.
     let mut limited = fs::File::open(path)?.take(Skill::MAX_BYTES + 1);
     limited.read_to_end(&mut bytes)?;
     Ok(bytes)
