@@ -32,6 +32,8 @@ pub(crate) async fn follow(
     let client = client.with_options(CallOptions::default().no_cache());
     let offered = offered_lists(capabilities);
     let mut uris = shared.watched.follow(server.name());
+    // Marked as seen before the subscription, so that resources which are added meanwhile lead to another
+    // one.
     let mut changes = Changes::new(uris.borrow_and_update().clone());
     if let Err(error) = changes.subscribe(&client, capabilities).await {
         return error;

@@ -83,6 +83,7 @@ impl Catalog {
     /// A kept catalog that cannot be used is ignored: the server is asked anyway.
     pub(crate) fn add(&self, server: &Arc<Server>, kept: Option<Vec<u8>>) {
         let key = server.config.catalog_key.as_deref().unwrap_or_default();
+        // Without the lock of the catalog, because there may be megabytes to read.
         let kept = kept.and_then(|bytes| {
             let error = match saved::decode(bytes, key) {
                 Ok(kept) => return Some(kept),
@@ -98,6 +99,7 @@ impl Catalog {
         let Some(mut kept) = kept else {
             return self.publish_discovered(&state);
         };
+        // Before the lists, whose names depend on it.
         for item in &kept.outranked {
             state.tool_names.outrank(Origin {
                 server: server.name().clone(),
@@ -115,6 +117,7 @@ impl Catalog {
                 offer.discovered = Some(kept.discovered);
                 offer.version = kept.version;
                 offer.is_complete = true;
+                // The lists that were just set are those that the owner keeps already.
                 offer.is_unsaved = is_outranked_anew;
                 offer.kinds()
             }

@@ -44,6 +44,7 @@ impl Server {
                     }
                 };
                 supervisor.step(done.event, Instant::now(), random());
+                // An event that leaves the phase as it is must not start its work anew.
                 if supervisor.phase() != phase {
                     break done;
                 }
@@ -110,6 +111,8 @@ impl Server {
                     view.reason = reason.filter(|_| phase != Phase::Disabled);
                 }
             }
+            // Before the new phase can be seen: a shutdown waits for the phase first, and then for this
+            // number.
             if ended.is_some() {
                 self.closing.send_modify(|closing| *closing += 1);
             }
