@@ -245,6 +245,8 @@ impl Drop for Notifications {
 
 impl QueueState {
     fn has_room(&self, capacity: usize, notification: &Notification) -> bool {
+        // The number alone is no bound: a server on stdio could have a slow reader hold messages of 16 MiB
+        // each.
         let fits = || self.bytes + size(notification) <= MAX_BYTES;
         self.unread.is_empty() || self.unread.len() < capacity && fits()
     }

@@ -203,6 +203,7 @@ impl BatchResponse {
 impl BatchState {
     /// The response to the request `id`, or an error if it exceeds the limit.
     fn within_limit(&mut self, id: Option<&Id>, json: Bytes) -> Bytes {
+        // Without a limit, one POST could have hundreds of large results wait for the last of them.
         let fits = self.bytes == 0 || self.bytes + json.len() <= MAX_BYTES;
         if id.is_none() || fits {
             self.bytes += json.len();

@@ -35,6 +35,7 @@ impl Session {
         let (id, method) = (&request.id, &request.method);
         let outcome = self.run_rounds(&self.upstream, request).await;
         let reply = match (outcome, &self.tasks) {
+            // Tried without a task first: only the refusal tells that the tool cannot do without one.
             (Err(error), Some(tasks)) if must_be_a_task(request, &error) => {
                 // Boxed, so that the futures of other requests do not have its size.
                 Box::pin(self.run_as_hidden_task(tasks, request)).await?

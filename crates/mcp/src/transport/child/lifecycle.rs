@@ -118,6 +118,7 @@ impl Lifecycle {
 
     /// Adds the exit status and the end of standard error to the reason, as far as they are known.
     fn explain(&mut self, mut reason: CloseReason) -> CloseReason {
+        // Looked at without waiting: a server that still runs has no status.
         if let Ok(Some(status)) = self.process.try_wait() {
             if reason.kind() == Kind::Closed {
                 // The order in which the streams and the process end is chance: one text for both.

@@ -118,6 +118,7 @@ impl ModernChild {
     ///
     /// With [`CloseBy::Supervisor`] it returns at once, and lines that were not written may be lost.
     pub async fn close(&self) {
+        // The end of its input is the one request to exit that the specification has.
         self.link.finish();
         // Only after the end of the input: the supervisor expects a server that exits by itself.
         if self.close_by == CloseBy::Supervisor && self.tree.leave() {

@@ -161,6 +161,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         };
         self.buffer.clear();
         self.searched = 0;
+        // Reported before the line has ended: a server that stalls within it would leave the call to its
+        // timeout.
         id.map(|id| {
             *discarding = TooLong::Reported;
             Line::TooLong(Some(id))

@@ -265,6 +265,7 @@ impl<W: AsyncWrite + Unpin> Sender<W> {
             }
             self.sent = 0;
             recycle(&mut self.lines);
+            // The empty buffer goes in exchange, so that both keep their memory.
             match outbox.take(&mut self.lines, cx) {
                 Taken::Lines => {
                     if let Some(observer) = &self.observer {

@@ -57,6 +57,7 @@ where
         // A subscription would use up the whole grace period: nothing ends it but the client.
         server.in_flight.cancel(|request| request.endless);
         let rest = poll_fn(|cx| server.poll_finish(cx, &mut sender));
+        // Requests that take longer are canceled, which is no failure of the connection.
         ended = timeout(config.grace, rest).await.unwrap_or(Ok(()));
     }
     match ended {

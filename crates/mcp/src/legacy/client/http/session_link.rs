@@ -237,6 +237,7 @@ impl SessionLink {
     pub(crate) fn dispatch(self: &Arc<Self>, messages: &MessageSender, frame: Frame) {
         if let Some((id, refusal)) = messages.offer(frame) {
             let link = self.clone();
+            // In the background: the reader of a stream must not wait for a POST.
             self.background.run(async move {
                 if let Err(error) = link.respond(&id, &Err(refusal)).await {
                     tracing::debug!(%error, "cannot send an answer to an old server");

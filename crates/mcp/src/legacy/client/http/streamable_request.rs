@@ -80,6 +80,7 @@ impl StreamableRequest {
     /// Reads a response that is one message, or a batch with one.
     async fn message(&mut self, body: BodyStream) -> Result<RawJson, Error> {
         let limit = self.sent.link.upstream().config().limits.json;
+        // After a failure the request is canceled at the server, since its answer cannot be read.
         let body = body.whole(limit).await.map_err(|error| match error {
             BodyError::TooLarge { limit } => self.sent.link.too_large("a response", limit),
             BodyError::Broken(error) => self

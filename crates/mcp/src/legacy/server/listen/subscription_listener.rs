@@ -121,6 +121,7 @@ impl SubscriptionListener {
             // The same `now` as above: an attempt is either made there, or waited for here.
             let retry_at = self.retry_at.filter(|at| *at > now && self.is_idle());
             tokio::select! {
+                // The sender is a part of the session, which is gone then.
                 changed = self.sink.changed() => if changed.is_err() {
                     return;
                 },

@@ -224,6 +224,7 @@ async fn orphaned(parent: Pid) {
             // If waiting fails, the tree is ended: better early than never.
             let _ = tokio::task::spawn_blocking(move || wait_for_end(&process)).await;
         }
+        // Kernels before 5.3 and some sandboxes have no process descriptors.
         _ => {
             while getppid() == Some(parent) {
                 tokio::time::sleep(POLL).await;

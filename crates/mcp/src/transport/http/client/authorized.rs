@@ -68,6 +68,7 @@ async fn send_until_settled(
         };
         match verdict {
             Verdict::GiveUp => {
+                // For the text of an error, which must not repeat them.
                 head.extensions.insert(credentials);
                 return Ok((head, body));
             }

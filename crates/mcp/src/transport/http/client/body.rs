@@ -121,7 +121,7 @@ impl BodyStream {
 
     /// Reads up to `limit` bytes of a body for an error text; a failure or the timeout ends it early.
     pub(crate) async fn beginning(mut self, limit: usize) -> Bytes {
-        // One deadline for all parts, so that a body that trickles in gains no time.
+        // One deadline for all parts: an error is reported although its body trickles in or never ends.
         let deadline = Instant::now() + EXCERPT_TIMEOUT;
         let mut beginning = BytesMut::with_capacity(self.announced().min(limit));
         while let Ok(Some(Ok(part))) = timeout_at(deadline, self.next()).await {

@@ -78,6 +78,8 @@ impl ModernHttpClient {
         let tool = tool(call, target.as_deref());
         let mirrored = tool.and_then(|tool| self.tool_headers.params_of(tool));
         let headers = mirrored.as_deref().unwrap_or_default();
+        // The schema of a tool may have changed since it was listed. For such a mismatch the specification
+        // asks for a new list and one more attempt.
         match self.send(call, target.as_deref(), headers).await {
             Err(error) if error.code() == code::HEADER_MISMATCH => {
                 // Boxed, so that the futures of other calls do not have its size.

@@ -65,6 +65,8 @@ impl Pool {
         mut request: Request<Body>,
     ) -> Result<(Parts, BodyStream), SendError> {
         self.prepare(&mut request);
+        // The pool of hyper-util would open a second connection whenever a call comes before that of the last
+        // one is marked as idle, and would spawn a task for each request.
         while let Some(mut connection) = self.idle.take().await {
             match connection.sender.try_send_request(request).await {
                 Ok(response) => return Ok(self.opened(response, connection)),

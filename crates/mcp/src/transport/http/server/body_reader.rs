@@ -50,6 +50,7 @@ pub(super) async fn read<'r>(
                         Ok(mut data) => data.copy_to_bytes(data.remaining()),
                         Err(_trailers) => continue,
                     };
+                    // A chunked body announces no size, so what comes is counted.
                     if gathered.len() + data.len() > limit {
                         return Poll::Ready(Err(Refusal::BodyTooLarge));
                     }

@@ -302,6 +302,7 @@ impl Requests {
         request: Request<Incoming>,
     ) -> Result<Response<ResponseBody>, Infallible> {
         self.health.begin_exchange();
+        // The parser accepts such a head, which a proxy may have read in another way.
         let mut response = if self.health.is_ambiguous() {
             response::refuse(Refusal::Ambiguous)
         } else {
