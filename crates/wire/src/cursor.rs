@@ -137,6 +137,7 @@ impl<'a> Cursor<'a> {
     }
 
     fn skip_separators(&mut self) {
+        // The text is valid, so commas and colons need not be told apart.
         while matches!(
             self.peek(),
             Some(b' ' | b'\t' | b'\n' | b'\r' | b',' | b':')

@@ -120,6 +120,7 @@ fn is_plain(byte: u8) -> bool {
 
 fn value(out: &mut BytesMut, value: &RawJson) {
     let bytes = value.as_bytes();
+    // A line break ends a message on lines, and a peer may have put some between its tokens.
     if memchr2(b'\n', b'\r', bytes).is_none() {
         out.put_slice(bytes);
     } else {
