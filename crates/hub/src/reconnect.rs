@@ -58,10 +58,10 @@ pub struct Supervisor {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Start {
-    /// When the hub starts.
+    /// At the start of the hub.
     #[default]
     AtOnce,
-    /// When a caller uses the server. Its catalog is known from an earlier connection, if any.
+    /// At the first use of the server by a caller. Its catalog is known from an earlier connection, if any.
     OnFirstUse,
 }
 

@@ -57,7 +57,7 @@ pub struct ToolRoute {
 enum TaskStart {
     /// Before the handler runs.
     Immediate,
-    /// When the handler calls [`RequestCx::detach`](super::RequestCx::detach).
+    /// At the call of [`RequestCx::detach`](super::RequestCx::detach).
     OnDetach,
 }
 

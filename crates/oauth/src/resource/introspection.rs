@@ -60,7 +60,7 @@ pub(super) struct Introspector {
     requests: Semaphore,
 }
 
-/// Maximum number of requests to the issuer at a time, because anybody can send unknown tokens.
+/// Maximum number of requests to the issuer at a time, because any client can send unknown tokens.
 const MAX_REQUESTS: usize = 32;
 
 /// Time limit of a request, the wait for its turn included.

@@ -34,7 +34,7 @@ const MAX_TOKENS: usize = 4096;
 
 /// Time that an active token is not asked about again, and so the time that a revoked one still works.
 const ACTIVE: Duration = Duration::from_secs(60);
-/// The same for a token that is not active. It is short: anybody can send one.
+/// The same for a token that is not active. It is short: any client can send one.
 const REFUSED: Duration = Duration::from_secs(10);
 /// Time until an issuer that failed is asked again about a token.
 const FAILED: Duration = Duration::from_secs(5);

@@ -47,7 +47,7 @@ impl Keys {
     /// Verifies the signature of `token`.
     ///
     /// An unknown key may be a new one, so newer keys are fetched, but only as often as
-    /// [`Schedule`] allows: anybody can send a token with an unknown key. Dropping the future ends
+    /// [`Schedule`] allows: any client can send a token with an unknown key. Dropping the future ends
     /// the wait; a fetch goes on for later requests.
     pub(super) async fn prove(&self, token: &Token<'_>) -> Result<(), Refusal> {
         let keys = self.current().await.ok_or(Refusal::Unavailable)?;
