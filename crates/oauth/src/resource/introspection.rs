@@ -95,6 +95,7 @@ impl Introspector {
 
     async fn ask_in_time(&self, token: &str, now: u64) -> Answer {
         let asked = timeout(TIMEOUT, async {
+            // It cannot fail: the semaphore is never closed.
             let _turn = self.requests.acquire().await.ok();
             self.ask(token, now).await
         });
@@ -150,6 +151,7 @@ fn read(body: &[u8], issuer: &str, now: u64) -> Answer {
         tracing::warn!(issuer, "the introspection response is malformed");
         return Answer::Unavailable;
     };
+    // First: nothing else is said about an inactive token (RFC 7662, section 2.2).
     if !found.active {
         return Answer::Refused(Flaw::Inactive);
     }

@@ -98,6 +98,7 @@ impl Writer {
         self.u32(0);
         let place = self.0.len() - 4;
         self.align(alignment);
+        // The length does not count the padding before the first value.
         let start = self.0.len();
         write(self);
         let written = length(self.0.get(start..).unwrap_or_default());
