@@ -114,6 +114,7 @@ impl Server {
     }
 
     pub(crate) fn attempts(&self) -> u64 {
+        // Relaxed: a number for reports, which no decision depends on.
         self.attempts.load(Ordering::Relaxed)
     }
 
@@ -222,6 +223,8 @@ impl Server {
                     }
                 }
                 () = sleep_until(until) => {}
+                // From then on the connection that the caller takes for lost is used again: its end would
+                // have been noticed by now.
                 () = sleep_until(start + LOSS_NOTICE), if lost.is_some() => {}
             }
         }

@@ -315,6 +315,7 @@ fn read_all_again(
     stale: &mut BTreeSet<ListKind>,
     shared: &Shared,
 ) {
+    // What changed while there was no subscription is not known.
     stale.extend(offered);
     tell_changed(shared, shared.watched.all_exposed(server.name()));
 }

@@ -181,6 +181,7 @@ impl<'a> Cursor<'a> {
         let mut depth = 0_usize;
         while let Some(byte) = self.peek() {
             match byte {
+                // As a whole: brackets within a string do not count.
                 b'"' => {
                     self.skip_string();
                     continue;

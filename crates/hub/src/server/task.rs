@@ -159,6 +159,8 @@ impl Server {
     async fn connect(&self, shared: &Shared) -> Outcome {
         let number = self.attempts.fetch_add(1, Ordering::Relaxed) + 1;
         let limit = self.config.connect_timeout;
+        // One limit for the connection and the first answer: a server that connects and is silent is not
+        // connected.
         let connected = timeout(limit, self.open(number, shared)).await;
         let connected = connected.unwrap_or_else(|_| {
             let text = format!("server `{}` did not connect within {limit:?}", self.name());

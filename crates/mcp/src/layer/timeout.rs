@@ -52,6 +52,7 @@ impl<S: Service> Timeout<S> {
 
 impl<S: Service> Service for Timeout<S> {
     fn call(&self, mut call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+        // A subscription lasts as long as its caller wants, and may be silent for days.
         if call.method.is_subscription() {
             return self.service.call(call);
         }

@@ -91,6 +91,7 @@ impl SchemaGraph {
             return Ok(index);
         };
         self.note_names_and_references(members, index)?;
+        // Taken out, because the children are added to the same list.
         let mut node = std::mem::take(self.node_mut(index));
         for (keyword, value) in members {
             let pointer = format!("{pointer}/{}", escape(keyword));

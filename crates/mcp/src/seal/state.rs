@@ -107,6 +107,7 @@ impl StateSealer {
                 "the answers so far are larger than {MAX_STATE} bytes"
             )));
         }
+        // Long enough to be random: a counter would have to be shared by all servers that have the key.
         let nonce: [u8; NONCE_BYTES] = random();
         let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
         let cipher = keys.first().expect("there is always a key").cipher();

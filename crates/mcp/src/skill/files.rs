@@ -121,6 +121,7 @@ impl SkillFiles {
             for item in fs::read_dir(&folder).map_err(failed(&folder))? {
                 let item = item.map_err(failed(&folder))?;
                 let place = item.path();
+                // This does not follow links, which could lead out of the folder.
                 let kind = item.file_type().map_err(failed(&place))?;
                 let name = item.file_name().into_string();
                 let name = name.map_err(|name| SkillError::Path(name.display().to_string()))?;

@@ -108,6 +108,7 @@ impl RestartSchedule {
     /// Counts a start now, unless it is too early; then the time to wait is returned.
     fn start(&mut self, now: Instant) -> Result<(), Duration> {
         let lived = now.duration_since(self.started);
+        // A server that ran for so long does not fail at its start.
         if lived >= LONGEST_PAUSE {
             self.pause = Duration::ZERO;
         }

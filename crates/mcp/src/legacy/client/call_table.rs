@@ -222,6 +222,7 @@ impl OldCall {
             return Err(question);
         }
         state.asked += 1;
+        // Counted and never used again, so that a late answer cannot fit a newer question.
         let key = state.asked.to_string();
         state.questions.push((key, question));
         drop(state);
@@ -245,6 +246,7 @@ impl OldCall {
             return None;
         }
         state.phase = CallPhase::Suspended;
+        // `questions` takes the lock again.
         drop(state);
         Some(self.questions())
     }

@@ -76,8 +76,11 @@ impl ResourceSubscriptions {
             let request = OldRequest::new(method, &SubscribeParams::new(uri.as_str()));
             let asked = timeout(config.handshake_timeout, transport.ask(request)).await;
             let at_server = match (subscribe, asked) {
+                // Whatever the answer was: a new subscriber asks the server again.
                 (false, _) => AtServer::Unknown,
                 (true, Ok(Ok(_))) => AtServer::Subscribed,
+                // Not repeated for the present subscribers. The entry goes with the last of them, and the
+                // next one asks again.
                 (true, _) => AtServer::Refused,
             };
             self.0.send_modify(|resources| {

@@ -69,6 +69,7 @@ impl Session {
                 None => params,
             };
             // New in this session.
+            // Relaxed: the numbers only have to differ.
             let number = self.last_question.fetch_add(1, Ordering::Relaxed) + 1;
             // Entered before it is sent, because the answer may come at once.
             let pending = self.questions.enter(number).map_err(|_| {

@@ -162,6 +162,7 @@ impl Connector {
         to: &Destination,
         check: impl Fn(IpAddr) -> Result<(), E>,
     ) -> Result<Stream, ConnectError<E>> {
+        // One limit for the name, all addresses, the proxy and the handshake together.
         let connecting = timeout(self.timeout, self.open(to, check)).await;
         connecting.unwrap_or(Err(ConnectError::TimedOut(self.timeout)))
     }

@@ -56,6 +56,7 @@ async fn connect(link: &SessionLink) -> Result<(EventReader, Uri), Error> {
                 let target = post_target(link, &event.data)?;
                 return Ok((events, target));
             }
+            // Such an event only sets an id or the time to reconnect.
             _ if event.data.is_empty() => {}
             _ => {
                 let did = "sent a message before it said where to post messages to";

@@ -111,6 +111,8 @@ impl StreamableRequest {
                         return outcome;
                     }
                 }
+                // Servers of 2025-11-25 begin with an event that has only an id, from which the stream can be
+                // resumed.
                 Some(_) => {}
                 None => events = resume(&self.sent.link, events.into_position()).await?,
             }
@@ -185,6 +187,7 @@ async fn resume(link: &SessionLink, mut position: StreamPosition) -> Result<Even
                 return Ok(EventReader::resumed(body, limit, position));
             }
             (401 | 403, _) => return Err(link.refusal(&head, body, None).await),
+            // The server, or a proxy in front of it, may be back at the next attempt.
             (500.., _) => {}
             // The server has taken the request, even if the session has ended since.
             _ => {

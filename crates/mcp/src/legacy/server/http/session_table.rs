@@ -118,6 +118,7 @@ impl SessionTable {
         let mut sessions = self.sessions.lock();
         sessions.by_id.insert(id, row);
         if !std::mem::replace(&mut sessions.is_swept, true) {
+            // One task while there are sessions: a server without old clients has none.
             tokio::spawn(sweep(Arc::downgrade(self), sweep_interval(&self.config)));
         }
         id
@@ -157,6 +158,7 @@ impl SessionTable {
                 .extract_if(|_, row| row.entry.is_expired(now, &self.config));
             expired.map(|(_, row)| row).collect()
         };
+        // Without the lock, which the slots take when they are dropped.
         for row in expired {
             row.entry.close();
         }

@@ -113,6 +113,7 @@ impl StreamTable {
 
     pub(super) fn resume(&mut self, id: EventId) -> Option<u64> {
         let stream = self.streams.get_mut(&id.stream)?;
+        // Kept without a gap: the event after `id` is there, or is still to come.
         let is_known = id.number < stream.next && id.number + 1 >= stream.kept_from;
         if stream.keep == Retention::Nothing || !is_known {
             return None;
@@ -126,6 +127,7 @@ impl StreamTable {
             .after(id)
             .filter(|kept| kept.id.number < unread_from);
         let again: Vec<_> = again.map(Event::again).collect();
+        // The client says that it has all events up to `id`.
         stream.unread.retain(|event| event.number > id.number);
         for event in again.into_iter().rev() {
             stream.unread.push_front(event);
@@ -194,6 +196,7 @@ impl StreamTable {
         };
         entry.is_read = false;
         entry.reader = None;
+        // Nobody reads them now, and senders that wait for room would wait for ever.
         entry.unread_bytes = 0;
         for event in std::mem::take(&mut entry.unread) {
             self.keep(stream, event);

@@ -164,6 +164,7 @@ impl SubscriptionListener {
         let watched = self.uris.contains(uri);
         let mut uris = self.uris.clone();
         match &command.change {
+            // First, so that a repeated request succeeds at the limit too.
             Change::Subscribe(_) if watched => return command.finish(Ok(())),
             Change::Unsubscribe(_) if !watched => return command.finish(Ok(())),
             Change::Subscribe(_) if uris.len() >= self.most => {
@@ -174,6 +175,7 @@ impl SubscriptionListener {
             Change::Subscribe(uri) => uris.push(uri.clone()),
             Change::Unsubscribe(uri) => uris.retain(|watched| watched != uri),
         }
+        // Nothing is left to listen to, so the service need not be asked.
         if uris.is_empty() && self.sink.borrow().is_none() && !self.has_lists() {
             self.uris.clear();
             self.live = None;
@@ -240,6 +242,7 @@ impl SubscriptionListener {
         let before = self.live.replace(Live { stream, since });
         let streams = before.into_iter().map(|live| live.stream);
         for mut stream in streams {
+            // Only what has come already: the end of the old subscription is not waited for.
             while let Some(StreamItem::Notification(notification)) = stream.next().now_or_never() {
                 self.pending.add(&notification);
             }
@@ -252,6 +255,7 @@ impl SubscriptionListener {
     fn receive(&mut self, told: StreamItem) {
         match told {
             StreamItem::Notification(notification) => self.pending.add(&notification),
+            // Nobody knows which changes were dropped, so all that is watched counts as changed.
             StreamItem::Missed => {
                 let mut all = self.lists.clone();
                 all.resource_subscriptions = Some(self.uris.clone());
@@ -270,6 +274,7 @@ impl SubscriptionListener {
     fn reopen_later(&mut self, outcome: Result<(), Error>) {
         self.gap = true;
         self.retry_at = match outcome {
+            // A service without subscriptions will not have them later.
             Err(error) if error.code() == code::METHOD_NOT_FOUND => None,
             // A server that has nothing to announce need not keep it open, and is not asked again.
             _ if self.uris.is_empty() && !self.has_lists() => None,

@@ -104,6 +104,7 @@ impl TaskSlot<'_> {
         let entry = TaskEntry::new(state.last, task, result);
         let mut kept = entry.bytes();
         let mut keep = Vec::new();
+        // From the newest on, so that the oldest results are dropped.
         for older in state.entries.iter().rev() {
             kept += older.bytes();
             keep.push(older.bytes() == 0 || kept <= MAX_RESULT_BYTES);

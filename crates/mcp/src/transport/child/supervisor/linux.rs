@@ -259,6 +259,7 @@ fn kill_all(program: Pid) {
         match children() {
             Ok(children) => {
                 for child in children {
+                    // It may have exited since the list was read.
                     let _ = kill_process(child, KillSignal::KILL);
                 }
             }

@@ -96,6 +96,7 @@ impl ModernHttpClient {
         target: Option<&str>,
         mirrored: &[HeaderParam],
     ) -> Result<Reply, Error> {
+        // Relaxed: ids only have to differ.
         let number = self.next_id.fetch_add(1, Ordering::Relaxed);
         let config = self.upstream.config();
         let pending = PendingRequest::new(number, &config.name, call);

@@ -62,6 +62,7 @@ pub(super) async fn read<'r>(
                 Poll::Ready(Some(Err(_))) => return Poll::Ready(Err(Refusal::BodyBroken)),
                 Poll::Ready(None) => break,
                 Poll::Pending => {
+                    // Most bodies arrive whole, and need no timer.
                     if timer.is_none() {
                         timer.set(Some(sleep(limits.body_timeout)));
                         wait = health.map(ConnectionHealth::wait_for_body);

@@ -235,6 +235,7 @@ impl Connections {
         loop {
             tokio::select! {
                 biased;
+                // Ended connections first, so that the last one ends the drain even if the time is up.
                 ended = self.tasks.join_next_with_id() => match ended {
                     Some(ended) => self.remove(&ended),
                     None => return,

@@ -108,6 +108,7 @@ pub(super) fn refuse(refusal: Refusal) -> Response<ResponseBody> {
             CredentialError::Unauthorized(challenge) | CredentialError::Forbidden(challenge) => {
                 headers.insert(WWW_AUTHENTICATE, challenge);
             }
+            // No challenge: another token would fail in the same way.
             CredentialError::Unavailable => {}
         },
         Refusal::AnswersUnread => {
