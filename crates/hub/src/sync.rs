@@ -72,6 +72,7 @@ pub(crate) async fn follow(
         }
         let wanted = uris.borrow_and_update().clone();
         if changes.retry.is_due() || wanted != changes.uris {
+            // Read before `subscribe`, which clears it.
             let was_lost = changes.retry.is_pending();
             changes.uris = wanted;
             if let Err(error) = changes.subscribe(&client, capabilities).await {

@@ -251,9 +251,11 @@ impl Catalog {
             let Some(key) = offer.server.config.catalog_key.clone() else {
                 continue;
             };
+            // A list that was not read yet would be missing in the saved catalog.
             if !offer.is_unsaved || !offer.is_complete {
                 continue;
             }
+            // Even if it cannot be saved: another attempt would fail in the same way.
             offer.is_unsaved = false;
             let outranked = tool_names.outranked(offer.server.name());
             match offer.to_saved(&key, &outranked) {
@@ -277,8 +279,10 @@ impl Catalog {
             let items = offers.flat_map(|offer| offer.visible(kind));
             items.cloned().collect()
         };
+        // The caller holds the lock of the state, so that snapshots follow each other as the changes did.
         let snapshot = self.snapshot().with_lists(kinds, items);
         self.snapshot.send_replace(Arc::new(snapshot));
+        // After the snapshot: a subscriber reads the list as soon as it is told.
         for kind in kinds {
             self.subscribers.publish(&match kind {
                 ListKind::Tools => ServerChange::Tools,

@@ -138,6 +138,7 @@ impl Session {
                 || has_wanted_level(notification, level)
         };
         loop {
+            // The call first: to poll it is what makes its notifications.
             let event = with_room(sink, |cx| match answer.as_mut().poll(cx) {
                 Poll::Ready(outcome) => Poll::Ready(Event::Answered(outcome)),
                 Poll::Pending => notifications.poll_next(cx).map(Event::Notified),
@@ -149,6 +150,7 @@ impl Session {
                     }
                 }
                 Event::Answered(outcome) => {
+                    // They were sent before the outcome, and the response must be the last message.
                     while let Some(notification) = notifications.try_next() {
                         if is_wanted(&notification) {
                             send(&notification, sink).await;
@@ -407,6 +409,7 @@ impl SessionService {
         };
         params.set("_meta", claims.meta());
         let mut cx = context(claims);
+        // A server of both eras that this call is passed on to gets it in the era of the client.
         cx.source.translated_from = Some(self.version);
         Ok(Call::of_read_meta(method.clone(), params, cx))
     }

@@ -101,6 +101,7 @@ impl PendingCalls {
             let text = format!("too many calls of `{name}` in flight");
             return Err(Error::new(Kind::Busy, text).retry_safe());
         }
+        // Never used again on this connection, so that a late answer finds no other call.
         state.last += 1;
         let number = state.last;
         let entry = Entry {

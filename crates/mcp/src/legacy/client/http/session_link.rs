@@ -124,6 +124,7 @@ impl SessionLink {
         let Some(session) = head.headers.get(SESSION) else {
             return Ok(());
         };
+        // The specification allows visible ASCII characters only.
         if session.is_empty() || !session.as_bytes().iter().all(u8::is_ascii_graphic) {
             return Err(self.failed(Kind::Protocol, "named a session that cannot be named back"));
         }

@@ -233,6 +233,7 @@ impl SessionEndpoint {
             Ok(Received::Response(response)) if form.accepts.json && !sink.is_open() => {
                 return at_once(responses::json(response.json));
             }
+            // The client accepts events only, or an open stream has earlier messages, which go first.
             Ok(Received::Response(response)) => sink.push(response),
             Err(error) => return at_once(response::reject(id.as_ref(), &error)),
         }

@@ -38,6 +38,7 @@ async fn send_until_settled(
     };
     let mut attempt = 1;
     loop {
+        // For each attempt: the refusal may have led to another token, and a proof is good for one request.
         let credentials = authorizer.credentials(outgoing).await?;
         let mut with_credentials = Request::from_parts(request.clone(), message.clone());
         for (name, value) in credentials.headers() {
