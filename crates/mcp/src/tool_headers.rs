@@ -25,13 +25,13 @@ const MAX_LIST: usize = 4 * 1024 * 1024;
 /// Maximum number of remembered tools; others are looked up when the server refuses a call.
 const MAX_TOOLS: usize = 1024;
 
-/// Maximum number of remembered names of tools without such parameters.
+/// Maximum number of remembered names of tools without such parameters. For one more, all are forgotten.
 const MAX_PLAIN: usize = 16 * 1024;
 
 /// Maximum bytes of one of these names; a longer one is not remembered.
 const MAX_PLAIN_BYTES: usize = 256;
 
-/// Maximum bytes of the names of one tool and its parameters.
+/// Maximum bytes of the names of one tool and its parameters. A tool with more is left out of the list.
 const MAX_TOOL_BYTES: usize = 16 * 1024;
 
 /// Reason why a tool cannot be called over HTTP.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::digest::RequestDigest;
 use crate::error::Error;
 
-/// Maximum size of a state before it is sealed, in bytes.
+/// Maximum size of a state before it is sealed, in bytes. A request whose answers are larger fails.
 const MAX_STATE: usize = 256 * 1024;
 /// Maximum number of keys that open states: the current one and some before it.
 const MAX_KEYS: usize = 4;

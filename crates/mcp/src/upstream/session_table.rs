@@ -50,7 +50,8 @@ pub(crate) struct Opened {
     pub(crate) transport: Arc<HttpTransport>,
 }
 
-/// Maximum number of sessions.
+/// Maximum number of sessions. For one more, the idle one that was used least recently is ended; if all are
+/// in use, the call is refused.
 const MAX_SESSIONS: usize = 256;
 
 impl SessionTable {

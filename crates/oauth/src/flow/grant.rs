@@ -15,7 +15,7 @@ use crate::metadata::{AuthorizationServer, ProtectedResource};
 use crate::registration::{self, ClientIdentity, ClientInfo};
 use crate::token_endpoint::{Authentication, TokenEndpointError, TokenResponse, TokenType};
 
-/// Maximum number of retries with another DPoP nonce.
+/// Maximum number of retries with another DPoP nonce. After them the refusal counts.
 const MAX_NONCE_RETRIES: u32 = 2;
 
 impl Flow {

@@ -63,7 +63,8 @@ pub(super) struct Introspector {
 /// Maximum number of requests to the issuer at a time, because any client can send unknown tokens.
 const MAX_REQUESTS: usize = 32;
 
-/// Time limit of a request, the wait for its turn included.
+/// Time limit of a request, the wait for its turn included. After it the token cannot be checked now, which
+/// is no fault of the token.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Introspector {

@@ -29,7 +29,7 @@ pub(super) enum Answer {
 
 type Slot = OnceCell<(Answer, Instant)>;
 
-/// Maximum number of tokens.
+/// Maximum number of tokens. For one more, the one is forgotten whose answer ends first.
 const MAX_TOKENS: usize = 4096;
 
 /// Time that an active token is not asked about again, and so the time that a revoked one still works.

@@ -60,7 +60,7 @@ pub enum LoginMode {
 /// Time that a request waits for an early refresh. After that it is sent with the old token, which
 /// still works.
 const EARLY_REFRESH_WAIT: Duration = Duration::from_secs(2);
-/// Time limit for the probe before a logout.
+/// Time limit for the probe before a logout. Without an answer the logout goes on with what is known.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl TokenSource {

@@ -58,7 +58,7 @@ pub(super) struct Requester {
     notify: Notifier,
 }
 
-/// Maximum number of open questions of one call.
+/// Maximum number of open questions of one call. A server that asks one more gets an error as its answer.
 const MOST_QUESTIONS: usize = 16;
 
 impl CallTable {

@@ -39,7 +39,7 @@ pub(super) struct Answers {
     pub(super) opened: Vec<String>,
 }
 
-/// Maximum number of questions in one reply.
+/// Maximum number of questions in one reply. A call whose service asks more fails.
 const MAX_QUESTIONS: usize = 64;
 
 impl Session {

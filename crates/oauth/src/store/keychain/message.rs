@@ -1,6 +1,6 @@
 //! Messages of D-Bus, as far as the Secret Service needs them.
 
-/// Maximum bytes of a message from the bus. Ours have a few hundred.
+/// Maximum bytes of a message from the bus. Ours have a few hundred. A longer one ends the connection.
 pub(super) const MAX_MESSAGE: usize = 256 * 1024;
 /// Bytes at the start of a message, which tell its length.
 pub(super) const HEAD: usize = 16;

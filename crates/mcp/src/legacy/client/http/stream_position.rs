@@ -14,10 +14,11 @@ pub(crate) struct StreamPosition {
     attempts: u32,
 }
 
-/// Maximum length of a remembered event id.
+/// Maximum length of a remembered event id. After a longer one the stream cannot be resumed, until an event
+/// has another.
 const MAX_ID: usize = 4096;
 
-/// Maximum number of attempts to resume without a new event.
+/// Maximum number of attempts to resume without a new event. After them the stream is given up.
 const MAX_ATTEMPTS: u32 = 12;
 
 /// Minimum wait, whatever `retry` the server asks for: it protects the server from a busy loop.

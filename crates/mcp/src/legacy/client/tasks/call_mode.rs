@@ -28,7 +28,7 @@ pub(crate) type TaskSupportCache = Mutex<Option<HashMap<String, TaskSupport>>>;
 /// Maximum number of pages of `tools/list` that are read.
 const MAX_PAGES: usize = 64;
 
-/// Maximum number of remembered tools.
+/// Maximum number of remembered tools. Any others are called without a task.
 const MAX_TOOLS: usize = 10_000;
 
 impl SessionShared {

@@ -68,7 +68,7 @@ const ROOM: usize = 64 * 1024;
 /// Maximum bytes that are read at once.
 const CHUNK: usize = 16 * 1024;
 
-/// Maximum number of general streams.
+/// Maximum number of general streams. For one more, the oldest is ended.
 const MAX_GENERAL: usize = 4;
 
 impl StreamTable {

@@ -36,7 +36,7 @@ struct ListenerTask {
     abort: AbortHandle,
 }
 
-/// Maximum number of queued changes of the filter.
+/// Maximum number of queued changes of the filter. One more waits until there is room.
 const COMMANDS: usize = 16;
 
 /// Maximum time that a list request waits for the subscription to be acknowledged.

@@ -18,7 +18,8 @@ use crate::legacy::server::convert;
 use crate::legacy::server::session::Session;
 use crate::service::{BoxFuture, Reply};
 
-/// Number of tasks on a page of the list.
+/// Number of tasks on a page of the list. It is small, because the service is asked for the state of each
+/// task on it.
 const PAGE: usize = 32;
 
 impl Session {

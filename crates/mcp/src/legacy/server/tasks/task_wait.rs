@@ -17,7 +17,7 @@ use crate::service::Reply;
 /// Poll interval of a task that names none.
 const DEFAULT_POLL: Duration = Duration::from_secs(1);
 
-/// Minimum and maximum of poll intervals.
+/// Minimum and maximum of poll intervals. They count whatever the service asks for.
 const POLL: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
 
 impl Session {

@@ -141,14 +141,14 @@ impl Lease {
 #[derive(Default)]
 struct IdleConnections(Mutex<Vec<(Instant, Connection)>>);
 
-/// Maximum number of idle connections.
+/// Maximum number of idle connections. One more is closed after its response.
 const MAX_IDLE: usize = 128;
 
 /// Time that an idle connection can be used again. It is below the 60 s after which many servers close
 /// theirs, so that a request does not meet the close.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(55);
 
-/// Time for a connection to become ready after its last response.
+/// Time for a connection to become ready after its last response. One that takes longer is closed.
 const READY_TIMEOUT: Duration = Duration::from_millis(100);
 
 impl IdleConnections {

@@ -56,7 +56,8 @@ const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
 /// client that is refused is told to come back after this time.
 const BODY_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Interval of the checks of all connections while the server drains.
+/// Interval of the checks of all connections while the server drains. After its last response a connection is
+/// closed at the second check.
 const DRAIN_CHECK: Duration = Duration::from_millis(10);
 
 impl Connections {
