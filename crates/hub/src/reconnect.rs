@@ -243,6 +243,7 @@ impl Supervisor {
     fn fail(&mut self, failure: Failure, now: Instant, random: f64) {
         let retry_after = match failure {
             Failure::Locked(lock) => {
+                // Once a person has acted, the attempts begin anew.
                 self.forget_failures();
                 self.phase = Phase::Locked(lock);
                 return;

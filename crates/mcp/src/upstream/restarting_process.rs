@@ -55,6 +55,7 @@ impl RestartingProcess {
     async fn answer(&self, call: Call) -> Result<Reply, Error> {
         self.restart_if_closed().await?;
         match self.process.call(call.clone()).await {
+            // Any other call may have been carried out before the server exited.
             Err(error) if error.kind() == Kind::Closed && error.retry() == Retry::Safe => {
                 self.restart_if_closed().await?;
                 self.process.call(call).await
