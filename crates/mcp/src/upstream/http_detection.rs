@@ -54,6 +54,7 @@ fn judge(status: u16, content: Content, body: &Bytes) -> Option<Probe> {
     let message = match content {
         Content::Other if is_success => None,
         // Servers refuse with all kinds of content types: the body of a refusal is always read.
+        // The body was read within a limit already.
         _ => parse(body, usize::MAX).ok(),
     };
     let Some(Frame::Response(response)) = message else {
@@ -101,6 +102,7 @@ pub(crate) fn contradicts_modern(name: &Method, error: &Error) -> bool {
 #[cfg(feature = "legacy")]
 pub(crate) fn contradicts_old(error: &Error) -> bool {
     let refused = matches!(status_of(error), Some(400..500)) || rpc_code(error).is_some();
+    // These are about credentials, time, size or rate, as with a modern server.
     refused && !matches!(status_of(error), Some(401 | 403 | 408 | 413 | 429 | 431))
 }
 

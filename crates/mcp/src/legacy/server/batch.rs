@@ -136,6 +136,7 @@ impl BatchItem {
 
     /// True the first time: a request may be answered and dropped, but ends once.
     fn ends(&self) -> bool {
+        // Relaxed: the first swap wins, and nothing else is ordered by it.
         !self.answered.swap(true, Ordering::Relaxed)
     }
 }
