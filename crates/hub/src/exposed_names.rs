@@ -50,7 +50,7 @@ pub(crate) enum Scheme {
     Prompt,
 }
 
-/// Maximum length of the name of a tool.
+/// Maximum length of the name of a tool. A longer one is cut, and ends with a hash.
 const MAX_TOOL_NAME: usize = 64;
 /// Digits of a hash in a name, unless two items share them.
 const SHORTEST_HASH: usize = 6;

@@ -126,6 +126,7 @@ impl Hub {
         }
         let saved = config.saved_catalog.take();
         let server = Arc::new(Server::new(config));
+        // Before the task starts, which changes the catalog of its server.
         self.shared.catalog.add(&server, saved);
         let supervise = server.clone().supervise(self.shared.clone());
         let task = tokio::spawn(supervise).abort_handle();
@@ -146,6 +147,7 @@ impl Hub {
         let Some(running) = running else {
             return false;
         };
+        // Before the wait for its end, so that callers see no items of a server that is leaving.
         self.shared.catalog.remove(&running.server);
         running.server.shut_down().await;
         true

@@ -58,10 +58,10 @@ pub struct Supervisor {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Start {
-    /// When the hub starts.
+    /// At the start of the hub.
     #[default]
     AtOnce,
-    /// When a caller uses the server. Its catalog is known from an earlier connection, if any.
+    /// At the first use of the server by a caller. Its catalog is known from an earlier connection, if any.
     OnFirstUse,
 }
 
@@ -243,6 +243,7 @@ impl Supervisor {
     fn fail(&mut self, failure: Failure, now: Instant, random: f64) {
         let retry_after = match failure {
             Failure::Locked(lock) => {
+                // Once a person has acted, the attempts begin anew.
                 self.forget_failures();
                 self.phase = Phase::Locked(lock);
                 return;

@@ -29,7 +29,7 @@ const QUERY_WORDS: usize = 32;
 const FIELD_WORDS: usize = 400;
 /// Maximum characters of a word that count.
 const WORD: usize = 48;
-/// Maximum arguments of a tool whose names count.
+/// Maximum arguments of a tool whose names count. The rest is not searched.
 const ARGUMENTS: usize = 100;
 
 /// Weight of each field: a word of the name says more than one of the description.

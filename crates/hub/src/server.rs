@@ -114,6 +114,7 @@ impl Server {
     }
 
     pub(crate) fn attempts(&self) -> u64 {
+        // Relaxed: a number for reports, which no decision depends on.
         self.attempts.load(Ordering::Relaxed)
     }
 
@@ -124,6 +125,7 @@ impl Server {
 
     /// Tells the supervisor of an event that comes from outside.
     pub(crate) fn signal(&self, event: Event) {
+        // A server that was shut down stays so, whatever comes after it.
         if event == Event::Enable && self.is_shut_down.load(Ordering::Acquire) {
             return;
         }
@@ -189,6 +191,7 @@ impl Server {
         deadline: Option<Instant>,
         lost: Option<u64>,
     ) -> Result<Connected, Error> {
+        // Nearly every call finds a connection, and need not signal a use.
         if let Some(connected) = self.view.borrow().usable(lost) {
             return Ok(connected);
         }
@@ -220,6 +223,8 @@ impl Server {
                     }
                 }
                 () = sleep_until(until) => {}
+                // From then on the connection that the caller takes for lost is used again: its end would
+                // have been noticed by now.
                 () = sleep_until(start + LOSS_NOTICE), if lost.is_some() => {}
             }
         }
@@ -264,11 +269,13 @@ impl Server {
 
     /// Turns the server off for good, and waits until its connections are closed.
     pub(crate) async fn shut_down(&self) {
+        // Before the signal, so that no later one turns the server on again.
         self.is_shut_down.store(true, Ordering::Release);
         self.signals.send(Event::Disable);
         let mut view = self.view.subscribe();
         // Neither sender can be dropped before `self`.
         let _ = view.wait_for(|view| view.phase == Phase::Disabled).await;
+        // The connection that the phase has ended was counted before the phase could be seen.
         let mut closing = self.closing.subscribe();
         let _ = closing.wait_for(|closing| *closing == 0).await;
     }

@@ -37,6 +37,7 @@ impl Signals {
         let _ = self
             .pending
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, change);
+        // After the change. It is remembered, so that `next` cannot miss it between its look and its wait.
         self.wake.notify_one();
     }
 

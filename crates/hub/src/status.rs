@@ -133,6 +133,7 @@ impl StatusChanges {
             changed = self.states.changed() => changed,
             changed = self.lists.changed() => changed,
         };
+        // The caller looks at everything after this returns, and so has seen both.
         self.states.mark_unchanged();
         self.lists.mark_unchanged();
         changed.is_ok()

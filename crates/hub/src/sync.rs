@@ -32,6 +32,8 @@ pub(crate) async fn follow(
     let client = client.with_options(CallOptions::default().no_cache());
     let offered = offered_lists(capabilities);
     let mut uris = shared.watched.follow(server.name());
+    // Marked as seen before the subscription, so that resources which are added meanwhile lead to another
+    // one.
     let mut changes = Changes::new(uris.borrow_and_update().clone());
     if let Err(error) = changes.subscribe(&client, capabilities).await {
         return error;
@@ -70,6 +72,7 @@ pub(crate) async fn follow(
         }
         let wanted = uris.borrow_and_update().clone();
         if changes.retry.is_due() || wanted != changes.uris {
+            // Read before `subscribe`, which clears it.
             let was_lost = changes.retry.is_pending();
             changes.uris = wanted;
             if let Err(error) = changes.subscribe(&client, capabilities).await {
@@ -313,6 +316,7 @@ fn read_all_again(
     stale: &mut BTreeSet<ListKind>,
     shared: &Shared,
 ) {
+    // What changed while there was no subscription is not known.
     stale.extend(offered);
     tell_changed(shared, shared.watched.all_exposed(server.name()));
 }

@@ -87,6 +87,7 @@ async fn follow(server: &Server, own: &[String], call: &Call) {
                 end = &mut listening => break end,
             }
         };
+        // Changes that came before the end still count.
         while let Some(notification) = notifications.try_next() {
             forward(server, notification, call).await;
         }

@@ -89,6 +89,7 @@ impl Watched {
         }
         let own = watched.counts.keys().map(|(own, _)| own.clone());
         let uris: BTreeSet<String> = own.collect();
+        // Only a change wakes the task of the server, which subscribes anew for each.
         watched.uris.send_if_modified(|current| {
             let differs = *current != uris;
             *current = uris;

@@ -210,6 +210,7 @@ impl Notifications {
         let mut state = self.queue.state.lock();
         if let Some(notification) = state.pop() {
             drop(state);
+            // One sender, since there is room for one notification.
             self.queue.room.notify_one();
             return Poll::Ready(notification);
         }
@@ -244,6 +245,8 @@ impl Drop for Notifications {
 
 impl QueueState {
     fn has_room(&self, capacity: usize, notification: &Notification) -> bool {
+        // The number alone is no bound: a server on stdio could have a slow reader hold messages of 16 MiB
+        // each.
         let fits = || self.bytes + size(notification) <= MAX_BYTES;
         self.unread.is_empty() || self.unread.len() < capacity && fits()
     }

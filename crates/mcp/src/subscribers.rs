@@ -142,6 +142,7 @@ impl Subscribers {
     pub fn subscribe(&self, filter: ChangeFilter, limit: usize) -> Option<Subscriber> {
         let mut table = self.table.lock();
         let memory = table.memory + filter.memory();
+        // The number alone is no bound, since each subscriber may follow many names.
         if table.entries.len() >= limit || memory > MAX_MEMORY {
             return None;
         }
@@ -222,6 +223,7 @@ impl Subscriber {
         loop {
             {
                 let mut queue = self.entry.queue.lock();
+                // Before the end, so that a subscription closes after the changes that wait.
                 if !queue.changes.is_empty() {
                     return Some(std::mem::take(&mut queue.changes));
                 }

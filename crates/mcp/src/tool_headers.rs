@@ -25,13 +25,13 @@ const MAX_LIST: usize = 4 * 1024 * 1024;
 /// Maximum number of remembered tools; others are looked up when the server refuses a call.
 const MAX_TOOLS: usize = 1024;
 
-/// Maximum number of remembered names of tools without such parameters.
+/// Maximum number of remembered names of tools without such parameters. For one more, all are forgotten.
 const MAX_PLAIN: usize = 16 * 1024;
 
 /// Maximum bytes of one of these names; a longer one is not remembered.
 const MAX_PLAIN_BYTES: usize = 256;
 
-/// Maximum bytes of the names of one tool and its parameters.
+/// Maximum bytes of the names of one tool and its parameters. A tool with more is left out of the list.
 const MAX_TOOL_BYTES: usize = 16 * 1024;
 
 /// Reason why a tool cannot be called over HTTP.
@@ -99,6 +99,7 @@ impl ToolHeaders {
         let mut known = self.known.lock();
         if found.is_empty() {
             known.remove(name);
+            // Released first: no two of these locks are ever held together.
             drop(known);
             self.learn_plain(name);
             return Ok(());
@@ -107,6 +108,7 @@ impl ToolHeaders {
             return Err(UnusableTool::TooLarge);
         }
         if known.len() >= MAX_TOOLS && !known.contains_key(name) {
+            // Any one will do: a tool that is forgotten is looked up when the server refuses its call.
             let any = known.keys().next().cloned().unwrap_or_default();
             known.remove(&any);
         }

@@ -15,7 +15,7 @@ pub struct CancelledParams {
     pub meta: Option<Meta>,
     /// The request.
     pub request_id: Id,
-    /// Why, for people.
+    /// Reason, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

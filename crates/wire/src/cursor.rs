@@ -137,6 +137,7 @@ impl<'a> Cursor<'a> {
     }
 
     fn skip_separators(&mut self) {
+        // The text is valid, so commas and colons need not be told apart.
         while matches!(
             self.peek(),
             Some(b' ' | b'\t' | b'\n' | b'\r' | b',' | b':')
@@ -180,6 +181,7 @@ impl<'a> Cursor<'a> {
         let mut depth = 0_usize;
         while let Some(byte) = self.peek() {
             match byte {
+                // As a whole: brackets within a string do not count.
                 b'"' => {
                     self.skip_string();
                     continue;

@@ -56,6 +56,7 @@ impl<'de> Reader<'de> {
         if let Ok(number) = digits.parse() {
             return visitor.visit_u64(number);
         }
+        // As an integer it would lose its sign.
         if digits != "-0"
             && let Ok(number) = digits.parse()
         {

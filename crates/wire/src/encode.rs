@@ -52,6 +52,7 @@ pub fn edited_result(out: &mut BytesMut, id: &Id, edit: &ObjectEdit<'_>) {
     result_prefix(out, id);
     let start = out.len();
     edit.write(out);
+    // Members that were kept have the white space of their source, and a line break would end the message.
     if let Some(written) = out.get_mut(start..)
         && memchr2(b'\n', b'\r', written).is_some()
     {
@@ -120,6 +121,7 @@ fn is_plain(byte: u8) -> bool {
 
 fn value(out: &mut BytesMut, value: &RawJson) {
     let bytes = value.as_bytes();
+    // A line break ends a message on lines, and a peer may have put some between its tokens.
     if memchr2(b'\n', b'\r', bytes).is_none() {
         out.put_slice(bytes);
     } else {

@@ -211,6 +211,7 @@ impl ScannedParams {
             return Some(RawParams::empty());
         };
         let params = raw(bytes, &span);
+        // The scan counted from the start of the message; readers count from that of the params.
         self.members.shift(0, span.start, 0);
         let is_object = params.kind() == Kind::Object;
         is_object.then(|| RawParams::scanned(params, self.members))

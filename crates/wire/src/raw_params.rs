@@ -172,6 +172,7 @@ impl RawParams {
     /// One replaced member, or a new `_meta`, is copied with the params when they are written; any
     /// other edit copies them at once.
     pub fn set(&mut self, key: &str, value: &RawJson) {
+        // Only one replaced member waits to be written, so the one before is written now.
         self.apply();
         let Ok(found) = self.find(Parent::Params, key) else {
             let members = [(key.to_owned(), value.clone())];

@@ -9,7 +9,7 @@ pub struct RpcError {
     pub code: i64,
     /// Message for people.
     pub message: String,
-    /// More about it.
+    /// Further data about the error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<RawJson>,
 }

@@ -28,7 +28,7 @@ impl Default for Limits {
     }
 }
 
-/// Why a text was refused before any part of it was believed.
+/// Refusal of a text, before any part of it is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScanError {
@@ -111,6 +111,7 @@ pub(crate) fn scan(
     duplicates: Duplicates,
     outermost: &mut impl Outermost,
 ) -> Result<(), ScanError> {
+    // Before anything is read, so that a message over the limit costs nothing.
     if bytes.len() > limits.bytes {
         return Err(ScanError::TooLong {
             limit: limits.bytes,

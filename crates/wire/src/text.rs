@@ -65,6 +65,8 @@ impl<'a> RawText<'a> {
 pub(crate) fn plain_length(bytes: &[u8]) -> usize {
     let (mut length, mut rest) = (0, bytes);
     if let Some((word, after)) = rest.split_first_chunk() {
+        // Little-endian on all machines: then the lowest bit, which alone is reliable, belongs to the first
+        // byte.
         let special = special_bytes(u64::from_le_bytes(*word));
         if special != 0 {
             return special.trailing_zeros() as usize / 8;
@@ -116,6 +118,7 @@ pub(crate) fn string_length(bytes: &[u8]) -> usize {
         };
         at += length;
         let before = text.get(..at).unwrap_or_default();
+        // In pairs they escape each other. An odd one escapes the quote.
         let backslashes = before.iter().rev().take_while(|byte| **byte == b'\\');
         at += 1;
         if backslashes.count() % 2 == 0 {

@@ -83,6 +83,7 @@ impl Catalog {
     /// A kept catalog that cannot be used is ignored: the server is asked anyway.
     pub(crate) fn add(&self, server: &Arc<Server>, kept: Option<Vec<u8>>) {
         let key = server.config.catalog_key.as_deref().unwrap_or_default();
+        // Without the lock of the catalog, because there may be megabytes to read.
         let kept = kept.and_then(|bytes| {
             let error = match saved::decode(bytes, key) {
                 Ok(kept) => return Some(kept),
@@ -98,6 +99,7 @@ impl Catalog {
         let Some(mut kept) = kept else {
             return self.publish_discovered(&state);
         };
+        // Before the lists, whose names depend on it.
         for item in &kept.outranked {
             state.tool_names.outrank(Origin {
                 server: server.name().clone(),
@@ -115,6 +117,7 @@ impl Catalog {
                 offer.discovered = Some(kept.discovered);
                 offer.version = kept.version;
                 offer.is_complete = true;
+                // The lists that were just set are those that the owner keeps already.
                 offer.is_unsaved = is_outranked_anew;
                 offer.kinds()
             }
@@ -248,9 +251,11 @@ impl Catalog {
             let Some(key) = offer.server.config.catalog_key.clone() else {
                 continue;
             };
+            // A list that was not read yet would be missing in the saved catalog.
             if !offer.is_unsaved || !offer.is_complete {
                 continue;
             }
+            // Even if it cannot be saved: another attempt would fail in the same way.
             offer.is_unsaved = false;
             let outranked = tool_names.outranked(offer.server.name());
             match offer.to_saved(&key, &outranked) {
@@ -274,8 +279,10 @@ impl Catalog {
             let items = offers.flat_map(|offer| offer.visible(kind));
             items.cloned().collect()
         };
+        // The caller holds the lock of the state, so that snapshots follow each other as the changes did.
         let snapshot = self.snapshot().with_lists(kinds, items);
         self.snapshot.send_replace(Arc::new(snapshot));
+        // After the snapshot: a subscriber reads the list as soon as it is told.
         for kind in kinds {
             self.subscribers.publish(&match kind {
                 ListKind::Tools => ServerChange::Tools,

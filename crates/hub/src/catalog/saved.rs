@@ -33,7 +33,7 @@ pub(crate) enum SavedCatalogError {
     Discovered(#[from] DecodeError),
 }
 
-/// Maximum bytes of a kept catalog.
+/// Maximum bytes of a kept catalog. A larger one is neither kept nor read, and the server is asked instead.
 pub(crate) const MAX_BYTES: usize = 16 * 1024 * 1024;
 /// Member with the tools that lost their plain names to others.
 const OUTRANKED: &str = "outrankedTools";

@@ -44,6 +44,7 @@ impl Server {
                     }
                 };
                 supervisor.step(done.event, Instant::now(), random());
+                // An event that leaves the phase as it is must not start its work anew.
                 if supervisor.phase() != phase {
                     break done;
                 }
@@ -110,6 +111,8 @@ impl Server {
                     view.reason = reason.filter(|_| phase != Phase::Disabled);
                 }
             }
+            // Before the new phase can be seen: a shutdown waits for the phase first, and then for this
+            // number.
             if ended.is_some() {
                 self.closing.send_modify(|closing| *closing += 1);
             }
@@ -156,6 +159,8 @@ impl Server {
     async fn connect(&self, shared: &Shared) -> Outcome {
         let number = self.attempts.fetch_add(1, Ordering::Relaxed) + 1;
         let limit = self.config.connect_timeout;
+        // One limit for the connection and the first answer: a server that connects and is silent is not
+        // connected.
         let connected = timeout(limit, self.open(number, shared)).await;
         let connected = connected.unwrap_or_else(|_| {
             let text = format!("server `{}` did not connect within {limit:?}", self.name());

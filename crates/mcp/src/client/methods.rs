@@ -74,8 +74,10 @@ impl Client {
         match self.start_tool(name, arguments).await? {
             ToolCallOutcome::Complete(result) => Ok(result),
             ToolCallOutcome::Task(created) => {
+                // A task that was made a moment ago has no result yet, so the first poll waits too.
                 let wait = poll_interval(&created.task);
                 let result = self.await_task_after(wait, &created.task.task_id).await?;
+                // Checked here, because the task itself does not say which tool it runs.
                 self.check_output(name, result)
             }
         }

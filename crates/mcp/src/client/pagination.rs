@@ -51,6 +51,7 @@ impl Client {
         let mut cursor = None;
         let target = (method, folder);
         match self.read_pages(target, member, &mut cursor).await {
+            // Without a cursor the first page was refused, and reading it again would not help.
             Err(error) if cursor.is_some() && error.code() == code::INVALID_PARAMS => {
                 // Cached pages have the cursor that is no longer valid.
                 self.shared.cache.invalidate(Invalidation::Method(&list));

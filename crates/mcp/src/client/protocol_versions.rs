@@ -22,6 +22,7 @@ impl ProtocolVersions {
 
     /// Returns the revision in use.
     pub(super) fn current(&self) -> Version {
+        // Relaxed order is enough: a request in an outdated revision is refused, and then repeated.
         let current = self.supported.get(self.current.load(Ordering::Relaxed));
         *current.expect("a client supports at least one revision")
     }

@@ -152,6 +152,7 @@ impl Client {
         version: Version,
         notify: Notifier,
     ) -> Result<Call, Error> {
+        // Relaxed: ids only have to differ.
         let id = Id::number(self.shared.next_id.fetch_add(1, Ordering::Relaxed));
         let mut params = RawParams::from(params.clone());
         let identity = &self.shared.identity;

@@ -260,6 +260,7 @@ impl Subscription {
         };
         loop {
             let item = tokio::select! {
+                // An acknowledgment that has come counts, even if the time has run out since.
                 biased;
                 item = stream.next() => item,
                 () = sleep_until(*until) => {

@@ -78,6 +78,7 @@ impl SubscriptionStream {
                 unread
             } else {
                 tokio::select! {
+                    // Notifications first, since they were sent before the outcome.
                     biased;
                     notification = self.notifications.next() => notification,
                     outcome = &mut self.call => {

@@ -122,6 +122,7 @@ impl Client {
             .flat_map(InputRequests::iter)
             .filter(|(key, _)| !answered.contains(*key))
             .collect();
+        // The limit holds for all questions of the task together.
         let limit = self.shared.limits.inputs;
         if answered.len() + new.len() > limit {
             let message = format!("task `{task_id}` asks for more than {limit} inputs");

@@ -156,6 +156,7 @@ impl<S: Service> LargeResults<S> {
             Some((id, page)) => (id, page.parse().map_err(|_| not_found())?),
             None => (target, 1),
         };
+        // The result of another caller looks like an unknown one, so that ids cannot be probed.
         let text = self.store.lock().get(caller, id).ok_or_else(not_found)?;
         let index = usize::checked_sub(page, 1).ok_or_else(not_found)?;
         let pages = self.pages(&text);

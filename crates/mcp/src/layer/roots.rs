@@ -36,6 +36,7 @@ impl<S: Service> Roots<S> {
         if let Some(params) = self.with_roots(call.params())? {
             call.set_params(params);
         }
+        // Made only now: every round starts from these params, which must have the state of the service.
         let mut rounds = Rounds::new(&call.method, call.params(), MAX_ROUNDS);
         loop {
             let reply = self.service.call(call.clone()).await?;

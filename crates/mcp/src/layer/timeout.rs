@@ -52,6 +52,7 @@ impl<S: Service> Timeout<S> {
 
 impl<S: Service> Service for Timeout<S> {
     fn call(&self, mut call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+        // A subscription lasts as long as its caller wants, and may be silent for days.
         if call.method.is_subscription() {
             return self.service.call(call);
         }
@@ -61,6 +62,7 @@ impl<S: Service> Service for Timeout<S> {
         Box::pin(async move {
             let method = call.method.clone();
             tokio::select! {
+                // An outcome that is there counts, even if the time has run out since.
                 biased;
                 outcome = self.service.call(call) => outcome,
                 expired = timer.expired() => {

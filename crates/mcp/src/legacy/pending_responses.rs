@@ -89,6 +89,7 @@ impl PendingResponses {
     pub(super) fn end(&self) {
         let mut state = self.state.lock();
         state.ended = true;
+        // Dropping the senders fails the requests that wait.
         state.entries.clear();
     }
 }

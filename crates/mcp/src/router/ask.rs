@@ -47,6 +47,7 @@ impl RequestCx {
         let request = request.into();
         self.check_askable(&request)?;
         if let Some(task) = self.task() {
+            // Answers of the rounds before the task began count in it too.
             return match self.input()?.known_answer(key) {
                 Some(answer) => Ok(answer),
                 None => task.ask(key, request).await,

@@ -34,6 +34,7 @@ pub(crate) async fn complete(router: &Arc<RouterState>, call: Call) -> Result<Re
         .decode()
         .map_err(|error| Error::invalid_params(error.to_string()))?;
     check_reference(&catalog, &params.reference)?;
+    // A snapshot that is held while the handler runs would make each change copy the catalog.
     drop(catalog);
     let cx = RequestCx::new(call.cx, None);
     let completion = function(cx, params).await?;

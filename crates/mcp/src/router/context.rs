@@ -153,6 +153,7 @@ impl RequestCx {
 
     /// Turns the request into `task` and wakes the handler that waits for it.
     pub(crate) fn become_task(&self, task: Arc<TaskEntry>) {
+        // Before the handler is woken: if it detaches once more, it must not wait again.
         if let Some(input) = &self.0.input {
             input.set_detached();
         }

@@ -87,6 +87,7 @@ pub(crate) async fn read(router: &Arc<RouterState>, call: Call) -> Result<Reply,
     let cache = catalog.cache;
     let request = HandlerCall::new(router, call, [responses, state])?;
     let handler = start_handler(&catalog, &request.cx, &uri).ok_or_else(|| not_found(&uri))?;
+    // A snapshot that is held while the handler runs would make each change copy the catalog.
     drop(catalog);
     let complete = |mut result: ReadResourceResult| {
         // The policy of the router, where the handler did not set one.

@@ -124,6 +124,7 @@ impl RouterState {
     /// Changes the catalog. Requests under way keep the one that they started with.
     pub(crate) fn edit<T>(&self, change: impl FnOnce(&mut Catalog) -> T) -> T {
         let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
+        // Copied only if a request still holds the one before.
         change(Arc::make_mut(&mut catalog))
     }
 }

@@ -88,6 +88,7 @@ pub(crate) fn insert(catalog: &mut Catalog, skill: SkillFiles) {
         let resources = &mut catalog.resources;
         resources.insert(&resource.uri, resource, Arc::new(route));
     }
+    // After the new files were added, so that those which both have stay.
     if let Some(replaced) = replaced {
         remove_files(catalog, &replaced);
     }

@@ -57,7 +57,7 @@ pub struct ToolRoute {
 enum TaskStart {
     /// Before the handler runs.
     Immediate,
-    /// When the handler calls [`RequestCx::detach`](super::RequestCx::detach).
+    /// At the call of [`RequestCx::detach`](super::RequestCx::detach).
     OnDetach,
 }
 
@@ -232,6 +232,7 @@ pub(crate) async fn call(router: &Arc<RouterState>, call: Call) -> Result<Reply,
     // lacks the extension cannot succeed with any of them.
     let may_detach = entry.may_detach(call.cx.peer())?;
     let request = HandlerCall::new(router, call, [responses, state])?;
+    // A result and no error, as the specification demands: the model reads it and can correct its call.
     if let Err(problem) = entry.check_arguments(&arguments) {
         let failed = Err(ToolError::Failed(problem));
         return result(router, &entry, failed).map(Reply::Complete);

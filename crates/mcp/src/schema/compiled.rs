@@ -13,7 +13,7 @@ use super::plain_check::Verdict;
 const MAX_PROBLEMS: usize = 8;
 /// Text between two problems of a message.
 const SEPARATOR: &str = "; ";
-/// Maximum size of a compiled regular expression, in bytes.
+/// Maximum size of a compiled regular expression, in bytes. A schema with a larger one is refused.
 const MAX_REGEX: usize = 1024 * 1024;
 
 /// Compiled JSON Schema, whose check has a bounded cost for any value.
@@ -54,6 +54,7 @@ impl CompiledSchema {
             validator: OnceLock::new(),
             depth_limit,
         };
+        // Made at once, since only this finds the mistakes of a schema that is not plain.
         if compiled.plain.is_none() {
             compiled.validator().map_err(SchemaError::Invalid)?;
         }

@@ -64,6 +64,7 @@ fn part_checks(graph: &SchemaGraph, nodes: &BTreeMap<usize, u64>) -> Vec<PartChe
         .iter()
         .map(|(part, step)| {
             let mut step = step.clone();
+            // A part with a name is also subject to the rules for all parts of its kind.
             let any = part.any_of_its_kind();
             if any != **part {
                 for (child, count) in by_part.get(&any).into_iter().flatten() {

@@ -1,6 +1,6 @@
 use callgate_wire::RawJson;
 
-/// Maximum size of a schema, in bytes of JSON.
+/// Maximum size of a schema, in bytes of JSON. A schema beyond this limit or one of those below is refused.
 pub(crate) const MAX_BYTES: usize = 64 * 1024;
 /// Maximum nesting of subschemas.
 pub(super) const MAX_DEPTH: usize = 32;

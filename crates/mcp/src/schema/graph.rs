@@ -91,6 +91,7 @@ impl SchemaGraph {
             return Ok(index);
         };
         self.note_names_and_references(members, index)?;
+        // Taken out, because the children are added to the same list.
         let mut node = std::mem::take(self.node_mut(index));
         for (keyword, value) in members {
             let pointer = format!("{pointer}/{}", escape(keyword));
@@ -197,6 +198,7 @@ impl SchemaGraph {
     }
 
     fn resolve(&self, reference: &str) -> Result<usize, SchemaError> {
+        // A reference is a URI, whose fragment may be percent-encoded.
         let plain = reference.contains('%').then(|| percent::decode(reference));
         let name = match &plain {
             Some(decoded) => decoded.as_deref(),

@@ -85,6 +85,7 @@ impl PlainSchema {
     /// Reads a schema; `None` if it is not plain, or not valid.
     pub(super) fn read(schema: &Value) -> Option<Self> {
         let mut schema = schema.as_object()?.clone();
+        // Any other dialect stays, and as an unknown keyword makes the schema one that is not plain.
         if schema
             .get("$schema")
             .is_some_and(|dialect| dialect == DIALECT)
@@ -227,6 +228,7 @@ fn is_annotation(keyword: &str, value: &Value) -> bool {
         "deprecated" | "readOnly" | "writeOnly" => value.is_boolean(),
         "examples" => value.is_array(),
         "default" => true,
+        // Extensions such as `x-mcp-header`.
         _ => keyword.starts_with("x-"),
     }
 }

@@ -107,6 +107,7 @@ impl<'s, 'c> Check<'s> {
                 self.string(node, cursor, place)
             }
             Kind::Number => {
+                // No choice of a plain schema is a number.
                 self.is_choice(node, None, place)?;
                 self.number(node, cursor, place)
             }
@@ -133,6 +134,7 @@ impl<'s, 'c> Check<'s> {
         for schema in schemas {
             let mut alternative = Check {
                 problems: Vec::new(),
+                // One problem is enough to exclude an alternative, and none of them is shown.
                 max_problems: 1,
                 ..*self
             };
@@ -188,6 +190,7 @@ impl<'s, 'c> Check<'s> {
             self.problem(place, || unexpected_members(&unexpected))?;
         }
         for (at, KnownMember { name, required, .. }) in node.members.iter().enumerate() {
+            // A bit that could still be set: the member did not occur.
             if *required && mark(&mut seen, at) {
                 let name = Value::from(name.as_str());
                 self.problem(place, || format!("{name} is a required property"))?;

@@ -52,6 +52,7 @@ fn hash_value(hasher: &mut Sha256, value: &RawJson) {
         }
         Kind::String => {
             hasher.update(b"\"");
+            // Half of a surrogate pair has no text, so such a string counts as it is written.
             let text = value.text().unwrap_or(Cow::Borrowed(value.as_str()));
             hash_part(hasher, text.as_bytes());
         }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::digest::RequestDigest;
 use crate::error::Error;
 
-/// Maximum size of a state before it is sealed, in bytes.
+/// Maximum size of a state before it is sealed, in bytes. A request whose answers are larger fails.
 const MAX_STATE: usize = 256 * 1024;
 /// Maximum number of keys that open states: the current one and some before it.
 const MAX_KEYS: usize = 4;
@@ -107,6 +107,7 @@ impl StateSealer {
                 "the answers so far are larger than {MAX_STATE} bytes"
             )));
         }
+        // Long enough to be random: a counter would have to be shared by all servers that have the key.
         let nonce: [u8; NONCE_BYTES] = random();
         let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
         let cipher = keys.first().expect("there is always a key").cipher();
@@ -154,6 +155,7 @@ impl StateSealer {
             keys.iter()
                 .find_map(|key| key.cipher().decrypt(&nonce, payload()).ok())?
         };
+        // The time is read only now: until the seal was checked, a client could have written it.
         let (expires, state) = plain.split_first_chunk::<EXPIRY_BYTES>()?;
         if u64::from_be_bytes(*expires) <= millis(now) {
             return None;

@@ -64,6 +64,7 @@ impl ClientNotifications {
         let next = queue.waiting.pop_front();
         match &next {
             Some(next) => queue.bytes -= size(next),
+            // Under the lock of the look: a notification that comes now starts a task of its own.
             None => queue.is_running = false,
         }
         next

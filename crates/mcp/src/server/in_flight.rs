@@ -72,6 +72,7 @@ impl InFlight {
     /// Sends the response of a request and removes it, unless it has been canceled.
     pub(crate) fn finish(&self, number: u64, send: impl FnOnce()) {
         let mut table = self.requests.lock();
+        // One step: a cancellation comes before it, and nothing is sent, or finds nothing to cancel.
         if table.remove(number).is_some() {
             send();
         }

@@ -45,6 +45,8 @@ pub(crate) fn status(error: &Error) -> u16 {
         | code::UNSUPPORTED_PROTOCOL_VERSION => 400,
         code::METHOD_NOT_FOUND => 404,
         code::RATE_LIMITED => 429,
+        // Errors of a method, invalid params included, are ordinary responses: the specification sets no
+        // status for them. Missing metadata, which is 400, was refused before the call.
         _ => 200,
     }
 }

@@ -51,6 +51,7 @@ impl RunningCall {
             if let Poll::Ready(event) = self.poll_event(cx) {
                 return Poll::Ready(Some(event));
             }
+            // A client that accepts no events cannot be told that the call goes on.
             if self.notifications.is_none() {
                 return Poll::Pending;
             }

@@ -81,6 +81,7 @@ impl CallerBudget {
         if bytes.len() < SMALLEST_COUNTED {
             return Ok(bytes);
         }
+        // Not one step with `hold`: answers that come at the same moment may exceed the limit by themselves.
         if !self.budget.has_room(&self.caller) {
             let text = "the answer is dropped, because too many answers are unread; read them, \
                         then try again";
@@ -107,6 +108,7 @@ impl CallerBudget {
             ..
         } = *self.budget;
         let total = self.budget.total.load(Ordering::Relaxed);
+        // The other half is left to answers that clients wait for.
         let has_room = total < max / 2 && self.budget.of(&self.caller) < max_per_caller / 2;
         has_room.then(|| match bytes.len() < SMALLEST_COUNTED {
             true => self.hold(bytes),
@@ -118,6 +120,7 @@ impl CallerBudget {
     fn hold(&self, bytes: Bytes) -> Bytes {
         let mut by_caller = self.budget.by_caller.lock();
         *by_caller.entry(self.caller.clone()).or_default() += bytes.len();
+        // Under the lock of the shares, so that the two agree. Only readers of the total do without it.
         self.budget.total.fetch_add(bytes.len(), Ordering::Relaxed);
         drop(by_caller);
         Bytes::from_owner(CountedBytes {

@@ -121,6 +121,7 @@ impl SkillFiles {
             for item in fs::read_dir(&folder).map_err(failed(&folder))? {
                 let item = item.map_err(failed(&folder))?;
                 let place = item.path();
+                // This does not follow links, which could lead out of the folder.
                 let kind = item.file_type().map_err(failed(&place))?;
                 let name = item.file_name().into_string();
                 let name = name.map_err(|name| SkillError::Path(name.display().to_string()))?;
@@ -223,6 +224,7 @@ impl<'a> Budget<'a> {
 /// Reads a file, but not much more of it than a skill may have.
 fn read_within(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
+    // One byte more than is allowed, so that the budget notices a file that is too large.
     let mut limited = fs::File::open(path)?.take(Skill::MAX_BYTES + 1);
     limited.read_to_end(&mut bytes)?;
     Ok(bytes)

@@ -63,6 +63,7 @@ pub(crate) fn fields(skill_md: &[u8]) -> Result<Value, FrontmatterError> {
 /// Text between the first line, which is `---`, and the next such line.
 fn block(text: &str) -> Option<&str> {
     let is_fence = |line: &str| line.trim_end() == "---";
+    // Some editors put a byte order mark in front.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.split_inclusive('\n');
     let first = lines.next().filter(|line| is_fence(line))?;

@@ -128,6 +128,7 @@ pub(crate) fn check_contents(
     };
     let uri = uri.to_owned();
     let found = bytes.len() as u64;
+    // Before the digest, which costs more.
     if found != expected.size {
         let expected = expected.size;
         return Err(SkillMismatch::Size {

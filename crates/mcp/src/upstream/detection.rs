@@ -149,6 +149,7 @@ impl Detection {
         // Dropped after the lock is released: this ends a session, and what belongs to it.
         let before = std::mem::take(&mut *self.attempt.lock());
         let watcher = self.watcher(|state| *state = (state.0 + 1, ConnectionState::NotConnected));
+        // After the change of the state: reports of the task that is stopped no longer count then.
         before.abort();
         watcher.watch(link.clone());
     }
@@ -175,9 +176,11 @@ impl Detection {
         let task = tokio::spawn(async move {
             let detected = detecting.await;
             let detected = detected.map_err(|error| CloseReason::of_error(&name, &error));
+            // The state first, so that calls which find the outcome do not find `Connecting` beside it.
             watcher.end_connecting(&detected);
             // It cannot be set already: only this task sets it.
             let _ = outcome.set(detected);
+            // This wakes the calls that wait; so does stopping the task.
             drop(working);
         });
         attempt.running = Some((task.abort_handle(), done.clone()));

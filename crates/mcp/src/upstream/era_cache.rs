@@ -93,9 +93,11 @@ impl EraCache {
         cached: &Arc<CachedEra>,
         detect: impl Future<Output = Result<Era, Error>>,
     ) -> Result<Era, Error> {
+        // If the call that detects is dropped, one that waits for it detects in its place.
         match cached.era.get_or_init(|| detect).await {
             Ok(era) => Ok(*era),
             Err(error) => {
+                // A failure is not kept: the next call detects again.
                 self.forget(cached);
                 Err(error.shared())
             }

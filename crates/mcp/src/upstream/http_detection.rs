@@ -54,6 +54,7 @@ fn judge(status: u16, content: Content, body: &Bytes) -> Option<Probe> {
     let message = match content {
         Content::Other if is_success => None,
         // Servers refuse with all kinds of content types: the body of a refusal is always read.
+        // The body was read within a limit already.
         _ => parse(body, usize::MAX).ok(),
     };
     let Some(Frame::Response(response)) = message else {
@@ -75,7 +76,9 @@ fn judge(status: u16, content: Content, body: &Bytes) -> Option<Probe> {
 /// it refused the request without carrying it out, in a way that no modern server does.
 pub(crate) fn contradicts_modern(name: &Method, error: &Error) -> bool {
     match status_of(error) {
+        // About credentials, time, size or rate, and not about the era.
         Some(401 | 403 | 408 | 413 | 429 | 431) => false,
+        // Modern servers refuse with these codes as well.
         Some(400..500) => !matches!(
             rpc_code(error),
             Some(
@@ -88,6 +91,7 @@ pub(crate) fn contradicts_modern(name: &Method, error: &Error) -> bool {
             )
         ),
         _ => {
+            // The specification demands this method of every modern server.
             name.as_str() == method::SERVER_DISCOVER
                 && rpc_code(error) == Some(code::METHOD_NOT_FOUND)
         }
@@ -98,6 +102,7 @@ pub(crate) fn contradicts_modern(name: &Method, error: &Error) -> bool {
 #[cfg(feature = "legacy")]
 pub(crate) fn contradicts_old(error: &Error) -> bool {
     let refused = matches!(status_of(error), Some(400..500)) || rpc_code(error).is_some();
+    // These are about credentials, time, size or rate, as with a modern server.
     refused && !matches!(status_of(error), Some(401 | 403 | 408 | 413 | 429 | 431))
 }
 
@@ -118,6 +123,7 @@ pub(crate) fn may_speak_http_sse(error: &Error) -> bool {
                 | code::UNSUPPORTED_PROTOCOL_VERSION
         )
     );
+    // The specification names these statuses for the fallback to HTTP+SSE.
     !is_modern && matches!(status_of(error), Some(400 | 404 | 405))
 }
 

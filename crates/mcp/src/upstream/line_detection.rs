@@ -53,6 +53,7 @@ pub(crate) async fn probe<'a>(
         // Not cancelled: an old server would not know which request that is about.
         link.request(&method, &params, OnDrop::Ignore).await
     });
+    // Some old servers ignore what they do not know, and others take long to start.
     match timeout(config.discover_timeout, &mut answer).await {
         Ok(answer) => era_of(&link.name, answer).map(Probe::Known),
         Err(_) => Ok(Probe::Late(answer)),
@@ -97,6 +98,7 @@ pub(crate) async fn connect(
     let refusal = match opened {
         Some(Ok(session)) => return Ok(Detected::Old(session, link.clone())),
         Some(Err(error)) if is_refused_by_modern(&error) => None,
+        // Nothing was asked before, so any refusal may be that of a modern server.
         Some(Err(error)) if was_skipped && answer_of(&error).is_some() => Some(error),
         Some(Err(error)) => return Err(error),
         None => None,
@@ -105,6 +107,7 @@ pub(crate) async fn connect(
     link.clear_message_sink();
     if let Some(refusal) = refusal {
         let probed = self::probe(link, None, None, &config).await;
+        // The refusal of the handshake says more than the failed probe.
         if !matches!(probed, Ok(Probe::Known(Era::Modern))) {
             return Err(refusal);
         }

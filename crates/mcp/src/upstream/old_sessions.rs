@@ -62,6 +62,7 @@ impl OldSessions {
             {
                 self.call_in_session(version, cached, config, call).await
             }
+            // A session that ended in another way may have carried the request out.
             outcome => outcome,
         }
     }

@@ -153,6 +153,7 @@ impl Remote {
         let cached = self.era_cache.current();
         #[cfg(feature = "legacy")]
         if call.cx.source.translated_from.is_some()
+            // Boxed, so that the futures of calls of new clients do not have its size.
             && Box::pin(self.is_for_session(&cached, &call)).await?
         {
             let calling = self
@@ -190,6 +191,7 @@ impl Remote {
                 let name = &self.upstream.config().name;
                 tracing::info!(server = %name, ?found, "the server speaks another era");
                 #[cfg(feature = "legacy")]
+                // The sessions were those of the server before.
                 if found.is_modern() {
                     self.sessions.clear();
                 }
@@ -230,6 +232,7 @@ impl Remote {
     #[cfg(feature = "legacy")]
     async fn is_for_session(&self, cached: &Arc<CachedEra>, call: &Call) -> Result<bool, Error> {
         let is_old = cached.known().is_some_and(|era| !era.is_modern());
+        // An old server gets every call in a session anyway, by its era.
         if is_old || cached.refuses_sessions() {
             return Ok(false);
         }
@@ -237,6 +240,8 @@ impl Remote {
         let opening = self.sessions.keeps_state(version, cached, config, call);
         let is_refused = match opening.await {
             Ok(true) => false,
+            // Without a session the server can neither ask nor announce changes, so its newest revision does
+            // more.
             Ok(false) => self.find_era(cached, call).await.is_ok_and(Era::is_modern),
             Err(CallFailure::Contradiction(_)) => true,
             // A server that fails at a handshake may still answer the newest revision.
@@ -254,6 +259,7 @@ impl Remote {
     /// The next entry after `past`, whose era a failure contradicted.
     fn next_entry(&self, past: &Arc<CachedEra>) -> Option<Arc<CachedEra>> {
         #[cfg(feature = "legacy")]
+        // A refused handshake decides an unclear probe, without another one.
         if let Some(modern) = self.era_cache.modern_after(past) {
             return Some(modern);
         }

@@ -55,6 +55,7 @@ impl RestartingProcess {
     async fn answer(&self, call: Call) -> Result<Reply, Error> {
         self.restart_if_closed().await?;
         match self.process.call(call.clone()).await {
+            // Any other call may have been carried out before the server exited.
             Err(error) if error.kind() == Kind::Closed && error.retry() == Retry::Safe => {
                 self.restart_if_closed().await?;
                 self.process.call(call).await
@@ -73,6 +74,7 @@ impl RestartingProcess {
         let Some(reason) = state.close_reason() else {
             return Ok(());
         };
+        // After the wait, during which the process may have been closed.
         if self.is_closed.load(Ordering::Acquire) {
             return Err(reason.to_error().retry_safe());
         }
@@ -107,6 +109,7 @@ impl RestartSchedule {
     /// Counts a start now, unless it is too early; then the time to wait is returned.
     fn start(&mut self, now: Instant) -> Result<(), Duration> {
         let lived = now.duration_since(self.started);
+        // A server that ran for so long does not fail at its start.
         if lived >= LONGEST_PAUSE {
             self.pause = Duration::ZERO;
         }

@@ -50,7 +50,8 @@ pub(crate) struct Opened {
     pub(crate) transport: Arc<HttpTransport>,
 }
 
-/// Maximum number of sessions.
+/// Maximum number of sessions. For one more, the idle one that was used least recently is ended; if all are
+/// in use, the call is refused.
 const MAX_SESSIONS: usize = 256;
 
 impl SessionTable {
@@ -143,6 +144,8 @@ impl SessionSlot {
 
 impl Entry {
     fn is_idle(&self) -> bool {
+        // The table holds one reference, and each call that uses the session another. Calls get theirs under
+        // the lock of the table, so none appears while this is true.
         Arc::strong_count(&self.slot) == 1 && !self.slot.has_suspended_calls()
     }
 }

@@ -101,6 +101,7 @@ impl StreamPair {
     /// Streams that have ended are replaced by a new value.
     pub fn reset(&self) {
         let link = &self.connection.link;
+        // A handshake that failed may have left its sink behind.
         link.clear_message_sink();
         self.detection.reset(link);
     }

@@ -50,7 +50,7 @@ pub enum ConsentError {
     /// The browser did not return.
     #[error(transparent)]
     Wait(#[from] WaitError),
-    /// Nothing was pasted in time.
+    /// The time passed without a pasted address.
     #[error("the login was not finished within {0:?}")]
     TimedOut(Duration),
     /// The input ended before anything was pasted.

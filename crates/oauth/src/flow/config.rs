@@ -156,6 +156,8 @@ impl Config {
                 reason = quirk.reason,
                 "quirk: applied"
             );
+            // Without the endpoint, the login stops with an error that asks for a client which the user
+            // registers.
             if quirk.has_closed_registration && self.initial_access_token.is_none() {
                 server.registration_endpoint = None;
             }
@@ -172,6 +174,8 @@ impl Config {
         if let Some(endpoint) = &self.provider.token_endpoint {
             server.token_endpoint = endpoint.url().clone();
         }
+        // Some providers support PKCE and do not list it. Here the user or the table of quirks vouches for
+        // that.
         if provider.allow_missing_pkce_metadata == Some(true) {
             let methods = &mut server.code_challenge_methods_supported;
             methods.get_or_insert_with(|| vec!["S256".to_owned()]);
@@ -207,6 +211,7 @@ impl Config {
         let selected = self.named_scopes(resource, server);
         let quirk = self.quirks.of(&server.issuer);
         match quirk.and_then(|quirk| quirk.refused_scope) {
+            // What the user asked for is sent all the same: the table may be out of date.
             Some(refused) if !self.scopes.as_ref().is_some_and(|it| it.contains(refused)) => {
                 selected.iter().filter(|scope| *scope != refused).collect()
             }
@@ -236,6 +241,7 @@ impl Config {
         let configured = self.scopes.as_ref();
         match &self.goal {
             Goal::StepUp(scopes) => with_offline_access(scopes, server),
+            // Without a user there is no need for a refresh token, so `offline_access` is not added.
             Goal::ClientCredentials | Goal::JwtBearer(_) | Goal::Enterprise(..) => {
                 named_scopes(challenge, configured, resource)
             }

@@ -28,6 +28,7 @@ impl Flow {
         match std::mem::replace(&mut self.state, FlowState::Over) {
             FlowState::RequestingToken(attempt) => match attempt.input {
                 GrantInput::DeviceCode(mut pending) => {
+                    // RFC 8628, section 3.5: after a timeout the client must poll less often.
                     pending.back_off();
                     Some(self.pause(attempt.context, pending))
                 }
@@ -74,6 +75,7 @@ impl Flow {
         match pending.wait_after(response)? {
             None => Err(error.into()),
             Some(wait) => {
+                // Never beyond the end of the code, so that the user learns of it in time.
                 let wait = wait.min(pending.left(self.config.now));
                 self.state = FlowState::AwaitingPoll(context, pending);
                 Ok(Step::Wait(wait))

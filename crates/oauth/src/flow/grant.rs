@@ -15,7 +15,7 @@ use crate::metadata::{AuthorizationServer, ProtectedResource};
 use crate::registration::{self, ClientIdentity, ClientInfo};
 use crate::token_endpoint::{Authentication, TokenEndpointError, TokenResponse, TokenType};
 
-/// Maximum number of retries with another DPoP nonce.
+/// Maximum number of retries with another DPoP nonce. After them the refusal counts.
 const MAX_NONCE_RETRIES: u32 = 2;
 
 impl Flow {
@@ -42,6 +42,7 @@ impl Flow {
         let server = AuthorizationServer {
             issuer: known.issuer,
             token_endpoint_auth_methods_supported: methods,
+            // The other endpoints are guesses. No goal that has a known server sends anything to them.
             ..AuthorizationServer::assumed(&known.token_endpoint)
         };
         let mut server = AuthorizationServer {
@@ -49,6 +50,7 @@ impl Flow {
             ..server
         };
         let provider = self.config.adapt(&mut server);
+        // Only a key that the login has already: a login that needs a new one is never given a known server.
         let binding = self.config.binding(None, &server)?;
         self.pursue(Discovered {
             provider,
@@ -229,6 +231,8 @@ impl Flow {
             server, binding, ..
         } = context.discovered;
         let is_bound = tokens.token_type == TokenType::Dpop;
+        // Both tokens would be useless: nobody here has the key of the first, and the MCP server requires a
+        // key for the second.
         match &binding {
             None if is_bound => return Err(TokenEndpointError::ForeignKey.into()),
             Some(binding) if binding.is_required && !is_bound => {
@@ -237,6 +241,7 @@ impl Flow {
             _ => {}
         }
         if let Goal::Refresh { refresh_token, .. } = &self.config.goal {
+            // An answer without a refresh token means that the old one goes on to work (RFC 6749, section 6).
             tokens = tokens.or_refresh_token(refresh_token);
         }
         Ok(Step::Done(Box::new(GrantedTokens {
@@ -277,6 +282,7 @@ impl Flow {
         response: &Response,
     ) -> Result<Step, FlowError> {
         match response.status {
+            // Also the answer for a token that the server does not know (RFC 7009, section 2.2).
             200..300 => Ok(Step::Revoked),
             status if response.is_transient() => Err(FlowError::Unavailable {
                 url: request.url.clone(),

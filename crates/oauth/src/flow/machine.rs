@@ -102,12 +102,15 @@ impl Flow {
             .map(|body| ProtectedResource::parse(body, server));
         match found {
             Some(Ok(resource)) => self.found_resource(resource),
+            // The document describes another server, and must not be used (RFC 9728, section 3.3).
             Some(Err(error @ MetadataError::Resource { .. })) => Err(error.into()),
             other => match search.next(other.and_then(Result::err), &self.config) {
                 Some(step) => {
                     self.state = FlowState::Resource(search);
                     Ok(step)
                 }
+                // Servers of earlier revisions have no such document and are their own authorization servers.
+                // A server that named one, or that fails at the moment, is not taken for such a server.
                 None if self.config.provider.endpoints().is_some()
                     || search.found_nothing() && self.config.named().is_none() =>
                 {
@@ -182,6 +185,7 @@ impl Flow {
             };
             return Ok(step);
         }
+        // A document that is unavailable now, or was refused, is not replaced by a guess.
         if !search.found_nothing() {
             return Err(search.failed(issuer.name()));
         }

@@ -60,10 +60,11 @@ pub(super) struct Introspector {
     requests: Semaphore,
 }
 
-/// Maximum number of requests to the issuer at a time, because anybody can send unknown tokens.
+/// Maximum number of requests to the issuer at a time, because any client can send unknown tokens.
 const MAX_REQUESTS: usize = 32;
 
-/// Time limit of a request, the wait for its turn included.
+/// Time limit of a request, the wait for its turn included. After it the token cannot be checked now, which
+/// is no fault of the token.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Introspector {
@@ -95,6 +96,7 @@ impl Introspector {
 
     async fn ask_in_time(&self, token: &str, now: u64) -> Answer {
         let asked = timeout(TIMEOUT, async {
+            // It cannot fail: the semaphore is never closed.
             let _turn = self.requests.acquire().await.ok();
             self.ask(token, now).await
         });
@@ -150,6 +152,7 @@ fn read(body: &[u8], issuer: &str, now: u64) -> Answer {
         tracing::warn!(issuer, "the introspection response is malformed");
         return Answer::Unavailable;
     };
+    // First: nothing else is said about an inactive token (RFC 7662, section 2.2).
     if !found.active {
         return Answer::Refused(Flaw::Inactive);
     }

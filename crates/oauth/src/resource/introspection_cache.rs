@@ -29,12 +29,12 @@ pub(super) enum Answer {
 
 type Slot = OnceCell<(Answer, Instant)>;
 
-/// Maximum number of tokens.
+/// Maximum number of tokens. For one more, the one is forgotten whose answer ends first.
 const MAX_TOKENS: usize = 4096;
 
 /// Time that an active token is not asked about again, and so the time that a revoked one still works.
 const ACTIVE: Duration = Duration::from_secs(60);
-/// The same for a token that is not active. It is short: anybody can send one.
+/// The same for a token that is not active. It is short: any client can send one.
 const REFUSED: Duration = Duration::from_secs(10);
 /// Time until an issuer that failed is asked again about a token.
 const FAILED: Duration = Duration::from_secs(5);

@@ -47,7 +47,7 @@ impl Keys {
     /// Verifies the signature of `token`.
     ///
     /// An unknown key may be a new one, so newer keys are fetched, but only as often as
-    /// [`Schedule`] allows: anybody can send a token with an unknown key. Dropping the future ends
+    /// [`Schedule`] allows: any client can send a token with an unknown key. Dropping the future ends
     /// the wait; a fetch goes on for later requests.
     pub(super) async fn prove(&self, token: &Token<'_>) -> Result<(), Refusal> {
         let keys = self.current().await.ok_or(Refusal::Unavailable)?;
@@ -62,6 +62,7 @@ impl Keys {
     }
 
     async fn current(&self) -> Option<Arc<KeySet>> {
+        // Before the look at the cache, so that stale keys are replaced while they are used.
         self.0.refresh(Schedule::begin);
         if self.0.usable().is_none() {
             self.0.settled().await;
@@ -71,6 +72,7 @@ impl Keys {
 
     async fn newer_than(&self, known: &Arc<KeySet>) -> Newer {
         let is_newer = |keys: &Arc<KeySet>| !Arc::ptr_eq(keys, known);
+        // A fetch may have ended since the caller took its keys.
         if let Some(keys) = self.0.state().keys.clone().filter(is_newer) {
             return Newer::Keys(keys);
         }
@@ -129,6 +131,7 @@ impl Shared {
 
     /// Waits until no fetch is running. Each one has a time limit.
     async fn settled(&self) {
+        // Before the look at the schedule, so that an end between the two is not missed.
         let mut ended = self.ended.subscribe();
         while self.state().schedule.is_running() {
             if ended.changed().await.is_err() {
@@ -159,6 +162,7 @@ impl Drop for Outcome<'_> {
             }
             None => state.schedule.fail(now),
         }
+        // Released first, because all that wait look at the state at once.
         drop(state);
         self.shared.ended.send_replace(());
     }

@@ -37,7 +37,7 @@ impl Schedule {
     pub(super) const FRESH: Duration = Duration::from_secs(10 * 60);
     /// Age up to which keys are used while the issuer is unavailable.
     pub(super) const USABLE: Duration = Duration::from_secs(60 * 60);
-    /// Minimum time between fetches because of unknown keys, which anybody can cause.
+    /// Minimum time between fetches because of unknown keys, which any client can cause.
     pub(super) const PAUSE: Duration = Duration::from_secs(10);
     /// Minimum time after a failed fetch.
     pub(super) const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(5);
@@ -55,7 +55,7 @@ impl Schedule {
         self.supply(now) != Supply::Fresh && self.begin_now(now)
     }
 
-    /// Starts a fetch because of an unknown key, which anybody can send.
+    /// Starts a fetch because of an unknown key, which any client can send.
     pub(super) fn begin_for_unknown_key(&mut self, now: Instant) -> bool {
         let since = self.asked.map(|asked| now.duration_since(asked));
         let begins = since.is_none_or(|since| since >= Self::PAUSE) && self.begin_now(now);

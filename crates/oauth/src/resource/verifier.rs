@@ -154,6 +154,7 @@ impl Verifier {
             Presented::Dpop(dpop) => dpop.token,
         };
         let (grant, digest) = match (Token::parse(token), &self.introspector) {
+            // Only what is no JWT at all: a JWT with a flaw gets no second chance.
             (Err(Flaw::Malformed), Some(introspector)) => {
                 self.introspected(introspector, token, now).await?
             }
@@ -217,6 +218,7 @@ impl Verifier {
             key,
         };
         let proof = proof::check(dpop.proof.ok_or(Flaw::NoProof)?, &request, now)?;
+        // Last: a proof that is refused for another reason takes no room.
         self.used_proofs.admit(&proof, now)
     }
 }

@@ -64,6 +64,7 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
 pub(super) fn check_writable(path: &Path, length: usize) -> Result<(), StoreError> {
     let new = beside(path, ".new");
     remove_if_there(&new)?;
+    // As long as the real file, because a disk that is full accepts an empty one.
     let created = create_private(&new, &vec![0; length]);
     remove_if_there(&new)?;
     created
@@ -118,6 +119,7 @@ pub(super) fn follow_links(path: &Path) -> Result<PathBuf, StoreError> {
             return Ok(path);
         }
         let target = fs::read_link(&path).map_err(StoreError::io("follow", &path))?;
+        // An absolute target replaces the directory.
         path = directory(&path).join(target);
     }
     Err(StoreError::Links { path })
@@ -140,6 +142,7 @@ fn open(path: &Path) -> Result<Option<(File, Metadata)>, StoreError> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(StoreError::io("open", path))?,
     };
+    // From the open file, so that nobody can exchange it between the checks and the read.
     let metadata = file.metadata().map_err(StoreError::io("read", path))?;
     if !metadata.is_file() {
         let path = path.to_owned();
@@ -150,6 +153,7 @@ fn open(path: &Path) -> Result<Option<(File, Metadata)>, StoreError> {
 
 fn read(file: File, path: &Path, limit: usize) -> Result<Bytes, StoreError> {
     let mut bytes = Vec::new();
+    // One byte more tells a file that is too large from one that just fits.
     let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
     file.take(most)
         .read_to_end(&mut bytes)
@@ -164,6 +168,7 @@ fn read(file: File, path: &Path, limit: usize) -> Result<Bytes, StoreError> {
 /// Creates a file with mode 600 and flushes it to the disk.
 fn create_private(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let mut options = OpenOptions::new();
+    // Never through a link, which another program may have put there.
     let mut file = for_owner(options.write(true).create_new(true))
         .open(path)
         .map_err(StoreError::io("create", path))?;

@@ -85,6 +85,7 @@ fn options(entry: &RawJson) -> ProviderOptions {
 /// Unchanged and unknown members keep their bytes, so that OpenCode finds its own data again.
 pub(super) fn update(entry: &RawJson, old: &Login, new: &Login) -> RawJson {
     let mut replaced = Splice::new(entry);
+    // A group that begins or ends is written anew, so that no unknown member of an earlier login stays in it.
     if old.tokens.is_none() || new.tokens.is_none() {
         replaced = replaced.remove(&["tokens"]);
     }

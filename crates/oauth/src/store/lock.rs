@@ -25,6 +25,7 @@ impl Lock {
     ) -> Result<Self, StoreError> {
         create_directory(path)?;
         let mut options = OpenOptions::new();
+        // Not truncated: the file has the record of the last failed refresh.
         options.read(true).write(true).create(true).truncate(false);
         let file = for_owner(no_links(&mut options))
             .open(path)

@@ -169,6 +169,7 @@ impl LoginStore {
             return Ok(value);
         }
         let _lock = self.lock()?;
+        // Read under the lock, because another process may have edited the file just before.
         let (changed, value) = edit(&self.opened(self.repaired()?)?);
         if let Some(document) = changed {
             self.write(&document)?;
@@ -183,6 +184,7 @@ impl LoginStore {
         }
         let _lock = self.lock()?;
         let document = self.repaired()?;
+        // Without the key of a sealed file the new tokens could not be written.
         self.key_of(&document)?;
         let length = document.to_bytes().len() + ROOM;
         self.check_length(length)?;
@@ -230,6 +232,7 @@ impl LoginStore {
         if let Some(document) = Document::read(bytes) {
             return Ok(document);
         }
+        // The file is read again under the lock: another process may have repaired it meanwhile.
         let _lock = self.lock()?;
         self.repaired()
     }

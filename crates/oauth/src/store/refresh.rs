@@ -77,6 +77,8 @@ impl LoginStore {
     /// Lock file of one login, so that a slow authorization server delays no other login.
     fn refresh_lock(&self, name: &str) -> Result<PathBuf, StoreError> {
         let mut suffix = ".refresh-".to_owned();
+        // Names are URLs, which no file name can be. A collision would only make two logins wait for each
+        // other.
         for byte in Sha256::digest(name).iter().take(8) {
             write!(suffix, "{byte:02x}").expect("a string can be written");
         }
@@ -177,5 +179,6 @@ impl RefreshPermit {
 }
 
 fn last_failure(lock: &Lock, seen: &Secret) -> Option<FailedRefresh> {
+    // A record that cannot be read is missing: the next attempt is then made at once.
     FailedRefresh::read(&lock.record(MAX_RECORD).ok()?, seen)
 }

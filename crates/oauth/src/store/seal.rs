@@ -78,6 +78,7 @@ impl SealKey {
     /// Copy of `document` in which every secret is sealed.
     pub(super) fn seal_all(&self, document: &Document) -> Result<Document, getrandom::Error> {
         document.with_secrets(|entry, place| {
+            // A secret that could not be opened is still an object, and keeps its seal.
             let Some(secret) = entry.text() else {
                 return Ok(None);
             };
@@ -94,6 +95,7 @@ impl SealKey {
         let opened = document.with_secrets(|entry, place| {
             let sealed = entry.decode::<Sealed>().ok();
             let plain = sealed.and_then(|it| self.open(&it.sealed, place));
+            // Text is a secret that another program wrote into the file. It is used as it is.
             if plain.is_none() && entry.is_object() {
                 warn_once(place);
             }
@@ -103,6 +105,7 @@ impl SealKey {
     }
 
     fn seal(&self, plain: &str, place: &[&str]) -> Result<String, getrandom::Error> {
+        // 192 bits are enough for random nonces, so that processes need not agree on a counter.
         let nonce = random::<NONCE_BYTES>()?;
         let aad = bound_to(place);
         let payload = Payload {

@@ -30,10 +30,12 @@ impl Assertion {
 fn read(path: &Path) -> io::Result<Secret> {
     let mut text = String::new();
     let read = File::open(path)?
+        // One byte more tells a file that is too large from one that just fits.
         .take(MAX_BYTES + 1)
         .read_to_string(&mut text)?;
     if read as u64 > MAX_BYTES {
         return Err(io::Error::from(io::ErrorKind::FileTooLarge));
     }
+    // Many tools end a file with a newline, which no token has.
     Ok(Secret::new(text.trim()))
 }

@@ -51,6 +51,7 @@ pub(super) fn attempt(
 /// Backoff after so many failures before this one. `jitter` is from 0 to 1, and `asked` is the
 /// `Retry-After` of the authorization server.
 pub(super) fn backoff(failures: u32, asked: Option<Duration>, jitter: f64) -> Duration {
+    // A `Duration` holds the largest product, so the multiplication cannot panic.
     let usual = FIRST_BACKOFF * 2_u32.saturating_pow(failures);
     let usual = usual.min(LONGEST_BACKOFF).mul_f64(0.5 + jitter / 2.0);
     usual.max(asked.unwrap_or_default().min(LONGEST_RETRY_AFTER))

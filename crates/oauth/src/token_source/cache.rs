@@ -270,6 +270,7 @@ impl CachedToken {
         };
         let text = format!("{scheme} {}", tokens.access_token.expose());
         let mut header = HeaderValue::from_str(&text).map_err(|_| TokenError::Unsendable)?;
+        // Keeps the token out of debug output and of the compression tables of HTTP/2.
         header.set_sensitive(true);
         Ok(Self {
             refresh_time: freshness::refresh_time(&tokens, jitter, now),

@@ -131,6 +131,7 @@ impl FlowRun {
         if let Interaction::Browser(consent) = interaction
             && runner.is_asked
         {
+            // After a failure too: the browser of the user still waits for its last page.
             consent.conclude(&runner.state, page(&outcome)).await;
         }
         Ok((outcome?, runner.asked_at))
@@ -193,6 +194,7 @@ impl StepRunner<'_> {
                     self.flow.resume(now()).map_err(TokenError::from)?
                 }
                 Step::Wait(time) => {
+                    // A program may exit during this pause: no token has been issued yet that could be lost.
                     self.waits_for_user.send_replace(true);
                     sleep(time).await;
                     self.waits_for_user.send_replace(false);

@@ -144,6 +144,7 @@ impl Shared {
             Err(TokenError::Flow(error))
                 if error.is_unknown_client()
                     && !registered.is_empty()
+                    // A configured client is not replaced: only the user can repair it.
                     && self.config.client.is_none() =>
             {
                 tracing::info!(server = %self.config.name,
@@ -188,6 +189,8 @@ impl Shared {
             (Grant::DeviceCode(_), None) => Goal::DeviceCode,
             _ => goal,
         };
+        // A user who is asked may know that the provider is up again, so only a run without one respects the
+        // backoff.
         if let (Interaction::None, Some(error)) = (interaction, self.cache().backing_off()) {
             return Err(error);
         }
@@ -344,6 +347,7 @@ impl Shared {
             let wanted = redirect_uri.as_deref();
             let fits = |info: &ClientInfo| is_same_redirect(info.redirect_uri.as_deref(), wanted);
             for (issuer, info) in registered.iter().filter(|(_, info)| fits(info)) {
+                // The oldest comes first, so that a newer one replaces it.
                 options.registrations.insert(issuer.clone(), info.clone());
             }
         }
@@ -352,6 +356,7 @@ impl Shared {
             && !self.config.registers_anew
             && is_same_redirect(info.redirect_uri.as_deref(), redirect_uri.as_deref())
         {
+            // Last, because it replaces the client of another server at the same issuer.
             options.registrations.insert(issuer.clone(), info.clone());
         }
         options

@@ -72,6 +72,8 @@ async fn may_be_document(
     match config.fetcher.fetch(guard, &request).await {
         Err(error) => error.is_transient(),
         Ok(response) if response.is_transient() => true,
+        // A page counts as no document. A document with any other flaw counts, because a login would report
+        // that flaw.
         Ok(response) => response
             .success()
             .is_some_and(|body| !matches!(flaw(body), Some(MetadataError::Malformed(_)))),

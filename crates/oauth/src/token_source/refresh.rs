@@ -48,6 +48,8 @@ impl Shared {
         urgency: RefreshUrgency,
         refusal: &ServerRefusal,
     ) -> Result<RefreshOutcome, TokenError> {
+        // The store still has the older token of one that could not be saved. Without this it would pass for
+        // the newer token of another process.
         self.save_unsaved().await?;
         let began = unix_time();
         loop {
@@ -55,6 +57,8 @@ impl Shared {
                 RefreshDecision::Replaced(login) if self.is_for_server(&login) => {
                     return Ok(self.use_stored(login));
                 }
+                // The user has logged out, or has given the name to another URL: the old token is not used
+                // any more.
                 RefreshDecision::Replaced(_) | RefreshDecision::NoTokens => {
                     self.forget();
                     return Ok(RefreshOutcome::NeedsLogin(LoginReason::NoLogin));
@@ -63,6 +67,7 @@ impl Shared {
             };
             let failure = permit.last_failure();
             match attempt(failure, urgency, began, unix_time()) {
+                // Other processes wait for this permit, and find the new token in the store when it ends.
                 Attempt::Now => return self.replace(&permit, urgency, refusal).await,
                 Attempt::After(wait) => {
                     // Without the permit: other processes wait by themselves, or fail at once.
@@ -112,6 +117,7 @@ impl Shared {
                 self.cache().end_backoff();
                 let tokens = stored_tokens::refreshed(&login, asked_at, unix_time());
                 let refresh = self.store_refreshed(permit, tokens).await;
+                // After the tokens, because this may be lost: the next refresh names the same server.
                 self.record_server(permit.login(), &login).await;
                 refresh
             }
@@ -197,6 +203,7 @@ impl Shared {
         urgency: RefreshUrgency,
         failure: FlowFailure,
     ) -> Result<RefreshOutcome, TokenError> {
+        // First: an authorization server that gave no answer has decided nothing, so the login stays.
         if failure.error.is_transient() {
             let earlier = permit.last_failure().map_or(0, |it| it.failures);
             let (failures, wait) =
@@ -207,6 +214,7 @@ impl Shared {
             permit.record_failure(reason, failures, times).await;
             return Err(failure.error);
         }
+        // Such a grant has no refresh token to delete, and no user who could log in.
         if !self.config.grant.needs_user() {
             return Err(failure.error);
         }
@@ -214,6 +222,8 @@ impl Shared {
             TokenError::Flow(FlowError::Token(error)) if error.is_invalid_grant() => {
                 let left = match urgency {
                     RefreshUrgency::Refused => permit.reject().await?,
+                    // Only the refresh token is known to be useless. The access token may still work: our
+                    // clock may be wrong.
                     RefreshUrgency::Early | RefreshUrgency::Expired => {
                         permit.reject_refresh_token().await?
                     }
@@ -251,6 +261,7 @@ impl Shared {
             self.forget();
             return Ok(RefreshOutcome::NeedsLogin(LoginReason::Revoked));
         };
+        // Another process may have stored a login while this one asked.
         let is_other = access_token(&left) != access_token(permit.login());
         self.adopt(left, TokenOrigin::Store)?;
         Ok(if is_other {
@@ -273,6 +284,8 @@ impl Shared {
         let run = |known| flow_run(known).run(&self.config, Interaction::None);
         let mut may_search = known.is_some();
         let is_urgent = urgency != RefreshUrgency::Early;
+        // An early refresh is not repeated at once: requests go on with the old token, and a later one tries
+        // again.
         let mut pauses = RETRY_DELAYS.iter().filter(|_| is_urgent);
         loop {
             let mut outcome = run(known.clone()).await;

@@ -29,6 +29,7 @@ impl Shared {
                 Revocation::Failed
             }
         };
+        // After the revocation, so that a logout that is interrupted before can be repeated.
         self.storage.remove().await?;
         self.forget();
         Ok(revocation)
@@ -41,6 +42,8 @@ impl Shared {
         let Some(client) = self.client_of(login) else {
             return Ok(Revocation::Failed);
         };
+        // The revocation of a refresh token ends its access tokens too, where the server supports that (RFC
+        // 7009, section 2.1).
         let token = tokens.refresh_token.as_ref();
         let flow_run = FlowRun {
             goal: Goal::Revoke {

@@ -57,6 +57,7 @@ impl Shared {
         };
         let (jitter, now) = (jitter(), unix_time());
         let mut cache = self.cache();
+        // Another request may have loaded it meanwhile, and a newer token may be in the cache by now.
         if cache.is_loaded {
             return Ok(());
         }
@@ -135,6 +136,7 @@ pub(super) fn jitter() -> f64 {
     let mut bytes = [0; 4];
     match getrandom::fill(&mut bytes) {
         Ok(()) => f64::from(u32::from_ne_bytes(bytes)) / f64::from(u32::MAX),
+        // Jitter is no secret, so a system without random numbers can do without it.
         Err(_) => 0.5,
     }
 }

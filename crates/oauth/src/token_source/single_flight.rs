@@ -44,6 +44,7 @@ impl SingleFlight {
 
     /// Returns true while the task runs.
     pub(super) fn is_in_flight(&self) -> bool {
+        // An error means that the task has ended. One that panicked must not block the next one.
         self.end.has_changed().is_ok() && self.end.borrow().is_none()
     }
 

@@ -60,7 +60,7 @@ pub enum LoginMode {
 /// Time that a request waits for an early refresh. After that it is sent with the old token, which
 /// still works.
 const EARLY_REFRESH_WAIT: Duration = Duration::from_secs(2);
-/// Time limit for the probe before a logout.
+/// Time limit for the probe before a logout. Without an answer the logout goes on with what is known.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl TokenSource {
@@ -98,6 +98,7 @@ impl TokenSource {
         }
         let refusal = match probe::refusal(config).await? {
             None if probe::is_open(config).await => return Err(TokenError::Unwanted.into()),
+            // A server that answers this request without a token may refuse others, so the login goes on.
             refusal => refusal.unwrap_or_default(),
         };
         self.remember_refusal(&refusal);
@@ -166,6 +167,8 @@ impl TokenSource {
                 let mut cache = self.shared.cache();
                 match in_flight(&cache) {
                     Some(other) => other,
+                    // The lock is held from the check to the start, so that no other task begins between
+                    // them.
                     None => break self.shared.start(&mut cache, FlightKind::Login, work),
                 }
             };
@@ -189,11 +192,14 @@ impl TokenSource {
             let freshness = token.freshness(unix_time());
             let has_refresh_token = token.tokens.refresh_token.is_some();
             let is_renewable = has_refresh_token || !self.shared.config.grant.needs_user();
+            // An expired token that cannot be renewed is sent too: the refusal of the server then begins the
+            // login.
             if freshness == Freshness::Fresh || !is_renewable {
                 return cache.credentials(request);
             }
             match in_flight(&cache) {
                 Some(flight) => (Some(flight), false, freshness),
+                // The authorization server has just failed. The old token may still work meanwhile.
                 None if cache.backing_off().is_some() => (None, false, freshness),
                 None => {
                     let flight = self.start_refresh(&mut cache, freshness);
@@ -202,6 +208,8 @@ impl TokenSource {
             }
         };
         match refresh {
+            // All requests wait for the refresh of an expired token, but only the one that began an early
+            // refresh waits for that.
             Some(flight) if freshness == Freshness::Expired => drop(flight.end().await),
             Some(flight) if is_started => drop(timeout(EARLY_REFRESH_WAIT, flight.end()).await),
             _ => {}
@@ -229,6 +237,7 @@ impl TokenSource {
                 Err(error) => error,
             };
             tracing::warn!(%error, server = %shared.config.name, "cannot refresh a token");
+            // Otherwise each request until the expiry would try in vain again.
             if !error.is_transient() {
                 shared.cache().stop_early_refresh();
             }
@@ -250,6 +259,7 @@ impl TokenSource {
         loop {
             let flight = {
                 let mut cache = self.shared.cache();
+                // Another request has replaced the token since this one was sent.
                 if cache.differs_from(used) {
                     return Ok(Verdict::SendAgain);
                 }
@@ -261,6 +271,8 @@ impl TokenSource {
                     },
                 }
             };
+            // A task with another purpose says nothing about this refusal. The state is looked at anew after
+            // it.
             let is_same = flight.kind() == kind;
             match flight.end().await {
                 Ok(()) if is_same => return Ok(Verdict::SendAgain),
@@ -293,6 +305,7 @@ impl TokenSource {
             RetryPlan::Recover => Ok(self
                 .shared
                 .start(cache, kind, async move { shared.recover(refusal).await })),
+            // The grant has issued this token just now, and would issue the next one in the same way.
             RetryPlan::ReloadOrRefresh(_) if !self.shared.config.grant.needs_user() => {
                 Err(Verdict::GiveUp)
             }

@@ -160,6 +160,7 @@ async fn blocking<T: Send + 'static>(
 ) -> Result<T, TokenError> {
     match spawn_blocking(work).await {
         Ok(done) => Ok(done?),
+        // The work panicked, or the runtime is shutting down.
         Err(_) => Err(TokenError::Interrupted),
     }
 }

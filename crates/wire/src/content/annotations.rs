@@ -13,7 +13,7 @@ pub struct Annotations {
     /// Importance, from 0 (optional) to 1 (required).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<Number>,
-    /// When it last changed, as ISO 8601.
+    /// Time of its last change, as ISO 8601.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_modified: Option<String>,
 }

@@ -15,7 +15,7 @@ pub struct CancelledParams {
     /// The request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request_id: Option<Id>,
-    /// Why, for people.
+    /// Reason, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

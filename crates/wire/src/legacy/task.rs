@@ -18,9 +18,9 @@ pub struct Task {
     /// State of the task, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_message: Option<String>,
-    /// When it was made, as ISO 8601.
+    /// Time of its creation, as ISO 8601.
     pub created_at: String,
-    /// When it last changed, as ISO 8601.
+    /// Time of its last change, as ISO 8601.
     pub last_updated_at: String,
     /// Lifetime of the task from its creation, in milliseconds; `None` is for ever.
     pub ttl: Option<u64>,

@@ -98,7 +98,7 @@ pub struct CreateMessageResult {
     pub content: SamplingContent,
     /// Name of the model.
     pub model: String,
-    /// Why it stopped: `endTurn`, `stopSequence`, `maxTokens`, `toolUse` or another word.
+    /// Reason for which it stopped: `endTurn`, `stopSequence`, `maxTokens`, `toolUse` or another word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<String>,
     /// Metadata.

@@ -38,6 +38,7 @@ impl BackgroundSender {
     /// Runs `task` in the background. It is dropped if the runtime has ended or too many are running.
     pub(crate) fn run(&self, task: impl Future<Output = ()> + Send + 'static) {
         let permit = self.permits.clone().try_acquire_owned();
+        // Calls may be dropped outside of a runtime, for example when a program ends.
         let (Ok(permit), Ok(runtime)) = (permit, Handle::try_current()) else {
             tracing::debug!("dropped a message to an old server: too many are on their way");
             return;

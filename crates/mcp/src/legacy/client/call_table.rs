@@ -58,7 +58,7 @@ pub(super) struct Requester {
     notify: Notifier,
 }
 
-/// Maximum number of open questions of one call.
+/// Maximum number of open questions of one call. A server that asks one more gets an error as its answer.
 const MOST_QUESTIONS: usize = 16;
 
 impl CallTable {
@@ -217,10 +217,12 @@ impl OldCall {
     /// Adds a question to the call, or gives it back if the call has ended or has too many.
     pub(super) fn ask(&self, question: Question) -> Result<(), Question> {
         let mut state = self.state.lock();
+        // The call may have ended since it was chosen for this question.
         if state.phase == CallPhase::Over || state.questions.len() >= MOST_QUESTIONS {
             return Err(question);
         }
         state.asked += 1;
+        // Counted and never used again, so that a late answer cannot fit a newer question.
         let key = state.asked.to_string();
         state.questions.push((key, question));
         drop(state);
@@ -244,6 +246,7 @@ impl OldCall {
             return None;
         }
         state.phase = CallPhase::Suspended;
+        // `questions` takes the lock again.
         drop(state);
         Some(self.questions())
     }
@@ -283,6 +286,7 @@ impl OldCall {
 
     /// Delivers progress under the token of the client.
     pub(super) fn progress(&self, notification: &Notification) {
+        // No client waits for a suspended call, so its progress is lost.
         let client = self.client();
         let Some(token) = client
             .as_ref()

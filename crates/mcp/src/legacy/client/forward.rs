@@ -67,6 +67,8 @@ impl SessionShared {
         let (wants_logs, wants_progress) = (client.wants_logs(), client.wants_progress());
         let old_call = self.calls.admit(call, client);
         let (messages, incoming) = MessageSender::channel(self.config.queued_messages);
+        // Made before the request is sent, so that dropping this future at any time takes the call out of the
+        // table.
         let mut running = RunningCall {
             old_call: old_call.clone(),
             calls: self.calls.clone(),
@@ -74,6 +76,8 @@ impl SessionShared {
             answer: Box::pin(std::future::pending()),
             incoming,
         };
+        // Before the request, whose first log messages would otherwise be filtered at an older level. The
+        // call is in the table by now, so its own level counts.
         if wants_logs {
             self.set_log_level().await;
         }
@@ -86,6 +90,7 @@ impl SessionShared {
             method: call.method.clone(),
             params,
         };
+        // Questions that came outside of any call are carried by the next call that can.
         for question in self
             .unassigned
             .take(|question| old_call.suits(question).is_ok())
@@ -111,6 +116,7 @@ impl SessionShared {
         let digest = RequestDigest::new(&call.cx.caller, &call.method, call.params());
         let state: RoundState = self.sealer.open(&sealed, &digest, SystemTime::now())?;
         let resume_state = state.own.and_then(|own| serde_json::from_str(&own).ok());
+        // Read before the call is taken out: a malformed retry must not end it.
         let answers = answers(call.params())?;
         match resume_state.ok_or_else(invalid)? {
             ResumeState::Suspended { session, number } => {
@@ -124,6 +130,7 @@ impl SessionShared {
                             "the call is not waiting any more: it was continued or has expired",
                         )
                     })?;
+                // Attached first, because the server may go on and notify as soon as it has an answer.
                 running.old_call.attach(client);
                 for (question, answer) in running.old_call.answered(&answers) {
                     let answer = question.answer(&answer, self.server.version);
@@ -152,6 +159,7 @@ impl SessionShared {
             session: self.id,
             number: running.old_call.number,
         };
+        // Made first, because a call that is put aside without a reply could never be resumed.
         let reply = self.input_required(call, questions, &resume_state)?;
         let Err(running) = self.suspended.put(running) else {
             return Ok(Ok(reply));

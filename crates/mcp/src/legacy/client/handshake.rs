@@ -36,6 +36,7 @@ pub(super) async fn initialize(
         .map_err(|_| timed_out(name, config))?
         .map_err(|error| refused(name, error))?;
     let server = ServerInfo::read(&result).map_err(|version| unsupported(name, &version))?;
+    // Before the notification, which is the first message that names the revision in its header.
     transport.negotiated(server.version);
     let ready = Notification {
         method: Method::new(old::NOTIFICATIONS_INITIALIZED),
@@ -65,6 +66,7 @@ async fn ask(
     let mut answer = transport.request(opening, messages);
     loop {
         let message = tokio::select! {
+            // Queued messages came before the answer. A server may wait for its ping to be answered.
             biased;
             Some(message) = incoming.recv() => message,
             Some(message) = own.recv() => message,

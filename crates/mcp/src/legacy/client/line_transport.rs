@@ -40,6 +40,7 @@ impl SessionTransport for LineTransport {
         let link = self.0.clone();
         let OldRequest { method, params } = request;
         let on_drop = match method.as_str() {
+            // The specification forbids to cancel the handshake.
             old::INITIALIZE => OnDrop::Ignore,
             _ => OnDrop::Cancel,
         };

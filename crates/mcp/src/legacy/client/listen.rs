@@ -50,6 +50,7 @@ pub(super) async fn listen(shared: &SessionShared, call: Call) -> Result<Reply, 
         params: RawJson::encode(&acknowledged).expect("params are always JSON"),
     };
     let _entry = shared.listen_streams.add(&cx, acknowledged);
+    // After the subscription: a session that ended before it would otherwise leave this stream open for ever.
     if shared.is_disconnected() {
         return Ok(Reply::subscription_end(&cx.id));
     }

@@ -68,6 +68,7 @@ impl Question {
             },
         };
         let asked = RawJson::encode(&asked).map_err(|_| malformed())?;
+        // Decoded only as a check: the client would fail at a malformed question.
         asked.decode::<InputRequest>().map_err(|_| malformed())?;
         Ok(Self {
             id: request.id.clone(),
@@ -79,6 +80,7 @@ impl Question {
     /// Checks that a client with these capabilities can be asked.
     pub(super) fn suits(&self, peer: &PeerInfo) -> Result<(), RpcError> {
         let declares = |path: &[&str]| peer.declares(path);
+        // The codes are those that a client of an old revision answers with.
         let (offered, code) = match self.kind {
             Kind::Form if !declares(&["elicitation"]) => (false, code::METHOD_NOT_FOUND),
             // A client that declares no mode supports forms.
@@ -118,6 +120,8 @@ impl Question {
     /// The answer to the server if no client answers.
     pub(super) fn unanswered(&self) -> Result<RawJson, RpcError> {
         match self.kind {
+            // To a server a canceled elicitation is an ordinary answer; the other kinds have none of that
+            // sort.
             Kind::Form | Kind::Url => {
                 Ok(RawJson::encode(&json!({ "action": "cancel" }))
                     .expect("an action is always JSON"))

@@ -20,7 +20,7 @@ pub(super) type Outcome = Result<RawJson, RpcError>;
 /// Maximum number of answers that are sent in the background.
 const MAX_IN_BACKGROUND: u32 = 64;
 
-/// Timeout of sending one answer.
+/// Timeout of sending one answer. After it the answer is lost.
 const SEND_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl ReplySender {

@@ -62,6 +62,7 @@ impl ResourceSubscriptions {
     pub(super) async fn run(&self, transport: &Arc<dyn SessionTransport>, config: &UpstreamConfig) {
         let mut changes = self.0.subscribe();
         loop {
+            // Before the table is read, so that a change meanwhile is noticed.
             changes.mark_unchanged();
             let Some((uri, subscribe)) = self.next_step() else {
                 // It cannot fail: the sender lives as long as `self`.
@@ -75,8 +76,11 @@ impl ResourceSubscriptions {
             let request = OldRequest::new(method, &SubscribeParams::new(uri.as_str()));
             let asked = timeout(config.handshake_timeout, transport.ask(request)).await;
             let at_server = match (subscribe, asked) {
+                // Whatever the answer was: a new subscriber asks the server again.
                 (false, _) => AtServer::Unknown,
                 (true, Ok(Ok(_))) => AtServer::Subscribed,
+                // Not repeated for the present subscribers. The entry goes with the last of them, and the
+                // next one asks again.
                 (true, _) => AtServer::Refused,
             };
             self.0.send_modify(|resources| {
@@ -89,6 +93,7 @@ impl ResourceSubscriptions {
 
     /// A resource, and true if it is to be subscribed to at the server, or false for the opposite.
     fn next_step(&self) -> Option<(String, bool)> {
+        // Not announced: no subscriber waits for an entry that is not used.
         self.0.send_if_modified(|resources| {
             resources.retain(|_, resource| {
                 resource.subscribers > 0 || resource.at_server == AtServer::Subscribed

@@ -27,6 +27,7 @@ impl RunningCall {
         let mut ask_at = None;
         loop {
             tokio::select! {
+                // Queued messages came before the answer.
                 biased;
                 Some(message) = self.incoming.recv() => shared.handle_message(message, Some(&self.old_call)),
                 answer = &mut self.answer => {

@@ -45,6 +45,7 @@ impl ServerInfo {
             "_meta",
         ]);
         let version = version.as_ref().and_then(RawJson::text).unwrap_or_default();
+        // No handshake can agree on the newest revision, which has none.
         let known = Version::parse(&version).filter(|version| !version.is_modern());
         let object = |value: Option<RawJson>| {
             let object = value.filter(RawJson::is_object);
@@ -62,6 +63,7 @@ impl ServerInfo {
 
     /// True if the server declared the capability at `path`.
     pub(super) fn has(&self, path: &[&str]) -> bool {
+        // A capability is an object, but some servers write `false` or `null` for one that they lack.
         self.capabilities
             .at(path)
             .is_some_and(|value| !matches!(value.as_str(), "false" | "null"))
@@ -76,6 +78,7 @@ impl ServerInfo {
     pub(super) fn check(&self, method: &Method) -> Result<(), Error> {
         let family = method.as_str().split_once('/').map(|(family, _)| family);
         let offered = match (method.as_str(), family) {
+            // Requests of old sessions, which this client makes itself.
             (
                 old::INITIALIZE
                 | old::PING

@@ -91,6 +91,8 @@ impl SessionShared {
                 }
             }
             method::NOTIFICATIONS_TOOLS_LIST_CHANGED => {
+                // Before the change is announced: a client that reacts at once must not be served from the
+                // old list.
                 *self.tools.lock() = None;
                 self.listeners.publish(&ServerChange::Tools);
             }

@@ -170,6 +170,8 @@ impl Service for Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        // The workers, like the tasks below, hold the shared part of the session, which would stay for ever
+        // otherwise.
         for worker in &self.workers {
             worker.abort();
         }
@@ -224,6 +226,7 @@ async fn run_background(shared: Arc<SessionShared>) {
                 }
             }
             running = shared.suspended.expired() => {
+                // In a task of its own, because a slow server may take long to read the refusals.
                 tokio::spawn(running.abandon());
             }
             question = shared.unassigned.expired() => {

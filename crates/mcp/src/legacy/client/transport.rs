@@ -124,6 +124,7 @@ impl MessageSender {
                 None
             }
             ServerMessage::Notification(Notification { method, .. }) => {
+                // Relaxed: each number is seen once, which is all that the log needs.
                 let dropped = self.dropped.fetch_add(1, Ordering::Relaxed) + 1;
                 if is_worth_a_warning(dropped) {
                     tracing::warn!(%method, dropped, "dropped a notification: too many messages wait to be handled");

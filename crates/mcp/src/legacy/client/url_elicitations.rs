@@ -6,7 +6,7 @@ use tokio::sync::watch;
 #[derive(Debug, Default)]
 pub(super) struct UrlElicitations(watch::Sender<VecDeque<String>>);
 
-/// Maximum number of remembered ids.
+/// Maximum number of remembered ids. For one more, the oldest is forgotten.
 const REMEMBERED: usize = 256;
 
 impl UrlElicitations {

@@ -30,6 +30,7 @@ pub(crate) fn receive(
     sink: Arc<dyn MessageSink>,
 ) -> Result<bool, Error> {
     let frames = read(session, array, limits)?;
+    // Counted before any request runs: one that ends at once must not send the array without the others.
     let expected = frames.iter().filter(is_answered).count();
     let joined = Arc::new(BatchResponse {
         sink,
@@ -135,6 +136,7 @@ impl BatchItem {
 
     /// True the first time: a request may be answered and dropped, but ends once.
     fn ends(&self) -> bool {
+        // Relaxed: the first swap wins, and nothing else is ordered by it.
         !self.answered.swap(true, Ordering::Relaxed)
     }
 }
@@ -202,6 +204,7 @@ impl BatchResponse {
 impl BatchState {
     /// The response to the request `id`, or an error if it exceeds the limit.
     fn within_limit(&mut self, id: Option<&Id>, json: Bytes) -> Bytes {
+        // Without a limit, one POST could have hundreds of large results wait for the last of them.
         let fits = self.bytes == 0 || self.bytes + json.len() <= MAX_BYTES;
         if id.is_none() || fits {
             self.bytes += json.len();

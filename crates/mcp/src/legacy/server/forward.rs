@@ -35,6 +35,7 @@ impl Session {
         let (id, method) = (&request.id, &request.method);
         let outcome = self.run_rounds(&self.upstream, request).await;
         let reply = match (outcome, &self.tasks) {
+            // Tried without a task first: only the refusal tells that the tool cannot do without one.
             (Err(error), Some(tasks)) if must_be_a_task(request, &error) => {
                 // Boxed, so that the futures of other requests do not have its size.
                 Box::pin(self.run_as_hidden_task(tasks, request)).await?
@@ -117,12 +118,15 @@ impl Session {
         params: RawParams,
     ) -> Result<Reply, Error> {
         let sink = &request.sink;
+        // Read once, so that all messages of a call are judged by the level that its service was told.
         let level = *self.level.lock();
         let (notify, mut notifications) = Notifier::channel(NOTIFICATIONS);
         let context = |peer| request.context(peer).with_notifier(notify);
         let can_be_asked = sink.carries_questions();
         let call = match can_be_asked {
             true => upstream.stamp(context, &request.method, params, level)?,
+            // The service then does without or fails, instead of asking a client that would not read the
+            // question.
             false => {
                 let upstream = upstream.without_questions();
                 upstream.stamp(context, &request.method, params, level)?
@@ -134,6 +138,7 @@ impl Session {
                 || has_wanted_level(notification, level)
         };
         loop {
+            // The call first: to poll it is what makes its notifications.
             let event = with_room(sink, |cx| match answer.as_mut().poll(cx) {
                 Poll::Ready(outcome) => Poll::Ready(Event::Answered(outcome)),
                 Poll::Pending => notifications.poll_next(cx).map(Event::Notified),
@@ -145,6 +150,7 @@ impl Session {
                     }
                 }
                 Event::Answered(outcome) => {
+                    // They were sent before the outcome, and the response must be the last message.
                     while let Some(notification) = notifications.try_next() {
                         if is_wanted(&notification) {
                             send(&notification, sink).await;
@@ -403,6 +409,7 @@ impl SessionService {
         };
         params.set("_meta", claims.meta());
         let mut cx = context(claims);
+        // A server of both eras that this call is passed on to gets it in the era of the client.
         cx.source.translated_from = Some(self.version);
         Ok(Call::of_read_meta(method.clone(), params, cx))
     }

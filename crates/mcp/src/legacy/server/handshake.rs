@@ -95,6 +95,7 @@ fn answer(version: Version, found: &DiscoverResult, result: &RawJson) -> RawJson
     let answer = Answer {
         protocol_version: version.as_str(),
         capabilities: of_server.added_to(capabilities),
+        // Old clients require the name of a server; in the newest revision it may be missing.
         server_info: info.filter(RawJson::is_object).unwrap_or_else(own),
         instructions: found.instructions.as_deref(),
         meta: (!of_meta.is_empty()).then(|| RawJson::empty_object().with_members(&of_meta)),

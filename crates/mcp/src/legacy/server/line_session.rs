@@ -93,6 +93,8 @@ impl LineSession {
             Ok((session, result)) => (LineSessionState::Open(session), Ok(result)),
             Err(error) => (LineSessionState::Closed, Err(error)),
         };
+        // Before the subscription and the queued messages: the response must be the first message of the
+        // session.
         sink.push(Message::response(Some(&request.id), &outcome));
         if let LineSessionState::Open(session) = &next {
             session.listen(Some(sink.clone()));

@@ -39,7 +39,7 @@ pub(super) struct Answers {
     pub(super) opened: Vec<String>,
 }
 
-/// Maximum number of questions in one reply.
+/// Maximum number of questions in one reply. A call whose service asks more fails.
 const MAX_QUESTIONS: usize = 64;
 
 impl Session {
@@ -69,7 +69,9 @@ impl Session {
                 None => params,
             };
             // New in this session.
+            // Relaxed: the numbers only have to differ.
             let number = self.last_question.fetch_add(1, Ordering::Relaxed) + 1;
+            // Entered before it is sent, because the answer may come at once.
             let pending = self.questions.enter(number).map_err(|_| {
                 let message = "the client has too many questions to answer already";
                 Error::new(Kind::Busy, message)

@@ -127,6 +127,7 @@ impl Session {
         if request.method.as_str() != old::PING {
             self.subscriptions.ready();
         }
+        // Before the limit of requests: a ping must be answered even while too many run.
         if let Some(outcome) = self.answer_here(&request) {
             return Some(Message::response(Some(&request.id), &outcome));
         }
@@ -291,6 +292,7 @@ impl Session {
 
     async fn answer(&self, request: &ClientRequest) -> Result<Message, Error> {
         let answered = |result: &RawJson| Message::result(&request.id, result);
+        // First, because a call that asks to become a task is a `tools/call` like any other.
         if let Some(tasks) = self.known_tasks()
             && let Some(answer) = self.answer_task(tasks, request)
         {

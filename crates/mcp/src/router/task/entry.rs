@@ -90,6 +90,7 @@ impl TaskEntry {
             added.is_ok()
         });
         added?;
+        // Made after the question was counted, because its drop takes the count back.
         let _waiter = AnswerWaiter { entry: self, key };
         loop {
             let answered = self.answered.notified();

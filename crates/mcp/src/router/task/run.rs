@@ -28,11 +28,13 @@ pub(crate) fn start(
         &router.subscribers,
     )?;
     let created = CreateTaskResult::new(entry.snapshot().task);
+    // Before the handler runs on: from here on its questions are questions of the task.
     cx.become_task(entry.clone());
     // The background run does not keep the router alive: dropping the router cancels its tasks.
     let (weak, task) = (Arc::downgrade(router), entry.clone());
     let run = async move {
         let ran = timeout_at(task.expires, run_handler(&cx, &mut handler)).await;
+        // Nothing of the handler is left when a client sees that the task has ended.
         drop(handler);
         let Some(router) = weak.upgrade() else {
             return;

@@ -37,6 +37,8 @@ impl TaskStore {
         forget_expired(&mut tasks);
         // The limit of the caller comes first, so that it learns of its own tasks and not of others'.
         let of_caller = || tasks.values().filter(|entry| entry.caller == *caller);
+        // The bytes count as well, because a task keeps its request until it ends: the tasks of one caller
+        // could hold a gigabyte.
         if of_caller().count() >= config.max_tasks_per_caller
             || exceeds_bytes(of_caller(), request_bytes, MAX_BYTES_PER_CALLER)
         {

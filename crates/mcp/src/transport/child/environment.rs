@@ -52,6 +52,7 @@ impl Environment {
     pub(super) fn inherited(&self, how: InheritEnv, own: &[(OsString, OsString)]) -> Self {
         let passes = |key: &OsStr| how == InheritEnv::All || is_allowed(key);
         let inherited = self.0.iter().filter(|(key, _)| passes(key));
+        // The own variables come last, because the last one of the same name counts.
         Self(inherited.chain(own).cloned().collect())
     }
 
@@ -70,6 +71,7 @@ impl Environment {
 }
 
 fn is_allowed(key: &OsStr) -> bool {
+    // All allowed names are ASCII, so a name that is not Unicode is none of them.
     let Some(name) = key.to_str() else {
         return false;
     };

@@ -40,10 +40,12 @@ const KILL_TIMEOUT: Duration = Duration::from_secs(5);
 impl Lifecycle {
     /// Carries the lines of the connection until it is closed, then waits for the process to exit.
     pub(super) async fn run(mut self) {
+        // Dropping this future closes the connection too, so that no call waits for a server that is gone.
         let _close = CloseOnDrop(self.link.clone());
         let mut stderr_reader = JoinSet::new();
         if let Some(stream) = self.process.stderr.take() {
             let (stderr, link) = (self.stderr.clone(), self.link.clone());
+            // A task of its own, because it must go on while `connect` waits; it ends with this future.
             stderr_reader.spawn(async move {
                 stderr
                     .read(stream, &link.name, link.observer.as_ref())
@@ -52,6 +54,8 @@ impl Lifecycle {
         }
         let (reason, time_left) = self.connect(&mut stderr_reader).await;
         let reason = self.explain(reason);
+        // Before the wait for the exit, which may take seconds: callers learn at once that no answer will
+        // come.
         self.link.close(&reason);
         if timeout(time_left, self.process.wait()).await.is_err() {
             self.terminate_or_kill().await;
@@ -72,6 +76,7 @@ impl Lifecycle {
             return (reason, time_left);
         };
         let mut lines = pin!(self.link.drive(stdout, stdin));
+        // A close does not stop the lines at once: calls in flight may be answered while the server exits.
         let closed_here = async {
             self.closing.notified().await;
             sleep(self.exit_timeouts.exit).await;
@@ -89,6 +94,7 @@ impl Lifecycle {
                 let _ = timeout(DRAIN_TIMEOUT, rest).await;
                 (self.link.closed_by("exited"), time_left)
             }
+            // The time to exit has passed in `closed_here` already, so none is left.
             () = closed_here => (self.link.closed_by("was closed"), Duration::ZERO),
         }
     }
@@ -112,6 +118,7 @@ impl Lifecycle {
 
     /// Adds the exit status and the end of standard error to the reason, as far as they are known.
     fn explain(&mut self, mut reason: CloseReason) -> CloseReason {
+        // Looked at without waiting: a server that still runs has no status.
         if let Ok(Some(status)) = self.process.try_wait() {
             if reason.kind() == Kind::Closed {
                 // The order in which the streams and the process end is chance: one text for both.
@@ -144,6 +151,7 @@ impl Lifecycle {
         use std::os::unix::process::ExitStatusExt;
 
         match status.code() {
+            // Linux numbers its signals from 1 to 64.
             Some(code @ 129..=192) if self.mark.is_some() => ExitStatus::from_raw(code - 128),
             _ => status,
         }

@@ -53,11 +53,15 @@ impl ModernChild {
             .environment
             .inherited(config.inherit_env, &config.env);
         let cwd = config.cwd.as_deref().map(|directory| {
+            // Absolute, because a relative program is joined to it here but started after the change of
+            // directory, where the joined path would name another file.
             let found = std::path::absolute(directory).ok();
             let found = found.filter(|found| found.is_dir());
             found.ok_or_else(|| cannot(&format!("no directory `{}`", directory.display())))
         });
         let cwd = cwd.transpose()?;
+        // Looked up here and not by the system: the start of a supervisor succeeds whatever program it is
+        // given, so a missing one would be noticed only by its exit.
         let program = program::find(&config.program, environment.get("PATH"), cwd.as_deref())
             .map_err(|error| cannot(&error))?;
         let supervisor = config
@@ -92,6 +96,7 @@ impl ModernChild {
         };
         let driver = tokio::spawn(async move {
             life.run().await;
+            // An aborted task drops it as well, so `close` returns then too.
             drop(running);
         });
         Ok(Self {
@@ -113,10 +118,13 @@ impl ModernChild {
     ///
     /// With [`CloseBy::Supervisor`] it returns at once, and lines that were not written may be lost.
     pub async fn close(&self) {
+        // The end of its input is the one request to exit that the specification has.
         self.link.finish();
+        // Only after the end of the input: the supervisor expects a server that exits by itself.
         if self.close_by == CloseBy::Supervisor && self.tree.leave() {
             return;
         }
+        // `notify_one` keeps the wake-up if the task does not wait for it yet.
         self.closing.notify_one();
         let mut exited = self.exited.clone();
         // Nothing is ever sent: the channel closes when the process has exited.
@@ -169,6 +177,7 @@ impl Service for ModernChild {
 
 impl Drop for ModernChild {
     fn drop(&mut self) {
+        // At once, because an aborted task is dropped only when the runtime runs it again.
         self.tree.kill();
         self.driver.abort();
     }

@@ -53,12 +53,15 @@ impl ProcessTree {
             return false;
         };
         self.signal(super::supervisor::LEAVE, super::supervisor::LEAVE);
+        // Otherwise dropping the connection would kill the server that the supervisor lets exit in order.
         self.is_gone.store(true, Ordering::Release);
         true
     }
 
     /// Stops all signals: the child was waited for, and the system may reuse its process id.
     pub(super) fn has_exited(&self) {
+        // The group may have members left after its leader; a supervisor exits only when nothing is left
+        // below it.
         if let Some(Root::Group(_)) = self.root {
             self.kill();
         }

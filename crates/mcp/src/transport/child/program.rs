@@ -34,6 +34,7 @@ pub(super) fn find(
             Ok(_) => Ok(file),
         };
     }
+    // Shells have a similar default where `PATH` is not set.
     let path = path.unwrap_or(OsStr::new("/usr/local/bin:/usr/bin:/bin"));
     path.as_bytes()
         .split(|byte| *byte == b':')

@@ -42,6 +42,7 @@ impl StderrTail {
         while let Ok(length @ 1..) = stream.read(&mut buffer).await {
             let bytes = buffer.get(..length).unwrap_or_default();
             self.push(bytes);
+            // Lines are split only where a log or an observer reads them.
             if observer.is_some() || tracing::enabled!(target: STDERR_TARGET, Level::INFO) {
                 lines.push(bytes, log);
             }

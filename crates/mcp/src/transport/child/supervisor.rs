@@ -76,6 +76,7 @@ fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
     linux::run(args).unwrap_or_else(|error| {
         // The parent reads this stream and shows its end as the reason.
         let _ = writeln!(std::io::stderr(), "cannot supervise: {error}");
+        // As a shell exits that cannot start a program.
         ExitCode::from(127)
     })
 }

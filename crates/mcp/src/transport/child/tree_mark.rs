@@ -36,6 +36,8 @@ impl TreeMark {
         // A process may start another one before it is killed, which is found in the next round.
         for _ in 0..MAX_ROUNDS {
             let mut processes = marked(variable.as_bytes());
+            // A process that cannot be signaled has exited or belongs to another user: no further round would
+            // end it.
             processes.retain(|process| pidfd_send_signal(process, Signal::KILL).is_ok());
             if processes.is_empty() {
                 return;

@@ -26,6 +26,7 @@ pub enum CertificateFileError {
 /// # Errors
 /// There is none, or one of them cannot be used.
 pub fn certificates_in_pem(text: &[u8]) -> Result<Vec<Bytes>, CertificateFileError> {
+    // This store only checks the certificates; a connector builds its own from their bytes.
     let mut roots = RootCertStore::empty();
     let mut certificates = Vec::new();
     for (index, certificate) in CertificateDer::pem_slice_iter(text).enumerate() {
@@ -56,6 +57,8 @@ pub(crate) fn is_without_tls(error: &(dyn Error + 'static)) -> bool {
 
 fn tls_errors<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a rustls::Error> {
     let causes = std::iter::successors(Some(error), |&error| error.source());
+    // The source of an `io::Error` is the source of the error inside it, so the chain alone would skip that
+    // error.
     causes.filter_map(|cause| {
         let inner = cause
             .downcast_ref::<io::Error>()

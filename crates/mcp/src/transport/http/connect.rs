@@ -111,6 +111,7 @@ impl Connector {
         let roots = extra_roots.iter();
         let roots = roots.map(|root| CertificateDer::from(root.to_vec()));
         let verifier = Verifier::new_with_extra_roots(roots, provider.clone())?;
+        // `dangerous` is the name of the interface only: this verifier is that of the platform.
         let tls = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()?
             .dangerous()
@@ -161,6 +162,7 @@ impl Connector {
         to: &Destination,
         check: impl Fn(IpAddr) -> Result<(), E>,
     ) -> Result<Stream, ConnectError<E>> {
+        // One limit for the name, all addresses, the proxy and the handshake together.
         let connecting = timeout(self.timeout, self.open(to, check)).await;
         connecting.unwrap_or(Err(ConnectError::TimedOut(self.timeout)))
     }
@@ -225,6 +227,7 @@ impl Connector {
                 found.map_err(ConnectError::Resolve)?
             }
         };
+        // Checked before the list is cut: a forbidden address beyond the limit makes the name suspect too.
         for address in &addresses {
             check(*address).map_err(ConnectError::Refused)?;
         }
@@ -317,11 +320,13 @@ async fn connect_to_one(addresses: &[IpAddr], port: u16) -> io::Result<TcpStream
     let mut attempts = JoinSet::new();
     let mut failure = io::Error::from(io::ErrorKind::NotFound);
     loop {
+        // After a failure the next address is tried at once, without the delay.
         if let Some(address) = left.next() {
             attempts.spawn(TcpStream::connect(SocketAddr::new(*address, port)));
         }
         tokio::select! {
             ended = attempts.join_next() => match ended {
+                // Returning drops the set, which closes the other attempts.
                 Some(Ok(Ok(stream))) => return Ok(stream),
                 Some(Ok(Err(error))) => failure = error,
                 Some(Err(error)) => failure = error.into(),

@@ -156,6 +156,7 @@ impl Proxy {
     fn parse(text: &str) -> Result<Self, ProxyError> {
         let uri: Uri = text.parse().map_err(|_| ProxyError::Malformed)?;
         match uri.scheme_str() {
+            // Many environments name a proxy without a scheme, as `HOST:PORT`.
             None | Some("http") => {}
             Some(other) => return Err(ProxyError::Scheme(other.to_owned())),
         }
@@ -203,6 +204,7 @@ impl Exception {
             let hosts = Hosts::Network(address, length);
             return Some(Self { hosts, port: None });
         }
+        // The last colon of a bare IPv6 address, or of one in brackets, begins no port.
         let is_address = text.parse::<IpAddr>().is_ok();
         let (host, port) = match text.rsplit_once(':') {
             Some((host, port)) if !is_address && !port.ends_with(']') => {
@@ -231,6 +233,7 @@ impl Exception {
             (Hosts::Domain(suffix), None) => {
                 let host = domain(to.host());
                 let rest = host.strip_suffix(suffix.as_str());
+                // Whole labels only: `badexample.com` is no part of `example.com`.
                 rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
             }
             _ => false,
@@ -267,6 +270,7 @@ fn bare(host: &str) -> &str {
 }
 
 fn shares_bits(one: IpAddr, other: IpAddr, length: u32) -> bool {
+    // An IPv4 address in IPv6 form is the same host.
     match (one, other.to_canonical()) {
         (IpAddr::V4(one), IpAddr::V4(other)) => {
             let differing = one.to_bits() ^ other.to_bits();

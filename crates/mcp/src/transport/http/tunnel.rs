@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 use super::connect::Destination;
 use super::proxy::{Proxy, ProxyError};
 
-/// Maximum bytes of the response head of a proxy.
+/// Maximum bytes of the response head of a proxy. A longer one is an error.
 const MAX_HEAD: usize = 16 * 1024;
 
 /// Opens a tunnel to `to` on a connection to `proxy`. Dropping the future closes the connection.

@@ -49,6 +49,7 @@ impl ModernConnection {
         W: AsyncWrite + Send + Unpin + 'static,
     {
         let link = Arc::new(Link::new(name.into(), config, observer));
+        // If the task is aborted, or the runtime ends, the calls in flight fail and do not wait for ever.
         let guard = CloseOnDrop(link.clone());
         let driver = tokio::spawn(async move {
             let reason = guard.0.drive(reader, writer).await;

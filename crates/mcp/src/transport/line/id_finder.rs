@@ -61,6 +61,7 @@ impl IdFinder {
             b'{' | b'[' => self.depth += 1,
             b'}' | b']' => {
                 let ended = self.depth == 1;
+                // A malformed line may close more than it has opened.
                 self.depth = self.depth.saturating_sub(1);
                 return ended.then(|| self.end_value()).flatten();
             }

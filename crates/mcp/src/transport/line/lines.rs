@@ -136,8 +136,10 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                 TooLong::Reported => None,
             };
         }
+        // It halves with each shorter line, so that one long line does not decide the size of later buffers.
         self.usual = line.len().max(self.usual / 2);
         let text = line.trim_ascii();
+        // A short line would keep the large buffer that it came in while its call runs.
         let keeps_too_much = self.allocated > CHUNK && text.len() < self.allocated / 2;
         let text = if keeps_too_much {
             Bytes::copy_from_slice(text)
@@ -159,6 +161,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         };
         self.buffer.clear();
         self.searched = 0;
+        // Reported before the line has ended: a server that stalls within it would leave the call to its
+        // timeout.
         id.map(|id| {
             *discarding = TooLong::Reported;
             Line::TooLong(Some(id))
@@ -171,6 +175,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         let usual = self.usual.min(LARGEST_KEPT) + SMALLEST_READ;
         self.buffer.reserve(usual.max(CHUNK).max(self.buffer.len()));
         let capacity = self.buffer.capacity();
+        // A buffer that stays in place shares its memory with lines that were taken from it, which its
+        // capacity does not count.
         self.allocated = if self.buffer.as_ptr() == before {
             self.allocated.max(capacity)
         } else {

@@ -67,6 +67,7 @@ impl Link {
 
     /// Makes one call. Dropping the future cancels it.
     pub(crate) async fn call(&self, call: Call) -> Result<Reply, Error> {
+        // Admitted first, because the number of the call is also its progress token.
         let pending_call = self.admit(CallerContext::new(&call), OnDrop::Cancel)?;
         let params = outgoing(&call, pending_call.number)?;
         let result = self.ask(&pending_call, &call.method, &params).await?;
@@ -196,6 +197,7 @@ impl Link {
         method: &Method,
         params: &RawJson,
     ) -> Result<RawJson, Error> {
+        // A call that is dropped while it waits here was not sent, so the server is told nothing.
         self.outbox.room().await;
         self.pending
             .send(pending_call.number, &self.outbox, (method, params))
@@ -264,9 +266,11 @@ impl Link {
 
     /// Closes the connection: fails all calls, now and from now on. The first reason counts.
     pub(crate) fn close(&self, reason: &CloseReason) {
+        // The calls come first: those that wait for room are woken by the outbox, and must find their error.
         self.pending.close(reason, &self.outbox);
         self.outbox.close();
         *self.sink.lock() = None;
+        // Announced last, so that all else is closed for the tasks that wait for it.
         self.closed.send_if_modified(|closed| {
             let is_first = closed.is_none();
             if is_first {

@@ -75,6 +75,7 @@ impl Outbox {
             return Err(Closed);
         }
         let end = state.append(write);
+        // The sender may run on another thread at once, and needs the lock.
         drop(state);
         self.sender.wake();
         Ok(end)
@@ -102,6 +103,7 @@ impl Outbox {
     /// True if another line should be appended now.
     pub(super) fn has_room(&self) -> bool {
         let state = self.state.lock();
+        // A closed outbox has room, so that waiting callers go on and learn of the end.
         state.phase != OutboxPhase::Open || state.unsent() < self.room_for
     }
 
@@ -191,6 +193,7 @@ impl Outbox {
             state.sending_answers = 0;
         }
         let are_full = (is_full(state.unsent()), is_full(state.unsent_answers()));
+        // Waiting callers are woken only when a limit is passed, not by every write.
         let made_room = were_full != are_full;
         drop(state);
         if made_room {
@@ -211,6 +214,7 @@ impl OutboxState {
     /// Appends a line; returns the number of written bytes at which the whole line is written.
     fn append(&mut self, write: impl FnOnce(&mut BytesMut)) -> u64 {
         write(&mut self.lines);
+        // The line break does not count: a server may read the text alone, if the stream ends after it.
         let end = self.written + self.unsent() as u64;
         self.lines.put_u8(b'\n');
         end
@@ -261,6 +265,7 @@ impl<W: AsyncWrite + Unpin> Sender<W> {
             }
             self.sent = 0;
             recycle(&mut self.lines);
+            // The empty buffer goes in exchange, so that both keep their memory.
             match outbox.take(&mut self.lines, cx) {
                 Taken::Lines => {
                     if let Some(observer) = &self.observer {

@@ -101,6 +101,7 @@ impl PendingCalls {
             let text = format!("too many calls of `{name}` in flight");
             return Err(Error::new(Kind::Busy, text).retry_safe());
         }
+        // Never used again on this connection, so that a late answer finds no other call.
         state.last += 1;
         let number = state.last;
         let entry = Entry {
@@ -146,6 +147,7 @@ impl PendingCalls {
             entry.waker.register(cx.waker());
             return Poll::Pending;
         }
+        // Taken out, so that the drop of the call finds nothing to cancel.
         match state.calls.remove(&number).map(|entry| entry.stage) {
             Some(CallStage::Answered(answer)) => Poll::Ready(answer),
             _ => Poll::Pending,
@@ -175,6 +177,7 @@ impl PendingCalls {
         for entry in state.calls.values_mut() {
             let error = reason.to_error();
             let error = match entry.stage {
+                // A server cannot have acted on a line that was not written whole.
                 CallStage::Sent(end) if end <= written => error,
                 _ => error.retry_safe(),
             };

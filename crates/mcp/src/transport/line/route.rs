@@ -54,6 +54,7 @@ impl<'a> MessageRouter<'a> {
                 self.route(frame);
                 Ok(())
             }
+            // Only the first line is judged so: a later one may be something that the server printed.
             Err(error) if is_first && is_header(&line) => {
                 self.observe_skipped(&line, &error.to_string());
                 Err(self
@@ -126,6 +127,8 @@ impl<'a> MessageRouter<'a> {
         let Some(caller) = token.and_then(|number| self.link.pending.caller(number)) else {
             return;
         };
+        // Offered and never awaited here: a caller that reads slowly must not stop the connection for all
+        // others.
         caller.notify.offer(Notification {
             method: notification.method.clone(),
             params: rename(&notification.params, path, &caller.progress_token),

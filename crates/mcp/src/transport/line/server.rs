@@ -57,6 +57,7 @@ where
         // A subscription would use up the whole grace period: nothing ends it but the client.
         server.in_flight.cancel(|request| request.endless);
         let rest = poll_fn(|cx| server.poll_finish(cx, &mut sender));
+        // Requests that take longer are canceled, which is no failure of the connection.
         ended = timeout(config.grace, rest).await.unwrap_or(Ok(()));
     }
     match ended {
@@ -162,6 +163,7 @@ impl LineServer {
                     self.in_flight
                         .cancel(|request| Some(request.id.as_raw()) == unwanted.as_ref());
                 }
+                // Cancellations as well: the request may be one of an older revision.
                 self.hand_over(ClientMessage::One(frame), None);
             }
             Err(error) => match ClientMessage::from_malformed(&line, error) {
@@ -181,6 +183,7 @@ impl LineServer {
             }
         };
         let id = request.id.clone();
+        // Only requests of this revision count here; sessions have limits of their own.
         if !self.in_flight.has_room(bytes) {
             let busy = Error::new(Kind::Busy, "too many requests in flight");
             return self.push(|out| reply::error_response(out, Some(&id), &busy));

@@ -46,6 +46,7 @@ pub(super) async fn run(mut call: RunningCall, server: Arc<LineServer>, number: 
 async fn next_event(call: &mut RunningCall, server: &LineServer) -> CallEvent {
     loop {
         server.room().await;
+        // Another call may have taken the room since.
         let looked = poll_fn(|cx| match server.outbox.has_room() {
             true => call.poll_event(cx).map(Some),
             false => Poll::Ready(None),
@@ -57,6 +58,7 @@ async fn next_event(call: &mut RunningCall, server: &LineServer) -> CallEvent {
 }
 
 fn respond(call: &mut RunningCall, outcome: &Result<Reply, Error>, server: &LineServer) {
+    // The notifications that the call sent before its end precede the response.
     while let Some(notification) = call.waiting_notification() {
         notify(server, &notification);
     }

@@ -33,7 +33,7 @@ pub async fn serve(service: Arc<dyn Service>) -> Result<(), Error> {
     serve_with(service, config).await
 }
 
-/// Maximum bytes of a message.
+/// Maximum bytes of a message. A longer one is answered with an error.
 const MAX_MESSAGE: usize = 4 * 1024 * 1024;
 
 /// Like [`serve`], with limits.

@@ -47,6 +47,7 @@ fn kind(fd: BorrowedFd<'_>) -> io::Result<FileType> {
 
 /// A socket: some programs, Node.js among them, give their children sockets instead of pipes.
 fn socket(fd: OwnedFd) -> io::Result<UnixStream> {
+    // A socket cannot be opened anew, as a pipe can, so it is made non-blocking in place.
     let socket = std::os::unix::net::UnixStream::from(fd);
     socket.set_nonblocking(true)?;
     UnixStream::from_std(socket)

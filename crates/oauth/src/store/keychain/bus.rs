@@ -61,6 +61,7 @@ impl Bus {
         for byte in rustix::process::geteuid().as_raw().to_string().bytes() {
             write!(user, "{byte:02x}").expect("a string can be written");
         }
+        // D-Bus begins with a zero byte, which carries the credentials of the process on some systems.
         write!(self.stream, "\0AUTH EXTERNAL {user}\r\n")?;
         let answer = self.read_line()?;
         if !answer.starts_with(b"OK ") {
@@ -76,6 +77,7 @@ impl Bus {
             if line.len() == MAX_LINE {
                 return Err(malformed());
             }
+            // One byte at a time, so that nothing after the line is taken from the messages.
             let mut byte = [0];
             self.read(&mut byte, deadline)?;
             line.extend(byte);
@@ -142,6 +144,7 @@ impl Bus {
     fn read(&mut self, mut into: &mut [u8], deadline: Instant) -> io::Result<()> {
         while !into.is_empty() {
             let left = deadline.saturating_duration_since(Instant::now());
+            // A timeout of zero would be refused as an argument.
             if left.is_zero() {
                 return Err(io::Error::new(ErrorKind::TimedOut, "no answer in time"));
             }

@@ -1,6 +1,6 @@
 //! Messages of D-Bus, as far as the Secret Service needs them.
 
-/// Maximum bytes of a message from the bus. Ours have a few hundred.
+/// Maximum bytes of a message from the bus. Ours have a few hundred. A longer one ends the connection.
 pub(super) const MAX_MESSAGE: usize = 256 * 1024;
 /// Bytes at the start of a message, which tell its length.
 pub(super) const HEAD: usize = 16;
@@ -98,6 +98,7 @@ impl Writer {
         self.u32(0);
         let place = self.0.len() - 4;
         self.align(alignment);
+        // The length does not count the padding before the first value.
         let start = self.0.len();
         write(self);
         let written = length(self.0.get(start..).unwrap_or_default());

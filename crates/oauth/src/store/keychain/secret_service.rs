@@ -109,6 +109,7 @@ impl Keychain for SecretService {
         let mut session = self.session()?;
         let (_, mut locked) = session.search(&[OURS])?;
         match session.default_collection()? {
+            // Also by its name, because some keychains find nothing in a locked collection.
             Some(collection) => locked.push(collection),
             None => session.create_default_collection()?,
         }
@@ -264,6 +265,8 @@ impl Session {
             interface: "org.freedesktop.DBus",
             member: "AddMatch",
         };
+        // Before the dialog is shown: the bus sends the signal only to those who asked for it, and it may
+        // come at once.
         let reply = self.bus.call(&subscribe, "s", &rule);
         read("announce its dialog", reply, "", |_| Some(()))?;
         let mut window = Writer::default();
@@ -272,6 +275,7 @@ impl Session {
         let shown = self.bus.send(&at(prompt, PROMPT, "Prompt"), "s", &window);
         let serial = shown.map_err(|error| failed(action, &error))?;
         let answer = self.bus.wait_for(PROMPT_WAIT, |message| {
+            // The signal has the answer of the user. The reply to the call counts only if it is an error.
             let is_error = message.kind == Kind::Error && message.reply_serial == Some(serial);
             is_error || message.is_signal(prompt, "Completed")
         });

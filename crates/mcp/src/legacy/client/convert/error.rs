@@ -40,7 +40,9 @@ pub(crate) fn read_failure(
             .ok()
     };
     let mapped = match rpc.code {
+        // Only here does the code have this meaning: for other methods it is a code of the server itself.
         old::RESOURCE_NOT_FOUND if method == method::RESOURCES_READ => not_found(params, rpc),
+        // Before the reserved codes, among which this one is.
         old::URL_ELICITATION_REQUIRED
             if let Some(urls) = urls()
                 && !urls.elicitations.is_empty() =>

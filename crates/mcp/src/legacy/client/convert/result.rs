@@ -6,13 +6,16 @@ use callgate_wire::{Kind, Method, ObjectEdit, RawJson, meta, method};
 /// Real servers leave out members that no client ever checked; those are added.
 pub(crate) fn complete(method: &Method, result: &RawJson, server_info: &RawJson) -> RawJson {
     let mut edit = ObjectEdit::new(result);
+    // A member of this name has no meaning in old revisions, so one that is there is replaced.
     edit.set("resultType", RawJson::string("complete"));
     edit.set("_meta", with_server_info(edit.get("_meta"), server_info));
     if method.is_cacheable() {
+        // Lists of an old server may differ from session to session, so no result may be shared or kept.
         let zero = RawJson::encode(&0).expect("a number is always JSON");
         edit.set("ttlMs", zero);
         edit.set("cacheScope", RawJson::string("private"));
     }
+    // Some servers write `null` for the cursor of the last page.
     let cursor = edit.get("nextCursor");
     if cursor.is_some_and(|cursor| cursor.kind() == Kind::Null) {
         edit.remove("nextCursor");

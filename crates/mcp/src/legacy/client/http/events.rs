@@ -39,9 +39,11 @@ impl EventReader {
                 self.position.passed(&event);
                 return Ok(Some(event));
             }
+            // Only after the events that were complete before it.
             if let Some(error) = self.too_large {
                 return Err(error);
             }
+            // A stream that breaks is one that ends: either can be resumed.
             let Some(Ok(part)) = self.body.next().await else {
                 return Ok(None);
             };

@@ -92,6 +92,7 @@ async fn connect(
 ) -> Result<Option<EventReader>, Error> {
     let (head, body) = match link.upstream().send(link.get(position.last_id())).await {
         Ok(response) => response,
+        // Another attempt would be refused as well.
         Err(error) if error.kind() == Kind::Unauthorized => return Err(error),
         Err(_) => return Ok(None),
     };

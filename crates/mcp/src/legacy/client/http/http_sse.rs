@@ -56,6 +56,7 @@ async fn connect(link: &SessionLink) -> Result<(EventReader, Uri), Error> {
                 let target = post_target(link, &event.data)?;
                 return Ok((events, target));
             }
+            // Such an event only sets an id or the time to reconnect.
             _ if event.data.is_empty() => {}
             _ => {
                 let did = "sent a message before it said where to post messages to";
@@ -99,6 +100,7 @@ pub(super) async fn read(
     if let Err(error) = link.read_messages(&mut events, take).await {
         tracing::warn!(%error, "closed a stream");
     }
+    // Before the requests fail, so that their callers find the session closed.
     link.end_by_server("ended the stream of the session");
     waiting.end();
 }
@@ -111,6 +113,7 @@ pub(super) async fn send_request(
 ) -> Result<RawJson, Error> {
     let (mut sent, message) = SentRequest::new(link, &request);
     let link = sent.link.clone();
+    // Entered before the POST: the response may arrive on the stream while the POST is still open.
     let mut pending = waiting.enter(sent.number).map_err(|refused| {
         sent.disarm();
         match refused {
@@ -131,11 +134,13 @@ pub(super) async fn send_request(
         }
     };
     let outcome = tokio::select! {
+        // A response on the stream counts, whatever becomes of the POST.
         biased;
         outcome = &mut pending.outcome => outcome,
         posted = posting => match posted {
             Ok(()) => (&mut pending.outcome).await,
             Err(error) => {
+                // Only after a connection that broke may the server have the request without saying so.
                 if error.retry() == Retry::Safe || error.kind() != Kind::Closed {
                     sent.disarm();
                 }

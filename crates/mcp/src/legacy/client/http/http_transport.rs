@@ -98,6 +98,7 @@ impl HttpTransport {
                 waiting.end();
             }
         }
+        // A session that the server has ended needs no DELETE.
         let (true, Some(request)) = (lasted, request) else {
             return;
         };

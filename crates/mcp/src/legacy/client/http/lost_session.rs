@@ -27,6 +27,7 @@ pub(crate) fn session_is_gone(
             // A server of the newest revision, which has no sessions, has replaced the old one.
             Some(error) if MODERN.contains(&error.code) => true,
             Some(error) => {
+                // A precise code is about the request, whatever words its text has.
                 let vague =
                     (-32019..=-32000).contains(&error.code) || error.code == code::INVALID_REQUEST;
                 vague && blames_session(&error.message)

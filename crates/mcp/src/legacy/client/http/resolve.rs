@@ -4,6 +4,7 @@ use http::Uri;
 pub(crate) fn resolve(base: &Uri, reference: &str) -> Option<Uri> {
     let reference = reference.split('#').next().unwrap_or_default();
     let (scheme, authority) = (base.scheme_str()?, base.authority()?.as_str());
+    // A colon after the first slash or question mark belongs to the path or the query.
     let has_scheme = reference.split(['/', '?']).next()?.contains(':');
     let whole = if has_scheme {
         reference.to_owned()

@@ -124,10 +124,12 @@ impl SessionLink {
         let Some(session) = head.headers.get(SESSION) else {
             return Ok(());
         };
+        // The specification allows visible ASCII characters only.
         if session.is_empty() || !session.as_bytes().iter().all(u8::is_ascii_graphic) {
             return Err(self.failed(Kind::Protocol, "named a session that cannot be named back"));
         }
         let mut session = session.clone();
+        // The id is all that a stranger needs to take part in the session.
         session.set_sensitive(true);
         self.session.set(session).ok();
         Ok(())
@@ -180,6 +182,7 @@ impl SessionLink {
             headers.insert(SESSION, session.clone());
         }
         match self.version.get() {
+            // Older revisions and HTTP+SSE do not know this header.
             Some(version) if *version >= Version::V2025_06_18 && self.target.is_none() => {
                 let version = HeaderValue::from_static(version.as_str());
                 headers.insert(PROTOCOL_VERSION, version);
@@ -235,6 +238,7 @@ impl SessionLink {
     pub(crate) fn dispatch(self: &Arc<Self>, messages: &MessageSender, frame: Frame) {
         if let Some((id, refusal)) = messages.offer(frame) {
             let link = self.clone();
+            // In the background: the reader of a stream must not wait for a POST.
             self.background.run(async move {
                 if let Err(error) = link.respond(&id, &Err(refusal)).await {
                     tracing::debug!(%error, "cannot send an answer to an old server");
@@ -251,6 +255,7 @@ impl SessionLink {
         let beginning = body.beginning(config.limits.error).await;
         let message = parse(&beginning, config.limits.error).ok();
         let status = head.status.as_u16();
+        // Before there is a session, the same answers say that the endpoint is another one.
         let has_session = self.session.get().is_some() || self.target.is_some();
         if has_session {
             let text = String::from_utf8_lossy(&beginning);
@@ -264,6 +269,7 @@ impl SessionLink {
             Some(Frame::Response(Response {
                 outcome: Err(error),
                 ..
+            // A refusal of credentials stays an HTTP failure, which keeps the challenges for the login.
             })) if status != 401 && status != 403 => {
                 let error = Error::rpc(&config.name, error);
                 with_retry_after(error.with_source(ErrorStatus(head.status)), &head.headers)
@@ -285,6 +291,7 @@ impl SessionLink {
 
     /// The error of a request that was refused because the session has ended.
     pub(crate) fn gone(&self) -> Error {
+        // The server refused the request because of its session, and so did not act on it.
         self.failed(Kind::Closed, "no longer knows the session")
             .retry_safe()
     }

@@ -14,10 +14,11 @@ pub(crate) struct StreamPosition {
     attempts: u32,
 }
 
-/// Maximum length of a remembered event id.
+/// Maximum length of a remembered event id. After a longer one the stream cannot be resumed, until an event
+/// has another.
 const MAX_ID: usize = 4096;
 
-/// Maximum number of attempts to resume without a new event.
+/// Maximum number of attempts to resume without a new event. After them the stream is given up.
 const MAX_ATTEMPTS: u32 = 12;
 
 /// Minimum wait, whatever `retry` the server asks for: it protects the server from a busy loop.
@@ -37,6 +38,7 @@ impl StreamPosition {
             self.retry = Some(Duration::from_millis(retry));
         }
         if let Some(id) = &event.id {
+            // By the standard of server-sent events, an empty id takes back the last one.
             let fits = !id.is_empty() && id.len() <= MAX_ID;
             self.last_id = fits.then(|| HeaderValue::from_str(id).ok()).flatten();
         }
@@ -50,6 +52,8 @@ impl StreamPosition {
     /// Counts an attempt to resume the stream, and returns the wait before it.
     pub(crate) fn next_wait(&mut self) -> Duration {
         let asked = self.retry.map(|retry| retry.max(MIN_WAIT));
+        // The time that the server asks for is meant for the first attempt; later ones have failed and back
+        // off.
         let wait = match (asked, self.attempts) {
             (Some(asked), 0) => asked,
             (asked, attempts) => BACKOFF.delay(attempts).max(asked.unwrap_or(MIN_WAIT)),

@@ -57,6 +57,7 @@ impl StreamableRequest {
                 .refusal(&head, body, Some(&self.sent.id()))
                 .await);
         }
+        // Before the body is read: a ping of the server in it is answered with the id of the session.
         if opens {
             self.sent.link.learn_session(&head)?;
         }
@@ -79,6 +80,7 @@ impl StreamableRequest {
     /// Reads a response that is one message, or a batch with one.
     async fn message(&mut self, body: BodyStream) -> Result<RawJson, Error> {
         let limit = self.sent.link.upstream().config().limits.json;
+        // After a failure the request is canceled at the server, since its answer cannot be read.
         let body = body.whole(limit).await.map_err(|error| match error {
             BodyError::TooLarge { limit } => self.sent.link.too_large("a response", limit),
             BodyError::Broken(error) => self
@@ -109,6 +111,8 @@ impl StreamableRequest {
                         return outcome;
                     }
                 }
+                // Servers of 2025-11-25 begin with an event that has only an id, from which the stream can be
+                // resumed.
                 Some(_) => {}
                 None => events = resume(&self.sent.link, events.into_position()).await?,
             }
@@ -183,6 +187,7 @@ async fn resume(link: &SessionLink, mut position: StreamPosition) -> Result<Even
                 return Ok(EventReader::resumed(body, limit, position));
             }
             (401 | 403, _) => return Err(link.refusal(&head, body, None).await),
+            // The server, or a proxy in front of it, may be back at the next attempt.
             (500.., _) => {}
             // The server has taken the request, even if the session has ended since.
             _ => {

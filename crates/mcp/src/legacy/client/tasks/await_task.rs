@@ -24,6 +24,7 @@ pub(crate) async fn await_task(
         // The server answered without a task.
         return Ok(created);
     };
+    // Before the result is asked for, since only that request lets the server ask its questions.
     tasks.add_waiting_call(&id, old_call);
     let mut awaited = AwaitedTask {
         id: id.into_owned(),
@@ -33,6 +34,7 @@ pub(crate) async fn await_task(
     };
     let result = about(old::TASKS_RESULT, &awaited.id);
     let result = awaited.transport.request(result, messages).await;
+    // After an error too: the server has given its answer, and there is nothing to cancel.
     awaited.is_over = true;
     result.map(|result| without_task(&result))
 }

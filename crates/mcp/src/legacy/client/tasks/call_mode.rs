@@ -28,7 +28,7 @@ pub(crate) type TaskSupportCache = Mutex<Option<HashMap<String, TaskSupport>>>;
 /// Maximum number of pages of `tools/list` that are read.
 const MAX_PAGES: usize = 64;
 
-/// Maximum number of remembered tools.
+/// Maximum number of remembered tools. Any others are called without a task.
 const MAX_TOOLS: usize = 10_000;
 
 impl SessionShared {
@@ -50,6 +50,7 @@ impl SessionShared {
         if let Some(tools) = &*self.tools.lock() {
             return tools.get(name).copied().unwrap_or_default();
         }
+        // Calls at the same time may read the list more than once; any of the results will do.
         let reading = timeout(self.config.handshake_timeout, self.read_tools());
         let Ok(Some(tools)) = reading.await else {
             // The list could not be read: most tools are called without a task.

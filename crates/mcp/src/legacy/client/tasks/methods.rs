@@ -55,6 +55,7 @@ impl SessionShared {
         let old_call = Arc::new(OldCall::of_task(call, client));
         let entry = TaskEntry::new(call.cx.caller.clone(), old_call, created.task);
         let entry = Arc::new(entry);
+        // The client learns of no task here, so it could never cancel it.
         if let Err(error) = self.tasks.insert(entry.clone(), &self.config) {
             let cancel = about(method::TASKS_CANCEL, &entry.id);
             tokio::spawn(self.transport.ask(cancel));
@@ -62,6 +63,7 @@ impl SessionShared {
         }
         // A weak reference: the drop of the entry ends the background task.
         let runner = tokio::spawn(run(self.clone(), Arc::downgrade(&entry)));
+        // `entry` lives to the end of this function, so its drop finds the handle.
         let _ = entry.runner.set(runner.abort_handle());
         let reply = RawJson::encode(&reply).expect("a task is always JSON");
         Ok(Reply::Task(reply))
@@ -153,6 +155,7 @@ async fn run(shared: Arc<SessionShared>, entry: std::sync::Weak<TaskEntry>) {
     let mut answer = shared.transport.request(result, messages);
     let answer = loop {
         tokio::select! {
+            // Queued messages came before the answer.
             biased;
             Some(message) = incoming.recv() => shared.handle_message(message, Some(&old_call)),
             answer = &mut answer => break answer,

@@ -35,6 +35,7 @@ impl TaskTable {
     ) -> Result<(), Error> {
         let mut state = self.0.lock();
         state.entries.retain(|_, entry| !entry.has_expired());
+        // Tasks that have ended give way only at the limit: their clients may still ask for the outcome.
         if state.entries.len() >= config.tasks {
             state.entries.retain(|_, entry| !entry.has_ended());
         }

@@ -15,6 +15,7 @@ pub(crate) fn client_capabilities(
 ) -> ClientCapabilities {
     let mut capabilities = ClientCapabilities::default();
     capabilities.experimental = declared.experimental;
+    // Without `listChanged`: a server of the newest revision asks for the roots when it needs them.
     capabilities.roots = declared.roots.map(|_| RawJson::empty_object());
     capabilities.sampling = declared.sampling.map(|sampling| match version {
         Version::V2025_11_25 => sampling,

@@ -29,6 +29,7 @@ pub(crate) fn error(opens_urls: bool, method: &Method, error: Error) -> Error {
             }
             error.recoded(code::INVALID_PARAMS, message, data)
         }
+        // These blame a request of this server, of which its client knows nothing.
         code::HEADER_MISMATCH | code::UNSUPPORTED_PROTOCOL_VERSION => {
             let message = format!("the server cannot be spoken to: {error}");
             error.recoded(code::INTERNAL_ERROR, message, None)

@@ -81,6 +81,7 @@ fn kind(name: &str, params: &RawJson) -> Result<QuestionKind, Error> {
     match (name, mode.as_deref()) {
         (method::ELICITATION_CREATE, None | Some("form")) => Ok(QuestionKind::Form),
         (method::ELICITATION_CREATE, Some("url")) => {
+            // A new id: the newest revision has none, and the client is told later which URL is done.
             Ok(QuestionKind::Url(URL_SAFE_NO_PAD.encode(random::<16>())))
         }
         (method::SAMPLING_CREATE_MESSAGE, _) => Ok(QuestionKind::Message),

@@ -44,6 +44,7 @@ pub(crate) fn finished_task(ttl: Option<u64>, failed: bool) -> old::Task {
         status_message: None,
         created_at: now.clone(),
         last_updated_at: now,
+        // The client may ask for less time, but not for more.
         ttl: Some(ttl.map_or(DEFAULT_TTL, |ttl| ttl.min(DEFAULT_TTL))),
         poll_interval: None,
         meta: None,

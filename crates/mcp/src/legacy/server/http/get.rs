@@ -34,6 +34,7 @@ impl SessionEndpoint {
         if !has_old_version(head) {
             return responses::unknown_version(None);
         }
+        // A request that was refused is no use of the session.
         entry.touch();
         match headers::last_event(&head.headers) {
             HeaderField::Absent => self.listen(&entry),
@@ -63,6 +64,7 @@ impl SessionEndpoint {
         let Some(session) = entry.session() else {
             return responses::no_session(None);
         };
+        // Opened before the subscription, so that its first changes have a stream.
         let reader = entry.streams().open_general(Retention::Events);
         entry.listen();
         let events = SessionEvents::new(reader, EventIds::Given, self.keep_alive);
@@ -78,6 +80,7 @@ impl SessionEndpoint {
         };
         let is_general = reader.is_general();
         let events = SessionEvents::new(reader, EventIds::Given, self.keep_alive);
+        // The stream of a request ends with its response; a general one would hold up the shutdown.
         response::event_stream(match is_general {
             true => events.until(self.draining.begun()),
             false => events,
@@ -95,6 +98,7 @@ impl SessionEndpoint {
         let entry = self.new_entry(&admission.caller, transport);
         let reader = entry.streams().open_general(Retention::Nothing);
         let id = self.sessions.insert(slot, Arc::new(entry));
+        // Weak, because the guard lives in a connection, which must not keep the table.
         let sessions = Arc::downgrade(&self.sessions);
         let guard = OnDrop::new(move || {
             if let Some(sessions) = sessions.upgrade() {

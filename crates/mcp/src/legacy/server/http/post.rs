@@ -88,6 +88,7 @@ impl SessionEndpoint {
             response::set_retry_after(&mut response, error);
         }
         if let Some(session) = session {
+            // Complete before it gets an id by which it can be found.
             entry.set_session(session);
             let id = self.sessions.insert(slot, Arc::new(entry));
             let id = HeaderValue::from_bytes(id.as_bytes()).expect("a session id is visible");
@@ -206,6 +207,7 @@ impl SessionEndpoint {
             result
         });
         let response = Message::response(Some(&request.id), &outcome);
+        // Before the subscription: no notification may precede the response.
         entry.streams().general().push(response);
         if outcome.is_ok() {
             entry.touch();
@@ -231,6 +233,7 @@ impl SessionEndpoint {
             Ok(Received::Response(response)) if form.accepts.json && !sink.is_open() => {
                 return at_once(responses::json(response.json));
             }
+            // The client accepts events only, or an open stream has earlier messages, which go first.
             Ok(Received::Response(response)) => sink.push(response),
             Err(error) => return at_once(response::reject(id.as_ref(), &error)),
         }

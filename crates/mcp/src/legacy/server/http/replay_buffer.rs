@@ -22,7 +22,7 @@ pub(super) struct ReplayEvent {
     pub(super) json: Bytes,
 }
 
-/// Maximum number of events.
+/// Maximum number of events. For one more, the oldest is forgotten, as beyond the limit of bytes.
 const MAX_EVENTS: usize = 1024;
 
 impl ReplayBuffer {

@@ -70,6 +70,7 @@ impl SessionEvents {
     pub(super) fn prime(&mut self, retry: Duration) {
         let id = self.id(0);
         let retry = retry.as_millis();
+        // From here on the client can resume, so what it misses is kept.
         self.reader.name();
         self.send(format!("id: {id}\nretry: {retry}\ndata: \n\n"));
     }
@@ -87,6 +88,7 @@ impl SessionEvents {
         match self.reader.poll_read(cx) {
             Poll::Ready(Some(events)) => self.write(&events),
             Poll::Ready(None) => self.is_over = true,
+            // Only when there is nothing to read, so that the events before the shutdown are delivered.
             Poll::Pending => {
                 if let Some(end) = &mut self.end {
                     self.is_over = end.as_mut().poll(cx).is_ready();

@@ -82,6 +82,7 @@ impl SessionTable {
     pub(super) fn reserve(self: &Arc<Self>, caller: &Caller) -> Result<SessionSlot, TableFull> {
         let mut sessions = self.sessions.lock();
         let of_caller = sessions.taken_by.get(caller).copied().unwrap_or(0);
+        // The limit of the caller comes first: a caller at its own limit displaces no session of another.
         let limit = if of_caller >= self.config.sessions_per_caller {
             Some(SessionLimit::Caller)
         } else if sessions.taken >= self.config.sessions {
@@ -117,6 +118,7 @@ impl SessionTable {
         let mut sessions = self.sessions.lock();
         sessions.by_id.insert(id, row);
         if !std::mem::replace(&mut sessions.is_swept, true) {
+            // One task while there are sessions: a server without old clients has none.
             tokio::spawn(sweep(Arc::downgrade(self), sweep_interval(&self.config)));
         }
         id
@@ -156,6 +158,7 @@ impl SessionTable {
                 .extract_if(|_, row| row.entry.is_expired(now, &self.config));
             expired.map(|(_, row)| row).collect()
         };
+        // Without the lock, which the slots take when they are dropped.
         for row in expired {
             row.entry.close();
         }
@@ -209,6 +212,8 @@ impl Sessions {
         let row = oldest.filter(|_| until <= now);
         let row = row.and_then(|(_, id)| self.by_id.remove(&id));
         if row.is_none() {
+            // Times that have passed are removed here, so the map holds only callers that were refused just
+            // now.
             self.full_until.retain(|_, until| now < *until);
             self.full_until.insert(loser, until);
         }
@@ -367,6 +372,7 @@ impl SessionEntry {
 
     /// Activity of an idle session; `None` while it has a request or a reader.
     fn idle_since(&self) -> Option<IdleSince> {
+        // Before the session is open there is a handshake under way, which must not be closed.
         let is_busy = self
             .session()
             .is_none_or(|session| session.in_flight() > 0 || self.streams.are_read());
@@ -379,11 +385,13 @@ impl SessionEntry {
 
     /// True if the session has been idle for too long.
     fn is_expired(&self, now: Instant, config: &SessionLimits) -> bool {
+        // Unlike above, a stream of HTTP+SSE without a handshake is not busy, however long it is read.
         let is_busy = self
             .session()
             .is_some_and(|session| session.in_flight() > 0 || self.streams.are_read());
         let mut activity = self.activity.lock();
         if is_busy {
+            // The idle time begins when the last request or reader has left.
             activity.since = now;
             return false;
         }

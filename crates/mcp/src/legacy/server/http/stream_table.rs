@@ -68,7 +68,7 @@ const ROOM: usize = 64 * 1024;
 /// Maximum bytes that are read at once.
 const CHUNK: usize = 16 * 1024;
 
-/// Maximum number of general streams.
+/// Maximum number of general streams. For one more, the oldest is ended.
 const MAX_GENERAL: usize = 4;
 
 impl StreamTable {
@@ -113,6 +113,7 @@ impl StreamTable {
 
     pub(super) fn resume(&mut self, id: EventId) -> Option<u64> {
         let stream = self.streams.get_mut(&id.stream)?;
+        // Kept without a gap: the event after `id` is there, or is still to come.
         let is_known = id.number < stream.next && id.number + 1 >= stream.kept_from;
         if stream.keep == Retention::Nothing || !is_known {
             return None;
@@ -126,6 +127,7 @@ impl StreamTable {
             .after(id)
             .filter(|kept| kept.id.number < unread_from);
         let again: Vec<_> = again.map(Event::again).collect();
+        // The client says that it has all events up to `id`.
         stream.unread.retain(|event| event.number > id.number);
         for event in again.into_iter().rev() {
             stream.unread.push_front(event);
@@ -134,6 +136,7 @@ impl StreamTable {
         stream.turn += 1;
         stream.is_read = true;
         stream.wake();
+        // The stream that was just resumed is the one that the client reads, so it counts as the newest.
         if let Some(at) = self.general.iter().position(|other| *other == id.stream) {
             self.general.remove(at);
             self.general.push(id.stream);
@@ -193,6 +196,7 @@ impl StreamTable {
         };
         entry.is_read = false;
         entry.reader = None;
+        // Nobody reads them now, and senders that wait for room would wait for ever.
         entry.unread_bytes = 0;
         for event in std::mem::take(&mut entry.unread) {
             self.keep(stream, event);
@@ -210,6 +214,7 @@ impl StreamTable {
         match entry.unread.front().map(|event| &event.message) {
             Some(message) if message.kind == MessageKind::Response => {
                 let response = message.json.clone();
+                // The response leaves as JSON, which has no event id to resume after.
                 self.streams.remove(&stream);
                 Poll::Ready(FirstEvent::Response(response))
             }
@@ -237,6 +242,7 @@ impl StreamTable {
         entry.is_named = true;
         let events = entry.take();
         for event in &events {
+            // Kept although they are handed over: the connection may break before the client has them.
             self.keep(stream, event.clone());
         }
         Poll::Ready(Some(events))
@@ -308,6 +314,7 @@ impl StreamTable {
         let Some(entry) = self.streams.get_mut(&stream) else {
             return;
         };
+        // It is in the replay buffer already.
         if event.again {
             return;
         }
@@ -315,6 +322,7 @@ impl StreamTable {
         let is_kept = can_return && self.replay.takes(event.length());
         let json = is_kept.then(|| self.unsent.keep(event.message.json));
         let Some(json) = json.flatten() else {
+            // Nothing that ends before this event can be resumed any more.
             entry.kept_from = event.number + 1;
             return;
         };
@@ -383,6 +391,7 @@ impl Stream {
 
     fn wait<T>(&mut self, cx: &Context<'_>) -> Poll<T> {
         match &mut self.reader {
+            // `clone_from` keeps a waker that wakes the same task.
             Some(reader) => reader.clone_from(cx.waker()),
             none => *none = Some(cx.waker().clone()),
         }

@@ -178,6 +178,7 @@ impl StreamReader {
     pub(super) fn poll_read(&self, cx: &mut Context<'_>) -> Poll<Option<Vec<Event>>> {
         let mut table = self.streams.table.lock();
         let polled = table.poll_read(self.stream, self.turn, cx);
+        // Released first, because the senders that are woken lock the table at once.
         drop(table);
         if polled.is_ready() {
             self.streams.room.notify_waiters();
@@ -226,6 +227,7 @@ impl RequestSink {
 impl MessageSink for RequestSink {
     fn push(&self, message: Message) {
         let is_last = message.kind == MessageKind::Response;
+        // Before the lock, which opening takes itself.
         self.open();
         let mut table = self.streams.table.lock();
         table.push(self.stream, message);

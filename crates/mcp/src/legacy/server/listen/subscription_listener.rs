@@ -121,9 +121,11 @@ impl SubscriptionListener {
             // The same `now` as above: an attempt is either made there, or waited for here.
             let retry_at = self.retry_at.filter(|at| *at > now && self.is_idle());
             tokio::select! {
+                // The sender is a part of the session, which is gone then.
                 changed = self.sink.changed() => if changed.is_err() {
                     return;
                 },
+                // One change at a time, since the next filter starts from the outcome of this one.
                 command = self.commands.recv(), if self.opening.is_none() => match command {
                     Some(command) => self.take(command),
                     None => return,
@@ -140,6 +142,7 @@ impl SubscriptionListener {
     fn open_or_end(&mut self, now: Instant) {
         let wanted = self.sink.borrow().is_some() || !self.uris.is_empty();
         if !wanted {
+            // Changes from here on are missed, and made up for when there is a subscription again.
             self.gap |= self.live.take().is_some();
         }
         let is_due = self.retry_at.is_some_and(|at| at <= now);
@@ -161,6 +164,7 @@ impl SubscriptionListener {
         let watched = self.uris.contains(uri);
         let mut uris = self.uris.clone();
         match &command.change {
+            // First, so that a repeated request succeeds at the limit too.
             Change::Subscribe(_) if watched => return command.finish(Ok(())),
             Change::Unsubscribe(_) if !watched => return command.finish(Ok(())),
             Change::Subscribe(_) if uris.len() >= self.most => {
@@ -171,6 +175,7 @@ impl SubscriptionListener {
             Change::Subscribe(uri) => uris.push(uri.clone()),
             Change::Unsubscribe(uri) => uris.retain(|watched| watched != uri),
         }
+        // Nothing is left to listen to, so the service need not be asked.
         if uris.is_empty() && self.sink.borrow().is_none() && !self.has_lists() {
             self.uris.clear();
             self.live = None;
@@ -215,6 +220,7 @@ impl SubscriptionListener {
             }
         };
         if let Some(command) = opening.command {
+            // The subscription before stays; dropping the new one ends that.
             if let Err(error) = check_accepted(&accepted, &command.change) {
                 return command.finish(Err(error));
             }
@@ -222,6 +228,7 @@ impl SubscriptionListener {
         }
         self.uris = opening.uris;
         self.replace(opening.stream);
+        // A subscription that ends because it is not needed is opened without delay when it is needed again.
         self.retry_at = Some(Instant::now());
         if std::mem::take(&mut self.gap) {
             self.pending.add_all(&accepted);
@@ -235,6 +242,7 @@ impl SubscriptionListener {
         let before = self.live.replace(Live { stream, since });
         let streams = before.into_iter().map(|live| live.stream);
         for mut stream in streams {
+            // Only what has come already: the end of the old subscription is not waited for.
             while let Some(StreamItem::Notification(notification)) = stream.next().now_or_never() {
                 self.pending.add(&notification);
             }
@@ -247,6 +255,7 @@ impl SubscriptionListener {
     fn receive(&mut self, told: StreamItem) {
         match told {
             StreamItem::Notification(notification) => self.pending.add(&notification),
+            // Nobody knows which changes were dropped, so all that is watched counts as changed.
             StreamItem::Missed => {
                 let mut all = self.lists.clone();
                 all.resource_subscriptions = Some(self.uris.clone());
@@ -265,6 +274,7 @@ impl SubscriptionListener {
     fn reopen_later(&mut self, outcome: Result<(), Error>) {
         self.gap = true;
         self.retry_at = match outcome {
+            // A service without subscriptions will not have them later.
             Err(error) if error.code() == code::METHOD_NOT_FOUND => None,
             // A server that has nothing to announce need not keep it open, and is not asked again.
             _ if self.uris.is_empty() && !self.has_lists() => None,

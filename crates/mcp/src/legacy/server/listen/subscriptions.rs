@@ -36,7 +36,7 @@ struct ListenerTask {
     abort: AbortHandle,
 }
 
-/// Maximum number of queued changes of the filter.
+/// Maximum number of queued changes of the filter. One more waits until there is room.
 const COMMANDS: usize = 16;
 
 /// Maximum time that a list request waits for the subscription to be acknowledged.
@@ -67,6 +67,7 @@ impl Subscriptions {
         if !state.ready {
             state.ready = true;
             if state.sink.borrow().is_some() {
+                // Before the listener starts, which sets it again.
                 self.settled.send_replace(false);
                 self.start(&mut state);
             }
@@ -77,6 +78,7 @@ impl Subscriptions {
     pub(in crate::legacy::server) fn set_sink(&self, sink: Option<Arc<dyn MessageSink>>) {
         let mut state = self.state.lock();
         let useful = state.ready && sink.is_some();
+        // Before the listener learns of the sink, after which it sets this again.
         if useful {
             self.settled.send_replace(false);
         }
@@ -95,6 +97,7 @@ impl Subscriptions {
             .await
             .is_err()
         {
+            // The service is slow: later list requests do not wait for it once more.
             self.settled.send_replace(true);
         }
     }

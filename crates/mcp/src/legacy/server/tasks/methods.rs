@@ -18,7 +18,8 @@ use crate::legacy::server::convert;
 use crate::legacy::server::session::Session;
 use crate::service::{BoxFuture, Reply};
 
-/// Number of tasks on a page of the list.
+/// Number of tasks on a page of the list. It is small, because the service is asked for the state of each
+/// task on it.
 const PAGE: usize = 32;
 
 impl Session {
@@ -46,6 +47,7 @@ impl Session {
         request: &ClientRequest,
     ) -> Result<RawJson, Error> {
         let asked: TaskAugmentedParams = read(request, "`task` must say how long to keep it")?;
+        // Reserved before the call: a task that found no place afterwards would run unknown to its client.
         let slot = tasks.registry.reserve()?;
         let task = match self.run_rounds(&tasks.upstream, request).await? {
             Reply::Task(result) => {
@@ -98,6 +100,7 @@ async fn get(tasks: &SessionTasks, request: &ClientRequest) -> Result<RawJson, E
 async fn cancel(tasks: &SessionTasks, request: &ClientRequest) -> Result<RawJson, Error> {
     let entry = find(tasks, request)?;
     let view = tasks.view(request, &entry).await?;
+    // The old revision refuses to cancel a task that has ended, while the extension acknowledges it.
     if view.task.status.is_terminal() {
         return Err(Error::invalid_params("the task has ended already"));
     }

@@ -67,6 +67,7 @@ impl SessionTasks {
         entry: &TaskEntry,
     ) -> Result<TaskView, Error> {
         let task = entry.task();
+        // Whatever the service says now, the client was told that the task is canceled.
         if task.status == TaskStatus::Cancelled {
             let progress = TaskProgress::Cancelled;
             return Ok(TaskView { task, progress });

@@ -104,6 +104,7 @@ impl TaskSlot<'_> {
         let entry = TaskEntry::new(state.last, task, result);
         let mut kept = entry.bytes();
         let mut keep = Vec::new();
+        // From the newest on, so that the oldest results are dropped.
         for older in state.entries.iter().rev() {
             kept += older.bytes();
             keep.push(older.bytes() == 0 || kept <= MAX_RESULT_BYTES);
@@ -163,6 +164,7 @@ impl TaskEntry {
             .members()
             .filter_map(|member| member.key().ok().map(std::borrow::Cow::into_owned))
             .collect();
+        // A key whose question is settled may come back with another question.
         state.asked.retain(|key| open.contains(key));
         let keys = open.into_iter();
         let keys = keys.filter(|key| state.asked.insert(key.clone())).collect();

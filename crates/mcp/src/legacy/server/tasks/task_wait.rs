@@ -17,7 +17,7 @@ use crate::service::Reply;
 /// Poll interval of a task that names none.
 const DEFAULT_POLL: Duration = Duration::from_secs(1);
 
-/// Minimum and maximum of poll intervals.
+/// Minimum and maximum of poll intervals. They count whatever the service asks for.
 const POLL: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
 
 impl Session {
@@ -45,11 +45,13 @@ impl Session {
                 TaskProgress::InputRequired(requests) => {
                     let claim = entry.claim(&requests);
                     let unasked = pick(&requests, claim.keys());
+                    // Questions that another request asks already are left to it.
                     if !claim.keys().is_empty() {
                         let answers = self.ask(&unasked, sink, related).await?;
                         opened.extend(answers.opened);
                         let params = UpdateTaskParams::new(view.task.task_id, answers.responses);
                         tasks.ask(request, method::TASKS_UPDATE, &params).await?;
+                        // Only now: if the update fails, the questions may be asked again.
                         claim.done();
                         continue;
                     }

@@ -41,6 +41,8 @@ pub(super) fn run(mut args: impl Iterator<Item = OsString>) -> io::Result<ExitCo
     let mut command = Command::new(&program);
     command.args(args).process_group(0);
     end_with_supervisor(&mut command);
+    // The program must be started from the main thread: its parent-death signal is sent when the thread that
+    // started it ends.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -55,7 +57,9 @@ async fn supervise(
     mut command: Command,
     timeouts: ExitTimeouts,
 ) -> io::Result<ExitCode> {
+    // Before the program starts, or else its first orphans would go to the init process and be lost.
     set_child_subreaper(Some(getpid()))?;
+    // Before the start too: SIGUSR1 and SIGUSR2 without a handler would kill this process.
     let mut requests = Requests::listen()?;
     let mut left = signal(SignalKind::from_raw(super::LEAVE.as_raw()))?;
     let mut orphaned = pin!(orphaned(parent));
@@ -78,6 +82,8 @@ async fn supervise(
 
     let is_left = async {
         tokio::select! {
+            // A parent that has left the tree to us may be gone when we look: its signal counts more than its
+            // exit.
             biased;
             _ = left.recv() => true,
             // A parent that left the tree to us and exited has sent its signal before, which may be
@@ -95,6 +101,7 @@ async fn supervise(
             false => None,
         },
     };
+    // After an orderly exit too, because the program may have left processes of its own.
     kill_all(program);
     Ok(exit_code(status))
 }
@@ -217,6 +224,7 @@ async fn orphaned(parent: Pid) {
             // If waiting fails, the tree is ended: better early than never.
             let _ = tokio::task::spawn_blocking(move || wait_for_end(&process)).await;
         }
+        // Kernels before 5.3 and some sandboxes have no process descriptors.
         _ => {
             while getppid() == Some(parent) {
                 tokio::time::sleep(POLL).await;
@@ -236,6 +244,7 @@ const POLL: Duration = Duration::from_millis(500);
 /// Reaps all exited processes, and returns the status of `program` if it is among them.
 fn reap(program: Pid) -> Option<WaitStatus> {
     let mut status = None;
+    // One SIGCHLD may stand for several exits.
     while let Ok(Some((pid, how))) = wait(WaitOptions::NOHANG) {
         if pid == program {
             status = Some(how);
@@ -250,6 +259,7 @@ fn kill_all(program: Pid) {
         match children() {
             Ok(children) => {
                 for child in children {
+                    // It may have exited since the list was read.
                     let _ = kill_process(child, KillSignal::KILL);
                 }
             }
@@ -268,6 +278,7 @@ fn kill_all(program: Pid) {
 
 fn children() -> io::Result<Vec<Pid>> {
     let mut children = Vec::new();
+    // The kernel keeps a list of children for each thread.
     for task in fs::read_dir("/proc/self/task")? {
         let list = fs::read_to_string(task?.path().join("children"))?;
         let pids = list.split_whitespace();

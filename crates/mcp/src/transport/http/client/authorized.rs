@@ -38,13 +38,16 @@ async fn send_until_settled(
     };
     let mut attempt = 1;
     loop {
+        // For each attempt: the refusal may have led to another token, and a proof is good for one request.
         let credentials = authorizer.credentials(outgoing).await?;
         let mut with_credentials = Request::from_parts(request.clone(), message.clone());
         for (name, value) in credentials.headers() {
             let headers = with_credentials.headers_mut();
+            // Replaces a configured header of the same name.
             headers.insert(name.clone(), value.clone());
         }
         let (mut head, mut body) = upstream.send_once(with_credentials).await?;
+        // Before the decision, so that a nonce in the refusal is part of the next proof.
         authorizer.observe(head.status, &head.headers);
 
         let verdict = if is_refusal(&head) && attempt < MAX_SENDS {
@@ -53,6 +56,7 @@ async fn send_until_settled(
                 credentials: &credentials,
                 status: head.status,
                 headers: &head.headers,
+                // Taken before the body is read to its end, which gives the connection back.
                 peer: body.peer(),
                 attempt,
             };
@@ -65,6 +69,7 @@ async fn send_until_settled(
         };
         match verdict {
             Verdict::GiveUp => {
+                // For the text of an error, which must not repeat them.
                 head.extensions.insert(credentials);
                 return Ok((head, body));
             }

@@ -82,12 +82,14 @@ impl BodyStream {
     ///
     /// The connection stays in use if the body does not end within `limit` bytes and the timeout.
     pub(super) async fn read_ahead(&mut self, limit: usize, timeout: Duration) {
+        // One deadline for all parts, so that a body that trickles in gains no time.
         let deadline = Instant::now() + timeout;
         let mut ahead = BytesMut::new();
         while ahead.len() < limit {
             match timeout_at(deadline, self.next()).await {
                 Ok(Some(Ok(part))) => ahead.extend_from_slice(&part),
                 Ok(Some(Err(_))) => {
+                    // A connection that failed inside a body can carry no other request.
                     self.lease = None;
                     break;
                 }
@@ -101,6 +103,7 @@ impl BodyStream {
     ///
     /// The parts are copied and not kept, so that the connection can use its own buffer again.
     pub(crate) async fn whole(mut self, limit: usize) -> Result<Bytes, BodyError> {
+        // The announced size is checked before a buffer of that size is allocated.
         let announced = self.announced();
         if announced > limit {
             return Err(BodyError::TooLarge { limit });
@@ -118,6 +121,7 @@ impl BodyStream {
 
     /// Reads up to `limit` bytes of a body for an error text; a failure or the timeout ends it early.
     pub(crate) async fn beginning(mut self, limit: usize) -> Bytes {
+        // One deadline for all parts: an error is reported although its body trickles in or never ends.
         let deadline = Instant::now() + EXCERPT_TIMEOUT;
         let mut beginning = BytesMut::with_capacity(self.announced().min(limit));
         while let Ok(Some(Ok(part))) = timeout_at(deadline, self.next()).await {
@@ -132,6 +136,7 @@ impl BodyStream {
     }
 
     fn announced(&self) -> usize {
+        // The lower bound is the content length, or zero for a body of unknown length.
         let announced = usize::try_from(self.body.size_hint().lower());
         announced
             .unwrap_or(usize::MAX)

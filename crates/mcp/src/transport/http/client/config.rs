@@ -102,6 +102,7 @@ impl Headers {
         let header: HeaderName = name
             .parse()
             .map_err(|_| HeaderError::Name(name.to_owned()))?;
+        // The headers of the protocol repeat the body of each request; a fixed value would contradict it.
         if RESERVED.contains(&header) || header.as_str().starts_with("mcp-") {
             return Err(HeaderError::Reserved(header.as_str().to_owned()));
         }

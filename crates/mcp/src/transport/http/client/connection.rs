@@ -52,6 +52,7 @@ where
         .read_buf_exact_size(Some(READ_BUFFER))
         .handshake(TokioIo::new(stream))
         .await?;
+    // The task ends with the connection, which is closed when its sender is dropped.
     tokio::spawn(async move {
         if let Err(error) = connection.await {
             tracing::debug!(%error, "a connection ended");

@@ -66,6 +66,7 @@ impl Endpoint {
 /// The scheme, host and port of a URI that has them.
 pub(super) fn origin(uri: &Uri) -> Option<String> {
     let authority = uri.authority()?.as_str();
+    // The target of a redirect may have a user name and a password, which no error may show.
     let host_and_port = authority.rsplit('@').next().unwrap_or(authority);
     Some(format!("{}://{host_and_port}", uri.scheme_str()?))
 }

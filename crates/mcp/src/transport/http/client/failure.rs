@@ -44,6 +44,7 @@ impl HttpFailure {
                 .iter()
                 .map(text)
                 .collect(),
+            // Secrets are hidden before the text is cut: a part of one would no longer be found.
             body_excerpt: excerpt(&redact(body), excerpt_length(&head.headers)),
             content_type: head.headers.get(CONTENT_TYPE).map(text),
             redirect: head.status.is_redirection().then(|| target(&head.headers)),
@@ -54,6 +55,7 @@ impl HttpFailure {
     /// against DNS rebinding, which local servers have.
     fn refuses_host(&self) -> bool {
         let body = self.body_excerpt.to_ascii_lowercase();
+        // Whole words, because `localhost` or `hostname` in a text says nothing about such a check.
         let names = |word: &str| {
             body.split(|c: char| !c.is_ascii_alphanumeric())
                 .any(|found| found == word)
@@ -70,6 +72,7 @@ impl HttpFailure {
             401 | 403 => Kind::Unauthorized,
             413 | 431 => Kind::TooLarge,
             429 => Kind::Busy,
+            // A gateway answers these when it cannot reach the server behind it.
             502..=504 => Kind::Connect,
             _ => Kind::Protocol,
         }
@@ -133,6 +136,7 @@ fn excerpt(text: &str, length: usize) -> String {
         .filter(|word| !word.is_empty());
     let mut excerpt = words.next().unwrap_or_default().to_owned();
     for word in words {
+        // A character has at most four bytes.
         if excerpt.len() > length * 4 {
             break;
         }

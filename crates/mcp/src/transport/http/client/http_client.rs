@@ -78,6 +78,8 @@ impl ModernHttpClient {
         let tool = tool(call, target.as_deref());
         let mirrored = tool.and_then(|tool| self.tool_headers.params_of(tool));
         let headers = mirrored.as_deref().unwrap_or_default();
+        // The schema of a tool may have changed since it was listed. For such a mismatch the specification
+        // asks for a new list and one more attempt.
         match self.send(call, target.as_deref(), headers).await {
             Err(error) if error.code() == code::HEADER_MISMATCH => {
                 // Boxed, so that the futures of other calls do not have its size.
@@ -94,6 +96,7 @@ impl ModernHttpClient {
         target: Option<&str>,
         mirrored: &[HeaderParam],
     ) -> Result<Reply, Error> {
+        // Relaxed: ids only have to differ.
         let number = self.next_id.fetch_add(1, Ordering::Relaxed);
         let config = self.upstream.config();
         let pending = PendingRequest::new(number, &config.name, call);
@@ -105,6 +108,7 @@ impl ModernHttpClient {
         *request.method_mut() = http::Method::POST;
         *request.uri_mut() = self.upstream.target.clone();
         *request.headers_mut() = headers;
+        // The future of the call does not keep it while it waits for the response.
         drop(params);
 
         let (head, body) = self.upstream.send(request).await?;
@@ -156,6 +160,7 @@ impl ModernHttpClient {
             return Err(refusal);
         }
         let fresh = self.tool_headers.params_of(tool);
+        // The same headers would be refused again.
         if fresh == tried {
             return Err(refusal);
         }
@@ -170,8 +175,10 @@ impl ModernHttpClient {
             let list = Call::new(
                 Method::new(method::TOOLS_LIST),
                 list_params(call.cx.peer().meta(), cursor.as_ref())?,
+                // The caller has not asked for this list, so it hears no notifications of it.
                 call.cx.clone().with_notifier(Notifier::disabled()),
             );
+            // `send` learns the headers of the tools of each page.
             let page = self.send(&list, None, &[]).await?.into_result();
             let tools = page.get("tools").map(|tools| tools.elements());
             let has_tool = |listed: &RawJson| {

@@ -109,6 +109,7 @@ impl HttpUpstream {
         if *target == self.target {
             return self.endpoint.uri().clone();
         }
+        // Messages over HTTP+SSE go to another path, which the server names.
         let mut url = self.endpoint.uri().clone().into_parts();
         url.path_and_query = target.path_and_query().cloned();
         Uri::from_parts(url).unwrap_or_else(|_| self.endpoint.uri().clone())
@@ -141,6 +142,8 @@ impl HttpUpstream {
                 );
                 failed(Kind::Closed, message).retry_safe()
             }
+            // From here on a retry is not known to be safe: the server may have acted on the part that it
+            // got.
             SendError::Lost(lost) if lost.is_parse() => failed(
                 Kind::Protocol,
                 format!("server `{name}` sent a malformed HTTP response{via}: {cause}"),

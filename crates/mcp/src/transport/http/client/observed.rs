@@ -15,6 +15,7 @@ use crate::transport::observer::{MessageObserver, WireMessage};
 
 /// Shows a request to the observer, without the headers of the user and without credentials.
 pub(super) fn request(observer: &MessageObserver, request: &Request<Body>) {
+    // The whole message is in memory, so collecting it never waits.
     let body = request.body().clone().collect().now_or_never();
     let body = body.and_then(Result::ok).map(Collected::to_bytes);
     let target = request.uri().to_string();

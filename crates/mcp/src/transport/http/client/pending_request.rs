@@ -42,6 +42,8 @@ impl<'a> PendingRequest<'a> {
 
     /// Params to send: those of the caller, with a progress token unless it is a subscription.
     pub(super) fn params(&self) -> Result<RawJson, Error> {
+        // The specification allows no progress on the stream of a subscription, so a token would be useless
+        // there.
         if self.token.is_some() || self.is_subscription() {
             return Ok(RawJson::clone(self.call.params()));
         }

@@ -65,6 +65,8 @@ impl Pool {
         mut request: Request<Body>,
     ) -> Result<(Parts, BodyStream), SendError> {
         self.prepare(&mut request);
+        // The pool of hyper-util would open a second connection whenever a call comes before that of the last
+        // one is marked as idle, and would spawn a task for each request.
         while let Some(mut connection) = self.idle.take().await {
             match connection.sender.try_send_request(request).await {
                 Ok(response) => return Ok(self.opened(response, connection)),
@@ -139,14 +141,14 @@ impl Lease {
 #[derive(Default)]
 struct IdleConnections(Mutex<Vec<(Instant, Connection)>>);
 
-/// Maximum number of idle connections.
+/// Maximum number of idle connections. One more is closed after its response.
 const MAX_IDLE: usize = 128;
 
 /// Time that an idle connection can be used again. It is below the 60 s after which many servers close
 /// theirs, so that a request does not meet the close.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(55);
 
-/// Time for a connection to become ready after its last response.
+/// Time for a connection to become ready after its last response. One that takes longer is closed.
 const READY_TIMEOUT: Duration = Duration::from_millis(100);
 
 impl IdleConnections {

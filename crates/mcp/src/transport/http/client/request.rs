@@ -127,6 +127,8 @@ pub(crate) fn headers(
     target: Option<&str>,
     mirrored: &[HeaderParam],
 ) -> Result<HeaderMap, Error> {
+    // The specification wants the header to equal `_meta`, so the revision is read from there even where this
+    // client would choose another.
     let mut headers = constant.clone();
     let version = match call.cx.peer().named_version() {
         Some(version) if version.is(Version::LATEST.as_str()) => LATEST.clone(),
@@ -189,6 +191,7 @@ fn value_of(name: &HeaderName, value: &str) -> Result<HeaderValue, Error> {
 }
 
 fn insert(headers: &mut HeaderMap, name: &HeaderName, value: HeaderValue) -> Result<(), Error> {
+    // `insert` panics at the maximum number of headers, which the schema of a hostile server could exceed.
     let is_full = headers.try_insert(name, value).is_err();
     match is_full {
         true => Err(unfit(name.as_str())),

@@ -30,6 +30,7 @@ impl ResponseReader<'_> {
         if !head.status.is_success() {
             return Err(self.refusal(&head, body).await);
         }
+        // The specification has 202 for notifications only.
         if head.status == StatusCode::ACCEPTED {
             return Err(self
                 .request
@@ -76,6 +77,8 @@ impl ResponseReader<'_> {
         while let Some(part) = body.next().await {
             let part = part.map_err(|error| self.broken(BodyError::Broken(error)))?;
             let pushed = parser.push(&part, &mut events);
+            // It is a slice of the buffer of the connection, which can be used again while events are
+            // delivered.
             drop(part);
             for event in events.drain(..).filter(carries_message) {
                 match self.request.receive(self.parse(&event.data, limit)?) {
@@ -90,8 +93,11 @@ impl ResponseReader<'_> {
                     }
                 }
             }
+            // Only after the events that came before the one that is too large: the response may be among
+            // them.
             pushed.map_err(|error| self.too_large("an event", error.limit))?;
         }
+        // The server may have acted on the request, so the error does not say that a retry is safe.
         Err(self
             .request
             .failed(Kind::Closed, "ended the stream before the response"))
@@ -117,6 +123,8 @@ impl ResponseReader<'_> {
     async fn refusal(&self, head: &Parts, body: BodyStream) -> Error {
         let limit = self.config.limits.error;
         let beginning = body.beginning(limit).await;
+        // A refusal of credentials stays an HTTP failure, whose challenges the login needs, even if its body
+        // is an error of the protocol.
         let credentials_refused =
             head.status == StatusCode::UNAUTHORIZED || head.headers.contains_key(WWW_AUTHENTICATE);
         match parse(&beginning, limit) {
@@ -219,6 +227,7 @@ const DELIVERY_TIMEOUT: Duration = Duration::from_secs(5);
 /// while it waits for the response must get the response: after the timeout the oldest notification
 /// is dropped.
 async fn deliver(notify: &Notifier, notification: Notification) {
+    // A clone, because a timeout drops the notification that waits.
     let sent = tokio::time::timeout(DELIVERY_TIMEOUT, notify.send(notification.clone())).await;
     if sent.is_err() {
         notify.offer(notification);

@@ -105,6 +105,7 @@ impl BearerToken {
 
     /// The caller, if `presented` is the secret. Takes the same time however much of it is right.
     fn caller_of(&self, presented: &[u8]) -> Option<Caller> {
+        // An empty secret would let a request with an empty token in.
         let right = bool::from(self.secret.ct_eq(presented)) && !self.secret.is_empty();
         right.then(|| self.caller.clone())
     }
@@ -144,6 +145,7 @@ const DPOP: HeaderName = HeaderName::from_static("dpop");
 
 /// The token of a request that has exactly one.
 fn presented<'a>(headers: &'a HeaderMap, method: &'a Method) -> Option<Presented<'a>> {
+    // A repeated field counts as none: a proxy in front may have looked at another one of them.
     let credentials = Field::of(headers, AUTHORIZATION).once()?;
     let space = credentials.iter().position(|byte| *byte == b' ')?;
     let (scheme, token) = credentials.split_at_checked(space)?;

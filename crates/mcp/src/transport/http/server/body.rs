@@ -90,6 +90,7 @@ impl http_body::Body for ResponseBody {
         Poll::Ready(next.map(|bytes| Ok(Frame::data(bytes))))
     }
 
+    // hyper asks after each chunk, so a response ends with its last one and not at a further poll.
     fn is_end_stream(&self) -> bool {
         match &self.content {
             Content::Parts(parts) => parts.iter().all(Bytes::is_empty),

@@ -50,6 +50,7 @@ pub(super) async fn read<'r>(
                         Ok(mut data) => data.copy_to_bytes(data.remaining()),
                         Err(_trailers) => continue,
                     };
+                    // A chunked body announces no size, so what comes is counted.
                     if gathered.len() + data.len() > limit {
                         return Poll::Ready(Err(Refusal::BodyTooLarge));
                     }
@@ -61,6 +62,7 @@ pub(super) async fn read<'r>(
                 Poll::Ready(Some(Err(_))) => return Poll::Ready(Err(Refusal::BodyBroken)),
                 Poll::Ready(None) => break,
                 Poll::Pending => {
+                    // Most bodies arrive whole, and need no timer.
                     if timer.is_none() {
                         timer.set(Some(sleep(limits.body_timeout)));
                         wait = health.map(ConnectionHealth::wait_for_body);
@@ -87,6 +89,8 @@ impl BodyReservation<'_> {
             return true;
         }
         self.bytes += more;
+        // Added before it is compared, so that two bodies cannot take the same room. A body that is refused
+        // gives its share back when it is dropped. Only the sum counts, so relaxed order is enough.
         self.budget.0.fetch_add(more, Ordering::Relaxed) + more <= limit
     }
 }

@@ -132,10 +132,13 @@ impl Default for HttpServerLimits {
             body_bytes: 4 * 1024 * 1024,
             bodies_bytes: 256 * 1024 * 1024,
             unsent_bytes: 256 * 1024 * 1024,
+            // Half of all, so that no caller takes the room of the others.
             unsent_bytes_per_caller: 128 * 1024 * 1024,
             json_depth: json.depth,
             json_values: json.values,
             idle_timeout: Duration::from_secs(60),
+            // Room for requests beside the 10,000 subscriptions of a router, each of which holds a connection
+            // of HTTP/1.
             connections: 12_000,
             connections_per_peer: 512,
             unauthenticated_connections: 1024,

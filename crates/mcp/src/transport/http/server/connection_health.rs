@@ -128,6 +128,7 @@ impl ConnectionHealth {
     }
 
     fn begin(&self, moment: &AtomicU64) {
+        // The first moment counts: a peer that sends byte by byte gains no time.
         if moment.load(Ordering::Relaxed) == NEVER {
             let passed = self.opened.elapsed().as_millis();
             let passed = u64::try_from(passed).unwrap_or(NEVER - 1);
@@ -170,6 +171,7 @@ impl HealthWatch {
     ) -> bool {
         self.update(health, now);
         let passed = |since: Instant| now.saturating_duration_since(since);
+        // Before the requests in progress: a peer that does not read its answer is overdue all the same.
         if let Some(stalled) = health.moment(&health.stalled_since) {
             return passed(stalled) >= limits.idle_timeout;
         }

@@ -56,7 +56,8 @@ const REFUSAL_TIMEOUT: Duration = Duration::from_secs(5);
 /// client that is refused is told to come back after this time.
 const BODY_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Interval of the checks of all connections while the server drains.
+/// Interval of the checks of all connections while the server drains. After its last response a connection is
+/// closed at the second check.
 const DRAIN_CHECK: Duration = Duration::from_millis(10);
 
 impl Connections {
@@ -74,6 +75,7 @@ impl Connections {
 
     /// Serves a connection in a task of its own, unless there are too many and none gives way.
     pub(super) fn add(&mut self, stream: Stream, address: Option<SocketAddr>) {
+        // A client on IPv4 is the same peer on a socket for both families.
         let peer = address.map(|address| address.ip().to_canonical());
         if !self.make_room(peer) {
             return self.refuse(stream);
@@ -108,6 +110,8 @@ impl Connections {
     fn make_room(&mut self, peer: Option<IpAddr>) -> bool {
         let limits = &self.endpoint.config().limits;
         let of_peer = peer.and_then(|peer| self.per_peer.get(&peer)).copied();
+        // The limit of the peer comes first, so that a peer at its own limit displaces no connection of
+        // another.
         if of_peer.unwrap_or(0) >= limits.connections_per_peer {
             return self.close_oldest(|open| open.peer == peer);
         }
@@ -171,11 +175,13 @@ impl Connections {
         if let Some(open) = self.open.get(&id) {
             open.task.abort();
         }
+        // At once, so that its place is free before the task has ended; `ended` then finds nothing to remove.
         self.forget(id);
     }
 
     /// Refuses a connection, and gives its peer a moment to read why.
     fn refuse(&mut self, stream: Stream) {
+        // A set counts tasks that have ended until their results are taken.
         while self.refused.try_join_next().is_some() {}
         if self.refused.len() < MAX_REFUSED {
             self.refused.spawn(refuse(stream));
@@ -230,6 +236,7 @@ impl Connections {
         loop {
             tokio::select! {
                 biased;
+                // Ended connections first, so that the last one ends the drain even if the time is up.
                 ended = self.tasks.join_next_with_id() => match ended {
                     Some(ended) => self.remove(&ended),
                     None => return,
@@ -297,6 +304,7 @@ impl Requests {
         request: Request<Incoming>,
     ) -> Result<Response<ResponseBody>, Infallible> {
         self.health.begin_exchange();
+        // The parser accepts such a head, which a proxy may have read in another way.
         let mut response = if self.health.is_ambiguous() {
             response::refuse(Refusal::Ambiguous)
         } else {

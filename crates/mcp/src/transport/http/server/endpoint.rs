@@ -186,6 +186,7 @@ impl Shared {
         body: B,
     ) -> Result<Response<ResponseBody>, Refusal> {
         let Self { policy, config, .. } = self;
+        // The host comes first: a page with a rebound name must not even read the public documents.
         policy.check_host(head, fields.host)?;
         // Documents are public: they are served before the origin and the token are checked.
         if let Some(document) = documents::find(config, head.uri.path()) {
@@ -194,6 +195,7 @@ impl Shared {
         let serves_sessions = self.sessions.is_some();
         let admission = head::admit(head, fields, source, policy, config, serves_sessions);
         let admission = admission.await?;
+        // From here on the connection does not give way to new ones.
         if let Some(health) = health {
             health.authenticate();
         }
@@ -206,6 +208,7 @@ impl Shared {
             return Err(Refusal::AnswersUnread);
         }
         // The reservation lasts until there is an answer, or the first part of one.
+        // It is read only after authentication, so that a stranger takes no memory for bodies.
         let body = body_reader::read(body, &config.limits, &self.bodies, health);
         let (body, _reservation) = body.await?;
         Ok(self.answer_message(head, fields, admission, &body).await)
@@ -236,6 +239,8 @@ impl Shared {
         let message = match frame {
             Ok(Frame::Request(request)) if mirror::may_be_supported(fields) => {
                 match check(&request) {
+                    // Only after the other headers were found right: a request that is refused anyway causes
+                    // no list.
                     Ok(peer) if self.must_list_tools(&request) => {
                         // Boxed, so that the futures of other calls do not have its size.
                         let call = self.call_after_list(head, fields, admission, request, peer);
@@ -369,6 +374,7 @@ impl Shared {
 
         let first = match accepts.json {
             true => running.first_event(limits.keep_alive).await,
+            // A client that accepts only events gets its stream at once.
             false => None,
         };
         // JSON only if the call ended before it notified anything, and before a keep-alive is due.

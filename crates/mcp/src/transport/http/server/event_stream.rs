@@ -88,6 +88,7 @@ impl EventStream {
         };
         self.buffer.extend_from_slice(sse::MESSAGE_PREFIX);
         encode::result_prefix(&mut self.buffer, id);
+        // Chunks leave before the buffer, so the prefix must be a chunk before the result is one.
         self.flush();
         self.ready.push_back(result);
         self.buffer.extend_from_slice(encode::RESULT_SUFFIX);
@@ -103,12 +104,14 @@ impl EventStream {
         if let Poll::Ready(outcome) = running.poll_outcome(cx) {
             return self.finish(outcome);
         }
+        // A full chunk is sent before more notifications are taken: so a fast call waits for a slow reader.
         while self.buffer.len() < CHUNK
             && let Some(running) = &mut self.running
             && let Poll::Ready(notification) = running.poll_notification(cx)
         {
             self.push(&notification);
         }
+        // After the notifications, so that those sent before the shutdown precede the end.
         if let Some(end) = &mut self.end
             && end.as_mut().poll(cx).is_ready()
             && let Some(running) = &self.running

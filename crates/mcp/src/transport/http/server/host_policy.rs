@@ -67,6 +67,8 @@ impl HostPolicy {
             (Field::Absent, Some(authority)) if head.version == Version::HTTP_2 => authority,
             (field, _) => field.once().ok_or(Refusal::BadHost)?,
         };
+        // An absolute request target names the host too. A proxy may go by one name and this server by the
+        // other, so they must not differ.
         if authority.is_some_and(|authority| !authority.eq_ignore_ascii_case(host)) {
             return Err(Refusal::BadHost);
         }
@@ -84,6 +86,8 @@ impl HostPolicy {
     pub(super) fn check_origin(&self, headers: &HeaderMap) -> Result<(), Refusal> {
         let near = match Field::of(headers, &SEC_FETCH_SITE) {
             Field::Absent => true,
+            // Not `same-site`: a site has all ports of a host, and so the pages of any other server on this
+            // machine.
             Field::Once(site) => matches!(site.as_bytes(), b"same-origin" | b"none"),
             Field::Repeated => false,
         };

@@ -83,6 +83,7 @@ impl Listener {
         let limits = &self.endpoint.config().limits;
         let shortest = limits.header_timeout.min(limits.idle_timeout);
         let mut check = interval(check_interval(shortest));
+        // A check that comes late is made once, not once for each interval that was missed.
         check.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut shutdown = self.endpoint.draining().begun();
         let protocols = Protocols::new(limits);
@@ -110,6 +111,7 @@ impl Listener {
                 },
             }
         }
+        // Closed before the drain, so that new clients are refused instead of waiting in the backlog.
         drop(self.socket);
         connections.drain().await;
     }

@@ -15,6 +15,8 @@ pub(super) fn may_be_supported(fields: &Fields<'_>) -> bool {
     match fields.protocol_version {
         Field::Once(value) => {
             let named = value.to_str().ok().and_then(Version::parse);
+            // A revision that we do not know is let through here: `version` answers it with those that we
+            // support.
             named.is_none_or(|version| SUPPORTED.contains(&version))
         }
         Field::Absent | Field::Repeated => true,
@@ -80,6 +82,8 @@ fn version(fields: &Fields<'_>, params: &RawParams) -> Result<Arc<PeerInfo>, Err
     };
     let meta = match RequestMeta::read(params) {
         Ok(meta) => meta,
+        // A client of an unknown revision need not send the metadata of this one, so the error is about its
+        // revision.
         Err(_) if !SUPPORTED.iter().any(|version| version.as_str() == named) => {
             return Err(Error::unsupported_version(named, &SUPPORTED));
         }

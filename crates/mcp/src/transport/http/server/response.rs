@@ -63,6 +63,7 @@ pub(super) fn refuse(refusal: Refusal) -> Response<ResponseBody> {
         Refusal::BadHost => (400, message!("exactly one valid Host header is required")),
         Refusal::Forbidden => (403, message!("the Host or Origin is not allowed here")),
         Refusal::Ambiguous => (400, message!("the request head is ambiguous")),
+        // Without a body: a 404 with an error of the protocol would say that the method is unknown.
         Refusal::NotFound => (404, ""),
         Refusal::MethodNotAllowed { .. } => (405, ""),
         Refusal::Unauthorized => (401, ""),
@@ -107,11 +108,13 @@ pub(super) fn refuse(refusal: Refusal) -> Response<ResponseBody> {
             CredentialError::Unauthorized(challenge) | CredentialError::Forbidden(challenge) => {
                 headers.insert(WWW_AUTHENTICATE, challenge);
             }
+            // No challenge: another token would fail in the same way.
             CredentialError::Unavailable => {}
         },
         Refusal::AnswersUnread => {
             headers.insert(RETRY_AFTER, HeaderValue::from(BUSY_SECONDS));
         }
+        // The rest of the request cannot be told from the next one.
         Refusal::Ambiguous | Refusal::BodyTooSlow => close_after(&mut response),
         _ => {}
     }
@@ -162,10 +165,12 @@ pub(crate) fn event_stream(stream: impl EventChunks + 'static) -> Response<Respo
     let mut response = Response::new(ResponseBody::events(stream));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    // A proxy that compresses the stream would hold events back.
     headers.insert(
         CACHE_CONTROL,
         HeaderValue::from_static("no-store, no-transform"),
     );
+    // nginx and proxies like it collect a response before they pass it on, unless they are told not to.
     headers.insert(&X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
     response
 }
@@ -226,6 +231,7 @@ fn error_response(status: u16, write: impl FnOnce(&mut BytesMut)) -> Response<Re
 /// Value of `Retry-After`, in whole seconds.
 fn retry_after(error: &Error) -> Option<u64> {
     let time = error.retry_after()?;
+    // Rounded up, because a client that comes back too early is refused again.
     Some(time.as_secs() + u64::from(time.subsec_nanos() > 0))
 }
 

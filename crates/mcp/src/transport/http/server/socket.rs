@@ -59,6 +59,7 @@ impl Socket {
     /// # Errors
     /// The socket cannot be made non-blocking.
     pub fn from_std(listener: std::net::TcpListener) -> io::Result<Self> {
+        // The runtime needs it, and leaves a socket that it takes over as it is.
         listener.set_nonblocking(true)?;
         let listener = TcpListener::from_std(listener)?;
         Ok(Self::new(SocketListener::Tcp(listener)))
@@ -86,6 +87,7 @@ impl Socket {
             AddressFamily::INET | AddressFamily::INET6 => Self::from_std(fd.into()),
             AddressFamily::UNIX => {
                 let listener = StdUnixListener::from(fd);
+                // As for TCP, the runtime leaves this to us.
                 listener.set_nonblocking(true)?;
                 let listener = UnixListener::from_std(listener)?;
                 Ok(Self::new(SocketListener::Unix(listener)))

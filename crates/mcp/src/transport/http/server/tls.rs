@@ -57,6 +57,8 @@ impl Acceptor {
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
             () = &mut shutdown => {
+                // The client is told to open no more streams. Those that are open go on, until the drain of
+                // the listener ends.
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }

@@ -69,6 +69,7 @@ impl ToolListing {
         cx: Cx,
     ) -> Result<(), Error> {
         let begun_before = self.listings.lock().begun;
+        // It cannot fail: the semaphore is never closed.
         let _turn = self.turn.acquire().await;
         let number = {
             let mut listings = self.listings.lock();

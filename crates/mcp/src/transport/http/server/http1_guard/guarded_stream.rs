@@ -119,6 +119,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for GuardedStream<S> {
             Some(linger) => linger,
             none => {
                 ready!(Pin::new(&mut this.stream).poll_shutdown(cx))?;
+                // The peer has closed its side, so no input can be left unread.
                 if this.ended {
                     return Poll::Ready(Ok(()));
                 }

@@ -142,11 +142,13 @@ impl HeadScanner {
 
     /// Takes a line of a head, without its line feed. Underscores are not searched for.
     fn take_line(&mut self, line: &[u8]) {
+        // RFC 9112, section 2.2, lets a parser take a lone line feed for the end of a line, and not all do.
         let Some(line) = line.strip_suffix(b"\r") else {
             self.state = ScanState::Ambiguous;
             return;
         };
         match (self.state, line) {
+            // RFC 9112, section 2.2, allows empty lines before a request line.
             (ScanState::Start, []) => {}
             (ScanState::Start, _) => {
                 self.framing = FramingFields::default();
@@ -179,6 +181,7 @@ impl FramingFields {
         match line.first() {
             Some(b'c' | b'C') => match value_of(line, b"content-length:") {
                 None => true,
+                // Neither a sign nor a list of equal lengths: parsers differ about both.
                 Some(value) => match decimal(value.trim_ascii()) {
                     None => false,
                     length => std::mem::replace(&mut self.content_length, length).is_none(),
@@ -189,6 +192,7 @@ impl FramingFields {
                 Some(value) => {
                     let is_chunked = value.trim_ascii().eq_ignore_ascii_case(b"chunked");
                     let again = std::mem::replace(&mut self.transfer_encoding, true);
+                    // Parsers differ about other codings, and about a second field.
                     is_chunked && !again
                 }
             },
@@ -199,6 +203,7 @@ impl FramingFields {
     /// The state after the empty line.
     fn end(&self) -> ScanState {
         match (self.content_length, self.transfer_encoding) {
+            // RFC 9112, section 6.3: such a message may be an attempt at request smuggling.
             (Some(_), true) => ScanState::Ambiguous,
             // The end of a chunked body is not followed: the connection is closed after it.
             (None, true) => ScanState::Last,
