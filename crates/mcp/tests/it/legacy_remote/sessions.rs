@@ -279,3 +279,19 @@ async fn a_session_that_is_opened_while_the_connection_is_closed_ends_at_once() 
     next(&mut peer, "DELETE").await;
     assert_eq!(log(&mut peer), [""; 0]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_handshake_whose_last_message_is_never_answered_fails() {
+    let (_held, never) = mpsc::unbounded_channel();
+    let mut never = Some(never);
+    let peer = Peer::start(move |request| match what(request).as_str() {
+        "notifications/initialized" => Answer::Pieces(never.take().unwrap()),
+        _ => old_server(request, |request| json(&request.result(RESULT))),
+    })
+    .await;
+    let error = failure(&remote(&peer), tool_call()).await;
+    assert_eq!(
+        error.to_string(),
+        "server `peer` did not answer the handshake within 60s"
+    );
+}
