@@ -330,11 +330,7 @@ async fn time_of(url: &Url, network: &Network) -> Option<SystemTime> {
     let guard = Guard::public()
         .allow(AddressNetwork::Loopback)
         .allow(AddressNetwork::Private);
-    let request = Request {
-        url: url.join("/").ok()?,
-        headers: Vec::new(),
-        body: None,
-    };
+    let request = Request::new(url.join("/").ok()?);
     let fetcher = network.fetcher().ok()?;
     let response = timeout(DATE, fetcher.fetch(guard, &request)).await;
     let date = response.ok()?.ok()?.date?;

@@ -168,13 +168,9 @@ fn login(oauth: &ResolvedOAuth) -> Result<LoginSpec, CommandError> {
 
 /// Client of the configuration, which was registered by hand.
 fn chosen_client(login: &ResolvedLogin) -> Option<ChosenClient> {
-    Some(ChosenClient {
-        client_id: login.client_id.clone()?,
-        client_secret: login.client_secret.clone(),
-        key_file: None,
-        kind: ChosenKind::Registered,
-        identity: None,
-    })
+    let mut client = ChosenClient::new(login.client_id.clone()?, ChosenKind::Registered);
+    client.client_secret.clone_from(&login.client_secret);
+    Some(client)
 }
 
 /// Filter and changes of the tools of a server.

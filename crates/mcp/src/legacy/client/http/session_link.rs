@@ -218,10 +218,7 @@ impl SessionLink {
         if self.is_closed() {
             return;
         }
-        let params = CancelledParams {
-            request_id: Some(Id::number(number)),
-            ..CancelledParams::default()
-        };
+        let params = CancelledParams::new(Id::number(number));
         let notification = Notification {
             method: Method::new(method::NOTIFICATIONS_CANCELLED),
             params: RawJson::encode(&params).expect("the params of a cancellation are JSON"),
