@@ -67,6 +67,7 @@ pub(super) fn server_config(
         config.call_limits.maximum = maximum;
     }
     config.tools = tool_policy(definition);
+    config.neighbors.clone_from(&server.neighbors);
     if let Some(catalogs) = &settings.catalogs {
         let key = server.definition_hash();
         config.saved_catalog = catalogs.load(key.as_str()).map(|(catalog, _)| catalog);
