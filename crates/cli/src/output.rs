@@ -139,6 +139,20 @@ pub(crate) fn text(text: &str) -> io::Result<()> {
     }
 }
 
+/// Prints text: for a program as it came, on a terminal in its visible form, in lines of its width that go on after
+/// an indent.
+pub(crate) fn paragraph(paragraph: &str, indent: &str) -> io::Result<()> {
+    let Some(screen) = Screen::of_stdout() else {
+        return text(paragraph);
+    };
+    let (none, indent) = (Line::new(), Line::of(indent, Style::PLAIN));
+    let wrapped = paragraph.lines().flat_map(|line| {
+        let line = Line::of(line, Style::PLAIN);
+        wrap(&line, screen.width, &none, &indent)
+    });
+    lines(&wrapped.collect::<Vec<_>>(), &screen)
+}
+
 /// Prints lines, with styles if the terminal has them. They hold text in its visible form alone.
 pub(crate) fn lines(lines: &[Line], screen: &Screen) -> io::Result<()> {
     let mut text = String::new();
