@@ -92,7 +92,7 @@ pub(crate) enum Command {
     Config(ConfigArgs),
     /// Print a script that completes commands in a shell
     Completions(Completions),
-    /// Print the manual page
+    /// Print a manual page, or write all
     Man(Man),
 }
 

@@ -46,6 +46,9 @@ const LISTEN: &str = "127.0.0.1:3000";
 /// Port to which logins redirect the browser.
 const CALLBACK_PORT: u16 = 19876;
 
+/// Indent of the lines of a finding after the first one.
+const INDENT: &str = "  ";
+
 /// Files of the data directory that hold secrets.
 const SECRET_FILES: [&str; 2] = ["token", "mcp-auth.json"];
 
@@ -379,8 +382,9 @@ fn print(
         };
         let (subject, code) = (&finding.subject, finding.code.as_str());
         let problem = finding.problem.replace('\n', "\n  ");
-        output::text(&format!("{severity}: {subject}: {problem} [{code}]"))?;
-        output::text(&format!("  next: {}", finding.repair))?;
+        let text = format!("{severity}: {subject}: {problem} [{code}]");
+        output::paragraph(&text, INDENT)?;
+        output::paragraph(&format!("{INDENT}next: {}", finding.repair), INDENT)?;
     }
     let tried = match offline {
         true => format!("{servers} servers were not contacted"),

@@ -14,7 +14,7 @@ use crate::help;
 use crate::instance::{InstanceRecord, Registry};
 use crate::logins::Logins;
 use crate::output;
-use crate::render::line::{Color, Line, Style};
+use crate::render::line::{Color, Line, Style, width};
 use crate::render::screen::Screen;
 use crate::saved_catalog::SavedCatalog;
 use crate::visible::cut;
@@ -97,6 +97,11 @@ impl Overview {
         if configuration.servers.is_empty() && configuration.faulty.is_empty() {
             return vec![heading("servers").add("none is configured", Style::PLAIN)];
         }
+        let shown = configuration.servers.iter().take(ROWS);
+        let names = shown.map(|server| server.name.as_str());
+        let names = names.chain(configuration.faulty.iter().map(|faulty| &*faulty.name));
+        let widest = names.map(|name| width(&cut(name, NAME)) + 2).max();
+        let state = COLUMN + widest.unwrap_or(0).clamp(NAME_COLUMN, MAX_NAME_COLUMN);
         let mut lines = Vec::new();
         for (at, server) in configuration.servers.iter().take(ROWS).enumerate() {
             let begin = match at {
@@ -104,10 +109,7 @@ impl Overview {
                 _ => Line::new().pad(COLUMN),
             };
             let name = Line::of(&cut(server.name.as_str(), NAME), Style::BOLD);
-            let line = begin
-                .join(&name)
-                .pad(COLUMN + NAME_COLUMN)
-                .add(" ", Style::PLAIN);
+            let line = begin.join(&name).add("  ", Style::PLAIN).pad(state);
             lines.push(self.state_of(server).describe(line));
         }
         for faulty in &configuration.faulty {
@@ -116,8 +118,8 @@ impl Overview {
                 false => Line::new().pad(COLUMN),
             };
             let name = Line::of(&cut(&faulty.name, NAME), Style::BOLD);
-            let line = begin.join(&name).pad(COLUMN + NAME_COLUMN);
-            let text = " has a mistake in its definition: callgate config validate";
+            let line = begin.join(&name).add("  ", Style::PLAIN).pad(state);
+            let text = "has a mistake in its definition: callgate config validate";
             lines.push(line.add(text, Style::color(Color::Red)));
         }
         let more = configuration.servers.len().saturating_sub(ROWS);
@@ -270,9 +272,11 @@ impl Overview {
     }
 }
 
-/// Columns of the headings and of the names of servers.
+/// Columns of the headings.
 const COLUMN: usize = 10;
-const NAME_COLUMN: usize = 20;
+/// Minimum and maximum columns of the names of servers. The state beside a longer name is moved.
+const NAME_COLUMN: usize = 21;
+const MAX_NAME_COLUMN: usize = 40;
 
 fn heading(text: &str) -> Line {
     Line::of(text, Style::DIM).pad(COLUMN)

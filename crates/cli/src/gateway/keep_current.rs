@@ -2,15 +2,16 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use std::{env, fs};
 
 use callgate_hub::ServerName;
 use callgate_oauth::store::Login;
 use tokio::time::sleep;
 
+use super::member_config::STARTED_AS;
 use super::plan::{Member, plan};
 use super::service::Gateway;
 use crate::config::definition::Connection;
@@ -47,6 +48,7 @@ impl Reload {
     pub(crate) fn load(&self) -> Result<Loaded, CommandError> {
         let stamps = self.stamps();
         let mut configuration = load(&self.options)?;
+        leave_out_siblings(&mut configuration, env::var(STARTED_AS).ok().as_deref());
         if let Some(reserved) = self.reserved {
             let servers = &mut configuration.servers;
             servers.retain(|server| server.name.as_str() != reserved);
@@ -75,6 +77,20 @@ impl Reload {
             files: paths.iter().map(|path| stamp(path)).collect(),
             gateway: gateway.map(|gateway| gateway.process.pid),
         }
+    }
+}
+
+/// Leaves out the servers of a configuration with the definition as which this process was started: it would start
+/// itself, and the process that started it has the others already.
+fn leave_out_siblings(configuration: &mut Configuration, started_as: Option<&str>) {
+    let is_this =
+        |server: &&ConfiguredServer| Some(server.definition_hash().as_str()) == started_as;
+    if let Some(this) = configuration.servers.iter().find(is_this) {
+        configuration.notices.push(format!(
+            "this process is the server `{}` of its own configuration, so it serves no other of it",
+            this.name
+        ));
+        configuration.servers.clear();
     }
 }
 

@@ -93,6 +93,7 @@ impl ConfiguredServer {
                 scope: Scope::User,
             },
             trusted: true,
+            neighbors: Vec::new(),
         }
     }
 }

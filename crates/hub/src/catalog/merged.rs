@@ -13,6 +13,8 @@ use super::{discover, saved};
 use crate::exposed_names::{ExposedNames, Naming, Origin, Scheme};
 use crate::mutex::Mutex;
 use crate::server::Server;
+use crate::server_config::ItemNames;
+use crate::server_name::ServerName;
 
 /// Catalog of all servers, merged into one [`Snapshot`] after every change.
 pub(crate) struct Catalog {
@@ -108,7 +110,8 @@ impl Catalog {
         }
         for kind in ListKind::ALL {
             if let Some(list) = kept.lists.take(kind) {
-                state.set_list(server, kind, list);
+                // Callers have seen these names: they stay, whatever servers were added since.
+                state.set_list(server, kind, list, &[]);
             }
         }
         let is_outranked_anew = state.tool_names.outranked(server.name()) != kept.outranked;
@@ -201,7 +204,8 @@ impl Catalog {
     /// Replaces a list of a server, and tells the subscribers if it differs.
     pub(crate) fn set_list(&self, server: &Arc<Server>, kind: ListKind, sent: Vec<RawJson>) {
         let mut state = self.state.lock();
-        if state.set_list(server, kind, sent) {
+        let rivals = state.rivals(server, kind);
+        if state.set_list(server, kind, sent, &rivals) {
             self.publish_lists(&state, &[kind]);
         }
     }
@@ -313,8 +317,28 @@ impl CatalogState {
         self.offers.iter_mut().find(|offer| offer.is_of(server))
     }
 
-    /// Replaces a list of a server. Returns false if callers see no difference.
-    fn set_list(&mut self, server: &Arc<Server>, kind: ListKind, sent: Vec<RawJson>) -> bool {
+    /// Servers that may have items with the plain names of new items of this one.
+    fn rivals(&self, server: &Server, kind: ListKind) -> Vec<ServerName> {
+        // The names of prompts are not kept across starts.
+        if kind != ListKind::Tools {
+            return Vec::new();
+        }
+        let others = self.offers.iter().map(|offer| &offer.server.config);
+        let others = others.filter(|it| it.item_names == ItemNames::WithServer);
+        let others = others.map(|it| &it.name);
+        let rivals = others.chain(&server.config.neighbors);
+        rivals.filter(|it| *it != server.name()).cloned().collect()
+    }
+
+    /// Replaces a list of a server; `rivals` are other servers, whose tools may have the names of new ones of this.
+    /// Returns false if callers see no difference.
+    fn set_list(
+        &mut self,
+        server: &Arc<Server>,
+        kind: ListKind,
+        sent: Vec<RawJson>,
+        rivals: &[ServerName],
+    ) -> bool {
         let taken = self.taken_uris(server, kind);
         let Self {
             offers,
@@ -346,7 +370,7 @@ impl CatalogState {
             for (own, _) in named.iter().filter(|(own, _)| policy.offers(own)) {
                 let label = label(own).unwrap_or(own);
                 if tool_names.is_exact(label) {
-                    tool_names.name_as(&origin(own), label, names);
+                    tool_names.name_as(&origin(own), label, names, rivals);
                 }
             }
         }
@@ -355,11 +379,14 @@ impl CatalogState {
                 ListKind::Tools if !policy.offers(&own) => return None,
                 ListKind::Tools => {
                     let label = label(&own).unwrap_or(&own);
-                    let key = tool_names.name_as(&origin(&own), label, names);
+                    let key = tool_names.name_as(&origin(&own), label, names, rivals);
                     let change = policy.change(&own);
                     (key, change.map(|change| change.definition(&sent)))
                 }
-                ListKind::Prompts => (prompt_names.name_as(&origin(&own), &own, names), None),
+                ListKind::Prompts => {
+                    let key = prompt_names.name_as(&origin(&own), &own, names, rivals);
+                    (key, None)
+                }
                 // A URI that another server lists too is addressed by its server.
                 _ if taken.contains(&own) => {
                     (Arc::from(format!("mcp://{}/{own}", server.name())), None)
@@ -390,7 +417,6 @@ impl CatalogState {
 mod tests {
     use super::*;
     use crate::server_config::ServerConfig;
-    use crate::server_name::ServerName;
     use callgate_mcp::{Error, Kind, Reply};
 
     fn server(number: usize) -> Arc<Server> {

@@ -102,9 +102,9 @@ impl Listing {
             );
             return Ok(());
         }
-        output::columns(&rows(&reports))?;
+        output::columns_with_room(rows(&reports), &DISPENSABLE)?;
         if output::is_terminal() && reports.iter().any(|report| report.as_of.is_some()) {
-            output::note(
+            output::remark(
                 "idle servers are connected when they are used; --refresh connects them now",
             );
         }
@@ -250,6 +250,9 @@ async fn settle(gateway: &Gateway, all: usize, limit: Duration) {
         }
     }
 }
+
+/// Columns that a narrow terminal does not show, the first one first: latency, revision, transport and number of tools.
+const DISPENSABLE: [usize; 4] = [5, 3, 2, 4];
 
 fn rows(reports: &[&ServerReport]) -> Vec<Vec<Line>> {
     let headings = [
