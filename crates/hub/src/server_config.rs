@@ -31,6 +31,8 @@ pub struct ServerConfig {
     pub tools: ToolPolicy,
     /// Names of its tools and prompts for callers.
     pub item_names: ItemNames,
+    /// True if callers of [`Hub::call_shared`](crate::Hub::call_shared) do not see the server.
+    pub private: bool,
     /// Hash of the definition of the server, under which its owner keeps its catalog; `None` if the
     /// catalog is not kept.
     ///
@@ -69,6 +71,7 @@ impl ServerConfig {
             reconnect: ReconnectPolicy::default(),
             tools: ToolPolicy::default(),
             item_names: ItemNames::default(),
+            private: false,
             catalog_key: None,
             saved_catalog: None,
         }
