@@ -140,7 +140,8 @@ fn check_files(configuration: &Configuration) -> Vec<Finding> {
 fn check_machine(configuration: &Configuration, data_dir: Option<&Path>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let data_dir = DataDir::locate(data_dir).ok();
-    let running = data_dir.as_ref().and_then(|it| Registry::new(it).gateway());
+    let running = data_dir.as_ref();
+    let running = running.and_then(|it| Registry::new(it).http_gateway());
     let listen = configuration.settings.listen;
     if let Some(listen) = listen.or_else(|| LISTEN.parse().ok()) {
         findings.extend(machine::check_port(listen, running.is_some()));

@@ -34,9 +34,10 @@ pub(crate) fn run(data_dir: Option<&Path>, screen: &Screen) -> Result<(), Comman
     let options = LoadOptions::new(None, data_dir.as_ref().map(DataDir::path));
     let state = Overview {
         configuration: options.and_then(|options| load(&options)),
-        gateway: data_dir
+        gateways: data_dir
             .as_ref()
-            .and_then(|data_dir| Registry::new(data_dir).gateway()),
+            .map(|data_dir| Registry::new(data_dir).gateways())
+            .unwrap_or_default(),
         data_dir,
     };
     let version = env!("CARGO_PKG_VERSION");
@@ -55,8 +56,8 @@ pub(crate) fn run(data_dir: Option<&Path>, screen: &Screen) -> Result<(), Comman
 struct Overview {
     configuration: Result<Configuration, CommandError>,
     data_dir: Option<DataDir>,
-    /// The running `serve`.
-    gateway: Option<InstanceRecord>,
+    /// The processes that run servers for others, a `serve` over HTTP first.
+    gateways: Vec<InstanceRecord>,
 }
 
 /// State of a server at a glance.
@@ -130,12 +131,13 @@ impl Overview {
         lines
     }
 
-    /// State of a server, from the running gateway if that has it.
+    /// State of a server, from a process that runs it if there is one.
     fn state_of(&self, server: &ConfiguredServer) -> ServerLook {
-        let running = self.gateway.as_ref();
-        let running = running.and_then(|gateway| {
-            gateway.server(server.name.as_str(), server.definition_hash().as_str())
-        });
+        let definition = server.process_hash();
+        let running = self
+            .gateways
+            .iter()
+            .find_map(|gateway| gateway.server(server.name.as_str(), definition.as_str()));
         match running.and_then(|running| running.status) {
             _ if !server.trusted => return ServerLook::Bad("not trusted".to_owned()),
             _ if !server.definition.enabled => return ServerLook::Unused("disabled"),
@@ -163,7 +165,7 @@ impl Overview {
 
     fn gateway(&self) -> Line {
         let line = heading("serve");
-        match &self.gateway {
+        match self.gateways.iter().find(|gateway| gateway.is_serve()) {
             Some(running) => {
                 let url = running
                     .url

@@ -41,7 +41,7 @@ pub(super) fn server_config(
         earlier = data_dir.map(|data_dir| EarlierProcess {
             registry: Registry::new(&data_dir),
             server: server.name.to_string(),
-            definition: server.definition_hash().to_string(),
+            definition: server.process_hash().to_string(),
         });
     }
     let connector = ServerConnector {

@@ -21,8 +21,18 @@ pub(crate) struct Catalog {
     info: Implementation,
     state: Mutex<CatalogState>,
     snapshot: watch::Sender<Arc<Snapshot>>,
+    /// The same without private servers.
+    shared: watch::Sender<Arc<Snapshot>>,
     /// Subscribers to changes of the merged lists.
     pub(crate) subscribers: Subscribers,
+}
+
+/// Selection of the servers that a caller sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Selection {
+    All,
+    /// Those that are not [private](crate::ServerConfig::private).
+    Shared,
 }
 
 struct CatalogState {
@@ -65,14 +75,15 @@ impl Catalog {
                 prompt_names: ExposedNames::new(Scheme::Prompt),
             }),
             snapshot: watch::Sender::default(),
+            shared: watch::Sender::default(),
             subscribers: Subscribers::default(),
         };
         catalog.publish_discovered(&catalog.state.lock());
         catalog
     }
 
-    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
-        self.snapshot.borrow().clone()
+    pub(crate) fn snapshot(&self, selection: Selection) -> Arc<Snapshot> {
+        self.sender(selection).borrow().clone()
     }
 
     /// The snapshot now and later.
@@ -278,14 +289,14 @@ impl Catalog {
         if kinds.is_empty() {
             return;
         }
-        let items = |kind| {
-            let offers = state.offers.iter();
-            let items = offers.flat_map(|offer| offer.visible(kind));
-            items.cloned().collect()
-        };
-        // The caller holds the lock of the state, so that snapshots follow each other as the changes did.
-        let snapshot = self.snapshot().with_lists(kinds, items);
-        self.snapshot.send_replace(Arc::new(snapshot));
+        self.publish(state, |snapshot, selection| {
+            let items = |kind| {
+                let offers = state.selected(selection);
+                let items = offers.flat_map(|offer| offer.visible(kind));
+                items.cloned().collect()
+            };
+            snapshot.with_lists(kinds, items)
+        });
         // After the snapshot: a subscriber reads the list as soon as it is told.
         for kind in kinds {
             self.subscribers.publish(&match kind {
@@ -298,21 +309,56 @@ impl Catalog {
 
     /// Merges the descriptions of the servers by themselves.
     fn publish_discovered(&self, state: &CatalogState) {
-        let visible = state.offers.iter().filter(|offer| !offer.is_hidden);
-        let discovered = visible.filter_map(|offer| {
-            let discovered = offer.discovered.as_ref()?;
-            Some((offer.server.name(), discovered))
+        self.publish(state, |snapshot, selection| {
+            let selected = || state.selected(selection);
+            let visible = selected().filter(|offer| !offer.is_hidden);
+            let discovered = visible.filter_map(|offer| {
+                let discovered = offer.discovered.as_ref()?;
+                Some((offer.server.name(), discovered))
+            });
+            let discovered = discover::merge(&self.info, discovered);
+            let is_absent = |offer: &&Offer| offer.discovered.is_none() || offer.is_hidden;
+            let absent = selected().filter(is_absent);
+            let absent = absent.map(|offer| offer.server.clone()).collect();
+            snapshot.with_discovered(discovered, absent)
         });
-        let discovered = discover::merge(&self.info, discovered);
-        let is_absent = |offer: &&Offer| offer.discovered.is_none() || offer.is_hidden;
-        let absent = state.offers.iter().filter(is_absent);
-        let absent = absent.map(|offer| offer.server.clone()).collect();
-        let snapshot = self.snapshot().with_discovered(discovered, absent);
-        self.snapshot.send_replace(Arc::new(snapshot));
+    }
+
+    /// Replaces the snapshot of each selection by a later one.
+    fn publish(&self, state: &CatalogState, later: impl Fn(&Snapshot, Selection) -> Snapshot) {
+        let all = Arc::new(later(&self.snapshot(Selection::All), Selection::All));
+        let has_private = state.offers.iter().any(|offer| offer.server.config.private);
+        let shared = match has_private {
+            true => Arc::new(later(&self.snapshot(Selection::Shared), Selection::Shared)),
+            // Most hubs have no private server: nothing is merged or kept twice.
+            false => all.clone(),
+        };
+        // The caller holds the lock of the state, so that snapshots follow each other as the changes did.
+        self.snapshot.send_replace(all);
+        self.shared.send_replace(shared);
+    }
+
+    fn sender(&self, selection: Selection) -> &watch::Sender<Arc<Snapshot>> {
+        match selection {
+            Selection::All => &self.snapshot,
+            Selection::Shared => &self.shared,
+        }
+    }
+}
+
+impl Selection {
+    /// True if the server belongs to the selection.
+    pub(crate) fn has(self, server: &Server) -> bool {
+        self == Self::All || !server.config.private
     }
 }
 
 impl CatalogState {
+    fn selected(&self, selection: Selection) -> impl Iterator<Item = &Offer> {
+        let offers = self.offers.iter();
+        offers.filter(move |offer| selection.has(&offer.server))
+    }
+
     fn offer(&mut self, server: &Server) -> Option<&mut Offer> {
         self.offers.iter_mut().find(|offer| offer.is_of(server))
     }
@@ -443,7 +489,7 @@ mod tests {
 
     /// Address of the definition of each tool, by its name.
     fn definitions(catalog: &Catalog) -> Vec<(Arc<str>, *const u8)> {
-        let snapshot = catalog.snapshot();
+        let snapshot = catalog.snapshot(Selection::All);
         let items = snapshot.list(ListKind::Tools).items().iter();
         items
             .map(|item| (item.key.clone(), item.definition.as_bytes().as_ptr()))
@@ -452,7 +498,7 @@ mod tests {
 
     /// Address of the result of a list request.
     fn listed(catalog: &Catalog) -> (usize, *const u8) {
-        let snapshot = catalog.snapshot();
+        let snapshot = catalog.snapshot(Selection::All);
         let page = snapshot.list(ListKind::Tools).page("tools", None).unwrap();
         let Reply::Complete(page) = page else {
             panic!("{page:?}");
