@@ -22,6 +22,12 @@
 //! - Nothing here fails because a figure is bad: it measures and reports.
 //! - Everything stays on loopback and every wait has a limit.
 
+#![expect(
+    clippy::exhaustive_enums,
+    clippy::exhaustive_structs,
+    reason = "only the programs of this package use its types"
+)]
+
 pub mod awake;
 pub mod command_line;
 pub mod configured_commands;

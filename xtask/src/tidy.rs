@@ -48,6 +48,7 @@ const RULES: &[(&str, Rule)] = &[
     ("no-leftovers", words::no_leftovers),
     ("file-length", shape::file_length),
     ("function-length", shape::function_length),
+    ("public-types-can-grow", shape::public_types_can_grow),
     ("roots-hold-no-code", shape::roots_hold_no_code),
     ("module-names", shape::module_names),
     ("lib-docs", shape::lib_docs),

@@ -36,13 +36,16 @@ impl Access {
         match &args.issuer {
             Some(issuer) => Self::of_issuer(issuer, args, address).await,
             None if args.no_auth => Ok(Self::plain(Auth::Open, None)),
-            None => {
-                let token = token::load_or_create(&DataDir::locate(data_dir)?)?;
-                let notice = "clients must send the token that `callgate token` prints";
-                let auth = Auth::Bearer(BearerToken::new(&token, "operator"));
-                Ok(Self::plain(auth, Some(notice.to_owned())))
-            }
+            None => Self::of_token(data_dir),
         }
+    }
+
+    /// Accepts the token in the data directory.
+    pub(crate) fn of_token(data_dir: Option<&Path>) -> Result<Self, CommandError> {
+        let token = token::load_or_create(&DataDir::locate(data_dir)?)?;
+        let notice = "clients must send the token that `callgate token` prints";
+        let auth = Auth::Bearer(BearerToken::new(&token, "operator"));
+        Ok(Self::plain(auth, Some(notice.to_owned())))
     }
 
     fn plain(auth: Auth, notice: Option<String>) -> Self {

@@ -92,7 +92,7 @@ pub(crate) enum Command {
     Config(ConfigArgs),
     /// Print a script that completes commands in a shell
     Completions(Completions),
-    /// Print the manual page
+    /// Print a manual page, or write all
     Man(Man),
 }
 
@@ -110,7 +110,7 @@ pub(crate) struct Serve {
     #[arg(long)]
     pub(crate) no_workspace: bool,
 
-    /// Connect the servers in this process instead of using those of a running `serve`
+    /// Connect the servers in this process, and neither use those of other processes nor share them
     #[arg(long, visible_alias = "direct", requires = "stdio")]
     pub(crate) no_attach: bool,
 
@@ -252,7 +252,7 @@ pub(crate) struct List {
     #[arg(long, conflicts_with_all = ["stdio", "server"])]
     pub(crate) refresh: bool,
 
-    /// Connect in this process, instead of using the servers of a running `serve`
+    /// Connect in this process, instead of using servers that run already
     #[arg(long, visible_alias = "no-attach", conflicts_with = "stdio")]
     pub(crate) direct: bool,
 

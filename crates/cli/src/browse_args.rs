@@ -97,7 +97,11 @@ pub(crate) struct Completions {
 
 #[derive(Debug, Args)]
 pub(crate) struct Man {
+    /// Command to print the page of, such as `call` or `auth status` [default: an overview]
+    #[arg(value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+
     /// Write the pages of all commands to this directory
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
     pub(crate) dir: Option<PathBuf>,
 }

@@ -20,29 +20,21 @@ const SECRET_VARIABLE: &str = "CALLGATE_CLIENT_SECRET";
 pub(crate) fn from_args(args: &login_args::Client) -> Result<Option<ChosenClient>, CommandError> {
     if let Some(url) = &args.client_metadata_url {
         described(url)?;
-        return Ok(Some(ChosenClient {
-            client_id: url.clone(),
-            client_secret: None,
-            key_file: None,
-            kind: ChosenKind::Described,
-            identity: None,
-        }));
+        return Ok(Some(ChosenClient::new(url, ChosenKind::Described)));
     }
     let Some(id) = &args.client_id else {
         return Ok(None);
     };
     let identity = identity::from_args(args)?;
-    let chosen = ChosenClient {
-        client_id: id.clone(),
-        client_secret: secret(args.client_secret_file.as_deref())?,
-        key_file: args.private_key.as_deref().map(absolute).transpose()?,
-        kind: if args.client_credentials || identity.is_some() {
-            ChosenKind::Itself
-        } else {
-            ChosenKind::Registered
-        },
-        identity,
+    let kind = if args.client_credentials || identity.is_some() {
+        ChosenKind::Itself
+    } else {
+        ChosenKind::Registered
     };
+    let mut chosen = ChosenClient::new(id, kind);
+    chosen.client_secret = secret(args.client_secret_file.as_deref())?;
+    chosen.key_file = args.private_key.as_deref().map(absolute).transpose()?;
+    chosen.identity = identity;
     if args.client_credentials && chosen.client_secret.is_none() && chosen.key_file.is_none() {
         return Err(
             CommandError::usage("the client has neither a secret nor a key")
@@ -65,10 +57,9 @@ pub(crate) fn apply(
     let mut client = ClientInfo::public(&chosen.client_id);
     client.secret.clone_from(&chosen.client_secret);
     client.key = chosen.key_file.as_deref().map(key).transpose()?;
-    config.client = Some(ConfiguredClient {
-        client,
-        issuer: issuer.map(str::to_owned),
-    });
+    let mut configured = ConfiguredClient::new(client);
+    configured.issuer = issuer.map(str::to_owned);
+    config.client = Some(configured);
     if let Some(identity) = &chosen.identity {
         config.grant = identity::grant(identity)?;
     } else if chosen.kind == ChosenKind::Itself {

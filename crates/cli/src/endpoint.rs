@@ -4,18 +4,27 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::anyhow;
-use callgate_mcp::transport::http::server::{HttpServerConfig, Listener};
+use callgate_mcp::client::Client;
+use callgate_mcp::layer::{HeaderParamCache, ProgressFilter, PublicErrors};
+use callgate_mcp::transport::http::server::{HttpServerConfig, Listener, ShutdownHandle};
 use callgate_mcp::transport::stdio;
+use callgate_mcp::wire::method;
 use callgate_mcp::{HeaderParams, Service};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use crate::access::Access;
 use crate::args::HttpArgs;
 use crate::error::{CommandError, Exit};
 use crate::http_limits::allow_many_connections;
-use crate::output;
 use crate::stop::StopSignals;
+use crate::{output, server};
+
+/// Time that accepted requests of other processes have to finish when this one ends.
+const SHARED_DRAIN: Duration = Duration::from_secs(1);
 
 /// An HTTP endpoint that listens and does not answer yet.
 pub(crate) struct HttpEndpoint {
@@ -48,20 +57,10 @@ impl HttpEndpoint {
         let mut config = HttpServerConfig::default();
         args.limits.apply(&mut config);
         allow_many_connections();
-        config.guard = access.guard;
-        config.auth = access.auth;
-        config.documents = access.documents;
-        config.header_params = Some(header_params);
-        config.list_unknown_tools = true;
-        let server = Listener::bind(address, service, config)
+        let notice = access.notice.clone();
+        let server = listen(address, service, header_params, access, config)
             .await
-            .map_err(|source| {
-                CommandError::new(
-                    Exit::Unexpected,
-                    anyhow!("cannot listen on {address}: {source}"),
-                )
-                .hint("pick another port with --listen 127.0.0.1:PORT")
-            })?;
+            .map_err(|error| error.hint("pick another port with --listen 127.0.0.1:PORT"))?;
         // Before the address is printed: a program that reads it may send a signal at once.
         let stop = match hangup {
             Hangup::Ends => StopSignals::listen(),
@@ -70,7 +69,7 @@ impl HttpEndpoint {
         Ok(Self {
             url: format!("http://{}/mcp", server.local_addr()?),
             stop: stop.map_err(no_signals)?,
-            notice: access.notice,
+            notice,
             server,
         })
     }
@@ -97,6 +96,94 @@ impl HttpEndpoint {
             () = self.stop.next() => Err(CommandError::interrupted()),
         }
     }
+}
+
+/// Endpoint on loopback at which other processes of the user use the servers of this one. It ends with the value.
+///
+/// Requests are checked as those of an [`HttpEndpoint`] are, and need the token of the data directory.
+pub(crate) struct SharedEndpoint {
+    pub(crate) url: String,
+    shutdown: ShutdownHandle,
+    task: JoinHandle<()>,
+}
+
+impl SharedEndpoint {
+    /// Serves at a port that the system picks. Needs a tokio runtime.
+    pub(crate) async fn start(
+        service: Arc<dyn Service>,
+        data_dir: Option<&Path>,
+    ) -> Result<Self, CommandError> {
+        let access = Access::of_token(data_dir)?;
+        let (service, header_params) = for_clients(service, ErrorDetail::NamesServers);
+        let mut config = HttpServerConfig::default();
+        config.limits.drain = SHARED_DRAIN;
+        let address = SocketAddr::new(USUAL_ADDRESS.ip(), 0);
+        let server = listen(address, service, header_params, access, config).await?;
+        Ok(Self {
+            url: format!("http://{}/mcp", server.local_addr()?),
+            shutdown: server.shutdown_handle(),
+            task: tokio::spawn(server.run()),
+        })
+    }
+
+    /// Accepts no more connections, and waits a short time for the requests that were accepted.
+    pub(crate) async fn stop(mut self) {
+        self.shutdown.shutdown();
+        // The listener keeps the time of its requests, but not that of a peer that reads no answer.
+        let _ = timeout(2 * SHARED_DRAIN, &mut self.task).await;
+    }
+}
+
+impl Drop for SharedEndpoint {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+async fn listen(
+    address: SocketAddr,
+    service: Arc<dyn Service>,
+    header_params: HeaderParams,
+    access: Access,
+    mut config: HttpServerConfig,
+) -> Result<Listener, CommandError> {
+    config.guard = access.guard;
+    config.auth = access.auth;
+    config.documents = access.documents;
+    config.header_params = Some(header_params);
+    config.list_unknown_tools = true;
+    let bound = Listener::bind(address, service, config).await;
+    bound.map_err(|source| {
+        let error = anyhow!("cannot listen on {address}: {source}");
+        CommandError::new(Exit::Unexpected, error)
+    })
+}
+
+/// Facts about a failed server that clients of an endpoint learn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ErrorDetail {
+    /// For agents of the user, which need not read what a server prints.
+    NamesServers,
+    /// For clients of others, which do not even learn the names of the servers.
+    Nothing,
+}
+
+/// A service for HTTP clients. Its tools are listed once, so that the headers of the first call can be checked.
+pub(crate) fn for_clients(
+    service: Arc<dyn Service>,
+    detail: ErrorDetail,
+) -> (Arc<dyn Service>, HeaderParams) {
+    let service = Arc::new(HeaderParamCache::new(ProgressFilter::new(service)));
+    let header_params = service.header_params();
+    let client = Client::builder(service.clone()).info(server::own_name());
+    let client = client.build();
+    tokio::spawn(async move { client.list_raw(method::TOOLS_LIST).await.map(drop) });
+    let public = PublicErrors::new(service);
+    let service: Arc<dyn Service> = match detail {
+        ErrorDetail::NamesServers => Arc::new(public.naming_servers()),
+        ErrorDetail::Nothing => Arc::new(public),
+    };
+    (service, header_params)
 }
 
 /// Serves the process that started this one, until it closes our standard input or sends a signal.

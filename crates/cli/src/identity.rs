@@ -16,10 +16,7 @@ use crate::logins::http_url;
 /// The identity token that the command line names, if any. Secrets stay in their files.
 pub(crate) fn from_args(args: &login_args::Client) -> Result<Option<ChosenIdentity>, CommandError> {
     if let Some(file) = &args.workload_identity {
-        return Ok(Some(ChosenIdentity {
-            token_file: absolute(file)?,
-            provider: None,
-        }));
+        return Ok(Some(ChosenIdentity::new(absolute(file)?)));
     }
     let login_args::Enterprise {
         enterprise_token: Some(file),
@@ -30,14 +27,11 @@ pub(crate) fn from_args(args: &login_args::Client) -> Result<Option<ChosenIdenti
     else {
         return Ok(None);
     };
-    Ok(Some(ChosenIdentity {
-        token_file: absolute(file)?,
-        provider: Some(ChosenProvider {
-            token_endpoint: token_endpoint(endpoint)?.to_string(),
-            client_id: client_id.clone(),
-            client_secret_file: secret_file.as_deref().map(absolute).transpose()?,
-        }),
-    }))
+    let mut identity = ChosenIdentity::new(absolute(file)?);
+    let mut provider = ChosenProvider::new(token_endpoint(endpoint)?, client_id);
+    provider.client_secret_file = secret_file.as_deref().map(absolute).transpose()?;
+    identity.provider = Some(provider);
+    Ok(Some(identity))
 }
 
 /// Grant that gets access tokens for an identity token, which is read from its file each time.
@@ -47,16 +41,11 @@ pub(crate) fn grant(identity: &ChosenIdentity) -> Result<Grant, CommandError> {
         return Ok(Grant::WorkloadIdentity(token));
     };
     let secret_file = provider.client_secret_file.as_deref().map(Path::new);
-    let client = ClientInfo {
-        secret: secret_file.map(secret_in).transpose()?.flatten(),
-        ..ClientInfo::public(&provider.client_id)
-    };
-    let provider = IdentityProvider {
-        // Only a client that authenticates by a key names the issuer.
-        issuer: provider.token_endpoint.clone(),
-        token_endpoint: token_endpoint(&provider.token_endpoint)?,
-        client,
-    };
+    let mut client = ClientInfo::public(&provider.client_id);
+    client.secret = secret_file.map(secret_in).transpose()?.flatten();
+    // Only a client that authenticates by a key names the issuer.
+    let issuer = &provider.token_endpoint;
+    let provider = IdentityProvider::new(issuer, token_endpoint(issuer)?, client);
     Ok(Grant::Enterprise(Box::new(provider), token))
 }
 

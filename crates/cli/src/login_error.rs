@@ -289,6 +289,7 @@ fn register(needed: &NeedsClientRegistration, server: &str) -> CommandError {
         issuer,
         redirect_uri,
         accepts_metadata_document,
+        ..
     } = needed;
     let error = anyhow!("{issuer} does not register clients by itself");
     // The usual one is used without an option.

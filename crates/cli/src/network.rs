@@ -106,12 +106,8 @@ const NAME_ANOTHER: &str = "name a file with certificates in PEM format by --ca-
 fn proxies() -> Proxies {
     let (https, http) = (variable("HTTPS_PROXY"), variable("HTTP_PROXY"));
     let (all, no) = (variable("ALL_PROXY"), variable("NO_PROXY"));
-    Proxies::new(&ProxySettings {
-        https: &https,
-        http: &http,
-        all: &all,
-        no: &no,
-    })
+    let settings = ProxySettings::default().with_https(&https).with_http(&http);
+    Proxies::new(&settings.with_all(&all).with_no(&no))
 }
 
 /// A variable that programs read in lower case and in upper case. Lower case comes first, as in curl.

@@ -8,8 +8,9 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use crate::render::columns;
 use crate::render::image::InlineImage;
-use crate::render::line::Line;
+use crate::render::line::{Line, Style};
 use crate::render::screen::Screen;
+use crate::render::wrap::wrap;
 use crate::visible::{cut, visible, visible_json, visible_line};
 
 /// Maximum characters of a name in a table; the specification allows 128.
@@ -50,6 +51,16 @@ pub(crate) fn columns(rows: &[Vec<Line>]) -> io::Result<()> {
     let screen = Screen::of_stdout();
     let rows = columns::columns(rows, screen.as_ref());
     lines(&rows, &screen.unwrap_or(Screen::FILE))
+}
+
+/// Prints rows with aligned columns, without those of the `dispensable` columns for which the terminal has no room.
+pub(crate) fn columns_with_room(rows: Vec<Vec<Line>>, dispensable: &[usize]) -> io::Result<()> {
+    let screen = Screen::of_stdout();
+    columns(&columns::without_columns(
+        rows,
+        dispensable,
+        screen.as_ref(),
+    ))
 }
 
 /// True if standard output is a terminal.
@@ -128,6 +139,20 @@ pub(crate) fn text(text: &str) -> io::Result<()> {
     }
 }
 
+/// Prints text: for a program as it came, on a terminal in its visible form, in lines of its width that go on after
+/// an indent.
+pub(crate) fn paragraph(paragraph: &str, indent: &str) -> io::Result<()> {
+    let Some(screen) = Screen::of_stdout() else {
+        return text(paragraph);
+    };
+    let (none, indent) = (Line::new(), Line::of(indent, Style::PLAIN));
+    let wrapped = paragraph.lines().flat_map(|line| {
+        let line = Line::of(line, Style::PLAIN);
+        wrap(&line, screen.width, &none, &indent)
+    });
+    lines(&wrapped.collect::<Vec<_>>(), &screen)
+}
+
 /// Prints lines, with styles if the terminal has them. They hold text in its visible form alone.
 pub(crate) fn lines(lines: &[Line], screen: &Screen) -> io::Result<()> {
     let mut text = String::new();
@@ -156,6 +181,18 @@ pub(crate) fn bytes(bytes: &[u8]) -> io::Result<()> {
 pub(crate) fn note(text: &str) {
     // There is no other place to report that standard error cannot be written.
     let _ = line(&visible(text), io::stderr().lock());
+}
+
+/// Prints a sentence for people on standard error, in lines of the terminal's width. Commands are not printed so:
+/// they would be broken.
+pub(crate) fn remark(text: &str) {
+    if !io::stderr().is_terminal() {
+        return note(text);
+    }
+    let (text, none) = (Line::of(text, Style::PLAIN), Line::new());
+    for line in wrap(&text, terminal_width(), &none, &none) {
+        note(&line.paint(false));
+    }
 }
 
 /// Prints the question before an answer on standard error, in one line that does not end.

@@ -13,7 +13,6 @@ use crate::render::content::{self, Piece};
 use crate::render::line::{Color, Line, Style};
 use crate::render::media::{Media, size};
 use crate::render::screen::Screen;
-use crate::render::table::{Table, draw};
 use crate::visible::cut;
 
 /// Maximum files that one command writes for content that the terminal cannot show.
@@ -31,26 +30,18 @@ pub(crate) fn result(result: &CallToolResult) -> Result<(), CommandError> {
     }
 }
 
-/// Prints rows of a name and a description: on a terminal in columns that fit it.
+/// Prints rows of a name and a description, in two columns. A name that the user may copy is not broken.
 pub(crate) fn rows(rows: &[(String, String)]) -> Result<(), CommandError> {
-    let Some(screen) = Screen::of_stdout() else {
-        return Ok(output::table(rows)?);
-    };
     let cells = |(name, about): &(String, String)| {
         let name = Line::of(&cut(name, NAME), Style::BOLD);
-        vec![name, Line::of(&cut(about, DESCRIPTION), Style::PLAIN)]
+        vec![name, Line::of(about, Style::PLAIN)]
     };
-    let table = Table {
-        header: Vec::new(),
-        rows: rows.iter().map(cells).collect(),
-        cell_lines: 3,
-    };
-    Ok(output::lines(&draw(&table, screen.width).lines, &screen)?)
+    let rows: Vec<_> = rows.iter().map(cells).collect();
+    Ok(output::columns(&rows)?)
 }
 
-/// Maximum characters of a name and of a description in rows.
-const NAME: usize = 128;
-const DESCRIPTION: usize = 500;
+/// Maximum characters of a name in rows; the specification allows 128 for that of a tool.
+const NAME: usize = 256;
 
 /// Prints blocks of content.
 pub(crate) fn blocks(blocks: &[Content]) -> Result<(), CommandError> {

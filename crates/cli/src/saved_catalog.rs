@@ -12,10 +12,7 @@ impl SavedCatalog {
     pub(crate) fn load(server: &ConfiguredServer, data_dir: &DataDir) -> Option<Self> {
         let files = CatalogFiles::new(data_dir);
         let (catalog, _) = files.load(server.definition_hash().as_str())?;
-        let limits = Limits {
-            bytes: catalog.len(),
-            ..Limits::default()
-        };
+        let limits = Limits::default().with_bytes(catalog.len());
         Some(Self(RawJson::parse(catalog.into(), &limits).ok()?))
     }
 

@@ -148,7 +148,7 @@ impl Target {
         })
     }
 
-    /// Connects a configured server: through the running gateway if that has it, else in this process.
+    /// Connects a configured server: through a process that runs it, else in this process.
     pub(crate) async fn open(
         configured: &ConfiguredServer,
         how: Use<'_>,
@@ -159,11 +159,8 @@ impl Target {
         let idle = idle.unwrap_or(Duration::from_secs(TIMEOUT));
         let data_dir = DataDir::locate(how.data_dir).ok();
         if let Some(data_dir) = data_dir.as_ref().filter(|_| !how.direct)
-            && let Some(running) = Registry::new(data_dir).gateway()
-            && running.has(
-                configured.name.as_str(),
-                configured.definition_hash().as_str(),
-            )
+            && let Some(running) = Registry::new(data_dir)
+                .gateway_with(configured.name.as_str(), configured.process_hash().as_str())
         {
             let spec = gateway_spec(&running, data_dir)?;
             let server = Server::connect(&spec, how.data_dir, None).await?;
@@ -199,7 +196,7 @@ impl Target {
             ..GatewaySettings::default()
         }));
         gateway.apply(&[Member::own(configured)]).await;
-        let record = data_dir.and_then(|it| record_at(&gateway, &it, how.command, None));
+        let record = data_dir.and_then(|it| record_at(&gateway, &it, how.command));
         Ok(Self {
             client: how
                 .user
@@ -286,7 +283,10 @@ impl TargetConnection {
             } => {
                 gateway.keep_catalogs();
                 if let Some((data_dir, command)) = ending {
-                    record_ending(gateway, data_dir, command);
+                    let registry = Registry::new(data_dir);
+                    for record in record_ending(gateway, &registry, command) {
+                        record.keep();
+                    }
                 }
                 gateway.close().await;
             }

@@ -1,3 +1,4 @@
+use std::future::ready;
 use std::sync::Arc;
 
 use callgate_mcp::upstream::{Process, Remote, StreamPair};
@@ -60,6 +61,15 @@ pub trait Upstream: Service {
     /// Ends the connection in good order: a process exits, a session is closed.
     fn close(&self) -> BoxFuture<'_, ()>;
 
+    /// Finds out whether the server can still be reached, where [`Upstream::closed`] does not tell. The hub asks for
+    /// it from time to time, so it should cost the server next to nothing. Dropping the future gives up.
+    ///
+    /// # Errors
+    /// The server cannot be reached.
+    fn check(&self) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(ready(Ok(())))
+    }
+
     /// Revision of the protocol that the server speaks, once it is known.
     fn version(&self) -> Option<Version> {
         None
@@ -73,7 +83,7 @@ pub trait Upstream: Service {
 }
 
 macro_rules! upstream {
-    ($type:ty, $process_id:expr) => {
+    ($type:ty, $process_id:expr, $check:expr) => {
         impl Upstream for $type {
             fn closed(&self) -> BoxFuture<'_, Error> {
                 Box::pin(async { self.closed().await.to_error() })
@@ -83,6 +93,11 @@ macro_rules! upstream {
                 Box::pin(async {
                     self.close().await;
                 })
+            }
+
+            fn check(&self) -> BoxFuture<'_, Result<(), Error>> {
+                let check: fn(&$type) -> BoxFuture<'_, Result<(), Error>> = $check;
+                check(self)
             }
 
             fn version(&self) -> Option<Version> {
@@ -97,6 +112,6 @@ macro_rules! upstream {
     };
 }
 
-upstream!(Process, Process::process_id);
-upstream!(Remote, |_| None);
-upstream!(StreamPair, |_| None);
+upstream!(Process, Process::process_id, |_| Box::pin(ready(Ok(()))));
+upstream!(Remote, |_| None, |remote| Box::pin(remote.check()));
+upstream!(StreamPair, |_| None, |_| Box::pin(ready(Ok(()))));

@@ -11,15 +11,17 @@ use crate::server_name::ServerName;
 /// A name is given once and kept while its item exists, so that it does not change when another
 /// server is added. An item whose plain name is taken, or too long, gets a short hash of its origin;
 /// so does every tool of a server whose own name cannot stand in the name of a tool, because a server
-/// with just the name that takes its place may be added at any time. The owner keeps the items that
-/// lost their plain name to another one across starts, so that they do not win it back when the
+/// with just the name that takes its place may be added at any time. A name that can be split in two ways
+/// belongs to the server with the longer name, whether that has such an item or not, so it does not matter which
+/// list comes first; an item that had the name before that server was configured keeps it. The owner keeps
+/// the items without their plain name across starts, so that they do not win it back when the
 /// servers come in another order. Names are never parsed back: the table says what a name stands for.
 #[derive(Debug, Clone)]
 pub(crate) struct ExposedNames {
     scheme: Scheme,
     by_origin: HashMap<Origin, Arc<str>>,
     by_name: HashMap<Arc<str>, Origin>,
-    /// Items whose plain name was taken when they got one.
+    /// Items whose plain name was taken, or could be that of another server, when they got one.
     outranked: HashSet<Origin>,
 }
 
@@ -66,14 +68,22 @@ impl ExposedNames {
     }
 
     /// The name of an item, which is given one if it has none; `label` is the part of it that stands
-    /// for the item.
-    pub(crate) fn name_as(&mut self, origin: &Origin, label: &str, names: ItemNames) -> Arc<str> {
+    /// for the item, and `rivals` are other servers, whose names may be the beginning of the same name.
+    pub(crate) fn name_as(
+        &mut self,
+        origin: &Origin,
+        label: &str,
+        names: ItemNames,
+        rivals: &[ServerName],
+    ) -> Arc<str> {
         if let Some(name) = self.by_origin.get(origin) {
             return name.clone();
         }
         let plain = self.plain(origin, label, names);
         let is_certain = names == ItemNames::Own || self.scheme.keeps(&origin.server);
-        let is_free = !self.outranked.contains(origin) && !self.is_taken(&plain);
+        let is_rival = |rival: &ServerName| self.scheme.prefers(rival, &origin.server, &plain);
+        let is_contested = names == ItemNames::WithServer && rivals.iter().any(is_rival);
+        let is_free = !is_contested && !self.outranked.contains(origin) && !self.is_taken(&plain);
         let name = match is_certain && is_free && self.scheme.fits(&plain) {
             true => plain,
             false => self.hashed(&plain, origin),
@@ -100,12 +110,12 @@ impl ExposedNames {
         self.scheme.alone(label) == label
     }
 
-    /// Notes that an item lost its plain name to another one before this start.
+    /// Notes that an item had to do without its plain name before this start.
     pub(crate) fn outrank(&mut self, origin: Origin) {
         self.outranked.insert(origin);
     }
 
-    /// The items of a server that lost their plain names to others, sorted.
+    /// The items of a server that have to do without their plain names, sorted.
     pub(crate) fn outranked(&self, server: &ServerName) -> Vec<Arc<str>> {
         let origins = self.outranked.iter();
         let of_server = origins.filter(|origin| origin.server == *server);
@@ -176,6 +186,18 @@ impl Scheme {
         }
     }
 
+    /// True if the plain name of an item of `server` could be that of an item of `rival`, which has the longer name.
+    fn prefers(self, rival: &ServerName, server: &ServerName, plain: &str) -> bool {
+        let separator = match self {
+            Self::Tool(Naming::Underscore) => "_",
+            Self::Tool(Naming::DoubleUnderscore) => "__",
+            Self::Prompt => ":",
+        };
+        let rest = plain.strip_prefix(rival.as_str());
+        rival.as_str().len() > server.as_str().len()
+            && rest.is_some_and(|rest| rest.starts_with(separator))
+    }
+
     /// The name of an item without its server.
     fn alone(self, item: &str) -> String {
         match self {
@@ -233,7 +255,7 @@ mod tests {
 
     impl ExposedNames {
         fn name_of(&mut self, origin: &Origin) -> Arc<str> {
-            self.name_as(origin, &origin.item, ItemNames::WithServer)
+            self.name_as(origin, &origin.item, ItemNames::WithServer, &[])
         }
     }
 
@@ -295,10 +317,33 @@ mod tests {
     }
 
     #[test]
+    fn a_new_item_leaves_its_plain_name_to_the_server_with_the_longer_name() {
+        let rivals = ["a", "a_b", "a b", "x"].map(|name| ServerName::new(name).unwrap());
+        let check = |naming, server: &str, item: &str, expect: &str| {
+            let origin = origin(server, item);
+            let mut names = ExposedNames::new(Scheme::Tool(naming));
+            let name = names.name_as(&origin, item, ItemNames::WithServer, &rivals);
+            assert_eq!(&*name, expect);
+            let is_marked = expect.ends_with("_662f0b");
+            assert_eq!(
+                names.outranked(&origin.server).len(),
+                usize::from(is_marked)
+            );
+        };
+        check(Naming::Underscore, "a", "b_c", "a_b_c_662f0b");
+        check(Naming::Underscore, "a", "bc", "a_bc");
+        check(Naming::Underscore, "a_b", "c", "a_b_c");
+        check(Naming::DoubleUnderscore, "a", "b_c", "a__b_c");
+        let mut names = tools();
+        let own = names.name_as(&origin("o", "a_b_c"), "a_b_c", ItemNames::Own, &rivals);
+        assert_eq!(&*own, "a_b_c");
+    }
+
+    #[test]
     fn a_label_takes_the_place_of_the_item() {
         let mut names = tools();
         let mut name_as =
-            |origin: &Origin, label: &str| names.name_as(origin, label, ItemNames::WithServer);
+            |origin: &Origin, label: &str| names.name_as(origin, label, ItemNames::WithServer, &[]);
         assert_eq!(&*name_as(&origin("s", "old"), "new"), "s_new");
         assert_eq!(&*name_as(&origin("s", "new"), "new"), "s_new_ec7f73");
         assert_eq!(&*name_as(&origin("s", "old"), "new"), "s_new");
@@ -308,7 +353,7 @@ mod tests {
     fn a_server_may_keep_its_own_names() {
         let mut names = tools();
         let own = |names: &mut ExposedNames, server: &str, item: &str| {
-            names.name_as(&origin(server, item), item, ItemNames::Own)
+            names.name_as(&origin(server, item), item, ItemNames::Own, &[])
         };
         assert_eq!(&*own(&mut names, "a", "read.x"), "read_x");
         assert_eq!(&*own(&mut names, "b", "read_x"), "read_x_0b96d3");

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout_at};
 
-use crate::catalog::{Catalog, CatalogSummary, ListKind, ToolNames};
+use crate::catalog::{Catalog, CatalogSummary, ListKind, Selection, ToolNames};
 use crate::exposed_names::Naming;
 use crate::mutex::Mutex;
 use crate::reconnect::{Event, Phase};
@@ -301,34 +301,42 @@ impl Hub {
         views.all(|view| view.is_settled())
     }
 
-    async fn forward(&self, call: Call) -> Result<Reply, Error> {
-        let snapshot = self.shared.catalog.snapshot();
-        let routed = route::route(&snapshot, call, |name| self.server(name))?;
+    /// Answers a call as a hub without its [private](ServerConfig::private) servers would.
+    pub fn call_shared(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+        self.answer(Selection::Shared, call)
+    }
+
+    fn selected(&self, selection: Selection, name: &ServerName) -> Option<Arc<Server>> {
+        self.server(name).filter(|server| selection.has(server))
+    }
+
+    async fn forward(&self, selection: Selection, call: Call) -> Result<Reply, Error> {
+        let snapshot = self.shared.catalog.snapshot(selection);
+        let routed = route::route(&snapshot, call, |name| self.selected(selection, name))?;
         let reply = routed.server.call(routed.call, routed.repeatable).await?;
         Ok(route::expose(reply, &routed.server, routed.is_about_task))
     }
-}
 
-impl Service for Hub {
-    fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+    fn answer(&self, selection: Selection, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
         let kind = match call.method.as_str() {
             method::SERVER_DISCOVER => {
-                let discovered = self.shared.catalog.snapshot().discovered.clone();
+                let discovered = self.shared.catalog.snapshot(selection).discovered.clone();
                 let discovered = discovered.map(Reply::Complete);
                 let missing = || Error::method_not_found(&call.method);
                 return Box::pin(std::future::ready(discovered.ok_or_else(missing)));
             }
             method::SUBSCRIPTIONS_LISTEN => {
-                return Box::pin(listen::listen(&self.shared, call, |name| self.server(name)));
+                let server = move |name: &ServerName| self.selected(selection, name);
+                return Box::pin(listen::listen(&self.shared, selection, call, server));
             }
             method::TOOLS_LIST => ListKind::Tools,
             method::PROMPTS_LIST => ListKind::Prompts,
             method::RESOURCES_LIST => ListKind::Resources,
             method::RESOURCES_TEMPLATES_LIST => ListKind::Templates,
-            _ => return Box::pin(self.forward(call)),
+            _ => return Box::pin(self.forward(selection, call)),
         };
         let member = call.method.list_member().expect("the method lists items");
-        let snapshot = self.shared.catalog.snapshot();
+        let snapshot = self.shared.catalog.snapshot(selection);
         // A server without items in the lists cannot be used by one, so that a list is a use of it.
         for server in snapshot.absent() {
             server.use_if_waiting();
@@ -336,6 +344,12 @@ impl Service for Hub {
         let cursor = call.params().get("cursor");
         let page = snapshot.list(kind).page(member, cursor.as_ref());
         Box::pin(std::future::ready(page))
+    }
+}
+
+impl Service for Hub {
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+        self.answer(Selection::All, call)
     }
 }
 

@@ -5,6 +5,7 @@ use callgate_mcp::wire::subscription::{
 };
 use callgate_mcp::{Call, Error, RawJson, Reply};
 
+use crate::catalog::{Selection, Snapshot};
 use crate::route;
 use crate::server::Server;
 use crate::server_name::ServerName;
@@ -18,6 +19,7 @@ const MAX_RESOURCES: usize = 1_000;
 /// Answers `subscriptions/listen` until the subscription is closed. Dropping the future unsubscribes.
 pub(crate) async fn listen(
     shared: &Shared,
+    selection: Selection,
     call: Call,
     server: impl Fn(&ServerName) -> Option<Arc<Server>> + Send,
 ) -> Result<Reply, Error> {
@@ -27,7 +29,7 @@ pub(crate) async fn listen(
             .with_source(error)
     })?;
     let asked = params.notifications;
-    let resources = watched_resources(shared, &asked, &server);
+    let resources = watched_resources(&shared.catalog.snapshot(selection), &asked, &server);
     let mut accepted = SubscriptionFilter::default();
     accepted.tools_list_changed = asked.tools_list_changed.filter(|asked| *asked);
     accepted.prompts_list_changed = asked.prompts_list_changed.filter(|asked| *asked);
@@ -55,14 +57,13 @@ pub(crate) async fn listen(
 /// The resources of a filter, each with the server that a read of it goes to. Those that no server lists
 /// and no template fits are left out.
 fn watched_resources(
-    shared: &Shared,
+    snapshot: &Snapshot,
     asked: &SubscriptionFilter,
     server: impl Fn(&ServerName) -> Option<Arc<Server>>,
 ) -> Vec<WatchedResource> {
-    let snapshot = shared.catalog.snapshot();
     let uris = asked.resource_subscriptions.iter().flatten();
     let found = uris.take(MAX_RESOURCES).filter_map(|uri| {
-        let (server, own) = route::owner_of(&snapshot, uri, &server)?;
+        let (server, own) = route::owner_of(snapshot, uri, &server)?;
         Some(WatchedResource {
             server: server.name().clone(),
             own: own.to_string(),

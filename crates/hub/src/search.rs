@@ -6,6 +6,7 @@ use callgate_mcp::RawJson;
 
 /// An item that can be found: a tool, a prompt, a resource or a resource template, as its server sent it.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct SearchItem<'a> {
     /// Name of the server.
     pub server: &'a str,
@@ -21,6 +22,14 @@ pub struct SearchHit {
     pub index: usize,
     /// Score; higher is better, and scores of different searches cannot be compared.
     pub score: f64,
+}
+
+impl<'a> SearchItem<'a> {
+    /// An item of the server with this name.
+    #[must_use]
+    pub const fn new(server: &'a str, definition: &'a RawJson) -> Self {
+        Self { server, definition }
+    }
 }
 
 /// Maximum words of a query that count.

@@ -31,6 +31,12 @@ pub struct ServerConfig {
     pub tools: ToolPolicy,
     /// Names of its tools and prompts for callers.
     pub item_names: ItemNames,
+    /// Other servers of the configuration. A new tool of this one whose plain name could be that of a tool of one
+    /// of them gets a hash, even if that server is not in this hub, or not yet: so the names do not depend on which
+    /// server is listed first. The servers of the hub need not be among them.
+    pub neighbors: Vec<ServerName>,
+    /// True if callers of [`Hub::call_shared`](crate::Hub::call_shared) do not see the server.
+    pub private: bool,
     /// Hash of the definition of the server, under which its owner keeps its catalog; `None` if the
     /// catalog is not kept.
     ///
@@ -69,6 +75,8 @@ impl ServerConfig {
             reconnect: ReconnectPolicy::default(),
             tools: ToolPolicy::default(),
             item_names: ItemNames::default(),
+            neighbors: Vec::new(),
+            private: false,
             catalog_key: None,
             saved_catalog: None,
         }

@@ -12,6 +12,7 @@ pub const MAX_BODY: usize = 1 << 20;
 
 /// HTTP request: a `POST` if it has a body, else a `GET`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Request {
     /// URL. Only the redirects of a `GET` are followed.
     pub url: Url,
@@ -23,6 +24,7 @@ pub struct Request {
 
 /// HTTP response of any status.
 #[derive(Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Response {
     /// HTTP status.
     pub status: u16,
@@ -37,6 +39,16 @@ pub struct Response {
 }
 
 impl Request {
+    /// `GET` without headers.
+    #[must_use]
+    pub const fn new(url: Url) -> Self {
+        Self {
+            url,
+            headers: Vec::new(),
+            body: None,
+        }
+    }
+
     /// `GET` of a public JSON document.
     pub(crate) fn document(url: Url, protocol_version: &str) -> Self {
         let version = ("mcp-protocol-version", Secret::new(protocol_version));

@@ -16,6 +16,7 @@ const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
 
 /// Identity provider of an employer.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct IdentityProvider {
     /// Issuer, the audience of a client assertion.
     pub issuer: String,
@@ -58,6 +59,15 @@ pub enum ExchangeError {
 }
 
 impl IdentityProvider {
+    /// Identity provider that issues assertions to `client`.
+    pub fn new(issuer: impl Into<String>, token_endpoint: Url, client: ClientInfo) -> Self {
+        Self {
+            issuer: issuer.into(),
+            token_endpoint,
+            client,
+        }
+    }
+
     /// Token exchange request, to be sent to the identity provider.
     pub(crate) fn request(&self, exchange: &Exchange<'_>, now: u64) -> Result<Request, SignError> {
         let scope = exchange.scopes.to_string();

@@ -8,6 +8,7 @@ use crate::Secret;
 ///
 /// The text is untrusted: it is shown without control characters and cut.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[non_exhaustive]
 pub struct ProviderError {
     /// Error code, such as `invalid_grant`.
     pub error: String,
@@ -22,6 +23,14 @@ const MAX_SHOWN: usize = 300;
 const MIN_HIDDEN: usize = 8;
 
 impl ProviderError {
+    /// Error code without description.
+    pub fn new(error: impl Into<String>) -> Self {
+        Self {
+            error: error.into(),
+            error_description: None,
+        }
+    }
+
     /// Returns true if the grant is not valid any more.
     pub(crate) fn is_invalid_grant(&self) -> bool {
         self.error == "invalid_grant"

@@ -12,7 +12,10 @@ use crate::scan::{Duplicates, InnerLevel, Limits, Outermost, ScanError, scan};
 use crate::text::RawText;
 
 /// One JSON-RPC message.
+///
+/// Complete: JSON-RPC has no other messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "JSON-RPC has no other messages")]
 pub enum Frame {
     /// A message that expects a response.
     Request(Request),
@@ -23,7 +26,13 @@ pub enum Frame {
 }
 
 /// A message that expects a response.
+///
+/// Complete: JSON-RPC has no other members for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "JSON-RPC has no other members for it"
+)]
 pub struct Request {
     /// Id, which the response will carry too.
     pub id: Id,
@@ -34,7 +43,13 @@ pub struct Request {
 }
 
 /// A message without a response.
+///
+/// Complete: JSON-RPC has no other members for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "JSON-RPC has no other members for it"
+)]
 pub struct Notification {
     /// Method.
     pub method: Method,
@@ -43,7 +58,13 @@ pub struct Notification {
 }
 
 /// A response to a request.
+///
+/// Complete: JSON-RPC has no other members for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::exhaustive_structs,
+    reason = "JSON-RPC has no other members for it"
+)]
 pub struct Response {
     /// The id of the request; absent where the receiver could not read one.
     pub id: Option<Id>,

@@ -28,6 +28,7 @@ pub fn name_member(method: &Method) -> Option<&'static str> {
 /// A header value cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("header value is not valid Base64 of UTF-8")]
+#[non_exhaustive]
 pub struct HeaderValueError;
 
 /// Writes `value` so that it survives in a header.

@@ -16,6 +16,7 @@ pub struct Id(RawJson);
 /// An id is neither a string nor an integer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("id must be a string or an integer")]
+#[non_exhaustive]
 pub struct IdError;
 
 impl Id {

@@ -42,6 +42,7 @@ pub type InputResponses = Map<InputResponse>;
 
 /// One request for input: a question to the user, to the model or about the roots.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum InputRequest {
     /// Ask the user.
     Elicit(ElicitRequest),
@@ -88,19 +89,13 @@ impl InputRequest {
 
 impl From<ElicitParams> for InputRequest {
     fn from(params: ElicitParams) -> Self {
-        Self::Elicit(ElicitRequest {
-            method: tag::ElicitationCreate::Value,
-            params,
-        })
+        Self::Elicit(ElicitRequest::new(params))
     }
 }
 
 impl From<CreateMessageParams> for InputRequest {
     fn from(params: CreateMessageParams) -> Self {
-        Self::CreateMessage(CreateMessageRequest {
-            method: tag::SamplingCreateMessage::Value,
-            params,
-        })
+        Self::CreateMessage(CreateMessageRequest::new(params))
     }
 }
 

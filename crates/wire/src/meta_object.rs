@@ -23,6 +23,7 @@ pub struct Meta(RawJson);
 /// A `_meta` is not an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("`_meta` must be an object")]
+#[non_exhaustive]
 pub struct MetaError;
 
 impl Meta {

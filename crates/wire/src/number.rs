@@ -15,6 +15,7 @@ pub struct Number(RawJson);
 /// A value is not a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("expected a number")]
+#[non_exhaustive]
 pub struct NumberError;
 
 impl Number {

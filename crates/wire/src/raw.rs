@@ -24,7 +24,10 @@ use crate::text::{self, RawText};
 pub struct RawJson(Bytes);
 
 /// Kind of a JSON value.
+///
+/// Complete: JSON has no other values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "JSON has no other values")]
 pub enum Kind {
     /// `{…}`
     Object,

@@ -41,6 +41,7 @@ impl ResultType {
 
 /// The result of a method that may ask for input or go on as a task: the final one is a `T`.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Outcome<T> {
     /// The result of the request.
     Complete(T),
@@ -48,6 +49,23 @@ pub enum Outcome<T> {
     InputRequired(InputRequiredResult),
     /// The request goes on as a task.
     Task(CreateTaskResult),
+}
+
+impl<T> Outcome<T> {
+    /// Passes the result of the request to `then`; every other outcome stays as it is.
+    ///
+    /// # Errors
+    /// Those of `then`.
+    pub fn and_then<U, E>(
+        self,
+        then: impl FnOnce(T) -> Result<Outcome<U>, E>,
+    ) -> Result<Outcome<U>, E> {
+        match self {
+            Self::Complete(result) => then(result),
+            Self::InputRequired(result) => Ok(Outcome::InputRequired(result)),
+            Self::Task(result) => Ok(Outcome::Task(result)),
+        }
+    }
 }
 
 impl<T: Serialize> Serialize for Outcome<T> {

@@ -8,6 +8,7 @@ use crate::tag;
 
 /// The input request `roots/list`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ListRootsRequest {
     /// Means nothing; some peers send one as if this were a request of its own.
     #[serde(skip_serializing_if = "Option::is_none")]

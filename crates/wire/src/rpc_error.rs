@@ -4,6 +4,7 @@ use crate::raw::RawJson;
 
 /// The error of a JSON-RPC response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RpcError {
     /// Error code; see [`code`].
     pub code: i64,

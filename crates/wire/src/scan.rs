@@ -6,6 +6,7 @@ use crate::text::{self, LoneSurrogate, RawText};
 
 /// Limits of the size and depth of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Limits {
     /// The most bytes one message may have.
     pub bytes: usize,
@@ -16,6 +17,29 @@ pub struct Limits {
     /// A value of two bytes may take a reader some hundred bytes of memory, and repeated keys are
     /// only found by remembering all keys: without this limit, a small message could cost a lot.
     pub values: usize,
+}
+
+impl Limits {
+    /// Sets the most bytes one message may have.
+    #[must_use]
+    pub const fn with_bytes(mut self, bytes: usize) -> Self {
+        self.bytes = bytes;
+        self
+    }
+
+    /// Sets the most containers that may be open at once.
+    #[must_use]
+    pub const fn with_depth(mut self, depth: usize) -> Self {
+        self.depth = depth;
+        self
+    }
+
+    /// Sets the most values in a part where no key may occur twice.
+    #[must_use]
+    pub const fn with_values(mut self, values: usize) -> Self {
+        self.values = values;
+        self
+    }
 }
 
 impl Default for Limits {

@@ -5,6 +5,7 @@ use memchr::memchr2;
 
 /// One event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Event {
     /// The value of `event:`, if any.
     pub event: Option<String>,
@@ -19,6 +20,7 @@ pub struct Event {
 /// An event or a line is larger than the parser may hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("event is larger than {limit} bytes")]
+#[non_exhaustive]
 pub struct TooLarge {
     /// The limit in bytes.
     pub limit: usize,

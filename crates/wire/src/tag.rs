@@ -1,4 +1,6 @@
 //! Members that always have the same value, so that decoding one checks it.
+//!
+//! Each of these types is complete: it has one value by definition.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,6 +8,7 @@ macro_rules! tags {
     ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {$(
         $(#[$doc])*
         #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        #[expect(clippy::exhaustive_enums, reason = "it has one value by definition")]
         pub enum $name {
             /// The only value.
             #[default]

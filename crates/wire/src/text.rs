@@ -6,6 +6,7 @@ use memchr::memchr2;
 /// A string holds half of a surrogate pair and so has no text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("string has a lone surrogate")]
+#[non_exhaustive]
 pub struct LoneSurrogate;
 
 /// Bytes between the quotes of a valid JSON string, not decoded.

@@ -31,14 +31,12 @@ fuzz_target!(|data: &[u8]| {
 });
 
 fn login() -> Login {
-    Login {
-        server_url: Some("https://s/mcp".to_owned()),
-        issuer: Some("https://i".to_owned()),
-        tokens: Some(Tokens {
-            refresh_token: Some(Secret::new("r")),
-            expires_at: Some(1_763_260_000.25),
-            ..Tokens::new(Secret::new("a\"\\"))
-        }),
-        ..Login::default()
-    }
+    let mut tokens = Tokens::new(Secret::new("a\"\\"));
+    tokens.refresh_token = Some(Secret::new("r"));
+    tokens.expires_at = Some(1_763_260_000.25);
+    let mut login = Login::default();
+    login.server_url = Some("https://s/mcp".to_owned());
+    login.issuer = Some("https://i".to_owned());
+    login.tokens = Some(tokens);
+    login
 }

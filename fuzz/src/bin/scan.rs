@@ -14,11 +14,7 @@ use serde_json::value::RawValue;
 
 fuzz_target!(|data: &[u8]| {
     let bytes = Bytes::copy_from_slice(data);
-    let limits = Limits {
-        bytes: 4096,
-        depth: 32,
-        ..Limits::default()
-    };
+    let limits = Limits::default().with_bytes(4096).with_depth(32);
     let reference = serde_json::from_slice::<&RawValue>(data);
     match RawJson::parse(bytes.clone(), &limits) {
         Ok(value) => {

@@ -19,11 +19,7 @@ fuzz_target!(|data: &[u8]| {
     let json = Bytes::copy_from_slice(json.as_bytes());
     let Ok(before) = RawJson::parse_strict(
         json,
-        &Limits {
-            bytes: 4096,
-            depth: 32,
-            ..Limits::default()
-        },
+        &Limits::default().with_bytes(4096).with_depth(32),
     ) else {
         return;
     };

@@ -1,4 +1,5 @@
-//! Shape rules: the size of files and functions, and the contents of module roots.
+//! Shape rules: the size of files and functions, the growth of public types, and the contents of
+//! module roots.
 
 use super::source::Source;
 use super::tree::{Finding, Tree};
@@ -23,21 +24,21 @@ pub(crate) fn file_length(tree: &Tree) -> Vec<Finding> {
 
 /// Clippy measures functions; this rule keeps its threshold and the lint in place.
 pub(crate) fn function_length(tree: &Tree) -> Vec<Finding> {
+    let threshold = format!("too-many-lines-threshold = {MAX_FUNCTION_LINES}");
     let settings = [
-        (
-            "clippy.toml",
-            format!("too-many-lines-threshold = {MAX_FUNCTION_LINES}"),
-        ),
-        ("Cargo.toml", "too_many_lines = \"warn\"".to_owned()),
+        ("clippy.toml", threshold.as_str()),
+        ("Cargo.toml", "too_many_lines = \"warn\""),
     ];
-    let mut findings = Vec::new();
-    for (path, setting) in settings {
-        let text = tree.file(path).map_or("", |file| &file.text);
-        if !text.lines().any(|line| line == setting) {
-            findings.push(Finding::new(path, 1, format!("must say `{setting}`")));
-        }
-    }
-    findings
+    missing_settings(tree, &settings)
+}
+
+/// Clippy looks for public types that cannot grow; this rule keeps its lints in place.
+pub(crate) fn public_types_can_grow(tree: &Tree) -> Vec<Finding> {
+    let settings = [
+        ("Cargo.toml", "exhaustive_enums = \"warn\""),
+        ("Cargo.toml", "exhaustive_structs = \"warn\""),
+    ];
+    missing_settings(tree, &settings)
 }
 
 /// `lib.rs` and `mod.rs` are tables of contents.
@@ -78,6 +79,18 @@ pub(crate) fn lib_docs(tree: &Tree) -> Vec<Finding> {
         .collect()
 }
 
+/// The lines that these files must have and do not.
+fn missing_settings(tree: &Tree, settings: &[(&str, &str)]) -> Vec<Finding> {
+    let is_missing = |(path, setting): &&(&str, &str)| {
+        let text = tree.file(path).map_or("", |file| &file.text);
+        !text.lines().any(|line| line == *setting)
+    };
+    let missing = settings.iter().filter(is_missing);
+    missing
+        .map(|(path, setting)| Finding::new(path, 1, format!("must say `{setting}`")))
+        .collect()
+}
+
 /// The line of the first item that is more than an entry in a table of contents.
 fn first_code(source: &Source) -> Option<usize> {
     let mut item = String::new();
@@ -113,7 +126,10 @@ fn is_entry(item: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{file_length, function_length, lib_docs, module_names, roots_hold_no_code};
+    use super::{
+        file_length, function_length, lib_docs, module_names, public_types_can_grow,
+        roots_hold_no_code,
+    };
     use crate::tidy::tree::check;
 
     #[test]
@@ -149,6 +165,18 @@ mod tests {
             "Cargo.toml:1: must say `too_many_lines = \"warn\"`",
         ];
         check(function_length, &bad, &expected);
+    }
+
+    #[test]
+    fn clippy_keeps_looking_for_types_that_cannot_grow() {
+        let good = "[workspace.lints.clippy]\nexhaustive_enums = \"warn\"\nexhaustive_structs = \"warn\"\n";
+        check(public_types_can_grow, &[("Cargo.toml", good)], &[]);
+        let bad = "[workspace.lints.clippy]\nexhaustive_enums = \"allow\"\n";
+        let expected = [
+            "Cargo.toml:1: must say `exhaustive_enums = \"warn\"`",
+            "Cargo.toml:1: must say `exhaustive_structs = \"warn\"`",
+        ];
+        check(public_types_can_grow, &[("Cargo.toml", bad)], &expected);
     }
 
     #[test]

@@ -41,8 +41,9 @@ fn registered_client(context: &RawJson) -> Result<ConfiguredClient> {
         let algorithm = Algorithm::parse(&given(context, "signing_algorithm")?);
         client.key = Some(SigningKey::from_pem(&Secret::new(pem), algorithm)?);
     }
-    let issuer = given(context, "issuer").ok();
-    Ok(ConfiguredClient { client, issuer })
+    let mut client = ConfiguredClient::new(client);
+    client.issuer = given(context, "issuer").ok();
+    Ok(client)
 }
 
 fn grant(scenario: &str, context: &RawJson) -> Result<Grant> {
@@ -62,11 +63,10 @@ fn grant(scenario: &str, context: &RawJson) -> Result<Grant> {
 }
 
 fn identity_provider(context: &RawJson) -> Result<IdentityProvider> {
-    Ok(IdentityProvider {
-        issuer: given(context, "idp_issuer")?,
-        token_endpoint: given(context, "idp_token_endpoint")?.parse()?,
-        client: ClientInfo::public(given(context, "idp_client_id")?),
-    })
+    let client = ClientInfo::public(given(context, "idp_client_id")?);
+    let token_endpoint = given(context, "idp_token_endpoint")?.parse()?;
+    let issuer = given(context, "idp_issuer")?;
+    Ok(IdentityProvider::new(issuer, token_endpoint, client))
 }
 
 fn given(context: &RawJson, name: &str) -> Result<String> {

@@ -4,10 +4,9 @@ use callgate_mcp::router::{RequestCx, RouteError, Router, ToolError, ToolRoute};
 use callgate_mcp::wire::Number;
 use callgate_mcp::wire::content::Content;
 use callgate_mcp::wire::elicitation::{
-    BooleanSchema, ChoiceOption, ElicitParams, LegacyTitledEnumSchema, NumberSchema, NumberType,
-    RequestedSchema, StringSchema, TitledItems, TitledMultiSelectEnumSchema,
-    TitledSingleSelectEnumSchema, UntitledItems, UntitledMultiSelectEnumSchema,
-    UntitledSingleSelectEnumSchema,
+    BooleanSchema, ChoiceOption, ElicitParams, LegacyTitledEnumSchema, NumberSchema,
+    RequestedSchema, StringSchema, TitledMultiSelectEnumSchema, TitledSingleSelectEnumSchema,
+    UntitledMultiSelectEnumSchema, UntitledSingleSelectEnumSchema,
 };
 use callgate_mcp::wire::sampling::{CreateMessageParams, CreateMessageResult, SamplingMessage};
 use schemars::JsonSchema;
@@ -54,80 +53,30 @@ async fn elicitation(cx: RequestCx, Message { message }: Message) -> Result<Stri
 }
 
 async fn defaults(cx: RequestCx) -> Result<String, ToolError> {
-    let number = |tag, default| NumberSchema {
-        tag,
-        default,
-        ..NumberSchema::default()
-    };
+    let score = Number::from_f64(95.5).expect("95.5 is a JSON number");
     let form = RequestedSchema::new()
-        .with_optional(
-            "name",
-            StringSchema {
-                default: Some("John Doe".to_owned()),
-                ..described("User name")
-            },
-        )
-        .with_optional("age", number(NumberType::Integer, Some(30.into())))
-        .with_optional("score", number(NumberType::Number, Number::from_f64(95.5)))
+        .with_optional("name", described("User name").with_default("John Doe"))
+        .with_optional("age", NumberSchema::integer().with_default(30))
+        .with_optional("score", NumberSchema::new().with_default(score))
         .with_optional(
             "status",
-            UntitledSingleSelectEnumSchema {
-                options: names(["active", "inactive", "pending"]),
-                default: Some("active".to_owned()),
-                ..UntitledSingleSelectEnumSchema::default()
-            },
+            UntitledSingleSelectEnumSchema::new(["active", "inactive", "pending"])
+                .with_default("active"),
         )
-        .with_optional(
-            "verified",
-            BooleanSchema {
-                default: Some(true),
-                ..BooleanSchema::default()
-            },
-        );
+        .with_optional("verified", BooleanSchema::new().with_default(true));
     ask(&cx, "Please review and update the form fields", form).await
 }
 
 async fn choices(cx: RequestCx) -> Result<String, ToolError> {
+    let names = ["option1", "option2", "option3"];
+    let titles = ["Option One", "Option Two", "Option Three"];
+    let legacy = LegacyTitledEnumSchema::new(["opt1", "opt2", "opt3"], titles);
     let form = RequestedSchema::new()
-        .with_optional(
-            "untitledSingle",
-            UntitledSingleSelectEnumSchema {
-                options: names(["option1", "option2", "option3"]),
-                ..UntitledSingleSelectEnumSchema::default()
-            },
-        )
-        .with_optional(
-            "titledSingle",
-            TitledSingleSelectEnumSchema {
-                options: titled(),
-                ..TitledSingleSelectEnumSchema::default()
-            },
-        )
-        .with_optional(
-            "legacyEnum",
-            LegacyTitledEnumSchema {
-                options: names(["opt1", "opt2", "opt3"]),
-                enum_names: Some(names(["Option One", "Option Two", "Option Three"])),
-                ..LegacyTitledEnumSchema::default()
-            },
-        )
-        .with_optional(
-            "untitledMulti",
-            UntitledMultiSelectEnumSchema {
-                items: UntitledItems {
-                    options: names(["option1", "option2", "option3"]),
-                    ..UntitledItems::default()
-                },
-                ..UntitledMultiSelectEnumSchema::default()
-            },
-        )
-        .with_optional(
-            "titledMulti",
-            TitledMultiSelectEnumSchema {
-                items: TitledItems { options: titled() },
-                ..TitledMultiSelectEnumSchema::default()
-            },
-        );
+        .with_optional("untitledSingle", UntitledSingleSelectEnumSchema::new(names))
+        .with_optional("titledSingle", TitledSingleSelectEnumSchema::new(titled()))
+        .with_optional("legacyEnum", legacy)
+        .with_optional("untitledMulti", UntitledMultiSelectEnumSchema::new(names))
+        .with_optional("titledMulti", TitledMultiSelectEnumSchema::new(titled()));
     ask(&cx, "Please select options", form).await
 }
 
@@ -137,24 +86,13 @@ async fn ask(cx: &RequestCx, message: &str, form: RequestedSchema) -> Result<Str
 }
 
 fn described(description: &str) -> StringSchema {
-    StringSchema {
-        description: Some(description.to_owned()),
-        ..StringSchema::default()
-    }
+    StringSchema::new().with_description(description)
 }
 
-fn names<const N: usize>(names: [&str; N]) -> Vec<String> {
-    names.map(str::to_owned).into()
-}
-
-fn titled() -> Vec<ChoiceOption> {
-    let option = |value: &str, title: &str| ChoiceOption {
-        value: value.to_owned(),
-        title: title.to_owned(),
-    };
-    vec![
-        option("value1", "First Option"),
-        option("value2", "Second Option"),
-        option("value3", "Third Option"),
+fn titled() -> [ChoiceOption; 3] {
+    [
+        ChoiceOption::new("value1", "First Option"),
+        ChoiceOption::new("value2", "Second Option"),
+        ChoiceOption::new("value3", "Third Option"),
     ]
 }

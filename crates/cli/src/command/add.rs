@@ -90,13 +90,8 @@ fn store_client_secret(
     })?;
     let logins = Logins::unlock(options.data_dir.as_deref())?;
     let account = logins.account_at(&url, oauth.account.as_deref())?;
-    let chosen = ChosenClient {
-        client_id: client_id.as_str().to_owned(),
-        client_secret: Some(client_secret::read()?),
-        key_file: None,
-        kind: ChosenKind::Registered,
-        identity: None,
-    };
+    let mut chosen = ChosenClient::new(client_id.as_str(), ChosenKind::Registered);
+    chosen.client_secret = Some(client_secret::read()?);
     logins.choose_client(&account, &chosen)
 }
 

@@ -152,7 +152,7 @@ impl<'a> Browse<'a> {
 pub(super) fn note_unknown(unknown: &[&str]) {
     if !unknown.is_empty() {
         let names: Vec<String> = unknown.iter().map(|name| format!("`{name}`")).collect();
-        crate::output::note(&format!(
+        crate::output::remark(&format!(
             "note: nothing is known yet of {}; run `callgate list` to connect to all servers",
             names.join(", ")
         ));

@@ -46,6 +46,9 @@ const LISTEN: &str = "127.0.0.1:3000";
 /// Port to which logins redirect the browser.
 const CALLBACK_PORT: u16 = 19876;
 
+/// Indent of the lines of a finding after the first one.
+const INDENT: &str = "  ";
+
 /// Files of the data directory that hold secrets.
 const SECRET_FILES: [&str; 2] = ["token", "mcp-auth.json"];
 
@@ -137,7 +140,8 @@ fn check_files(configuration: &Configuration) -> Vec<Finding> {
 fn check_machine(configuration: &Configuration, data_dir: Option<&Path>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let data_dir = DataDir::locate(data_dir).ok();
-    let running = data_dir.as_ref().and_then(|it| Registry::new(it).gateway());
+    let running = data_dir.as_ref();
+    let running = running.and_then(|it| Registry::new(it).http_gateway());
     let listen = configuration.settings.listen;
     if let Some(listen) = listen.or_else(|| LISTEN.parse().ok()) {
         findings.extend(machine::check_port(listen, running.is_some()));
@@ -330,11 +334,7 @@ async fn time_of(url: &Url, network: &Network) -> Option<SystemTime> {
     let guard = Guard::public()
         .allow(AddressNetwork::Loopback)
         .allow(AddressNetwork::Private);
-    let request = Request {
-        url: url.join("/").ok()?,
-        headers: Vec::new(),
-        body: None,
-    };
+    let request = Request::new(url.join("/").ok()?);
     let fetcher = network.fetcher().ok()?;
     let response = timeout(DATE, fetcher.fetch(guard, &request)).await;
     let date = response.ok()?.ok()?.date?;
@@ -383,8 +383,9 @@ fn print(
         };
         let (subject, code) = (&finding.subject, finding.code.as_str());
         let problem = finding.problem.replace('\n', "\n  ");
-        output::text(&format!("{severity}: {subject}: {problem} [{code}]"))?;
-        output::text(&format!("  next: {}", finding.repair))?;
+        let text = format!("{severity}: {subject}: {problem} [{code}]");
+        output::paragraph(&text, INDENT)?;
+        output::paragraph(&format!("{INDENT}next: {}", finding.repair), INDENT)?;
     }
     let tried = match offline {
         true => format!("{servers} servers were not contacted"),

@@ -14,7 +14,7 @@ use crate::help;
 use crate::instance::{InstanceRecord, Registry};
 use crate::logins::Logins;
 use crate::output;
-use crate::render::line::{Color, Line, Style};
+use crate::render::line::{Color, Line, Style, width};
 use crate::render::screen::Screen;
 use crate::saved_catalog::SavedCatalog;
 use crate::visible::cut;
@@ -34,9 +34,10 @@ pub(crate) fn run(data_dir: Option<&Path>, screen: &Screen) -> Result<(), Comman
     let options = LoadOptions::new(None, data_dir.as_ref().map(DataDir::path));
     let state = Overview {
         configuration: options.and_then(|options| load(&options)),
-        gateway: data_dir
+        gateways: data_dir
             .as_ref()
-            .and_then(|data_dir| Registry::new(data_dir).gateway()),
+            .map(|data_dir| Registry::new(data_dir).gateways())
+            .unwrap_or_default(),
         data_dir,
     };
     let version = env!("CARGO_PKG_VERSION");
@@ -55,8 +56,8 @@ pub(crate) fn run(data_dir: Option<&Path>, screen: &Screen) -> Result<(), Comman
 struct Overview {
     configuration: Result<Configuration, CommandError>,
     data_dir: Option<DataDir>,
-    /// The running `serve`.
-    gateway: Option<InstanceRecord>,
+    /// The processes that run servers for others, a `serve` over HTTP first.
+    gateways: Vec<InstanceRecord>,
 }
 
 /// State of a server at a glance.
@@ -97,6 +98,11 @@ impl Overview {
         if configuration.servers.is_empty() && configuration.faulty.is_empty() {
             return vec![heading("servers").add("none is configured", Style::PLAIN)];
         }
+        let shown = configuration.servers.iter().take(ROWS);
+        let names = shown.map(|server| server.name.as_str());
+        let names = names.chain(configuration.faulty.iter().map(|faulty| &*faulty.name));
+        let widest = names.map(|name| width(&cut(name, NAME)) + 2).max();
+        let state = COLUMN + widest.unwrap_or(0).clamp(NAME_COLUMN, MAX_NAME_COLUMN);
         let mut lines = Vec::new();
         for (at, server) in configuration.servers.iter().take(ROWS).enumerate() {
             let begin = match at {
@@ -104,10 +110,7 @@ impl Overview {
                 _ => Line::new().pad(COLUMN),
             };
             let name = Line::of(&cut(server.name.as_str(), NAME), Style::BOLD);
-            let line = begin
-                .join(&name)
-                .pad(COLUMN + NAME_COLUMN)
-                .add(" ", Style::PLAIN);
+            let line = begin.join(&name).add("  ", Style::PLAIN).pad(state);
             lines.push(self.state_of(server).describe(line));
         }
         for faulty in &configuration.faulty {
@@ -116,8 +119,8 @@ impl Overview {
                 false => Line::new().pad(COLUMN),
             };
             let name = Line::of(&cut(&faulty.name, NAME), Style::BOLD);
-            let line = begin.join(&name).pad(COLUMN + NAME_COLUMN);
-            let text = " has a mistake in its definition: callgate config validate";
+            let line = begin.join(&name).add("  ", Style::PLAIN).pad(state);
+            let text = "has a mistake in its definition: callgate config validate";
             lines.push(line.add(text, Style::color(Color::Red)));
         }
         let more = configuration.servers.len().saturating_sub(ROWS);
@@ -128,12 +131,13 @@ impl Overview {
         lines
     }
 
-    /// State of a server, from the running gateway if that has it.
+    /// State of a server, from a process that runs it if there is one.
     fn state_of(&self, server: &ConfiguredServer) -> ServerLook {
-        let running = self.gateway.as_ref();
-        let running = running.and_then(|gateway| {
-            gateway.server(server.name.as_str(), server.definition_hash().as_str())
-        });
+        let definition = server.process_hash();
+        let running = self
+            .gateways
+            .iter()
+            .find_map(|gateway| gateway.server(server.name.as_str(), definition.as_str()));
         match running.and_then(|running| running.status) {
             _ if !server.trusted => return ServerLook::Bad("not trusted".to_owned()),
             _ if !server.definition.enabled => return ServerLook::Unused("disabled"),
@@ -161,7 +165,7 @@ impl Overview {
 
     fn gateway(&self) -> Line {
         let line = heading("serve");
-        match &self.gateway {
+        match self.gateways.iter().find(|gateway| gateway.is_serve()) {
             Some(running) => {
                 let url = running
                     .url
@@ -270,9 +274,11 @@ impl Overview {
     }
 }
 
-/// Columns of the headings and of the names of servers.
+/// Columns of the headings.
 const COLUMN: usize = 10;
-const NAME_COLUMN: usize = 20;
+/// Minimum and maximum columns of the names of servers. The state beside a longer name is moved.
+const NAME_COLUMN: usize = 21;
+const MAX_NAME_COLUMN: usize = 40;
 
 fn heading(text: &str) -> Line {
     Line::of(text, Style::DIM).pad(COLUMN)

@@ -41,8 +41,11 @@ pub(crate) fn run(data_dir: Option<&Path>, json: bool) -> Result<(), CommandErro
     let headings = headings.map(|heading| Line::of(heading, Style::BOLD));
     let mut rows = vec![headings.to_vec()];
     rows.extend(processes.iter().map(ServerProcess::row));
-    Ok(output::columns(&rows)?)
+    Ok(output::columns_with_room(rows, &DISPENSABLE)?)
 }
+
+/// Columns that a narrow terminal does not show, the first one first: CPU time, restarts and age.
+const DISPENSABLE: [usize; 3] = [4, 6, 5];
 
 /// A server that runs as a process, with all processes that it started.
 #[derive(Debug, Serialize)]

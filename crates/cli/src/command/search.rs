@@ -48,10 +48,7 @@ pub(crate) fn run(args: &Search, browse: Browse<'_>) -> Result<(), CommandError>
     }
     let items: Vec<SearchItem<'_>> = all
         .iter()
-        .map(|found| SearchItem {
-            server: found.server,
-            definition: &found.definition,
-        })
+        .map(|found| SearchItem::new(found.server, &found.definition))
         .collect();
     let hits = search(&items, &args.words.join(" "), args.limit);
     let found: Vec<(&Found<'_>, f64)> = hits

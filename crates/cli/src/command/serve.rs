@@ -4,11 +4,9 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use anyhow::Context;
-use callgate_mcp::client::Client;
-use callgate_mcp::layer::{HeaderParamCache, ProgressFilter, PublicErrors};
+use callgate_mcp::Service;
+use callgate_mcp::layer::ProgressFilter;
 use callgate_mcp::router::Router;
-use callgate_mcp::wire::method;
-use callgate_mcp::{HeaderParams, Service};
 use callgate_tools::workspace::{self, Workspace};
 use tokio::time::timeout;
 
@@ -17,13 +15,14 @@ use crate::config::load::Configuration;
 use crate::config::places::LoadOptions;
 use crate::config::read_file::MaxText;
 use crate::data_dir::{DataDir, resolved};
-use crate::endpoint::{self, Hangup, HttpEndpoint};
+use crate::endpoint::{self, ErrorDetail, Hangup, HttpEndpoint};
 use crate::error::CommandError;
 use crate::gateway::{
-    CatalogFiles, Gateway, GatewaySettings, LimitedResults, Loaded, RecordedEndpoint, Reload,
-    WORKSPACE, keep_current, keep_recorded, log_states, record_at,
+    CatalogFiles, Gateway, GatewaySettings, LimitedResults, Loaded, PublishedRecord,
+    RecordedEndpoint, Reload, SharedServers, Sharing, WORKSPACE, keep_current, keep_recorded,
+    log_states,
 };
-use crate::instance::{EndpointAuth, InstanceRecord, Registry};
+use crate::instance::{EndpointAuth, InstanceRecord, Registry, SERVE, SERVE_STDIO, Turn};
 use crate::stop::{self, ReloadSignal, StopSignals};
 use crate::{output, server};
 
@@ -51,30 +50,46 @@ pub(crate) async fn run(
     if router.is_some() {
         reload.reserved = Some(WORKSPACE);
     }
-    // Without the server that the built-in tools take the place of.
-    let loaded = reload.load()?;
     let gateway = Arc::new(Gateway::new(GatewaySettings {
         data_dir: data_dir.map(Path::to_owned),
         catalogs: DataDir::locate(data_dir)
             .ok()
             .map(|it| CatalogFiles::new(&it)),
-        naming: loaded.configuration.settings.naming.unwrap_or_default(),
+        naming: configuration.settings.naming.unwrap_or_default(),
         max_subscriptions: args.max_subscriptions,
+        shares: reload.attaches,
         ..GatewaySettings::default()
     }));
     if let Some(router) = router {
         gateway.add_workspace(Arc::new(router)).await?;
     }
+    let turn = match configuration.servers.is_empty() {
+        true => None,
+        false => reload.turn().await,
+    };
+    // Without the server that the built-in tools take the place of.
+    let loaded = reload.load()?;
     gateway.apply(&loaded.members).await;
+    let command = match args.stdio {
+        true => SERVE_STDIO,
+        false => SERVE,
+    };
+    let published = DataDir::locate(data_dir).ok();
+    let published = published.map(|it| PublishedRecord::new(gateway.clone(), &it, command));
     let service = Serving {
         gateway: gateway.clone(),
         reload: Arc::new(reload),
         loaded,
+        published: published.map(Arc::new),
     };
+    let published = service.published.clone();
     let served = match args.stdio {
-        true => service.over_stdio(data_dir).await,
+        true => service.over_stdio(data_dir, turn).await,
         false => service.over_http(args, data_dir, json).await,
     };
+    if let Some(published) = &published {
+        published.end().await;
+    }
     match served {
         Err(error) if error.is_interrupt() => Err(error),
         served => close(&gateway).await.and(served),
@@ -86,14 +101,36 @@ struct Serving {
     gateway: Arc<Gateway>,
     reload: Arc<Reload>,
     loaded: Loaded,
+    /// Record for other processes; `None` without a data directory.
+    published: Option<Arc<PublishedRecord>>,
 }
 
 impl Serving {
-    async fn over_stdio(self, data_dir: Option<&Path>) -> Result<(), CommandError> {
-        let service = Arc::new(ProgressFilter::new(self.service()));
+    /// Serves one client. `turn` ends when other processes can see which servers this one runs.
+    async fn over_stdio(
+        self,
+        data_dir: Option<&Path>,
+        turn: Option<Turn>,
+    ) -> Result<(), CommandError> {
+        let service = Arc::new(ProgressFilter::new(self.limited(self.gateway.clone())));
+        let published = self.published.clone().filter(|_| self.reload.attaches);
+        let sharing = published.map(|published| {
+            let gateway = self.gateway.clone();
+            let shared = self.limited(Arc::new(SharedServers(gateway.clone())));
+            Sharing::new(gateway, shared, published, data_dir)
+        });
+        if let Some(sharing) = &sharing {
+            sharing.update().await;
+        }
+        drop(turn);
         let serve = endpoint::serve_stdio(service);
-        self.while_served(serve, data_dir, "serve --stdio", None, ReloadSignal::none())
-            .await
+        let served = self
+            .while_served(serve, ReloadSignal::none(), sharing.as_ref())
+            .await;
+        if let Some(sharing) = &sharing {
+            sharing.end().await;
+        }
+        served
     }
 
     async fn over_http(
@@ -104,8 +141,14 @@ impl Serving {
     ) -> Result<(), CommandError> {
         let address = endpoint::address(&args.http, self.loaded.configuration.settings.listen)?;
         let running = DataDir::locate(data_dir).ok();
-        let running = running.and_then(|data_dir| Registry::new(&data_dir).gateway());
-        let (service, header_params) = self.http_service(args.http.issuer.is_some());
+        let running = running.and_then(|data_dir| Registry::new(&data_dir).http_gateway());
+        // Clients with our token are agents of the user; others are clients of the issuer.
+        let detail = match args.http.issuer {
+            Some(_) => ErrorDetail::Nothing,
+            None => ErrorDetail::NamesServers,
+        };
+        let service = self.limited(self.gateway.clone());
+        let (service, header_params) = endpoint::for_clients(service, detail);
         let endpoint = HttpEndpoint::bind(
             &args.http,
             address,
@@ -138,77 +181,37 @@ impl Serving {
             },
         };
         let reload = ReloadSignal::listen().context("cannot listen for signals")?;
-        self.while_served(
-            endpoint.run(json),
-            data_dir,
-            "serve",
-            Some(recorded),
-            reload,
-        )
-        .await
-    }
-
-    /// The gateway, with long texts of results as links unless the configuration wants them whole.
-    fn service(&self) -> Arc<dyn Service> {
-        let gateway = self.gateway.clone() as Arc<dyn Service>;
-        match self
-            .loaded
-            .configuration
-            .settings
-            .max_text
-            .unwrap_or_default()
-        {
-            MaxText::Off => gateway,
-            MaxText::Bytes(bytes) => Arc::new(LimitedResults::new(gateway, bytes)),
+        // Before the address is printed: a program that reads it may attach at once.
+        if let Some(published) = &self.published {
+            published.set_endpoint(Some(recorded)).await;
         }
+        self.while_served(endpoint.run(json), reload, None).await
     }
 
-    /// The gateway for HTTP clients. The tools are listed once, so that the headers of the first call can be
-    /// checked.
-    fn http_service(&self, is_for_others: bool) -> (Arc<dyn Service>, HeaderParams) {
-        let gateway = ProgressFilter::new(self.service());
-        let gateway = Arc::new(HeaderParamCache::new(gateway));
-        let header_params = gateway.header_params();
-        let client = Client::builder(gateway.clone()).info(server::own_name());
-        let client = client.build();
-        tokio::spawn(async move { client.list_raw(method::TOOLS_LIST).await.map(drop) });
-        // Clients with our token are agents of the user, which need not read what a server prints; others do not
-        // even learn the names of the servers.
-        let public = PublicErrors::new(gateway);
-        let service: Arc<dyn Service> = match is_for_others {
-            true => Arc::new(public),
-            false => Arc::new(public.naming_servers()),
-        };
-        (service, header_params)
+    /// The service, with long texts of results as links unless the configuration wants them whole.
+    fn limited(&self, service: Arc<dyn Service>) -> Arc<dyn Service> {
+        let settings = &self.loaded.configuration.settings;
+        match settings.max_text.unwrap_or_default() {
+            MaxText::Off => service,
+            MaxText::Bytes(bytes) => Arc::new(LimitedResults::new(service, bytes)),
+        }
     }
 
     /// Serves, and meanwhile keeps servers, records and catalogs current, and logs which servers fail.
     async fn while_served(
         self,
         serve: impl Future<Output = Result<(), CommandError>>,
-        data_dir: Option<&Path>,
-        command: &str,
-        endpoint: Option<RecordedEndpoint>,
         signal: ReloadSignal,
+        sharing: Option<&Sharing>,
     ) -> Result<(), CommandError> {
         let gateway = &self.gateway;
-        let current = Box::pin(keep_current(gateway, self.reload, signal, self.loaded));
-        let logged = log_states(gateway);
-        let Ok(data_dir) = DataDir::locate(data_dir) else {
-            tokio::select! {
-                served = serve => return served,
-                never = current => match never {},
-                never = logged => match never {},
-            }
-        };
-        // Before the address is printed: a program that reads it may attach at once.
-        let own = record_at(gateway, &data_dir, command, endpoint.clone());
-        let recorded = keep_recorded(gateway, &data_dir, command, endpoint, own);
+        let current = keep_current(gateway, self.reload, signal, self.loaded, sharing);
+        let current = Box::pin(current);
         tokio::select! {
             served = serve => served,
             never = current => match never {},
-            never = logged => match never {},
-            never = recorded => match never {},
+            never = log_states(gateway) => match never {},
+            never = keep_recorded(gateway, self.published.as_deref()) => match never {},
         }
     }
 }

@@ -72,7 +72,7 @@ fn status(data_dir: Option<&Path>, json: bool) -> Result<(), CommandError> {
     let platform = Platform::of_this_system()?;
     let path = platform.file()?;
     let installed = path.exists();
-    let gateway = Registry::new(&DataDir::locate(data_dir)?).gateway();
+    let gateway = Registry::new(&DataDir::locate(data_dir)?).http_gateway();
     let report = StatusReport {
         installed,
         file: path.display().to_string(),

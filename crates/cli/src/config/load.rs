@@ -44,6 +44,9 @@ pub(crate) struct ConfiguredServer {
     pub(crate) origin: Origin,
     /// False for a server of a project file that the user has not trusted: it is not to be started or contacted.
     pub(crate) trusted: bool,
+    /// Other servers of the configuration whose names begin with that of this one and `_`. Tools of both can have the
+    /// same name for agents.
+    pub(crate) neighbors: Vec<ServerName>,
 }
 
 /// A server whose entry has mistakes.
@@ -210,6 +213,7 @@ fn merge(files: Vec<ConfigFile>, options: &LoadOptions) -> Configuration {
         configuration.add_servers(file);
         configuration.notices.push(untrusted(file));
     }
+    configuration.find_neighbors();
     for file in &files {
         let path = file.origin.path.display();
         let notices = file.content.notices().into_iter();
@@ -302,6 +306,15 @@ impl Configuration {
         }
     }
 
+    fn find_neighbors(&mut self) {
+        let names: Vec<ServerName> = self.servers.iter().map(|it| it.name.clone()).collect();
+        for server in &mut self.servers {
+            let begin = format!("{}_", server.name);
+            let neighbors = names.iter().filter(|it| it.as_str().starts_with(&begin));
+            server.neighbors = neighbors.cloned().collect();
+        }
+    }
+
     fn add_servers(&mut self, file: &ConfigFile) {
         for (name, definition) in &file.content.servers {
             let used = self.server(name.as_str()).map(|used| &used.origin);
@@ -321,6 +334,7 @@ impl Configuration {
                 definition: definition.clone(),
                 origin: file.origin.clone(),
                 trusted: file.trusted,
+                neighbors: Vec::new(),
             });
         }
         for (name, mistakes) in &file.content.faulty {

@@ -8,6 +8,7 @@
 //! - [`keys`], [`shape`]: the one table of all keys. [`check`]: a text against it. [`text`]: JSON with comments.
 //!   [`schema`]: the table as a JSON Schema. [`mistake`]: errors with line, key and next step.
 //! - [`read_file`], [`read_server`]: from text to definitions. [`write_server`]: from a definition to JSON.
+//! - `process_hash`: which servers can share a process.
 //! - [`secret_text`]: definitions for listings, without secrets.
 //! - [`edit`]: changes of a file that keep its comments. [`file_write`]: locked and atomic writes. [`digest`]: hashes.
 
@@ -20,6 +21,7 @@ mod keys;
 pub(crate) mod load;
 pub(crate) mod mistake;
 pub(crate) mod places;
+mod process_hash;
 pub(crate) mod read_file;
 mod read_server;
 pub(crate) mod resolve;

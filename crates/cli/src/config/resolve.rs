@@ -407,6 +407,7 @@ mod tests {
                 scope: Scope::User,
             },
             trusted: true,
+            neighbors: Vec::new(),
         };
         server.resolve().map_err(|error| error.with_hints())
     }

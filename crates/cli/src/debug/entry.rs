@@ -164,10 +164,7 @@ impl Content {
         if bytes.is_empty() {
             return None;
         }
-        let limits = Limits {
-            bytes: bytes.len(),
-            ..Limits::default()
-        };
+        let limits = Limits::default().with_bytes(bytes.len());
         Some(
             match RawJson::parse(Bytes::copy_from_slice(bytes), &limits) {
                 Ok(json) => Self::Json(redact_json(&json, secrets)),

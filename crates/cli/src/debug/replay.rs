@@ -202,10 +202,7 @@ impl Replay {
 }
 
 fn parse(line: &str) -> anyhow::Result<RawJson> {
-    let limits = Limits {
-        bytes: line.len(),
-        ..Limits::default()
-    };
+    let limits = Limits::default().with_bytes(line.len());
     Ok(RawJson::parse(line.trim().to_owned().into(), &limits)?)
 }
 

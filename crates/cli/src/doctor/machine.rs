@@ -158,10 +158,8 @@ mod tests {
 
     #[test]
     fn a_proxy_of_another_kind_is_reported() {
-        let proxies = Proxies::new(&ProxySettings {
-            https: "socks5://proxy.example:1080",
-            ..ProxySettings::default()
-        });
+        let settings = ProxySettings::default().with_https("socks5://proxy.example:1080");
+        let proxies = Proxies::new(&settings);
         let destination = Destination::new("mcp.example", 443, true);
         let finding = check_proxy("s", &proxies, &destination).unwrap();
         assert_eq!(finding.code, Code::UnsupportedProxy);

@@ -101,7 +101,10 @@ impl Field {
 impl FieldKind {
     fn of(schema: &PrimitiveSchema) -> Self {
         let untitled = |options: &[String]| -> Vec<ChoiceOption> {
-            options.iter().map(|value| option(value, value)).collect()
+            options
+                .iter()
+                .map(|value| ChoiceOption::new(value, value))
+                .collect()
         };
         match schema {
             PrimitiveSchema::String(schema) => Self::Text(schema.clone()),
@@ -112,8 +115,9 @@ impl FieldKind {
             PrimitiveSchema::LegacyTitledEnum(schema) => {
                 let titles = schema.enum_names.as_deref().unwrap_or_default();
                 let options = schema.options.iter().enumerate();
-                let titled =
-                    options.map(|(index, value)| option(value, titles.get(index).unwrap_or(value)));
+                let titled = options.map(|(index, value)| {
+                    ChoiceOption::new(value, titles.get(index).unwrap_or(value))
+                });
                 Self::One(titled.collect())
             }
             PrimitiveSchema::UntitledMultiSelect(schema) => Self::Several {
@@ -148,13 +152,6 @@ impl FieldKind {
             Self::Several { .. } => "some of these, by numbers with commas",
             Self::Json => "a JSON value",
         }
-    }
-}
-
-fn option(value: &str, title: &str) -> ChoiceOption {
-    ChoiceOption {
-        value: value.to_owned(),
-        title: title.to_owned(),
     }
 }
 

@@ -2,17 +2,19 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
+use std::{env, fs};
 
 use callgate_hub::ServerName;
 use callgate_oauth::store::Login;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
-use super::plan::{Member, plan};
+use super::member_config::STARTED_AS;
+use super::plan::{Current, Member, plan};
 use super::service::Gateway;
+use super::sharing::Sharing;
 use crate::config::definition::Connection;
 use crate::config::load::{Configuration, ConfiguredServer, load};
 use crate::config::places::LoadOptions;
@@ -20,7 +22,7 @@ use crate::config::resolve::{ResolvedConnection, ResolvedOAuth};
 use crate::config::trust;
 use crate::data_dir::DataDir;
 use crate::error::CommandError;
-use crate::instance::Registry;
+use crate::instance::{InstanceRecord, ProcessIdentity, Registry, Turn};
 use crate::logins::{self, Logins};
 use crate::stop::ReloadSignal;
 
@@ -28,7 +30,7 @@ use crate::stop::ReloadSignal;
 pub(crate) struct Reload {
     pub(crate) options: LoadOptions,
     pub(crate) data_dir: Option<PathBuf>,
-    /// True if the servers of a running gateway are used through it.
+    /// True if servers are used through other processes that run them, and shared with them.
     pub(crate) attaches: bool,
     /// Names that servers of the configuration cannot have here.
     pub(crate) reserved: Option<&'static str>,
@@ -42,20 +44,29 @@ pub(crate) struct Loaded {
     stamps: Stamps,
 }
 
+/// Time for which a process waits for its turn. It is less than clients give a server to start, and another process
+/// needs as much only while it ends servers.
+const TURN: Duration = Duration::from_secs(5);
+
 impl Reload {
-    /// Reads the servers that this process is to have now.
+    /// The right to decide which servers this process connects itself; `None` where it is not asked for, or cannot be
+    /// had. It is kept until the servers are applied and told to other processes.
+    pub(crate) async fn turn(&self) -> Option<Turn> {
+        let data_dir = DataDir::locate(self.data_dir.as_deref()).ok();
+        let data_dir = data_dir.filter(|_| self.attaches)?;
+        match Registry::new(&data_dir).turn(TURN).await {
+            Ok(Some(turn)) => return Some(turn),
+            Ok(None) => tracing::warn!("another process decides for long which servers it starts"),
+            Err(error) => tracing::warn!("other processes may start the same servers: {error:#}"),
+        }
+        None
+    }
+
+    /// Reads the servers that a process without servers is to have now.
     pub(crate) fn load(&self) -> Result<Loaded, CommandError> {
         let stamps = self.stamps();
-        let mut configuration = load(&self.options)?;
-        if let Some(reserved) = self.reserved {
-            let servers = &mut configuration.servers;
-            servers.retain(|server| server.name.as_str() != reserved);
-        }
-        let data_dir = DataDir::locate(self.data_dir.as_deref()).ok();
-        let gateway = data_dir
-            .filter(|_| self.attaches)
-            .and_then(|data_dir| Registry::new(&data_dir).gateway());
-        let members = plan(&configuration, gateway.as_ref());
+        let configuration = self.configuration()?;
+        let members = self.members(&configuration, &Current::default());
         Ok(Loaded {
             configuration,
             members,
@@ -63,23 +74,70 @@ impl Reload {
         })
     }
 
+    fn configuration(&self) -> Result<Configuration, CommandError> {
+        let mut configuration = load(&self.options)?;
+        leave_out_siblings(&mut configuration, env::var(STARTED_AS).ok().as_deref());
+        if let Some(reserved) = self.reserved {
+            let servers = &mut configuration.servers;
+            servers.retain(|server| server.name.as_str() != reserved);
+        }
+        Ok(configuration)
+    }
+
+    /// The servers beside the other processes that run now.
+    fn members(&self, configuration: &Configuration, current: &Current) -> Vec<Member> {
+        plan(configuration, self.gateways(), current)
+    }
+
+    fn gateways(&self) -> Vec<InstanceRecord> {
+        let data_dir = DataDir::locate(self.data_dir.as_deref()).ok();
+        let gateways = data_dir
+            .filter(|_| self.attaches)
+            .map(|data_dir| Registry::new(&data_dir).gateways());
+        gateways.unwrap_or_default()
+    }
+
     fn stamps(&self) -> Stamps {
         let data_dir = DataDir::locate(self.data_dir.as_deref()).ok();
         let mut paths = self.options.watched_files();
         // A project file that the user trusts meanwhile is the same file.
-        paths.extend(data_dir.as_ref().map(|data_dir| data_dir.file(trust::FILE)));
-        let gateway = data_dir
-            .filter(|_| self.attaches)
-            .and_then(|data_dir| Registry::new(&data_dir).gateway());
+        paths.extend(data_dir.map(|data_dir| data_dir.file(trust::FILE)));
+        let gateways = self.gateways().into_iter().map(|gateway| {
+            let servers = gateway.definitions();
+            let servers =
+                servers.map(|(name, definition)| (name.to_owned(), definition.to_owned()));
+            GatewayStamp {
+                process: gateway.process,
+                is_serve: gateway.is_serve(),
+                servers: servers.collect(),
+            }
+        });
         Stamps {
             files: paths.iter().map(|path| stamp(path)).collect(),
-            gateway: gateway.map(|gateway| gateway.process.pid),
+            gateways: gateways.collect(),
         }
+    }
+}
+
+/// Leaves out the servers of a configuration with the definition as which this process was started: it would start
+/// itself, and the process that started it has the others already.
+fn leave_out_siblings(configuration: &mut Configuration, started_as: Option<&str>) {
+    let is_this =
+        |server: &&ConfiguredServer| Some(server.definition_hash().as_str()) == started_as;
+    if let Some(this) = configuration.servers.iter().find(is_this) {
+        configuration.notices.push(format!(
+            "this process is the server `{}` of its own configuration, so it serves no other of it",
+            this.name
+        ));
+        configuration.servers.clear();
     }
 }
 
 /// Time between two looks at the files.
 const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Time for which a process leaves a change to others: more than the interval in which each of them looks.
+const DELAY: Duration = Duration::from_millis(1500);
 
 /// Applies changes of the configuration and of logins until the future is dropped.
 ///
@@ -90,40 +148,81 @@ pub(crate) async fn keep_current(
     reload: Arc<Reload>,
     mut signal: ReloadSignal,
     first: Loaded,
+    sharing: Option<&Sharing>,
 ) -> Infallible {
     let mut stamps = first.stamps;
-    let mut logins = LoginWatch::new(&reload, &first.configuration).await;
+    let mut known = Arc::new(first.configuration);
+    let mut logins = LoginWatch::new(&reload, &known).await;
+    let mut delayed: Option<Instant> = None;
     loop {
         let is_asked = tokio::select! {
             () = sleep(INTERVAL) => false,
+            () = gateway.attached_ended() => false,
             () = signal.next() => true,
         };
         for name in logins.changed(&reload).await {
             gateway.login_changed(&name);
         }
         let now = reload.stamps();
-        if is_asked || now != stamps {
-            // Taken before the files are read, and kept after a mistake, which is reported once.
-            stamps = now;
-            let reader = reload.clone();
-            // Files are read, and the keychain is not asked.
-            let read = tokio::task::spawn_blocking(move || reader.load()).await;
-            match read {
-                // The entry may be that of a server that runs.
-                Ok(Ok(loaded)) if !loaded.configuration.faulty.is_empty() => {
-                    for faulty in &loaded.configuration.faulty {
-                        faulty.error().warn("the configuration is not reloaded");
-                    }
-                }
-                Ok(Ok(loaded)) => {
-                    gateway.apply(&loaded.members).await;
-                    logins.follow(&reload, &loaded.configuration).await;
-                }
-                Ok(Err(error)) => error.warn("the configuration is not reloaded"),
-                Err(error) => tracing::warn!(%error, "the configuration is not reloaded"),
-            }
+        let are_files_new = is_asked || now.files != stamps.files;
+        if !are_files_new && now == stamps {
+            delayed = None;
+            continue;
+        }
+        // The process that runs the servers sees a new configuration within the same second. It comes first: until
+        // then its servers are not those of the configuration, and this process would start them itself. It comes last
+        // when it leaves its servers to a `serve`: those that use them here are to be there before.
+        let is_later = match are_files_new {
+            true => gateway.is_attached(),
+            false => gateway.runs_servers() && now.has_new_serve(&stamps),
+        };
+        if is_later && !is_asked && delayed.get_or_insert_with(Instant::now).elapsed() < DELAY {
+            continue;
+        }
+        delayed = None;
+        // Taken before the files are read, and kept after a mistake, which is reported once.
+        stamps = now;
+        let _turn = reload.turn().await;
+        let read = match are_files_new {
+            true => read(&reload).await,
+            false => None,
+        };
+        let is_new = read.is_some();
+        if let Some(read) = read {
+            known = Arc::new(read);
+        }
+        let (planner, configuration, current) = (reload.clone(), known.clone(), gateway.current());
+        let planned = move || planner.members(&configuration, &current);
+        match tokio::task::spawn_blocking(planned).await {
+            Ok(members) => gateway.apply(&members).await,
+            Err(error) => tracing::warn!(%error, "the servers stay as they are"),
+        }
+        if let Some(sharing) = sharing {
+            sharing.update().await;
+        }
+        if is_new {
+            logins.follow(&reload, &known).await;
         }
     }
+}
+
+/// Reads the configuration; `None` if it has a mistake, which is reported.
+async fn read(reload: &Arc<Reload>) -> Option<Configuration> {
+    let reader = reload.clone();
+    // Files are read, and the keychain is not asked.
+    let read = tokio::task::spawn_blocking(move || reader.configuration()).await;
+    match read {
+        // The entry may be that of a server that runs.
+        Ok(Ok(configuration)) if !configuration.faulty.is_empty() => {
+            for faulty in &configuration.faulty {
+                faulty.error().warn("the configuration is not reloaded");
+            }
+        }
+        Ok(Ok(configuration)) => return Some(configuration),
+        Ok(Err(error)) => error.warn("the configuration is not reloaded"),
+        Err(error) => tracing::warn!(%error, "the configuration is not reloaded"),
+    }
+    None
 }
 
 /// Time and size of a file; `None` if there is none.
@@ -134,8 +233,24 @@ type Stamp = Option<(SystemTime, u64)>;
 struct Stamps {
     /// In the order of [`LoadOptions::watched_files`], and the list of trusted files.
     files: Vec<Stamp>,
-    /// Process number of the running gateway.
-    gateway: Option<u32>,
+    /// The other processes that can be used.
+    gateways: Vec<GatewayStamp>,
+}
+
+#[derive(Debug, PartialEq)]
+struct GatewayStamp {
+    process: ProcessIdentity,
+    is_serve: bool,
+    /// Names of its servers, and the hashes of their definitions.
+    servers: Vec<(String, String)>,
+}
+
+impl Stamps {
+    /// True if a `serve` over HTTP is there that was not there before.
+    fn has_new_serve(&self, before: &Self) -> bool {
+        let mut gateways = self.gateways.iter();
+        gateways.any(|gateway| gateway.is_serve && !before.gateways.contains(gateway))
+    }
 }
 
 fn stamp(path: &Path) -> Stamp {

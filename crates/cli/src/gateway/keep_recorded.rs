@@ -2,6 +2,8 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use tokio::sync::Mutex;
+
 use super::service::Gateway;
 use crate::data_dir::DataDir;
 use crate::instance::{EndpointAuth, InstanceRecord, OwnRecord, ProcessIdentity, Registry};
@@ -16,24 +18,88 @@ pub(crate) struct RecordedEndpoint {
 /// Pause after a change, so that changes that come together are written once.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Keeps the record of this process and the catalogs of its servers current, until the future is dropped.
-///
-/// A failure is logged: the servers work without it.
+/// Record of this process, which other processes read.
+pub(crate) struct PublishedRecord {
+    gateway: Arc<Gateway>,
+    registry: Registry,
+    command: &'static str,
+    since: u64,
+    /// Locked while the record is written, so that no older state replaces a newer one.
+    state: Mutex<RecordState>,
+}
+
+#[derive(Default)]
+struct RecordState {
+    endpoint: Option<RecordedEndpoint>,
+    /// The file; `None` if it could not be written yet.
+    own: Option<OwnRecord>,
+    /// Records of servers that are ending, once they are.
+    ending: Option<Vec<OwnRecord>>,
+}
+
+impl PublishedRecord {
+    pub(crate) fn new(gateway: Arc<Gateway>, data_dir: &DataDir, command: &'static str) -> Self {
+        Self {
+            gateway,
+            registry: Registry::new(data_dir),
+            command,
+            since: now(),
+            state: Mutex::default(),
+        }
+    }
+
+    /// Replaces the endpoint, and writes the record.
+    pub(crate) async fn set_endpoint(&self, endpoint: Option<RecordedEndpoint>) {
+        let mut state = self.state.lock().await;
+        state.endpoint = endpoint;
+        self.write_state(&mut state).await;
+    }
+
+    /// Writes the record as the servers are now. A failure is logged: the servers work without it.
+    pub(crate) async fn write(&self) {
+        self.write_state(&mut *self.state.lock().await).await;
+    }
+
+    async fn write_state(&self, state: &mut RecordState) {
+        let endpoint = state.endpoint.clone();
+        let record = record(&self.gateway, self.command, self.since, endpoint);
+        let (own, registry) = (state.own.take(), self.registry.clone());
+        // Writing files may block.
+        let written = tokio::task::spawn_blocking(move || match own {
+            Some(own) => own.write(&record).map(|()| own),
+            None => registry.publish(&record),
+        });
+        match written.await {
+            Ok(Ok(own)) => state.own = Some(own),
+            Ok(Err(error)) => tracing::warn!("other processes cannot see this one: {error:#}"),
+            Err(error) => tracing::warn!(%error, "other processes cannot see this one"),
+        }
+    }
+
+    /// Removes the record before the servers are ended. They have records of their own meanwhile, so that the next
+    /// process that runs one of them waits for its exit; those are removed with the value.
+    pub(crate) async fn end(&self) {
+        let mut state = self.state.lock().await;
+        if state.ending.is_none() {
+            let ending = record_ending(&self.gateway, &self.registry, self.command);
+            state.ending = Some(ending);
+        }
+        state.own = None;
+    }
+}
+
+/// Keeps the record of this process, if it has one, and the catalogs of its servers current, until the future is
+/// dropped.
 pub(crate) async fn keep_recorded(
     gateway: &Arc<Gateway>,
-    data_dir: &DataDir,
-    command: &str,
-    endpoint: Option<RecordedEndpoint>,
-    own: Option<OwnRecord>,
+    record: Option<&PublishedRecord>,
 ) -> Infallible {
     let mut changes = gateway.changes();
-    let since = now();
-    let mut own = own;
     loop {
-        let record = record(gateway, command, since, endpoint.clone());
-        own = write(own, data_dir, record).await;
+        if let Some(record) = record {
+            record.write().await;
+        }
         let catalogs = gateway.clone();
-        // Writing files may block.
         let kept = tokio::task::spawn_blocking(move || catalogs.keep_catalogs());
         if let Err(error) = kept.await {
             tracing::warn!(%error, "cannot keep catalogs");
@@ -46,22 +112,22 @@ pub(crate) async fn keep_recorded(
 }
 
 /// Writes the record of this process, which is removed with the value.
-pub(crate) fn record_at(
-    gateway: &Gateway,
-    data_dir: &DataDir,
-    command: &str,
-    endpoint: Option<RecordedEndpoint>,
-) -> Option<OwnRecord> {
-    let record = record(gateway, command, now(), endpoint);
+pub(crate) fn record_at(gateway: &Gateway, data_dir: &DataDir, command: &str) -> Option<OwnRecord> {
+    let record = record(gateway, command, now(), None);
     let published = Registry::new(data_dir).publish(&record);
     published
         .inspect_err(|error| tracing::warn!("other processes cannot see this one: {error:#}"))
         .ok()
 }
 
-/// Records each program of the gateway under the process that ends it after this one has exited.
-pub(crate) fn record_ending(gateway: &Gateway, data_dir: &DataDir, command: &str) {
-    let registry = Registry::new(data_dir);
+/// Records each program of the gateway under the process that ends it after this one has exited. The records are
+/// removed with the values.
+pub(crate) fn record_ending(
+    gateway: &Gateway,
+    registry: &Registry,
+    command: &str,
+) -> Vec<OwnRecord> {
+    let mut records = Vec::new();
     for server in gateway.records(now()) {
         let Some(process) = server.pid.and_then(ProcessIdentity::of_running) else {
             continue;
@@ -75,10 +141,11 @@ pub(crate) fn record_ending(gateway: &Gateway, data_dir: &DataDir, command: &str
             servers: vec![server],
         };
         match registry.publish(&record) {
-            Ok(own) => own.keep(),
+            Ok(own) => records.push(own),
             Err(error) => tracing::warn!("other processes cannot see a server: {error:#}"),
         }
     }
+    records
 }
 
 fn record(
@@ -95,29 +162,6 @@ fn record(
         url: endpoint.map(|endpoint| endpoint.url),
         auth,
         servers: gateway.records(now()),
-    }
-}
-
-async fn write(
-    own: Option<OwnRecord>,
-    data_dir: &DataDir,
-    record: InstanceRecord,
-) -> Option<OwnRecord> {
-    let registry = Registry::new(data_dir);
-    let written = tokio::task::spawn_blocking(move || match own {
-        Some(own) => own.write(&record).map(|()| own),
-        None => registry.publish(&record),
-    });
-    match written.await {
-        Ok(Ok(own)) => Some(own),
-        Ok(Err(error)) => {
-            tracing::warn!("other processes cannot see this one: {error:#}");
-            None
-        }
-        Err(error) => {
-            tracing::warn!(%error, "other processes cannot see this one");
-            None
-        }
     }
 }
 

@@ -20,6 +20,10 @@ use crate::error::CommandError;
 use crate::instance::{EarlierProcess, Registry};
 use crate::server::{LoginSpec, ProcessSpec, RemoteSpec, ServerConnector, ServerSpec};
 
+/// Variable with the hash of its definition, for a server that is a program. A `serve` that finds this definition in
+/// its own configuration would start itself, without end.
+pub(super) const STARTED_AS: &str = "CALLGATE_STARTED_AS";
+
 /// A configured server for the hub. Variables of its definition get their values here.
 ///
 /// # Errors
@@ -37,7 +41,7 @@ pub(super) fn server_config(
         earlier = data_dir.map(|data_dir| EarlierProcess {
             registry: Registry::new(&data_dir),
             server: server.name.to_string(),
-            definition: server.definition_hash().to_string(),
+            definition: server.process_hash().to_string(),
         });
     }
     let connector = ServerConnector {
@@ -67,6 +71,7 @@ pub(super) fn server_config(
         config.call_limits.maximum = maximum;
     }
     config.tools = tool_policy(definition);
+    config.neighbors.clone_from(&server.neighbors);
     if let Some(catalogs) = &settings.catalogs {
         let key = server.definition_hash();
         config.saved_catalog = catalogs.load(key.as_str()).map(|(catalog, _)| catalog);
@@ -79,6 +84,7 @@ pub(super) fn server_config(
 pub(crate) fn spec_of(server: &ConfiguredServer) -> Result<ServerSpec, CommandError> {
     let name = server.name.as_arc().clone();
     let ResolvedServer { connection, .. } = server.resolve()?;
+    let started_as = (STARTED_AS.to_owned(), server.definition_hash().to_string());
     Ok(match connection {
         ResolvedConnection::Command(command) => ServerSpec::Process(ProcessSpec {
             name,
@@ -88,7 +94,10 @@ pub(crate) fn spec_of(server: &ConfiguredServer) -> Result<ServerSpec, CommandEr
                 .iter()
                 .map(|it| it.as_str().to_owned())
                 .collect(),
-            env: owned(&command.env),
+            env: owned(&command.env)
+                .into_iter()
+                .chain([started_as])
+                .collect(),
             cwd: command.cwd,
             inherit_env: match command.inherit_all {
                 true => InheritEnv::All,
@@ -168,13 +177,9 @@ fn login(oauth: &ResolvedOAuth) -> Result<LoginSpec, CommandError> {
 
 /// Client of the configuration, which was registered by hand.
 fn chosen_client(login: &ResolvedLogin) -> Option<ChosenClient> {
-    Some(ChosenClient {
-        client_id: login.client_id.clone()?,
-        client_secret: login.client_secret.clone(),
-        key_file: None,
-        kind: ChosenKind::Registered,
-        identity: None,
-    })
+    let mut client = ChosenClient::new(login.client_id.clone()?, ChosenKind::Registered);
+    client.client_secret.clone_from(&login.client_secret);
+    Some(client)
 }
 
 /// Filter and changes of the tools of a server.

@@ -1,7 +1,9 @@
+use std::collections::HashSet;
+
 use callgate_hub::ServerName;
 
 use crate::config::load::{Configuration, ConfiguredServer};
-use crate::instance::InstanceRecord;
+use crate::instance::{InstanceRecord, ProcessIdentity};
 
 /// A server of the hub of this process.
 #[derive(Debug, Clone)]
@@ -17,50 +19,95 @@ pub(crate) struct Member {
 pub(crate) enum MemberConnection {
     /// It connects the server itself.
     Own(Box<ConfiguredServer>),
-    /// A gateway that runs already stands for all servers that it has.
-    Attached,
+    /// Another process stands for all servers that it runs.
+    Attached(ProcessIdentity),
 }
 
-/// Name of a running gateway as a server of this process. It is not part of any name that agents see.
-pub(crate) const GATEWAY: &str = "callgate gateway";
+/// The servers that this process has when it plans anew.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Current {
+    /// Names and hashes of the definitions of those that it runs.
+    pub(crate) own: HashSet<(String, String)>,
+    /// The processes whose servers it uses.
+    pub(crate) attached: Vec<ProcessIdentity>,
+}
 
-/// Decides which servers this process connects itself. `gateway` is one that runs already.
+/// Begin of the name of another process as a server of this one. It is not part of any name that agents see.
+pub(super) const GATEWAY: &str = "callgate gateway";
+
+/// Decides which servers this process connects itself. `gateways` are the other processes that it can use, the best
+/// one first.
 ///
-/// Its servers are used through it if they have the same definitions here. A gateway that has other servers too
-/// is not used, since agents of this process would see them.
-pub(crate) fn plan(configuration: &Configuration, gateway: Option<&InstanceRecord>) -> Vec<Member> {
-    let servers = &configuration.servers;
-    let is_known = |gateway: &&InstanceRecord| {
-        let mut theirs = gateway.servers.iter();
-        !gateway.servers.is_empty()
-            && theirs.all(|theirs| {
-                let mut ours = servers.iter().filter(|ours| is_used(ours));
-                ours.any(|ours| {
-                    ours.name.as_str() == theirs.name
-                        && ours.definition_hash().as_str() == theirs.definition
-                })
-            })
-    };
-    let gateway = gateway.filter(is_known);
-    let mut members = Vec::new();
-    if let Some(gateway) = gateway {
-        members.push(Member {
-            name: ServerName::new(GATEWAY).expect("the name is valid"),
-            fingerprint: format!("{:?}", gateway.process),
-            connection: MemberConnection::Attached,
+/// The servers of another process are used through it if they have the same definitions here. A process that has
+/// other servers too is not used, since agents of this process would see them.
+///
+/// A server that runs here is handed over to a `serve` over HTTP only, which does not end with a client: between two
+/// processes of clients, each would otherwise leave it to the other.
+pub(crate) fn plan(
+    configuration: &Configuration,
+    mut gateways: Vec<InstanceRecord>,
+    current: &Current,
+) -> Vec<Member> {
+    // One that is used already comes before another one of its kind.
+    gateways.sort_by_key(|gateway| {
+        let is_attached = current.attached.contains(&gateway.process);
+        (!gateway.is_serve(), !is_attached)
+    });
+    let used = configuration
+        .servers
+        .iter()
+        .filter(|server| is_used(server));
+    let mut ours: HashSet<(String, String)> = used.map(key_of).collect();
+    if !current.own.is_empty() {
+        gateways.retain(|gateway| {
+            let mut theirs = gateway.definitions().map(owned);
+            gateway.is_serve() || !theirs.any(|theirs| current.own.contains(&theirs))
         });
     }
-    for server in servers {
-        let definition = server.definition_hash();
-        if gateway.is_some_and(|gateway| gateway.has(server.name.as_str(), definition.as_str())) {
+    let mut members = Vec::new();
+    let mut attached = HashSet::new();
+    for gateway in &gateways {
+        let theirs: Vec<_> = gateway.definitions().map(owned).collect();
+        if theirs.is_empty() || !theirs.iter().all(|theirs| ours.contains(theirs)) {
             continue;
         }
-        members.push(Member::own(server));
+        for theirs in theirs {
+            // A server is used through one process.
+            ours.remove(&theirs);
+            attached.insert(theirs);
+        }
+        members.push(Member::attached(gateway.process));
     }
+    let servers = configuration.servers.iter();
+    let own = servers.filter(|server| !attached.contains(&key_of(server)));
+    members.extend(own.map(Member::own));
     members
 }
 
+fn key_of(server: &ConfiguredServer) -> (String, String) {
+    owned((server.name.as_str(), server.process_hash().as_str()))
+}
+
+fn owned((name, definition): (&str, &str)) -> (String, String) {
+    (name.to_owned(), definition.to_owned())
+}
+
 impl Member {
+    /// The servers of another process.
+    fn attached(process: ProcessIdentity) -> Self {
+        let name = format!("{GATEWAY} {}", process.pid);
+        Self {
+            name: ServerName::new(&name).expect("the name is valid"),
+            fingerprint: format!("{process:?}"),
+            connection: MemberConnection::Attached(process),
+        }
+    }
+
+    /// True if another process stands for its servers.
+    pub(super) fn is_attached(&self) -> bool {
+        matches!(self.connection, MemberConnection::Attached(_))
+    }
+
     /// A server that this process connects itself.
     pub(crate) fn own(server: &ConfiguredServer) -> Self {
         let definition = server.definition_hash();
@@ -93,6 +140,7 @@ impl ConfiguredServer {
                 scope: Scope::User,
             },
             trusted: true,
+            neighbors: Vec::new(),
         }
     }
 }
@@ -100,7 +148,7 @@ impl ConfiguredServer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::instance::{EndpointAuth, ProcessIdentity, ServerRecord};
+    use crate::instance::{EndpointAuth, SERVE, SERVE_STDIO, ServerRecord};
 
     fn configuration(names: &[&str]) -> Configuration {
         let mut configuration = Configuration::default();
@@ -110,7 +158,8 @@ mod tests {
         configuration
     }
 
-    fn gateway(configuration: &Configuration) -> InstanceRecord {
+    /// A process with these servers. The number 1 serves over HTTP, the others serve their clients.
+    fn gateway(pid: u32, configuration: &Configuration) -> InstanceRecord {
         let servers = configuration.servers.iter().map(|server| ServerRecord {
             name: server.name.to_string(),
             definition: server.definition_hash().to_string(),
@@ -120,11 +169,11 @@ mod tests {
             status: None,
         });
         InstanceRecord {
-            process: ProcessIdentity {
-                pid: 1,
-                start_ticks: None,
+            process: process(pid),
+            command: match pid {
+                1 => SERVE.to_owned(),
+                _ => SERVE_STDIO.to_owned(),
             },
-            command: "serve".to_owned(),
             since: 0,
             url: Some("http://127.0.0.1:3000/mcp".to_owned()),
             auth: EndpointAuth::Token,
@@ -132,35 +181,94 @@ mod tests {
         }
     }
 
-    fn check(ours: &[&str], theirs: Option<&[&str]>, expect: &[&str]) {
-        let gateway = theirs.map(|theirs| gateway(&configuration(theirs)));
-        let members = plan(&configuration(ours), gateway.as_ref());
+    fn process(pid: u32) -> ProcessIdentity {
+        ProcessIdentity {
+            pid,
+            start_ticks: None,
+        }
+    }
+
+    const HTTP: &str = "callgate gateway 1";
+    const SECOND: &str = "callgate gateway 2";
+    const THIRD: &str = "callgate gateway 3";
+
+    fn check(ours: &[&str], theirs: &[(u32, &[&str])], expect: &[&str]) {
+        check_change(ours, theirs, &[], &[], expect);
+    }
+
+    /// Checks the plan of a process that runs the servers `own` and uses those of the processes `attached`.
+    fn check_change(
+        ours: &[&str],
+        theirs: &[(u32, &[&str])],
+        own: &[&str],
+        attached: &[u32],
+        expect: &[&str],
+    ) {
+        let gateways = theirs.iter();
+        let gateways = gateways.map(|(pid, names)| gateway(*pid, &configuration(names)));
+        let current = Current {
+            own: configuration(own).servers.iter().map(key_of).collect(),
+            attached: attached.iter().copied().map(process).collect(),
+        };
+        let members = plan(&configuration(ours), gateways.collect(), &current);
         let names: Vec<_> = members.iter().map(|member| member.name.as_str()).collect();
         assert_eq!(names, expect, "{ours:?} beside {theirs:?}");
     }
 
     #[test]
-    fn servers_of_a_running_gateway_are_not_connected_again() {
-        check(&["a", "b"], None, &["a", "b"]);
-        check(&["a", "b"], Some(&["a", "b"]), &[GATEWAY]);
-        check(&["a", "b", "c"], Some(&["a", "b"]), &[GATEWAY, "c"]);
+    fn servers_of_a_running_process_are_not_connected_again() {
+        check(&["a", "b"], &[], &["a", "b"]);
+        check(&["a", "b"], &[(1, &["a", "b"])], &[HTTP]);
+        check(&["a", "b", "c"], &[(1, &["a", "b"])], &[HTTP, "c"]);
+        check(&["a", "b"], &[(2, &["a", "b"])], &[SECOND]);
     }
 
     #[test]
-    fn a_gateway_with_other_servers_is_not_used() {
-        check(&["a"], Some(&["a", "b"]), &["a"]);
-        check(&["a"], Some(&[]), &["a"]);
-        check(&[], Some(&["a"]), &[]);
+    fn a_process_with_other_servers_is_not_used() {
+        check(&["a"], &[(1, &["a", "b"])], &["a"]);
+        check(&["a"], &[(1, &[])], &["a"]);
+        check(&[], &[(1, &["a"])], &[]);
+    }
+
+    #[test]
+    fn a_server_is_used_through_one_process() {
+        check(&["a"], &[(2, &["a"]), (1, &["a"])], &[HTTP]);
+        check(&["a"], &[(2, &["a"]), (3, &["a"])], &[SECOND]);
+        check(
+            &["a", "b", "c"],
+            &[(2, &["a"]), (3, &["b"])],
+            &[SECOND, THIRD, "c"],
+        );
+        check(
+            &["a", "b", "c"],
+            &[(2, &["a", "b"]), (3, &["b", "c"])],
+            &[SECOND, "c"],
+        );
+    }
+
+    #[test]
+    fn a_server_that_runs_here_is_left_to_none_but_a_serve_over_http() {
+        check_change(&["a"], &[(2, &["a"])], &["a"], &[], &["a"]);
+        check_change(&["a"], &[(1, &["a"])], &["a"], &[], &[HTTP]);
+        check_change(&["a", "b"], &[(2, &["b"])], &["a"], &[], &[SECOND, "a"]);
+    }
+
+    #[test]
+    fn a_process_that_is_used_stays_the_one() {
+        let theirs: [(u32, &[&str]); 2] = [(2, &["a"]), (3, &["a"])];
+        check_change(&["a"], &theirs, &[], &[3], &[THIRD]);
+        let theirs: [(u32, &[&str]); 2] = [(1, &["a"]), (3, &["a"])];
+        check_change(&["a"], &theirs, &[], &[3], &[HTTP]);
     }
 
     #[test]
     fn a_server_with_another_definition_is_connected_here() {
         let mut ours = configuration(&["a"]);
-        let theirs = gateway(&ours);
+        let theirs = gateway(1, &ours);
         if let Some(server) = ours.servers.first_mut() {
             server.definition.disabled_tools.push("x".to_owned());
         }
-        let members = plan(&ours, Some(&theirs));
+        let members = plan(&ours, vec![theirs], &Current::default());
         assert!(matches!(
             members.as_slice(),
             [Member {

@@ -1,25 +1,29 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use callgate_hub::{
-    Hub, HubConfig, ItemNames, Naming, ServerConfig, ServerName, ServerState, ServerStatus,
-    StatusChanges, ToolPattern,
+    Hub, HubConfig, ItemNames, Naming, ServerConfig, ServerName, ServerStatus, StatusChanges,
+    ToolPattern,
 };
 use callgate_mcp::router::Router;
 use callgate_mcp::transport::child::CloseBy;
 use callgate_mcp::wire::capabilities::ClientCapabilities;
 use callgate_mcp::wire::method;
-use callgate_mcp::{BoxFuture, Call, Error, RawJson, Reply, Service};
+use callgate_mcp::{BoxFuture, Call, Error, Kind, Origin, RawJson, Reply, Retry, Service};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::attach::AttachConnector;
 use super::builtin::BuiltInConnector;
 use super::catalog_files::CatalogFiles;
+use super::entry::{Entry, EntryKind};
 use super::limited_results::WHOLE_RESULTS;
 use super::member_config::server_config;
-use super::plan::{Member, MemberConnection};
+use super::moves::Moves;
+use super::plan::{Current, GATEWAY, Member, MemberConnection};
 use super::report::{SERVERS_METHOD, ServerReport, ServersParams, ServersResult, Status, ToolName};
 use crate::error::CommandError;
 use crate::instance::ServerRecord;
@@ -34,7 +38,12 @@ pub(crate) struct Gateway {
     /// In the order of the configuration.
     entries: Mutex<Vec<Entry>>,
     /// Time until which lists wait for servers that were never listed.
-    first_lists: Instant,
+    first_lists: Mutex<Instant>,
+    /// True if servers of another process are used.
+    is_attached: AtomicBool,
+    moves: Moves,
+    /// Told when another process whose servers are used has ended.
+    ended: Arc<Notify>,
 }
 
 /// Settings of a [`Gateway`].
@@ -53,26 +62,8 @@ pub(crate) struct GatewaySettings {
     pub(crate) close_by: CloseBy,
     /// True if servers are used although the configuration turns them off: the user names them.
     pub(crate) uses_disabled: bool,
-}
-
-/// A server of the gateway.
-#[derive(Debug, Clone)]
-struct Entry {
-    name: ServerName,
-    fingerprint: String,
-    kind: EntryKind,
-    /// Reason why it is not a server of the hub.
-    problem: Option<(Status, String)>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum EntryKind {
-    BuiltIn,
-    Attached,
-    Configured {
-        definition: String,
-        transport: &'static str,
-    },
+    /// True if other processes may use the servers: not the workspace tools, which are for the directory of this one.
+    pub(crate) shares: bool,
 }
 
 /// Name of the workspace tools as a server.
@@ -81,6 +72,9 @@ pub(crate) const WORKSPACE: &str = "workspace";
 /// Time for which the first lists wait for servers that are being connected: many clients read their lists only
 /// once. A server that was listed before is not waited for.
 const FIRST_LISTS: Duration = Duration::from_secs(8);
+
+/// Maximum number of times that a call is sent again because its server moves between processes.
+const MAX_RESENDS: u32 = 2;
 
 impl Gateway {
     /// A gateway without servers. Needs a tokio runtime.
@@ -94,7 +88,10 @@ impl Gateway {
             hub: Hub::new(config),
             settings,
             entries: Mutex::default(),
-            first_lists: Instant::now() + FIRST_LISTS,
+            first_lists: Mutex::new(Instant::now() + FIRST_LISTS),
+            is_attached: AtomicBool::new(false),
+            moves: Moves::default(),
+            ended: Arc::default(),
         }
     }
 
@@ -103,6 +100,7 @@ impl Gateway {
         let name = ServerName::new(WORKSPACE).expect("the name is valid");
         let mut config = ServerConfig::new(name.clone(), Arc::new(BuiltInConnector(router)));
         config.item_names = ItemNames::Own;
+        config.private = self.settings.shares;
         self.hub.add(config).map_err(anyhow::Error::from)?;
         self.entries().push(Entry {
             name: name.clone(),
@@ -118,6 +116,12 @@ impl Gateway {
     /// change at a time.
     pub(crate) async fn apply(&self, members: &[Member]) {
         let (removed, added) = self.difference(members);
+        let is_attached = members.iter().any(Member::is_attached);
+        // Servers may go from one process to another, and clients list their tools again.
+        let _moving = (is_attached || self.is_attached()).then(|| {
+            *lock(&self.first_lists) = Instant::now() + FIRST_LISTS;
+            self.moves.begin()
+        });
         // A server may hold a file or a port that its next process needs.
         for name in &removed {
             self.hub.remove(name).await;
@@ -140,12 +144,42 @@ impl Gateway {
             .map(|member| Entry {
                 name: member.name.clone(),
                 fingerprint: member.fingerprint.clone(),
-                kind: kind_of(member),
+                kind: EntryKind::of(member),
                 problem: problem_of(&member.name, &member.fingerprint),
             })
             .collect();
         entries.retain(|entry| entry.kind == EntryKind::BuiltIn);
         entries.extend(now);
+        self.is_attached.store(is_attached, Ordering::Release);
+    }
+
+    /// The servers that this process runs, and the processes whose servers it uses.
+    pub(crate) fn current(&self) -> Current {
+        let own = self.records(0).into_iter();
+        let entries = self.entries();
+        let attached = entries.iter().filter_map(|entry| match entry.kind {
+            EntryKind::Attached(process) => Some(process),
+            EntryKind::BuiltIn | EntryKind::Configured { .. } => None,
+        });
+        Current {
+            own: own.map(|it| (it.name, it.definition)).collect(),
+            attached: attached.collect(),
+        }
+    }
+
+    /// True if this process runs a server of the configuration.
+    pub(crate) fn runs_servers(&self) -> bool {
+        !self.records(0).is_empty()
+    }
+
+    /// True if servers of another process are used.
+    pub(crate) fn is_attached(&self) -> bool {
+        self.is_attached.load(Ordering::Acquire)
+    }
+
+    /// Waits until another process whose servers are used has ended. Dropping the future is safe.
+    pub(crate) async fn attached_ended(&self) {
+        self.ended.notified().await;
     }
 
     /// Servers to remove, and those to add.
@@ -178,11 +212,16 @@ impl Gateway {
             MemberConnection::Own(server) => {
                 server_config(server, &self.settings).map_err(failed)?
             }
-            MemberConnection::Attached => {
-                let data_dir = self.settings.data_dir.as_deref();
-                let connector = Arc::new(AttachConnector::new(data_dir));
+            MemberConnection::Attached(process) => {
+                let connector = Arc::new(AttachConnector {
+                    process: *process,
+                    data_dir: self.settings.data_dir.clone(),
+                    ended: self.ended.clone(),
+                });
                 let mut config = ServerConfig::new(member.name.clone(), connector);
                 config.item_names = ItemNames::Own;
+                // A third process uses the other one itself.
+                config.private = true;
                 // Each process has workspace tools of its own, for its own directory.
                 config.tools.deny = vec![ToolPattern::new(format!("{WORKSPACE}_*"))];
                 config
@@ -330,18 +369,63 @@ impl Gateway {
             let items = status.tools + status.prompts + status.resources;
             is_pending(status) && items == 0 && status.attempts <= 1
         };
-        Instant::now() < self.first_lists && self.hub.statuses().iter().any(is_unknown)
+        Instant::now() < *lock(&self.first_lists) && self.hub.statuses().iter().any(is_unknown)
     }
 
-    async fn list(&self, call: Call) -> Result<Reply, Error> {
+    async fn list(&self, audience: Audience, call: Call) -> Result<Reply, Error> {
+        self.started().await;
+        self.route(audience, call).await
+    }
+
+    /// Waits while lists do.
+    async fn started(&self) {
         let mut changes = self.hub.changes();
         while self.is_starting() {
-            let change = tokio::time::timeout_at(self.first_lists, changes.next()).await;
+            let limit = *lock(&self.first_lists);
+            let change = tokio::time::timeout_at(limit, changes.next()).await;
             if change != Ok(true) {
                 break;
             }
         }
+    }
+
+    fn route(&self, audience: Audience, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+        match audience {
+            Audience::Client => self.hub.call(call),
+            Audience::Processes => self.hub.call_shared(call),
+        }
+    }
+
+    /// Sends a call on. One that another process has certainly not received, because it has ended, is sent to where
+    /// its servers run then; its tools may not be known there yet.
+    async fn route_after_moves(&self, call: Call) -> Result<Reply, Error> {
+        for _ in 0..MAX_RESENDS {
+            self.moves.finished().await;
+            if is_first_list(&call) {
+                self.started().await;
+            }
+            let before = self.moves.count();
+            let answer = self.hub.call(call.clone()).await;
+            match answer {
+                Err(error) if is_undelivered(&error) && self.moves.next(before).await => {}
+                Err(error) if error.kind() == Kind::InvalidParams && self.is_starting() => {
+                    self.started().await;
+                }
+                answer => return answer,
+            }
+        }
         self.hub.call(call).await
+    }
+
+    fn answer(&self, audience: Audience, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+        match call.method.as_str() {
+            SERVERS_METHOD => Box::pin(self.servers(call)),
+            _ if audience == Audience::Client && self.settings.shares => {
+                Box::pin(self.route_after_moves(call))
+            }
+            _ if self.is_starting() && is_first_list(&call) => Box::pin(self.list(audience, call)),
+            _ => self.route(audience, call),
+        }
     }
 
     async fn servers(&self, call: Call) -> Result<Reply, Error> {
@@ -372,96 +456,58 @@ impl Gateway {
     }
 
     fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
-        // A panic elsewhere leaves the list as it was.
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.entries)
     }
 }
 
 impl Service for Gateway {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
-        match call.method.as_str() {
-            SERVERS_METHOD => Box::pin(self.servers(call)),
-            // A command has waited for the server that it names, and for no other.
-            method::TOOLS_LIST | method::PROMPTS_LIST | method::RESOURCES_LIST
-                if self.is_starting() && !is_of_command(&call) =>
-            {
-                Box::pin(self.list(call))
-            }
-            _ => self.hub.call(call),
-        }
+        self.answer(Audience::Client, call)
     }
 }
 
-impl Entry {
-    fn report(&self, status: Option<&ServerStatus>) -> ServerReport {
-        let (definition, transport) = match &self.kind {
-            EntryKind::BuiltIn => (None, "built-in"),
-            EntryKind::Attached => (None, "http"),
-            EntryKind::Configured {
-                definition,
-                transport,
-            } => (Some(definition.clone()), *transport),
-        };
-        let problem = self.problem.clone();
-        let is_listed = |status: &&ServerStatus| status.listed || status.info.is_some();
-        let listed = status.filter(is_listed);
-        let state = status.map_or(Status::Failed, |status| Status::of_state(status.state));
-        let reason = status
-            .filter(|status| Status::of_state(status.state) != Status::Connected)
-            .and_then(|status| status.reason.as_deref().map(str::to_owned));
-        let (status_shown, reason) = match problem {
-            Some((problem, reason)) => (problem, Some(reason)),
-            None => (state, reason),
-        };
-        let latency = status.and_then(|status| status.latency);
-        ServerReport {
-            name: self.name.to_string(),
-            status: status_shown,
-            reason,
-            next_attempt_ms: status.and_then(next_attempt_ms),
-            stopped_after: status.and_then(|status| match status.state {
-                ServerState::Stopped { attempts } => Some(attempts),
-                _ => None,
-            }),
-            transport: transport.to_owned(),
-            revision: status
-                .and_then(|status| status.version)
-                .map(|version| version.as_str().to_owned()),
-            tools: listed.map(|status| status.tools),
-            prompts: listed.map(|status| status.prompts),
-            resources: listed.map(|status| status.resources),
-            latency_ms: latency.map(|it| u64::try_from(it.as_millis()).unwrap_or(u64::MAX)),
-            pid: status.and_then(|status| status.process_id),
-            restarts: status.map(|status| status.restarts),
-            as_of: None,
-            definition,
-            tool_names: Vec::new(),
-        }
+/// Callers of a gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Audience {
+    /// The client of this process.
+    Client,
+    /// Other processes, which use the servers that this one runs.
+    Processes,
+}
+
+/// The servers that a process runs, without its workspace tools and without those of other processes.
+pub(crate) struct SharedServers(pub(crate) Arc<Gateway>);
+
+impl Service for SharedServers {
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+        self.0.answer(Audience::Processes, call)
     }
 }
 
-/// True if a command of this program makes a call.
-fn is_of_command(call: &Call) -> bool {
-    call.cx.peer().meta().get(WHOLE_RESULTS).is_some()
+/// True for a list that waits for servers of which nothing is known yet. A command of this program has waited for the
+/// server that it names, and for no other.
+fn is_first_list(call: &Call) -> bool {
+    let asked = call.method.as_str();
+    let lists = [
+        method::TOOLS_LIST,
+        method::PROMPTS_LIST,
+        method::RESOURCES_LIST,
+    ];
+    lists.contains(&asked) && call.cx.peer().meta().get(WHOLE_RESULTS).is_none()
 }
 
-fn kind_of(member: &Member) -> EntryKind {
-    match &member.connection {
-        MemberConnection::Attached => EntryKind::Attached,
-        MemberConnection::Own(server) => EntryKind::Configured {
-            definition: server.definition_hash().to_string(),
-            transport: server.definition.transport(),
-        },
-    }
+/// The value, which a panic elsewhere leaves as it was.
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Milliseconds until the next attempt to connect a server that failed.
-fn next_attempt_ms(status: &ServerStatus) -> Option<u64> {
-    let ServerState::Failed { retry_at } = status.state else {
-        return None;
+/// True if another process has certainly not received the call.
+fn is_undelivered(error: &Error) -> bool {
+    let Origin::Upstream(name) = error.origin() else {
+        return false;
     };
-    let wait = retry_at.duration_since(Instant::now());
-    Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX))
+    let is_lost = matches!(error.kind(), Kind::Connect | Kind::Closed);
+    is_lost && error.retry() == Retry::Safe && name.starts_with(GATEWAY)
 }
 
 /// True if a server is being connected, or its lists are being read.

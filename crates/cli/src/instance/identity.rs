@@ -33,6 +33,11 @@ impl ProcessIdentity {
             None => exists(self.pid),
         }
     }
+
+    /// True if the process is stopped by a signal. Best-effort: only Linux tells.
+    pub(crate) fn is_suspended(&self) -> bool {
+        process_table::is_suspended(self.pid)
+    }
 }
 
 #[cfg(unix)]

@@ -15,6 +15,8 @@ struct ProcessStat {
     start_ticks: u64,
     cpu_ticks: u64,
     pages: u64,
+    /// True if a signal has stopped the process.
+    is_suspended: bool,
 }
 
 /// Use of the machine by a process with all processes below it.
@@ -90,6 +92,11 @@ pub(crate) fn start_ticks(pid: u32) -> Option<u64> {
     stat(pid).map(|stat| stat.start_ticks)
 }
 
+/// True if a signal has stopped the process; false where the system does not tell.
+pub(super) fn is_suspended(pid: u32) -> bool {
+    stat(pid).is_some_and(|stat| stat.is_suspended)
+}
+
 fn stat(pid: u32) -> Option<ProcessStat> {
     if !cfg!(target_os = "linux") {
         return None;
@@ -112,6 +119,7 @@ fn parse(text: &str) -> Option<ProcessStat> {
         cpu_ticks: number(11)? + number(12)?,
         start_ticks: number(19)?,
         pages: number(21)?,
+        is_suspended: matches!(fields.first(), Some(&"T" | &"t")),
     })
 }
 
@@ -127,8 +135,14 @@ mod tests {
             start_ticks: 9000,
             cpu_ticks: 11,
             pages: 250,
+            is_suspended: false,
         };
         assert_eq!(parse(line), Some(expect));
+        let suspended = ProcessStat {
+            is_suspended: true,
+            ..expect
+        };
+        assert_eq!(parse(&line.replace(" S ", " T ")), Some(suspended));
         assert_eq!(parse(&line.replace(" S ", " Z ")), None);
         assert_eq!(parse("42 (a"), None);
     }
@@ -140,6 +154,7 @@ mod tests {
             start_ticks: 1,
             cpu_ticks: 10,
             pages: 1,
+            is_suspended: false,
         };
         let processes = [(1, 0), (2, 1), (3, 2), (4, 2), (9, 1)];
         let table = ProcessTable {

@@ -35,7 +35,7 @@ pub(crate) enum EndpointAuth {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ServerRecord {
     pub(crate) name: String,
-    /// Hash of its definition: equal ones are the same server.
+    /// Hash of its definition, and of the directory that it starts in if that matters: equal ones are the same server.
     pub(crate) definition: String,
     /// Its process, if it is a program that runs.
     pub(crate) pid: Option<u32>,
@@ -48,10 +48,27 @@ pub(crate) struct ServerRecord {
     pub(crate) status: Option<Status>,
 }
 
+/// Command of a process that serves over HTTP.
+pub(crate) const SERVE: &str = "serve";
+
+/// Command of a process that serves its client over standard input and output.
+pub(crate) const SERVE_STDIO: &str = "serve --stdio";
+
 impl InstanceRecord {
     /// True if this process can serve others: it has an endpoint, and they have its credentials.
     pub(crate) fn is_gateway(&self) -> bool {
         self.url.is_some() && self.auth != EndpointAuth::Issuer
+    }
+
+    /// True if the process serves over HTTP for its own sake, and does not end with a client.
+    pub(crate) fn is_serve(&self) -> bool {
+        self.command == SERVE
+    }
+
+    /// Names of its servers with the hashes of their definitions.
+    pub(crate) fn definitions(&self) -> impl Iterator<Item = (&str, &str)> {
+        let servers = self.servers.iter();
+        servers.map(|server| (server.name.as_str(), server.definition.as_str()))
     }
 
     /// True if the process only ends a server that a command has left to it.

@@ -50,22 +50,50 @@ impl Registry {
         records
     }
 
-    /// The process that others attach to: the oldest one with an endpoint that they can use.
-    pub(crate) fn gateway(&self) -> Option<InstanceRecord> {
+    /// The other processes with an endpoint that this one can use: those that serve over HTTP come first, and older
+    /// ones before younger ones.
+    ///
+    /// A suspended process answers nothing: the terminal suspends an agent with the `serve --stdio` that it started.
+    pub(crate) fn gateways(&self) -> Vec<InstanceRecord> {
         let own = std::process::id();
-        let mut records = self.live().into_iter();
-        records.find(|record| record.is_gateway() && record.process.pid != own)
+        let mut records = self.live();
+        records.retain(|record| {
+            record.is_gateway() && record.process.pid != own && !record.process.is_suspended()
+        });
+        records.sort_by_key(|record| !record.is_serve());
+        records
     }
 
-    /// Writes the record of this process, for the user alone; the file is removed with the value.
-    pub(crate) fn publish(&self, record: &InstanceRecord) -> anyhow::Result<OwnRecord> {
+    /// The running `serve` over HTTP, the oldest one if there are several.
+    pub(crate) fn http_gateway(&self) -> Option<InstanceRecord> {
+        let mut gateways = self.gateways().into_iter();
+        gateways.find(InstanceRecord::is_serve)
+    }
+
+    /// The process through which the server with this name and definition can be used.
+    pub(crate) fn gateway_with(&self, name: &str, definition: &str) -> Option<InstanceRecord> {
+        let mut gateways = self.gateways().into_iter();
+        gateways.find(|gateway| gateway.has(name, definition))
+    }
+
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Makes the directory, for the user alone, if it is not there.
+    pub(super) fn create(&self) -> anyhow::Result<()> {
         let mut builder = fs::DirBuilder::new();
         builder.recursive(true);
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder
             .create(&self.directory)
-            .with_context(|| format!("cannot create {}", self.directory.display()))?;
+            .with_context(|| format!("cannot create {}", self.directory.display()))
+    }
+
+    /// Writes the record of this process, for the user alone; the file is removed with the value.
+    pub(crate) fn publish(&self, record: &InstanceRecord) -> anyhow::Result<OwnRecord> {
+        self.create()?;
         let process = &record.process;
         let start = process.start_ticks.unwrap_or(record.since);
         let own = OwnRecord {
@@ -121,6 +149,8 @@ fn read(path: &Path) -> io::Result<Option<InstanceRecord>> {
 mod tests {
     use super::*;
     use crate::instance::{EndpointAuth, ProcessIdentity};
+    #[cfg(target_os = "linux")]
+    use crate::instance::{SERVE, SERVE_STDIO};
 
     fn record(process: ProcessIdentity, url: Option<&str>, since: u64) -> InstanceRecord {
         InstanceRecord {
@@ -152,13 +182,50 @@ mod tests {
             assert_eq!(registry.live(), std::slice::from_ref(&own));
             assert!(!left.path.exists());
         }
+        let own = InstanceRecord {
+            url: Some("http://x".to_owned()),
+            ..own
+        };
+        kept.write(&own).unwrap();
         assert_eq!(
-            registry.gateway(),
-            None,
+            registry.gateways(),
+            [],
             "a process does not attach to itself"
         );
         drop(kept);
         assert_eq!(registry.live(), []);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_serve_over_http_comes_before_the_processes_of_clients() {
+        let directory = tempfile::tempdir().unwrap();
+        let registry = Registry::new(&DataDir::locate(Some(directory.path())).unwrap());
+        let processes = [SERVE_STDIO, SERVE_STDIO, SERVE].map(|command| {
+            let cat = std::process::Command::new("cat")
+                .stdin(std::process::Stdio::piped())
+                .spawn()
+                .unwrap();
+            (cat, command)
+        });
+        let mut published = Vec::new();
+        for (since, (cat, command)) in (1..).zip(&processes) {
+            let process = ProcessIdentity::of_running(cat.id()).unwrap();
+            let url = (since != 1).then_some("http://x");
+            let record = InstanceRecord {
+                command: (*command).to_owned(),
+                ..record(process, url, since)
+            };
+            published.push(registry.publish(&record).unwrap());
+        }
+        let gateways = registry.gateways();
+        let found: Vec<_> = gateways.iter().map(|it| it.process.pid).collect();
+        assert_eq!(found, [processes[2].0.id(), processes[1].0.id()]);
+        assert_eq!(registry.http_gateway(), gateways.into_iter().next());
+        for (mut cat, _) in processes {
+            drop(cat.stdin.take());
+            cat.wait().unwrap();
+        }
     }
 
     #[cfg(unix)]

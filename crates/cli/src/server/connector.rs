@@ -142,6 +142,17 @@ impl Upstream for Connection {
         Box::pin(self.server.close())
     }
 
+    fn check(&self) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(async {
+            let checked = match &self.server {
+                Server::Remote { remote, .. } => remote.check().await,
+                // The end of a process is told by `closed`.
+                Server::Process(_) | Server::Restarting(_) => Ok(()),
+            };
+            checked.map_err(|error| hide_secrets(error, &self.secrets))
+        })
+    }
+
     fn version(&self) -> Option<Version> {
         self.server.version()
     }

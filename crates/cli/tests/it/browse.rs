@@ -239,7 +239,39 @@ fn an_argument_that_the_configuration_fixes_is_not_found() {
 }
 
 #[test]
-fn the_manual_page_names_the_commands() {
-    let page = Home::new().run(&["man"]);
-    assert!(page.stdout.contains("callgate\\-inspect(1)"), "{page:?}");
+fn the_manual_page_names_the_commands_and_the_way_to_their_pages() {
+    let home = Home::new();
+    let page = home.run(&["man"]).stdout;
+    assert!(
+        page.contains("\\fBcallgate inspect\\fR\nShow a server"),
+        "{page}"
+    );
+    assert!(page.contains("callgate man COMMAND"), "{page}");
+    let of_inspect = home.run(&["man", "inspect"]).stdout;
+    assert!(
+        of_inspect.contains(".TH callgate-inspect 1"),
+        "{of_inspect}"
+    );
+    let of_auth = home.run(&["man", "auth"]).stdout;
+    assert!(
+        of_auth.contains("\\fBcallgate auth import\\fR\n"),
+        "{of_auth}"
+    );
+    let below = home.run(&["man", "auth", "import"]).stdout;
+    assert!(below.contains(".TH callgate-auth-import 1"), "{below}");
+    // No page names another one, which is on the disk only if the user has written it there.
+    for page in [page, of_inspect, of_auth, below] {
+        assert!(!page.contains("(1)"), "{page}");
+    }
+}
+
+#[test]
+fn a_manual_page_of_no_command_is_refused() {
+    assert_eq!(
+        Home::new().run(&["man", "auth", "imprt"]),
+        Ran::failed(
+            1,
+            "error: there is no command `callgate auth imprt`\nhint: did you mean `import`?\n"
+        )
+    );
 }

@@ -193,7 +193,11 @@ const COMMANDS: &[(&str, Lines, Lines)] = &[
         &[&["completions", "bash"]],
         &[&["completions", "csh"]],
     ),
-    ("man", &[&["man"]], &[&["man", "--dir", "/proc/nothing"]]),
+    (
+        "man",
+        &[&["man"], &["man", "ps"]],
+        &[&["man", "--dir", "/proc/nothing"]],
+    ),
     ("help", &[&["help", "ps"]], &[&["help", "nothing"]]),
 ];
 

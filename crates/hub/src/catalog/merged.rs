@@ -13,14 +13,26 @@ use super::{discover, saved};
 use crate::exposed_names::{ExposedNames, Naming, Origin, Scheme};
 use crate::mutex::Mutex;
 use crate::server::Server;
+use crate::server_config::ItemNames;
+use crate::server_name::ServerName;
 
 /// Catalog of all servers, merged into one [`Snapshot`] after every change.
 pub(crate) struct Catalog {
     info: Implementation,
     state: Mutex<CatalogState>,
     snapshot: watch::Sender<Arc<Snapshot>>,
+    /// The same without private servers.
+    shared: watch::Sender<Arc<Snapshot>>,
     /// Subscribers to changes of the merged lists.
     pub(crate) subscribers: Subscribers,
+}
+
+/// Selection of the servers that a caller sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Selection {
+    All,
+    /// Those that are not [private](crate::ServerConfig::private).
+    Shared,
 }
 
 struct CatalogState {
@@ -63,14 +75,15 @@ impl Catalog {
                 prompt_names: ExposedNames::new(Scheme::Prompt),
             }),
             snapshot: watch::Sender::default(),
+            shared: watch::Sender::default(),
             subscribers: Subscribers::default(),
         };
         catalog.publish_discovered(&catalog.state.lock());
         catalog
     }
 
-    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
-        self.snapshot.borrow().clone()
+    pub(crate) fn snapshot(&self, selection: Selection) -> Arc<Snapshot> {
+        self.sender(selection).borrow().clone()
     }
 
     /// The snapshot now and later.
@@ -108,7 +121,8 @@ impl Catalog {
         }
         for kind in ListKind::ALL {
             if let Some(list) = kept.lists.take(kind) {
-                state.set_list(server, kind, list);
+                // Callers have seen these names: they stay, whatever servers were added since.
+                state.set_list(server, kind, list, &[]);
             }
         }
         let is_outranked_anew = state.tool_names.outranked(server.name()) != kept.outranked;
@@ -201,7 +215,8 @@ impl Catalog {
     /// Replaces a list of a server, and tells the subscribers if it differs.
     pub(crate) fn set_list(&self, server: &Arc<Server>, kind: ListKind, sent: Vec<RawJson>) {
         let mut state = self.state.lock();
-        if state.set_list(server, kind, sent) {
+        let rivals = state.rivals(server, kind);
+        if state.set_list(server, kind, sent, &rivals) {
             self.publish_lists(&state, &[kind]);
         }
     }
@@ -274,14 +289,14 @@ impl Catalog {
         if kinds.is_empty() {
             return;
         }
-        let items = |kind| {
-            let offers = state.offers.iter();
-            let items = offers.flat_map(|offer| offer.visible(kind));
-            items.cloned().collect()
-        };
-        // The caller holds the lock of the state, so that snapshots follow each other as the changes did.
-        let snapshot = self.snapshot().with_lists(kinds, items);
-        self.snapshot.send_replace(Arc::new(snapshot));
+        self.publish(state, |snapshot, selection| {
+            let items = |kind| {
+                let offers = state.selected(selection);
+                let items = offers.flat_map(|offer| offer.visible(kind));
+                items.cloned().collect()
+            };
+            snapshot.with_lists(kinds, items)
+        });
         // After the snapshot: a subscriber reads the list as soon as it is told.
         for kind in kinds {
             self.subscribers.publish(&match kind {
@@ -294,27 +309,82 @@ impl Catalog {
 
     /// Merges the descriptions of the servers by themselves.
     fn publish_discovered(&self, state: &CatalogState) {
-        let visible = state.offers.iter().filter(|offer| !offer.is_hidden);
-        let discovered = visible.filter_map(|offer| {
-            let discovered = offer.discovered.as_ref()?;
-            Some((offer.server.name(), discovered))
+        self.publish(state, |snapshot, selection| {
+            let selected = || state.selected(selection);
+            let visible = selected().filter(|offer| !offer.is_hidden);
+            let discovered = visible.filter_map(|offer| {
+                let discovered = offer.discovered.as_ref()?;
+                Some((offer.server.name(), discovered))
+            });
+            let discovered = discover::merge(&self.info, discovered);
+            let is_absent = |offer: &&Offer| offer.discovered.is_none() || offer.is_hidden;
+            let absent = selected().filter(is_absent);
+            let absent = absent.map(|offer| offer.server.clone()).collect();
+            snapshot.with_discovered(discovered, absent)
         });
-        let discovered = discover::merge(&self.info, discovered);
-        let is_absent = |offer: &&Offer| offer.discovered.is_none() || offer.is_hidden;
-        let absent = state.offers.iter().filter(is_absent);
-        let absent = absent.map(|offer| offer.server.clone()).collect();
-        let snapshot = self.snapshot().with_discovered(discovered, absent);
-        self.snapshot.send_replace(Arc::new(snapshot));
+    }
+
+    /// Replaces the snapshot of each selection by a later one.
+    fn publish(&self, state: &CatalogState, later: impl Fn(&Snapshot, Selection) -> Snapshot) {
+        let all = Arc::new(later(&self.snapshot(Selection::All), Selection::All));
+        let has_private = state.offers.iter().any(|offer| offer.server.config.private);
+        let shared = match has_private {
+            true => Arc::new(later(&self.snapshot(Selection::Shared), Selection::Shared)),
+            // Most hubs have no private server: nothing is merged or kept twice.
+            false => all.clone(),
+        };
+        // The caller holds the lock of the state, so that snapshots follow each other as the changes did.
+        self.snapshot.send_replace(all);
+        self.shared.send_replace(shared);
+    }
+
+    fn sender(&self, selection: Selection) -> &watch::Sender<Arc<Snapshot>> {
+        match selection {
+            Selection::All => &self.snapshot,
+            Selection::Shared => &self.shared,
+        }
+    }
+}
+
+impl Selection {
+    /// True if the server belongs to the selection.
+    pub(crate) fn has(self, server: &Server) -> bool {
+        self == Self::All || !server.config.private
     }
 }
 
 impl CatalogState {
+    fn selected(&self, selection: Selection) -> impl Iterator<Item = &Offer> {
+        let offers = self.offers.iter();
+        offers.filter(move |offer| selection.has(&offer.server))
+    }
+
     fn offer(&mut self, server: &Server) -> Option<&mut Offer> {
         self.offers.iter_mut().find(|offer| offer.is_of(server))
     }
 
-    /// Replaces a list of a server. Returns false if callers see no difference.
-    fn set_list(&mut self, server: &Arc<Server>, kind: ListKind, sent: Vec<RawJson>) -> bool {
+    /// Servers that may have items with the plain names of new items of this one.
+    fn rivals(&self, server: &Server, kind: ListKind) -> Vec<ServerName> {
+        // The names of prompts are not kept across starts.
+        if kind != ListKind::Tools {
+            return Vec::new();
+        }
+        let others = self.offers.iter().map(|offer| &offer.server.config);
+        let others = others.filter(|it| it.item_names == ItemNames::WithServer);
+        let others = others.map(|it| &it.name);
+        let rivals = others.chain(&server.config.neighbors);
+        rivals.filter(|it| *it != server.name()).cloned().collect()
+    }
+
+    /// Replaces a list of a server; `rivals` are other servers, whose tools may have the names of new ones of this.
+    /// Returns false if callers see no difference.
+    fn set_list(
+        &mut self,
+        server: &Arc<Server>,
+        kind: ListKind,
+        sent: Vec<RawJson>,
+        rivals: &[ServerName],
+    ) -> bool {
         let taken = self.taken_uris(server, kind);
         let Self {
             offers,
@@ -346,7 +416,7 @@ impl CatalogState {
             for (own, _) in named.iter().filter(|(own, _)| policy.offers(own)) {
                 let label = label(own).unwrap_or(own);
                 if tool_names.is_exact(label) {
-                    tool_names.name_as(&origin(own), label, names);
+                    tool_names.name_as(&origin(own), label, names, rivals);
                 }
             }
         }
@@ -355,11 +425,14 @@ impl CatalogState {
                 ListKind::Tools if !policy.offers(&own) => return None,
                 ListKind::Tools => {
                     let label = label(&own).unwrap_or(&own);
-                    let key = tool_names.name_as(&origin(&own), label, names);
+                    let key = tool_names.name_as(&origin(&own), label, names, rivals);
                     let change = policy.change(&own);
                     (key, change.map(|change| change.definition(&sent)))
                 }
-                ListKind::Prompts => (prompt_names.name_as(&origin(&own), &own, names), None),
+                ListKind::Prompts => {
+                    let key = prompt_names.name_as(&origin(&own), &own, names, rivals);
+                    (key, None)
+                }
                 // A URI that another server lists too is addressed by its server.
                 _ if taken.contains(&own) => {
                     (Arc::from(format!("mcp://{}/{own}", server.name())), None)
@@ -390,7 +463,6 @@ impl CatalogState {
 mod tests {
     use super::*;
     use crate::server_config::ServerConfig;
-    use crate::server_name::ServerName;
     use callgate_mcp::{Error, Kind, Reply};
 
     fn server(number: usize) -> Arc<Server> {
@@ -417,7 +489,7 @@ mod tests {
 
     /// Address of the definition of each tool, by its name.
     fn definitions(catalog: &Catalog) -> Vec<(Arc<str>, *const u8)> {
-        let snapshot = catalog.snapshot();
+        let snapshot = catalog.snapshot(Selection::All);
         let items = snapshot.list(ListKind::Tools).items().iter();
         items
             .map(|item| (item.key.clone(), item.definition.as_bytes().as_ptr()))
@@ -426,7 +498,7 @@ mod tests {
 
     /// Address of the result of a list request.
     fn listed(catalog: &Catalog) -> (usize, *const u8) {
-        let snapshot = catalog.snapshot();
+        let snapshot = catalog.snapshot(Selection::All);
         let page = snapshot.list(ListKind::Tools).page("tools", None).unwrap();
         let Reply::Complete(page) = page else {
             panic!("{page:?}");

@@ -19,5 +19,5 @@ mod snapshot;
 
 pub(crate) use item::ListKind;
 pub use merged::ToolNames;
-pub(crate) use merged::{Catalog, CatalogSummary};
+pub(crate) use merged::{Catalog, CatalogSummary, Selection};
 pub(crate) use snapshot::Snapshot;

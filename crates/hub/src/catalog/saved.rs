@@ -90,10 +90,7 @@ pub(crate) fn decode(bytes: Vec<u8>, key: &str) -> Result<SavedCatalog, SavedCat
     if bytes.len() > MAX_BYTES + OVERHEAD + key.len() {
         return Err(SavedCatalogError::TooLarge(bytes.len()));
     }
-    let limits = Limits {
-        bytes: bytes.len(),
-        ..Limits::default()
-    };
+    let limits = Limits::default().with_bytes(bytes.len());
     let catalog = RawJson::parse(bytes.into(), &limits)?;
     let [format, found_key, discovered, version] =
         catalog.pick(["format", "key", "discovered", "revision"]);

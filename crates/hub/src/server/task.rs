@@ -3,12 +3,14 @@
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use callgate_mcp::layer::Timeout;
 use callgate_mcp::{Client, Error, Kind, Service};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::{Connected, Server, StartedProcess};
+use super::{Connected, Server, StartedProcess, is_unreachable};
+use crate::connector::Upstream;
 use crate::reconnect::{Event, Phase, Supervisor};
 use crate::shared::Shared;
 use crate::status::FailureReason;
@@ -149,6 +151,7 @@ impl Server {
                         Outcome::lost(FailureReason::new(&error))
                     }
                     reason = self.unreachable(connected.number) => Outcome::lost(reason),
+                    reason = unreachable_now(&*connected.upstream) => Outcome::lost(reason),
                     () = self.unused() => Outcome::of(Event::Unused),
                 }
             }
@@ -262,6 +265,21 @@ impl Outcome {
         Self {
             reason: Some(reason),
             ..Self::of(Event::Lost)
+        }
+    }
+}
+
+/// Time between two checks of a connected server.
+const CHECK_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Waits until a check finds that the server cannot be reached: one at a URL has no connection that ends, and not
+/// every one has a stream.
+async fn unreachable_now(upstream: &dyn Upstream) -> FailureReason {
+    loop {
+        sleep(CHECK_INTERVAL).await;
+        match upstream.check().await {
+            Err(error) if is_unreachable(&error) => return FailureReason::new(&error),
+            _ => {}
         }
     }
 }

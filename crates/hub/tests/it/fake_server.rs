@@ -288,6 +288,15 @@ impl Upstream for FakeUpstream {
         })
     }
 
+    fn check(&self) -> BoxFuture<'_, Result<(), Error>> {
+        let running = *self.server.state.running.borrow();
+        let outcome = match running {
+            Running::Unreachable => Err(refused()),
+            _ => Ok(()),
+        };
+        Box::pin(std::future::ready(outcome))
+    }
+
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             self.server.state.closed.fetch_add(1, Ordering::SeqCst);

@@ -5,6 +5,7 @@ use callgate_mcp::wire::prompt::Prompt;
 use callgate_mcp::wire::resource::{Resource, ResourceTemplate};
 use callgate_mcp::{Client, Error, Router};
 use std::collections::HashMap;
+use std::time::Duration;
 
 use crate::fake_server::{FakeServer, hub, router, server_name, wait_for};
 
@@ -51,6 +52,22 @@ async fn names_stay_when_another_server_is_added() {
     assert_eq!(names(&client).await, ["a_b_c", "a_b_c_0c1d18"]);
     assert!(hub.remove(&server_name("a")).await);
     assert_eq!(names(&client).await, ["a_b_c_0c1d18"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_do_not_depend_on_the_order_in_which_lists_arrive() {
+    let late = Duration::from_secs(1);
+    for (of_first, of_second) in [(Duration::ZERO, late), (late, Duration::ZERO)] {
+        let first = FakeServer::new(router("a").route(tool("b_c")).route(tool("d")));
+        let second = FakeServer::new(router("a_b").route(tool("c")));
+        first.answer_after(of_first);
+        second.answer_after(of_second);
+        let (hub, client) = hub(&[("a", &first), ("a_b", &second)]);
+        wait_for(&hub, "a", "connected", 2).await;
+        wait_for(&hub, "a_b", "connected", 1).await;
+        // The plain name belongs to the server whose name is the longer part of it.
+        assert_eq!(names(&client).await, ["a_b_c_662f0b", "a_d", "a_b_c"]);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -139,14 +156,14 @@ async fn the_tools_of_a_lost_server_stay_as_unavailable_and_then_go() {
         tool.map(|tool| tool.at(&["_meta", "callgate/unavailable"]).is_some())
     };
     while marked().await != Some(true) {
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    tokio::time::sleep(std::time::Duration::from_secs(11 * 60)).await;
+    tokio::time::sleep(Duration::from_secs(11 * 60)).await;
     assert_eq!(marked().await, None);
     // None of them can be called any more, so a list is what connects the server again.
     git.crash();
     while marked().await != Some(false) {
-        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
     }
 }
 

@@ -7,6 +7,7 @@ mod fake_server;
 mod large_results;
 mod limits;
 mod lists;
+mod private_servers;
 mod reconnecting;
 mod saved_catalogs;
 mod simulation;

@@ -59,6 +59,21 @@ async fn a_server_that_is_down_is_tried_five_times_and_then_stopped() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_at_a_url_that_dies_is_noticed_without_a_call() {
+    let server = server();
+    let (hub, _client) = hub(&[("s", &server)]);
+    wait_for(&hub, "s", "connected", 1).await;
+    server.become_unreachable();
+    let start = tokio::time::Instant::now();
+    while state_of(&hub, "s") == ServerState::Connected {
+        assert!(start.elapsed() < Duration::from_secs(120));
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    server.crash();
+    wait_for(&hub, "s", "connected", 1).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn one_server_that_hangs_does_not_keep_another_from_connecting() {
     let (hanging, good) = (server(), server());
     hanging.hang();

@@ -272,3 +272,28 @@ async fn names_stay_when_the_servers_come_in_another_order_at_the_next_start() {
     );
     assert!(hub.take_unsaved_catalogs().is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_another_server_could_have_stays_as_it_was_when_that_server_is_removed() {
+    let first = FakeServer::new(router("s").route(tool("b_c", "Says yes")));
+    let config = |kept: Option<Vec<u8>>| {
+        let mut config = first.config("a");
+        config.catalog_key = Some("a".into());
+        config.saved_catalog = kept;
+        config
+    };
+    let second = FakeServer::new(router("s").route(tool("x", "Says yes")));
+    let (hub, client) = hub(&[("a_b", &second)]);
+    hub.add(config(None)).unwrap();
+    settled(&hub).await;
+    assert_eq!(names(&client).await, ["a_b_x", "a_b_c_662f0b"]);
+    let unsaved = hub.take_unsaved_catalogs();
+    let kept = unsaved
+        .iter()
+        .find(|unsaved| unsaved.server.as_str() == "a");
+    let kept = kept.unwrap().catalog.as_bytes().to_vec();
+    let (hub, client) = crate::fake_server::hub(&[]);
+    hub.add(config(Some(kept))).unwrap();
+    settled(&hub).await;
+    assert_eq!(names(&client).await, ["a_b_c_662f0b"]);
+}

@@ -38,7 +38,7 @@ impl InputRefused {
 /// # use callgate_mcp::client::with_defaults;
 /// # use callgate_mcp::wire::elicitation::{BooleanSchema, RequestedSchema};
 /// # use callgate_mcp::wire::RawJson;
-/// let newsletter = BooleanSchema { default: Some(false), ..BooleanSchema::default() };
+/// let newsletter = BooleanSchema::new().with_default(false);
 /// let form = RequestedSchema::new().with_optional("newsletter", newsletter);
 /// let given = RawJson::encode(&serde_json::json!({"name": "Ada"}))?;
 /// assert_eq!(with_defaults(&form, &given).as_str(), r#"{"name":"Ada","newsletter":false}"#);
@@ -97,6 +97,7 @@ impl InputHandlers {
             InputRequest::Elicit(request) => self.elicit(&request.params).await,
             InputRequest::CreateMessage(request) => self.sample(&request.params).await,
             InputRequest::ListRoots(_) => self.list_roots().await,
+            _ => Err(undeclared(request.method())),
         }
     }
 
@@ -110,6 +111,7 @@ impl InputHandlers {
                 let handler = self.url.as_ref();
                 handler.ok_or_else(|| undeclared("elicitation by URL"))?(params.clone())
             }
+            _ => return Err(undeclared("elicitation of another mode")),
         };
         Ok(InputResponse::from(&answer.await))
     }

@@ -103,6 +103,10 @@ impl Client {
                     self.answer_task(task_id, requests, &mut answered).await?;
                 }
                 TaskStatus::Working => {}
+                status => {
+                    let message = format!("task `{task_id}` has the unknown status {status:?}");
+                    return Err(self.server_error(Error::new(Kind::Protocol, message)));
+                }
             }
             wait = poll_interval(&task.task);
         }

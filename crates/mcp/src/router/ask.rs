@@ -108,6 +108,7 @@ impl RequestCx {
             }
             ElicitAction::Decline => Ok(Elicited::Declined),
             ElicitAction::Cancel => Ok(Elicited::Cancelled),
+            _ => Err(wrong_answer(key)),
         }
     }
 
@@ -166,6 +167,7 @@ fn undeclared(peer: &PeerInfo, request: &InputRequest) -> Option<&'static [&'sta
         InputRequest::Elicit(request) => match request.params {
             ElicitParams::Form(_) => lacks_form(peer).then_some(&["elicitation", "form"]),
             ElicitParams::Url(_) => lacks(&["elicitation", "url"]),
+            _ => lacks(&["elicitation"]),
         },
         InputRequest::CreateMessage(request) => {
             let params = &request.params;
@@ -181,6 +183,8 @@ fn undeclared(peer: &PeerInfo, request: &InputRequest) -> Option<&'static [&'sta
                 })
         }
         InputRequest::ListRoots(_) => lacks(&["roots"]),
+        // The client itself refuses a kind of question that it does not support.
+        _ => None,
     }
 }
 

@@ -36,10 +36,14 @@ pub trait Arguments: Sized + Send + 'static {
 
 /// Raw arguments: the JSON of the request, checked against the schema of the tool but not decoded.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "it wraps one value")]
 pub struct RawArguments(pub RawJson);
 
 /// Arguments of a function without any: those of the request are ignored.
+///
+/// Complete: it holds nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "it holds nothing")]
 pub struct NoArguments;
 
 impl<T: DeserializeOwned + Send + 'static> Arguments for T {

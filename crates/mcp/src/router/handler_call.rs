@@ -83,6 +83,7 @@ impl HandlerCall {
             Outcome::Complete(result) => complete(result),
             Outcome::InputRequired(result) => self.require_input(router, result),
             Outcome::Task(_) => Err(Error::internal(ONLY_TOOLS)),
+            _ => Err(unknown_outcome()),
         }
     }
 
@@ -135,6 +136,11 @@ pub(crate) async fn run_handler<T>(
         },
     })
     .await
+}
+
+/// Error of a handler whose outcome the router cannot reply with.
+pub(crate) fn unknown_outcome() -> Error {
+    Error::internal("the handler returned an outcome that this server does not know")
 }
 
 /// Error of a request whose handler panicked. The panic hook of the process prints the message of

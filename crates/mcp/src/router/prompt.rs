@@ -116,11 +116,7 @@ impl PromptOutput for &'static str {
 
 impl<O: PromptOutput> PromptOutput for Outcome<O> {
     fn into_outcome(self) -> PromptOutcome {
-        match self {
-            Self::Complete(output) => output.into_outcome(),
-            Self::InputRequired(result) => Ok(Outcome::InputRequired(result)),
-            Self::Task(result) => Ok(Outcome::Task(result)),
-        }
+        self.and_then(O::into_outcome)
     }
 }
 

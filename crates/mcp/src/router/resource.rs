@@ -195,11 +195,7 @@ impl<O: ResourceOutput> ResourceOutput for Option<O> {
 
 impl<O: ResourceOutput> ResourceOutput for Outcome<O> {
     fn into_outcome(self, requested: &RequestedResource) -> ResourceOutcome {
-        match self {
-            Self::Complete(output) => output.into_outcome(requested),
-            Self::InputRequired(result) => Ok(Outcome::InputRequired(result)),
-            Self::Task(result) => Ok(Outcome::Task(result)),
-        }
+        self.and_then(|output| output.into_outcome(requested))
     }
 }
 

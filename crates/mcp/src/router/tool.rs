@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 
 use super::error::RouteError;
 use super::handler::{ErasedHandler, Handler, erase};
-use super::handler_call::{HandlerCall, panic_error, run_handler};
+use super::handler_call::{HandlerCall, panic_error, run_handler, unknown_outcome};
 use super::input_exchange::HandlerStop;
 use super::params;
 use super::service::RouterState;
@@ -278,6 +278,7 @@ pub(crate) fn result(
                 "the handler returned a task; use `ToolRoute::task` instead",
             ));
         }
+        Ok(_) => return Err(unknown_outcome()),
         Err(ToolError::Failed(message)) => CallToolResult::error(message),
         Err(ToolError::Protocol(error)) => return Err(error),
     };

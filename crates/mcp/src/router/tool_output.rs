@@ -30,6 +30,7 @@ pub trait ToolOutput {
 ///
 /// The output schema of the tool is derived from the type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "it wraps one value")]
 pub struct Json<T>(pub T);
 
 /// Failure of a tool.
@@ -113,11 +114,7 @@ impl<O: ToolOutput> ToolOutput for Outcome<O> {
     }
 
     fn into_outcome(self) -> Result<Outcome<CallToolResult>, ToolError> {
-        match self {
-            Self::Complete(output) => output.into_outcome(),
-            Self::InputRequired(result) => result.into_outcome(),
-            Self::Task(result) => Ok(Outcome::Task(result)),
-        }
+        self.and_then(O::into_outcome)
     }
 }
 

@@ -27,10 +27,10 @@ pub(crate) fn error_response(out: &mut BytesMut, id: Option<&Id>, error: &Error)
 /// An error as the caller sees it.
 pub(crate) fn to_rpc(error: &Error) -> RpcError {
     let upstream = error.raw().and_then(|raw| raw.decode().ok());
-    upstream.unwrap_or_else(|| RpcError {
-        code: error.code(),
-        message: error.to_string(),
-        data: error.data().cloned(),
+    upstream.unwrap_or_else(|| {
+        let mut rpc = RpcError::new(error.code(), error.to_string());
+        rpc.data = error.data().cloned();
+        rpc
     })
 }
 

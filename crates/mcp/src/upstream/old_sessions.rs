@@ -22,7 +22,7 @@ use crate::transport::{CloseReason, ConnectionState};
 /// Our sessions with an old server at a URL: opens them, calls in them and watches their ends.
 pub(super) struct OldSessions {
     upstream: Arc<HttpUpstream>,
-    table: SessionTable,
+    table: Arc<SessionTable>,
     /// Number of open sessions.
     open: Arc<AtomicUsize>,
     background: BackgroundSender,
@@ -40,7 +40,7 @@ impl OldSessions {
     pub(super) fn new(upstream: Arc<HttpUpstream>, state: StateCell) -> Self {
         Self {
             upstream,
-            table: SessionTable::default(),
+            table: Arc::default(),
             open: Arc::default(),
             background: BackgroundSender::new(),
             state,
@@ -185,15 +185,29 @@ impl OldSessions {
         Ok(opened)
     }
 
-    /// Reports the end of the last session, unless this process ended it.
+    /// Reports the end of the last session, unless this process ended it. A server that cannot be reached has lost
+    /// the others too.
     fn watch(&self, opened: &Opened, cached: Arc<CachedEra>) {
         let (open, state) = (self.open.clone(), self.state.clone());
+        // A session that is watched must not be kept open by that.
+        let (table, session) = (Arc::downgrade(&self.table), Arc::downgrade(&opened.session));
         let ended = opened.transport.ended_by_server();
         tokio::spawn(async move {
             let reason = ended.await;
             let was_last = open.fetch_sub(1, Ordering::Relaxed) == 1;
-            if let (Some(reason), true) = (reason, was_last && !is_modern(&cached)) {
+            if let Some(session) = session.upgrade() {
+                session.end_subscriptions();
+            }
+            let Some(reason) = reason.filter(|_| !is_modern(&cached)) else {
+                return;
+            };
+            let is_unreachable = reason.kind() == Kind::Connect;
+            if was_last || is_unreachable {
                 state.send_replace(ConnectionState::Closed(reason));
+            }
+            if is_unreachable && let Some(table) = table.upgrade() {
+                // After the state is set: a session that is opened from now on sets it again.
+                table.end_all();
             }
         });
     }

@@ -128,14 +128,23 @@ impl Remote {
         self.state.borrow().clone()
     }
 
-    /// Waits until the last session with an old server has ended, or until [`Remote::close`], and
-    /// returns the reason.
+    /// Waits until the last session with an old server has ended, until one whose event stream broke cannot
+    /// reach the server any more, or until [`Remote::close`], and returns the reason.
     ///
     /// The next call opens a new session, and the state changes with it. With a server of the newest
     /// revision there is no connection that could end: this returns only after `close`. Dropping the
     /// future is safe.
     pub async fn closed(&self) -> CloseReason {
         transport::closed(&self.state, ConnectionState::close_reason).await
+    }
+
+    /// Finds out whether the server accepts connections, without a request to it: a connection that is open is
+    /// proof enough, and otherwise one is opened and closed.
+    ///
+    /// # Errors
+    /// No connection can be made. The error is that of a call.
+    pub async fn check(&self) -> Result<(), Error> {
+        self.upstream.check().await
     }
 
     /// Ends all sessions, and waits a short time until the server was told.

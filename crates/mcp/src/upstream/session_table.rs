@@ -79,11 +79,13 @@ impl SessionTable {
 
     /// Ends all sessions, and opens no more.
     pub(crate) fn close(&self) {
-        let entries = {
-            let mut state = self.0.lock();
-            state.closed = true;
-            std::mem::take(&mut state.entries)
-        };
+        self.0.lock().closed = true;
+        self.end_all();
+    }
+
+    /// Removes and ends all sessions.
+    pub(crate) fn end_all(&self) {
+        let entries = std::mem::take(&mut self.0.lock().entries);
         for entry in entries.values() {
             if let Some(Ok(opened)) = entry.slot.0.get() {
                 opened.transport.close();

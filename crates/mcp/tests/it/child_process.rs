@@ -164,11 +164,7 @@ async fn a_child_that_closes_its_output_is_given_up_at_once() {
 #[tokio::test]
 async fn an_answer_over_the_limit_fails_its_call_and_no_other() {
     let mut config = peer(["evil", "long"]);
-    config.line.limits = Limits {
-        bytes: 10_000,
-        depth: 16,
-        ..Limits::default()
-    };
+    config.line.limits = Limits::default().with_bytes(10_000).with_depth(16);
     for config in [config.clone(), supervised(config)] {
         let child = ModernChild::spawn(&config).unwrap();
         let error = ask(&child).await.unwrap_err();

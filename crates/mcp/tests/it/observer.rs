@@ -65,10 +65,7 @@ async fn lines_are_seen_both_ways_and_so_are_those_that_are_skipped() {
     let (reader, writer) = split(ours);
     let (observer, seen) = recording();
     let mut config = LineConfig::default();
-    config.limits = Limits {
-        bytes: 300,
-        ..Limits::default()
-    };
+    config.limits = Limits::default().with_bytes(300);
     let connection = callgate_mcp::transport::line::ModernConnection::observed(
         "files",
         reader,

@@ -23,11 +23,7 @@ fn connect(config: LineConfig) -> (Arc<ModernConnection>, RawPeer) {
 
 /// A connection that takes only short messages.
 fn small() -> LineConfig {
-    let limits = Limits {
-        bytes: 500,
-        depth: 16,
-        ..Limits::default()
-    };
+    let limits = Limits::default().with_bytes(500).with_depth(16);
     {
         let mut config = LineConfig::default();
         config.limits = limits;

@@ -107,11 +107,7 @@ async fn a_thousand_garbage_lines_between_a_thousand_calls_cost_nothing() {
 #[tokio::test]
 async fn bad_lines_are_refused_with_the_right_code_and_good_ones_go_on() {
     let mut config = LineConfig::default();
-    config.limits = Limits {
-        bytes: 300,
-        depth: 16,
-        ..Limits::default()
-    };
+    config.limits = Limits::default().with_bytes(300).with_depth(16);
     let (mut peer, _server) = RawPeer::of_server(echo(), config);
     let long = "x".repeat(20_000);
     let without_meta = match cfg!(feature = "legacy") {

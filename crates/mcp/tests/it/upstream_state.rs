@@ -319,6 +319,33 @@ mod remote {
     }
 
     #[tokio::test]
+    async fn a_check_opens_a_connection_only_if_there_is_none() {
+        let mut peer = Peer::start(|request| {
+            let discovered = r#"{"resultType":"complete","supportedVersions":["2026-07-28"]}"#;
+            json(&request.result(discovered))
+        })
+        .await;
+        let server = Remote::new(&peer.url, HttpConfig::new("peer")).unwrap();
+        server.check().await.unwrap();
+        result(&server, tool_call()).await;
+        assert_eq!(peer.connections(), 2);
+        server.check().await.unwrap();
+        peer.die().await;
+        // Its end shows when the task of the connection has seen it.
+        let error = soon(async {
+            loop {
+                match server.check().await {
+                    Ok(()) => tokio::task::yield_now().await,
+                    Err(error) => return error,
+                }
+            }
+        })
+        .await;
+        assert_eq!((error.kind(), error.retry()), (Kind::Connect, Retry::Safe));
+        assert_eq!(peer.connections(), 2);
+    }
+
+    #[tokio::test]
     async fn a_detection_that_fails_leaves_no_connection() {
         let peer = Peer::always("HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n").await;
         let server = Remote::new(&peer.url, HttpConfig::new("peer")).unwrap();

@@ -55,6 +55,7 @@ pub struct Config {
 
 /// Behavior if the port is in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum WhenBusy {
     /// Fail, because the registration names this port.
     Fail,

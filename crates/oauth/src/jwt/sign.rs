@@ -8,6 +8,7 @@ use crate::Secret;
 /// Signing failed. With a valid key this happens only without random numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the operating system returned no random bytes for a signature")]
+#[non_exhaustive]
 pub struct SignError;
 
 /// Signs `claims`, in the compact form.

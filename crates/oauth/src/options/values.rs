@@ -11,6 +11,7 @@ pub struct EndpointUrl(Url);
 /// The URL cannot be that of an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{url}` cannot be an endpoint: {reason}")]
+#[non_exhaustive]
 pub struct EndpointUrlError {
     /// URL.
     pub url: String,

@@ -9,6 +9,7 @@ use crate::{Scopes, Secret};
 
 /// OAuth client as one authorization server knows it: its id, its credentials and its registration.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ClientInfo {
     /// Public id (`client_id`).
     pub id: String,

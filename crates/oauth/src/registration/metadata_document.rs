@@ -12,6 +12,7 @@ pub struct ClientIdUrl(String);
 #[error(
     "the id of a client is an https URL with a path, and without credentials, dots or fragment"
 )]
+#[non_exhaustive]
 pub struct ClientIdUrlError;
 
 impl ClientIdUrl {

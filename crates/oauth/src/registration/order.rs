@@ -40,6 +40,7 @@ impl ClientOptions {
 
 /// Client that the user registered by hand.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ConfiguredClient {
     /// Client.
     pub client: ClientInfo,
@@ -82,6 +83,7 @@ pub enum ClientIdentityError {
     "{issuer} does not register clients by itself: register one there with the redirect URI {redirect_uri}, \
      and add to this server's configuration: \"oauth\": {{\"clientId\": \"<id>\", \"clientSecret\": \"<secret, if there is one>\"}}"
 )]
+#[non_exhaustive]
 pub struct NeedsClientRegistration {
     /// Issuer to register with.
     pub issuer: String,
@@ -89,6 +91,17 @@ pub struct NeedsClientRegistration {
     pub redirect_uri: String,
     /// Set if the issuer accepts the URL of a client id metadata document as the client.
     pub accepts_metadata_document: bool,
+}
+
+impl ConfiguredClient {
+    /// Client of any issuer.
+    #[must_use]
+    pub const fn new(client: ClientInfo) -> Self {
+        Self {
+            client,
+            issuer: None,
+        }
+    }
 }
 
 /// Chooses in the order of the specification: configured, metadata document, registered before, new

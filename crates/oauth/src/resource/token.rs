@@ -142,11 +142,9 @@ fn is_access_token(typ: &str) -> bool {
 
 /// Parses an object without duplicate keys, so that all readers see the same one.
 fn object(part: &[u8]) -> Result<RawJson, Flaw> {
-    let limits = Limits {
-        bytes: MAX_TOKEN,
-        depth: MAX_DEPTH,
-        ..Limits::default()
-    };
+    let limits = Limits::default()
+        .with_bytes(MAX_TOKEN)
+        .with_depth(MAX_DEPTH);
     let text = decode(part)?;
     RawJson::parse_strict(text.into(), &limits).map_err(|_| Flaw::Malformed)
 }

@@ -17,10 +17,7 @@ impl Document {
 
     /// Reads a file; `None` if it is not a JSON object with unique keys.
     pub(super) fn read(bytes: Bytes) -> Option<Self> {
-        let limits = Limits {
-            bytes: bytes.len(),
-            ..Limits::default()
-        };
+        let limits = Limits::default().with_bytes(bytes.len());
         let object = RawJson::parse_strict(bytes, &limits).ok()?;
         object.is_object().then_some(Self(object))
     }

@@ -12,6 +12,7 @@ use super::login_store::LoginStore;
 
 /// Result of an import, by the names of the servers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Imported {
     /// Logins that were added to the store.
     pub added: Vec<String>,

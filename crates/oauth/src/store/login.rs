@@ -4,6 +4,7 @@ use crate::secret::Secret;
 
 /// Stored login at one server.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Login {
     /// URL of the server that this login is for.
     pub server_url: Option<String>,
@@ -33,6 +34,7 @@ pub struct Login {
 
 /// Token endpoint, with all that a refresh needs beside the client and the refresh token.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TokenEndpoint {
     /// URL of the endpoint.
     pub url: String,
@@ -44,6 +46,7 @@ pub struct TokenEndpoint {
 
 /// Tokens of a login.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Tokens {
     /// Access token.
     pub access_token: Secret,
@@ -68,6 +71,7 @@ pub struct Tokens {
 
 /// Client that the user chose, to be used again without asking.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ChosenClient {
     /// Client id.
     pub client_id: String,
@@ -83,6 +87,7 @@ pub struct ChosenClient {
 
 /// Identity token of a client that does not authenticate by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ChosenIdentity {
     /// File with the identity token, which the platform replaces.
     pub token_file: String,
@@ -93,6 +98,7 @@ pub struct ChosenIdentity {
 
 /// Identity provider of an employer.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ChosenProvider {
     /// Token endpoint.
     pub token_endpoint: String,
@@ -104,6 +110,7 @@ pub struct ChosenProvider {
 
 /// Kind of a client that the user chose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ChosenKind {
     /// The client id is the URL of a metadata document.
     Described,
@@ -114,7 +121,10 @@ pub enum ChosenKind {
 }
 
 /// Binding of a stored login to a server and an issuer.
+///
+/// Complete: a caller decides by it where tokens may be sent, and must know every case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_enums, reason = "a caller must know every case")]
 pub enum LoginBinding {
     /// Made for this server by this issuer.
     Bound,
@@ -143,6 +153,51 @@ impl Login {
         }
         self.server_url = Some(server_url.to_owned());
         self.issuer = Some(issuer.to_owned());
+    }
+}
+
+impl TokenEndpoint {
+    /// Endpoint that issued tokens for `resource`.
+    pub fn new(url: impl Into<String>, resource: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            auth_method: None,
+            resource: resource.into(),
+        }
+    }
+}
+
+impl ChosenClient {
+    /// Client without secret, key and identity token.
+    pub fn new(client_id: impl Into<String>, kind: ChosenKind) -> Self {
+        Self {
+            client_id: client_id.into(),
+            client_secret: None,
+            key_file: None,
+            kind,
+            identity: None,
+        }
+    }
+}
+
+impl ChosenIdentity {
+    /// Identity token that the authorization server accepts directly.
+    pub fn new(token_file: impl Into<String>) -> Self {
+        Self {
+            token_file: token_file.into(),
+            provider: None,
+        }
+    }
+}
+
+impl ChosenProvider {
+    /// Identity provider at which the client has no secret.
+    pub fn new(token_endpoint: impl Into<String>, client_id: impl Into<String>) -> Self {
+        Self {
+            token_endpoint: token_endpoint.into(),
+            client_id: client_id.into(),
+            client_secret_file: None,
+        }
     }
 }
 

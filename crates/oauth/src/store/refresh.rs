@@ -13,6 +13,7 @@ use crate::secret::Secret;
 
 /// Answer to [`LoginStore::begin_refresh`].
 #[derive(Debug)]
+#[non_exhaustive]
 pub enum RefreshDecision {
     /// Another process has replaced the token: use this login.
     Replaced(Login),

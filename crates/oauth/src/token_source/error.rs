@@ -94,6 +94,7 @@ pub enum TokenError {
 /// A login is needed, and only the user can make it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("login needed at {server}: {reason}")]
+#[non_exhaustive]
 pub struct NeedsLogin {
     /// URL of the server.
     pub server: Url,

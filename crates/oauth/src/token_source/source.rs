@@ -50,6 +50,7 @@ pub struct TokenSource {
 
 /// Condition for a new login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum LoginMode {
     /// Log in only if the server refuses the stored login.
     IfNeeded,

@@ -69,12 +69,8 @@ async fn present_with(
     proof: Option<&str>,
     method: &Method,
 ) -> Result<String, String> {
-    let presented = Presented::Dpop(DpopToken {
-        token: token.as_bytes(),
-        proof: proof.map(str::as_bytes),
-        method,
-    });
-    verify_presented(verifier, presented).await
+    let token = DpopToken::new(token.as_bytes(), proof.map(str::as_bytes), method);
+    verify_presented(verifier, Presented::Dpop(token)).await
 }
 
 /// The public key as proofs have it, with its members in the order in which they are hashed.

@@ -30,11 +30,10 @@ fn the_logins_of_opencode_are_added_to_our_own() {
         .expect("it saves");
 
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    let expect = Imported {
-        added: names(&["github"]),
-        kept: names(&["known"]),
-        skipped: names(&["unbound", "empty", "odd"]),
-    };
+    let mut expect = Imported::default();
+    expect.added = names(&["github"]);
+    expect.kept = names(&["known"]);
+    expect.skipped = names(&["unbound", "empty", "odd"]);
     assert_eq!(
         from_opencode(&place.store(), &source).expect("it imports"),
         expect
@@ -57,14 +56,11 @@ fn the_logins_of_opencode_are_added_to_our_own() {
     assert_eq!(known, Some(login("own", None)));
     assert_eq!(fs::read_to_string(&source).expect("it is there"), OPENCODE);
 
-    let again = Imported {
-        added: Vec::new(),
-        kept: names(&["github", "known"]),
-        ..expect
-    };
+    expect.added = Vec::new();
+    expect.kept = names(&["github", "known"]);
     assert_eq!(
         from_opencode(&place.store(), &source).expect("it imports"),
-        again
+        expect
     );
 }
 

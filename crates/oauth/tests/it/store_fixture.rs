@@ -98,15 +98,13 @@ impl Place {
 
 /// A login with these tokens and nothing else.
 pub(crate) fn login(access_token: &str, refresh_token: Option<&str>) -> Login {
-    Login {
-        tokens: Some(tokens(access_token, refresh_token)),
-        ..Login::default()
-    }
+    let mut login = Login::default();
+    login.tokens = Some(tokens(access_token, refresh_token));
+    login
 }
 
 pub(crate) fn tokens(access_token: &str, refresh_token: Option<&str>) -> Tokens {
-    Tokens {
-        refresh_token: refresh_token.map(Secret::new),
-        ..Tokens::new(Secret::new(access_token))
-    }
+    let mut tokens = Tokens::new(Secret::new(access_token));
+    tokens.refresh_token = refresh_token.map(Secret::new);
+    tokens
 }

@@ -1,6 +1,6 @@
 use callgate_oauth::Secret;
 use callgate_oauth::store::{
-    Login, LoginStore, RefreshDecision, RefreshPermit, StoreError, StoreLimits, Tokens,
+    Login, LoginStore, RefreshDecision, RefreshPermit, StoreError, StoreLimits,
 };
 
 use crate::store_fixture::{Place, login, tokens};
@@ -28,18 +28,17 @@ fn a_rotated_refresh_token_replaces_the_old_one() {
 
 #[test]
 fn the_key_of_a_bound_login_outlives_its_tokens() {
-    let bound = |access_token: &str, key: Option<&str>| Tokens {
-        token_type: Some("DPoP".to_owned()),
-        dpop_key: key.map(Secret::new),
-        ..tokens(access_token, Some("rt-1"))
+    let bound = |access_token: &str, key: Option<&str>| {
+        let mut login = login(access_token, Some("rt-1"));
+        let tokens = login.tokens.as_mut().expect("it has tokens");
+        tokens.token_type = Some("DPoP".to_owned());
+        tokens.dpop_key = key.map(Secret::new);
+        login
     };
-    let login = |tokens| Login {
-        tokens: Some(tokens),
-        ..Login::default()
-    };
-    let place = stored(login(bound("at-1", Some("key"))));
-    let outcome = permit(&place).complete(bound("at-2", None));
-    let renewed = login(bound("at-2", Some("key")));
+    let place = stored(bound("at-1", Some("key")));
+    let tokens = bound("at-2", None).tokens.expect("it has tokens");
+    let outcome = permit(&place).complete(tokens);
+    let renewed = bound("at-2", Some("key"));
     assert_eq!(outcome.expect("it saves"), Some(renewed));
 }
 
@@ -98,9 +97,9 @@ fn a_refresh_that_fails_without_an_answer_keeps_the_tokens() {
 
 #[test]
 fn tokens_that_are_rejected_are_forgotten_and_the_registration_stays() {
-    let with_server = |login: Login| Login {
-        server_url: Some("https://s".to_owned()),
-        ..login
+    let with_server = |mut login: Login| {
+        login.server_url = Some("https://s".to_owned());
+        login
     };
     let place = stored(with_server(login("at-1", Some("rt-1"))));
     assert_eq!(permit(&place).reject().expect("it saves"), None);

@@ -15,26 +15,20 @@ use crate::store_fixture::{Place, login, patient};
 
 /// A login with a secret in every place that can have one.
 fn full(server_url: &str) -> Login {
-    Login {
-        server_url: Some(server_url.to_owned()),
-        issuer: Some("https://as.example".to_owned()),
-        tokens: Some(Tokens {
-            refresh_token: Some(Secret::new("secret-2")),
-            dpop_key: Some(Secret::new("secret-3")),
-            expires_at: Some(1_763_260_000.0),
-            ..Tokens::new(Secret::new("secret-1"))
-        }),
-        chosen: Some(ChosenClient {
-            client_id: "id".to_owned(),
-            client_secret: Some(Secret::new("secret-4")),
-            key_file: None,
-            kind: ChosenKind::Registered,
-            identity: None,
-        }),
-        code_verifier: Some(Secret::new("secret-5")),
-        oauth_state: Some(Secret::new("secret-6")),
-        ..Login::default()
-    }
+    let mut tokens = Tokens::new(Secret::new("secret-1"));
+    tokens.refresh_token = Some(Secret::new("secret-2"));
+    tokens.dpop_key = Some(Secret::new("secret-3"));
+    tokens.expires_at = Some(1_763_260_000.0);
+    let mut chosen = ChosenClient::new("id", ChosenKind::Registered);
+    chosen.client_secret = Some(Secret::new("secret-4"));
+    let mut login = Login::default();
+    login.server_url = Some(server_url.to_owned());
+    login.issuer = Some("https://as.example".to_owned());
+    login.tokens = Some(tokens);
+    login.chosen = Some(chosen);
+    login.code_verifier = Some(Secret::new("secret-5"));
+    login.oauth_state = Some(Secret::new("secret-6"));
+    login
 }
 
 fn with(place: Place, logins: &[(&str, &Login)]) -> Place {

@@ -15,6 +15,7 @@ const MAX_LIMIT: usize = 10_000;
 
 /// Part of a listing that is asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Page {
     /// The [`Listing::next_cursor`] of the page before; the first page without one.
     pub cursor: Option<String>,
@@ -24,6 +25,7 @@ pub struct Page {
 
 /// One page of the entries of a directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Listing {
     /// The path, relative to the workspace.
     pub path: String,

@@ -13,6 +13,7 @@ pub(super) const LIMIT: u64 = 1024 * 1024;
 
 /// A file and its text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct File {
     /// The path, relative to the workspace.
     pub path: String,

@@ -13,6 +13,7 @@ use super::{Workspace, WorkspaceError};
 
 /// Result of a write.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Written {
     /// The path, relative to the workspace.
     pub path: String,

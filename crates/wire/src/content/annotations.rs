@@ -19,8 +19,14 @@ pub struct Annotations {
 }
 
 /// Role in a conversation: its speaker or its audience.
+///
+/// Complete: every revision of the specification has these two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "every revision of the specification has these two"
+)]
 pub enum Role {
     /// The person, or the program in its place.
     User,

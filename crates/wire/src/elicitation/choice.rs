@@ -4,6 +4,7 @@ use crate::tag;
 
 /// A field for one of some texts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct UntitledSingleSelectEnumSchema {
     /// Always a string.
     #[serde(rename = "type")]
@@ -24,6 +25,7 @@ pub struct UntitledSingleSelectEnumSchema {
 
 /// A field for one of some texts, shown by title.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TitledSingleSelectEnumSchema {
     /// Always a string.
     #[serde(rename = "type")]
@@ -44,6 +46,7 @@ pub struct TitledSingleSelectEnumSchema {
 
 /// A text to choose, with its title.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ChoiceOption {
     /// The text.
     #[serde(rename = "const")]
@@ -55,6 +58,7 @@ pub struct ChoiceOption {
 /// A field for some of some texts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct UntitledMultiSelectEnumSchema {
     /// Always an array.
     #[serde(rename = "type")]
@@ -80,6 +84,7 @@ pub struct UntitledMultiSelectEnumSchema {
 
 /// The texts of an [`UntitledMultiSelectEnumSchema`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct UntitledItems {
     /// Always a string.
     #[serde(rename = "type")]
@@ -92,6 +97,7 @@ pub struct UntitledItems {
 /// A field for some of some texts, shown by title.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct TitledMultiSelectEnumSchema {
     /// Always an array.
     #[serde(rename = "type")]
@@ -117,6 +123,7 @@ pub struct TitledMultiSelectEnumSchema {
 
 /// The texts of a [`TitledMultiSelectEnumSchema`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TitledItems {
     /// The texts.
     #[serde(rename = "anyOf")]
@@ -128,6 +135,7 @@ pub struct TitledItems {
 /// No longer standard; use [`TitledSingleSelectEnumSchema`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct LegacyTitledEnumSchema {
     /// Always a string.
     #[serde(rename = "type")]
@@ -147,4 +155,200 @@ pub struct LegacyTitledEnumSchema {
     /// Default choice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
+}
+
+impl UntitledSingleSelectEnumSchema {
+    /// A field for one of these texts.
+    #[must_use]
+    pub fn new(options: impl IntoIterator<Item: Into<String>>) -> Self {
+        Self {
+            options: options.into_iter().map(Into::into).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Sets the name for people.
+    #[must_use]
+    pub fn with_title(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// Sets the description for the user.
+    #[must_use]
+    pub fn with_description(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+
+    /// Sets the default choice.
+    #[must_use]
+    pub fn with_default(mut self, choice: impl Into<String>) -> Self {
+        self.default = Some(choice.into());
+        self
+    }
+}
+
+impl TitledSingleSelectEnumSchema {
+    /// A field for one of these texts.
+    #[must_use]
+    pub fn new(options: impl Into<Vec<ChoiceOption>>) -> Self {
+        Self {
+            options: options.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Sets the name for people.
+    #[must_use]
+    pub fn with_title(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// Sets the description for the user.
+    #[must_use]
+    pub fn with_description(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+
+    /// Sets the default choice.
+    #[must_use]
+    pub fn with_default(mut self, choice: impl Into<String>) -> Self {
+        self.default = Some(choice.into());
+        self
+    }
+}
+
+impl ChoiceOption {
+    /// A text with its title.
+    #[must_use]
+    pub fn new(value: impl Into<String>, title: impl Into<String>) -> Self {
+        Self {
+            value: value.into(),
+            title: title.into(),
+        }
+    }
+}
+
+impl UntitledMultiSelectEnumSchema {
+    /// A field for some of these texts.
+    #[must_use]
+    pub fn new(options: impl IntoIterator<Item: Into<String>>) -> Self {
+        Self {
+            items: UntitledItems::new(options),
+            ..Self::default()
+        }
+    }
+
+    /// Sets the name for people.
+    #[must_use]
+    pub fn with_title(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// Sets the description for the user.
+    #[must_use]
+    pub fn with_description(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+
+    /// Sets the default choices.
+    #[must_use]
+    pub fn with_default(mut self, choices: impl IntoIterator<Item: Into<String>>) -> Self {
+        self.default = Some(choices.into_iter().map(Into::into).collect());
+        self
+    }
+}
+
+impl UntitledItems {
+    /// These texts.
+    #[must_use]
+    pub fn new(options: impl IntoIterator<Item: Into<String>>) -> Self {
+        Self {
+            options: options.into_iter().map(Into::into).collect(),
+            ..Self::default()
+        }
+    }
+}
+
+impl TitledMultiSelectEnumSchema {
+    /// A field for some of these texts.
+    #[must_use]
+    pub fn new(options: impl Into<Vec<ChoiceOption>>) -> Self {
+        Self {
+            items: TitledItems::new(options),
+            ..Self::default()
+        }
+    }
+
+    /// Sets the name for people.
+    #[must_use]
+    pub fn with_title(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// Sets the description for the user.
+    #[must_use]
+    pub fn with_description(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+
+    /// Sets the default choices.
+    #[must_use]
+    pub fn with_default(mut self, choices: impl IntoIterator<Item: Into<String>>) -> Self {
+        self.default = Some(choices.into_iter().map(Into::into).collect());
+        self
+    }
+}
+
+impl TitledItems {
+    /// These texts.
+    #[must_use]
+    pub fn new(options: impl Into<Vec<ChoiceOption>>) -> Self {
+        Self {
+            options: options.into(),
+        }
+    }
+}
+
+impl LegacyTitledEnumSchema {
+    /// A field for one of these texts, with titles in the same order.
+    #[must_use]
+    pub fn new(
+        options: impl IntoIterator<Item: Into<String>>,
+        titles: impl IntoIterator<Item: Into<String>>,
+    ) -> Self {
+        Self {
+            options: options.into_iter().map(Into::into).collect(),
+            enum_names: Some(titles.into_iter().map(Into::into).collect()),
+            ..Self::default()
+        }
+    }
+
+    /// Sets the name for people.
+    #[must_use]
+    pub fn with_title(mut self, title: impl Into<String>) -> Self {
+        self.title = Some(title.into());
+        self
+    }
+
+    /// Sets the description for the user.
+    #[must_use]
+    pub fn with_description(mut self, description: impl Into<String>) -> Self {
+        self.description = Some(description.into());
+        self
+    }
+
+    /// Sets the default choice.
+    #[must_use]
+    pub fn with_default(mut self, choice: impl Into<String>) -> Self {
+        self.default = Some(choice.into());
+        self
+    }
 }

@@ -8,6 +8,7 @@ use crate::tag;
 
 /// The input request `elicitation/create`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ElicitRequest {
     /// Always the same.
     pub method: tag::ElicitationCreate,
@@ -17,6 +18,7 @@ pub struct ElicitRequest {
 
 /// Parameters of `elicitation/create`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ElicitParams {
     /// Show a form.
     Form(ElicitFormParams),
@@ -48,6 +50,17 @@ pub struct ElicitUrlParams {
     pub message: String,
     /// The page.
     pub url: String,
+}
+
+impl ElicitRequest {
+    /// Asks the user.
+    #[must_use]
+    pub const fn new(params: ElicitParams) -> Self {
+        Self {
+            method: tag::ElicitationCreate::Value,
+            params,
+        }
+    }
 }
 
 impl ElicitFormParams {

@@ -16,6 +16,7 @@ pub struct ElicitResult {
 /// Action of the user on a request for input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum ElicitAction {
     /// Sent the form, or agreed to open the URL.
     Accept,

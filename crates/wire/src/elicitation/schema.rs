@@ -11,6 +11,7 @@ use crate::tag;
 
 /// The fields of a form: a JSON Schema of an object without nesting.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct RequestedSchema {
     /// The dialect of the schema.
     #[serde(rename = "$schema", skip_serializing_if = "Option::is_none")]

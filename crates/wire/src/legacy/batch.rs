@@ -11,6 +11,7 @@ use crate::raw::RawJson;
 /// A value is not an array, or one with too many elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not an array, or one with too many elements")]
+#[non_exhaustive]
 pub struct SplitError;
 
 /// The elements of an array of at most `most`, sharing its buffer.

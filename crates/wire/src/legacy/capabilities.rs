@@ -13,6 +13,7 @@ use crate::raw::RawJson;
 
 /// Capabilities of a client.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ClientCapabilities {
     /// Experiments, by name.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,6 +37,7 @@ pub struct ClientCapabilities {
 
 /// Capabilities of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ServerCapabilities {
     /// Experiments, by name.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -65,6 +67,7 @@ pub struct ServerCapabilities {
 
 /// Task capability of one side; the requests that may become a task depend on the side.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TasksCapability<Requests> {
     /// Support of `tasks/list`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,6 +82,7 @@ pub struct TasksCapability<Requests> {
 
 /// The requests to a client that may become a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ClientTaskRequests {
     /// Requests of sampling that may become a task.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,6 +95,7 @@ pub struct ClientTaskRequests {
 /// The requests of sampling that may become a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct SamplingTaskRequests {
     /// Set if `sampling/createMessage` may become a task.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,6 +104,7 @@ pub struct SamplingTaskRequests {
 
 /// The requests of elicitation that may become a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ElicitationTaskRequests {
     /// Set if `elicitation/create` may become a task.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -107,6 +113,7 @@ pub struct ElicitationTaskRequests {
 
 /// The requests to a server that may become a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ServerTaskRequests {
     /// Requests of tools that may become a task.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -115,8 +122,23 @@ pub struct ServerTaskRequests {
 
 /// The requests of tools that may become a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ToolsTaskRequests {
     /// Set if `tools/call` may become a task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<RawJson>,
+}
+
+impl TasksCapability<ServerTaskRequests> {
+    /// Tool calls may become tasks, which can be listed and cancelled.
+    #[must_use]
+    pub fn of_tool_calls() -> Self {
+        let supported = || Some(RawJson::empty_object());
+        let tools = ToolsTaskRequests { call: supported() };
+        Self {
+            list: supported(),
+            cancel: supported(),
+            requests: Some(ServerTaskRequests { tools: Some(tools) }),
+        }
+    }
 }

@@ -12,6 +12,7 @@ use crate::tag;
 /// A page for the user to open.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ElicitUrlParams {
     /// Metadata.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
@@ -32,6 +33,7 @@ pub struct ElicitUrlParams {
 /// Parameters of `notifications/elicitation/complete`: the user is done with the page.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ElicitationCompleteParams {
     /// The elicitation.
     pub elicitation_id: String,
@@ -39,6 +41,7 @@ pub struct ElicitationCompleteParams {
 
 /// The data of a `URLElicitationRequired` error.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct UrlElicitationRequiredData {
     /// The pages that the user has to open first.
     pub elicitations: Vec<ElicitUrlParams>,
@@ -60,6 +63,24 @@ impl ElicitUrlParams {
             url: url.into(),
             task: None,
         }
+    }
+}
+
+impl ElicitationCompleteParams {
+    /// The user is done with the page of this elicitation.
+    #[must_use]
+    pub fn new(elicitation_id: impl Into<String>) -> Self {
+        Self {
+            elicitation_id: elicitation_id.into(),
+        }
+    }
+}
+
+impl UrlElicitationRequiredData {
+    /// These pages have to be opened.
+    #[must_use]
+    pub const fn new(elicitations: Vec<ElicitUrlParams>) -> Self {
+        Self { elicitations }
     }
 }
 

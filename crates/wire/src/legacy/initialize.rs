@@ -9,6 +9,7 @@ use crate::meta_object::Meta;
 /// Parameters of `initialize`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct InitializeParams {
     /// Metadata.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
@@ -24,6 +25,7 @@ pub struct InitializeParams {
 /// Result of `initialize`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct InitializeResult {
     /// The revision that both will speak, unless the client hangs up.
     pub protocol_version: String,
@@ -41,3 +43,38 @@ pub struct InitializeResult {
 
 /// Parameters of `notifications/initialized`.
 pub type InitializedParams = crate::params::NotificationParams;
+
+impl InitializeParams {
+    /// The client would like to speak this revision.
+    #[must_use]
+    pub fn new(
+        protocol_version: impl Into<String>,
+        capabilities: ClientCapabilities,
+        client_info: Implementation,
+    ) -> Self {
+        Self {
+            meta: None,
+            protocol_version: protocol_version.into(),
+            capabilities,
+            client_info,
+        }
+    }
+}
+
+impl InitializeResult {
+    /// Both will speak this revision.
+    #[must_use]
+    pub fn new(
+        protocol_version: impl Into<String>,
+        capabilities: ServerCapabilities,
+        server_info: Implementation,
+    ) -> Self {
+        Self {
+            protocol_version: protocol_version.into(),
+            capabilities,
+            server_info,
+            instructions: None,
+            meta: None,
+        }
+    }
+}

@@ -7,6 +7,7 @@ use crate::meta_object::Meta;
 
 /// Parameters of `logging/setLevel`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct SetLevelParams {
     /// Metadata.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]

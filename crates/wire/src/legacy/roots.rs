@@ -7,6 +7,7 @@ use crate::roots::Root;
 
 /// Result of `roots/list`, which was a request of its own.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct ListRootsResult {
     /// The roots.
     pub roots: Vec<Root>,
@@ -17,3 +18,11 @@ pub struct ListRootsResult {
 
 /// Parameters of `notifications/roots/list_changed`.
 pub type RootsListChangedParams = crate::params::NotificationParams;
+
+impl ListRootsResult {
+    /// Answers with these roots.
+    #[must_use]
+    pub const fn new(roots: Vec<Root>) -> Self {
+        Self { roots, meta: None }
+    }
+}

@@ -6,6 +6,7 @@ use crate::meta_object::Meta;
 
 /// Parameters of `resources/subscribe`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct SubscribeParams {
     /// Metadata.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]

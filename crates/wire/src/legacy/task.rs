@@ -10,6 +10,7 @@ use crate::task::TaskStatus;
 /// A failed tool call makes it fail, while in the extension of today it completes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Task {
     /// The name to ask for it by.
     pub task_id: String,
@@ -34,6 +35,7 @@ pub struct Task {
 
 /// The member `task` of a request that should go on as a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TaskMetadata {
     /// Lifetime of the task, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,6 +44,7 @@ pub struct TaskMetadata {
 
 /// Task member of the parameters of any request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct TaskAugmentedParams {
     /// Metadata.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
@@ -54,6 +57,7 @@ pub struct TaskAugmentedParams {
 /// The task that a message belongs to, in its `_meta`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct RelatedTaskMetadata {
     /// The task.
     pub task_id: String,
@@ -61,6 +65,7 @@ pub struct RelatedTaskMetadata {
 
 /// Result of a request that goes on as a task.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct CreateTaskResult {
     /// The task.
     pub task: Task,
@@ -72,6 +77,7 @@ pub struct CreateTaskResult {
 /// Parameters of `tasks/get`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct GetTaskParams {
     /// Metadata.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
@@ -98,6 +104,7 @@ pub type ListTasksParams = crate::pagination::PaginatedParams;
 /// Result of `tasks/list`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ListTasksResult {
     /// One page of tasks.
     pub tasks: Vec<Task>,
@@ -112,6 +119,55 @@ pub struct ListTasksResult {
 /// Parameters of `notifications/tasks/status`.
 pub type TaskStatusParams = Task;
 
+impl Task {
+    /// A task with these times in ISO 8601, that lives for `ttl` milliseconds or for ever.
+    #[must_use]
+    pub const fn new(
+        task_id: String,
+        status: TaskStatus,
+        created_at: String,
+        last_updated_at: String,
+        ttl: Option<u64>,
+    ) -> Self {
+        Self {
+            task_id,
+            status,
+            status_message: None,
+            created_at,
+            last_updated_at,
+            ttl,
+            poll_interval: None,
+            meta: None,
+        }
+    }
+}
+
+impl TaskMetadata {
+    /// A task that lives for `ttl` milliseconds.
+    #[must_use]
+    pub const fn new(ttl: u64) -> Self {
+        Self { ttl: Some(ttl) }
+    }
+}
+
+impl RelatedTaskMetadata {
+    /// The message belongs to the task with this id.
+    #[must_use]
+    pub fn new(task_id: impl Into<String>) -> Self {
+        Self {
+            task_id: task_id.into(),
+        }
+    }
+}
+
+impl CreateTaskResult {
+    /// The request goes on as this task.
+    #[must_use]
+    pub const fn new(task: Task) -> Self {
+        Self { task, meta: None }
+    }
+}
+
 impl GetTaskParams {
     /// Asks for the task with this id.
     #[must_use]
@@ -119,6 +175,18 @@ impl GetTaskParams {
         Self {
             meta: None,
             task_id: task_id.into(),
+        }
+    }
+}
+
+impl ListTasksResult {
+    /// The last page of tasks.
+    #[must_use]
+    pub const fn new(tasks: Vec<Task>) -> Self {
+        Self {
+            tasks,
+            next_cursor: None,
+            meta: None,
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::tool::Tool;
 
 /// The input request `sampling/createMessage`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct CreateMessageRequest {
     /// Always the same.
     pub method: tag::SamplingCreateMessage,
@@ -104,6 +105,17 @@ pub struct CreateMessageResult {
     /// Metadata.
     #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
     pub meta: Option<Meta>,
+}
+
+impl CreateMessageRequest {
+    /// Asks the model.
+    #[must_use]
+    pub const fn new(params: CreateMessageParams) -> Self {
+        Self {
+            method: tag::SamplingCreateMessage::Value,
+            params,
+        }
+    }
 }
 
 impl CreateMessageParams {

@@ -16,6 +16,7 @@ pub struct Digest([u8; 32]);
 /// The text of a digest has another form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a digest must be `sha256:` and 64 lowercase hexadecimal digits")]
+#[non_exhaustive]
 pub struct DigestError;
 
 impl Digest {

@@ -63,13 +63,11 @@ fn connection() -> Vec<Sample> {
     let ping = with(PingParams::default(), |it| {
         it.meta = Some(request_meta());
     });
-    let result = PingResult {
-        meta: Some(plain_meta()),
-    };
-    let roots = ListRootsResult {
-        roots: vec![Root::new("file:///home")],
-        meta: Some(plain_meta()),
-    };
+    let result = with(PingResult::default(), |it| it.meta = Some(plain_meta()));
+    let roots = vec![Root::new("file:///home")];
+    let roots = with(ListRootsResult::new(roots), |it| {
+        it.meta = Some(plain_meta());
+    });
     let changed = with(RootsListChangedParams::default(), |it| {
         it.meta = Some(plain_meta());
     });
@@ -115,17 +113,13 @@ fn params(version: Version) -> Vec<Sample> {
 }
 
 fn elicitation() -> Vec<Sample> {
-    let page = ElicitUrlParams {
-        meta: Some(request_meta()),
-        task: Some(TaskMetadata { ttl: Some(1) }),
-        ..ElicitUrlParams::new("Please sign in", "e-1", "https://example.com/login")
-    };
-    let complete = ElicitationCompleteParams {
-        elicitation_id: "e-1".to_owned(),
-    };
-    let required = UrlElicitationRequiredData {
-        elicitations: vec![page.clone()],
-    };
+    let page = ElicitUrlParams::new("Please sign in", "e-1", "https://example.com/login");
+    let page = with(page, |it| {
+        it.meta = Some(request_meta());
+        it.task = Some(TaskMetadata::new(1));
+    });
+    let complete = ElicitationCompleteParams::new("e-1");
+    let required = UrlElicitationRequiredData::new(vec![page.clone()]);
     vec![
         value("ElicitRequestURLParams", &page),
         value("ElicitRequestParams", &page),
@@ -140,85 +134,84 @@ fn elicitation() -> Vec<Sample> {
 }
 
 fn client_capabilities(version: Version) -> ClientCapabilities {
-    ClientCapabilities {
-        experimental: Some([("x", json(&json!({ "y": 1 })))].into_iter().collect()),
-        roots: list(),
-        sampling: Some(with(SamplingCapability::default(), |it| {
+    with(ClientCapabilities::default(), |it| {
+        it.experimental = Some([("x", json(&json!({ "y": 1 })))].into_iter().collect());
+        it.roots = list();
+        it.sampling = Some(with(SamplingCapability::default(), |it| {
             it.context = object();
             it.tools = object();
-        })),
-        elicitation: Some(with(ElicitationCapability::default(), |it| {
+        }));
+        it.elicitation = Some(with(ElicitationCapability::default(), |it| {
             it.form = object();
             it.url = object();
-        })),
-        tasks: (version >= Version::V2025_11_25).then(task::client_capability),
-        extensions: Some(
+        }));
+        it.tasks = (version >= Version::V2025_11_25).then(task::client_capability);
+        it.extensions = Some(
             [("com.example/x", RawJson::empty_object())]
                 .into_iter()
                 .collect(),
-        ),
-    }
+        );
+    })
 }
 
 fn server_capabilities(version: Version) -> ServerCapabilities {
-    ServerCapabilities {
-        experimental: Some([("x", json(&json!({ "y": 1 })))].into_iter().collect()),
-        logging: object(),
-        completions: object(),
-        prompts: list(),
-        resources: Some(with(ResourcesCapability::default(), |it| {
+    with(ServerCapabilities::default(), |it| {
+        it.experimental = Some([("x", json(&json!({ "y": 1 })))].into_iter().collect());
+        it.logging = object();
+        it.completions = object();
+        it.prompts = list();
+        it.resources = Some(with(ResourcesCapability::default(), |it| {
             it.subscribe = Some(true);
             it.list_changed = Some(true);
-        })),
-        tools: list(),
-        tasks: (version >= Version::V2025_11_25).then(task::server_capability),
-        extensions: Some(
+        }));
+        it.tools = list();
+        it.tasks = (version >= Version::V2025_11_25).then(task::server_capability);
+        it.extensions = Some(
             [("com.example/x", RawJson::empty_object())]
                 .into_iter()
                 .collect(),
-        ),
-    }
+        );
+    })
 }
 
 fn initialize_params(version: Version) -> InitializeParams {
-    InitializeParams {
-        meta: Some(request_meta()),
-        protocol_version: version.to_string(),
-        capabilities: client_capabilities(version),
-        client_info: Implementation::new("client", "1.0.0"),
-    }
+    let client = Implementation::new("client", "1.0.0");
+    let capabilities = client_capabilities(version);
+    with(
+        InitializeParams::new(version.to_string(), capabilities, client),
+        |it| it.meta = Some(request_meta()),
+    )
 }
 
 fn initialize_result(version: Version) -> InitializeResult {
-    InitializeResult {
-        protocol_version: version.to_string(),
-        capabilities: server_capabilities(version),
-        server_info: Implementation::new("server", "1.0.0"),
-        instructions: Some("Be nice".to_owned()),
-        meta: Some(plain_meta()),
-    }
+    let server = Implementation::new("server", "1.0.0");
+    let capabilities = server_capabilities(version);
+    with(
+        InitializeResult::new(version.to_string(), capabilities, server),
+        |it| {
+            it.instructions = Some("Be nice".to_owned());
+            it.meta = Some(plain_meta());
+        },
+    )
 }
 
 fn set_level() -> SetLevelParams {
-    SetLevelParams {
-        meta: Some(request_meta()),
-        ..SetLevelParams::new(LogLevel::Warning)
-    }
+    with(SetLevelParams::new(LogLevel::Warning), |it| {
+        it.meta = Some(request_meta());
+    })
 }
 
 fn subscribe() -> SubscribeParams {
-    SubscribeParams {
-        meta: Some(request_meta()),
-        ..SubscribeParams::new("file:///a")
-    }
+    with(SubscribeParams::new("file:///a"), |it| {
+        it.meta = Some(request_meta());
+    })
 }
 
 fn cancelled() -> CancelledParams {
-    CancelledParams {
-        meta: Some(plain_meta()),
-        request_id: Some(Id::number(3)),
-        reason: Some("No longer needed".to_owned()),
-    }
+    with(CancelledParams::new(Id::number(3)), |it| {
+        it.meta = Some(plain_meta());
+        it.reason = Some("No longer needed".to_owned());
+    })
 }
 
 fn object() -> Option<RawJson> {

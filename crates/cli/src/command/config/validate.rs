@@ -95,6 +95,7 @@ fn unresolved(content: FileContent, file: PlacedFile) -> Vec<String> {
             definition,
             origin: origin.clone(),
             trusted: true,
+            neighbors: Vec::new(),
         };
         let errors = server.unresolved().into_iter();
         errors.map(|error| error.with_hints().replace("\nhint: ", "; "))

@@ -28,10 +28,7 @@ pub(super) fn report(
     }
     let (catalog, kept) = catalogs?.load(server.definition_hash().as_str())?;
     let kept = kept.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-    let limits = Limits {
-        bytes: catalog.len(),
-        ..Limits::default()
-    };
+    let limits = Limits::default().with_bytes(catalog.len());
     let catalog = RawJson::parse(catalog.into(), &limits).ok()?;
     let items = |method: &str| catalog.get(method).map(|list| list.elements());
     let tools = items(method::TOOLS_LIST)?;

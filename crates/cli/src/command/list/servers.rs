@@ -35,7 +35,7 @@ const GATEWAY: Duration = Duration::from_secs(5);
 pub(crate) struct Listing {
     configuration: Configuration,
     data_dir: Option<DataDir>,
-    gateway: Option<InstanceRecord>,
+    gateways: Vec<InstanceRecord>,
     known: HashMap<String, ServerReport>,
 }
 
@@ -47,15 +47,16 @@ pub(crate) fn known_servers(
 ) -> Result<Listing, CommandError> {
     let configuration = load(&LoadOptions::new(config, data_dir)?)?;
     let data_dir = DataDir::locate(data_dir).ok();
-    let gateway = data_dir
+    let gateways = data_dir
         .as_ref()
         .filter(|_| !args.direct)
-        .and_then(|data_dir| Registry::new(data_dir).gateway());
+        .map(|data_dir| Registry::new(data_dir).gateways());
+    let gateways = gateways.unwrap_or_default();
     let catalogs = data_dir.as_ref().map(CatalogFiles::new);
     let catalogs = catalogs.filter(|_| !args.refresh);
     let mut known = HashMap::new();
     for server in &configuration.servers {
-        let is_running = gateway.as_ref().is_some_and(|gateway| has(gateway, server));
+        let is_running = gateways.iter().any(|gateway| has(gateway, server));
         if !is_running && let Some(report) = known::report(server, catalogs.as_ref()) {
             known.insert(server.name.to_string(), report);
         }
@@ -63,7 +64,7 @@ pub(crate) fn known_servers(
     Ok(Listing {
         configuration,
         data_dir,
-        gateway,
+        gateways,
         known,
     })
 }
@@ -102,18 +103,24 @@ impl Listing {
             );
             return Ok(());
         }
-        output::columns(&rows(&reports))?;
+        output::columns_with_room(rows(&reports), &DISPENSABLE)?;
         if output::is_terminal() && reports.iter().any(|report| report.as_of.is_some()) {
-            output::note(
+            output::remark(
                 "idle servers are connected when they are used; --refresh connects them now",
             );
         }
         Ok(())
     }
 
-    /// Asks the servers of which nothing is known: those of a running gateway there, others in this process.
+    /// Asks the servers of which nothing is known: those that another process runs there, others in this process.
     async fn complete(&mut self, how: &Ask<'_>) -> Result<(), CommandError> {
-        if let Some(gateway) = self.gateway.take() {
+        for gateway in std::mem::take(&mut self.gateways) {
+            let is_unknown =
+                |server: &&ConfiguredServer| !self.known.contains_key(server.name.as_str());
+            let mut unknown = self.configuration.servers.iter().filter(is_unknown);
+            if !unknown.any(|server| has(&gateway, server)) {
+                continue;
+            }
             // A gateway that does not answer is as good as none.
             match self.ask_gateway(&gateway, how).await {
                 Ok(reports) => self.add(reports),
@@ -138,7 +145,7 @@ impl Listing {
         for mut report in reports {
             // It is for processes that compare definitions.
             report.definition = None;
-            self.known.insert(report.name.clone(), report);
+            self.known.entry(report.name.clone()).or_insert(report);
         }
     }
 
@@ -166,7 +173,7 @@ impl Listing {
         // The gateway may have other servers, or other definitions of the same names.
         reports.retain(|report| {
             let ours = self.configuration.server(&report.name);
-            let definition = ours.map(|ours| ours.definition_hash().to_string());
+            let definition = ours.map(|ours| ours.process_hash().to_string());
             definition.is_some() && definition == report.definition
         });
         Ok(reports)
@@ -187,7 +194,7 @@ impl Listing {
         gateway.apply(&members).await;
         gateway.connect_all();
         let data_dir = self.data_dir.as_ref();
-        let _record = data_dir.and_then(|it| record_at(&gateway, it, "list", None));
+        let _record = data_dir.and_then(|it| record_at(&gateway, it, "list"));
         let stop = stop::signal().context("cannot listen for signals")?;
         let settled = tokio::select! {
             () = settle(&gateway, members.len(), how.limit) => true,
@@ -251,6 +258,9 @@ async fn settle(gateway: &Gateway, all: usize, limit: Duration) {
     }
 }
 
+/// Columns that a narrow terminal does not show, the first one first: latency, revision, transport and number of tools.
+const DISPENSABLE: [usize; 4] = [5, 3, 2, 4];
+
 fn rows(reports: &[&ServerReport]) -> Vec<Vec<Line>> {
     let headings = [
         "NAME",
@@ -307,7 +317,7 @@ fn look(status: Status) -> (char, Style) {
 }
 
 fn has(gateway: &InstanceRecord, server: &ConfiguredServer) -> bool {
-    gateway.has(server.name.as_str(), server.definition_hash().as_str())
+    gateway.has(server.name.as_str(), server.process_hash().as_str())
 }
 
 fn now() -> u64 {

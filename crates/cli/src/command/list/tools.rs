@@ -11,9 +11,9 @@ use crate::config::places::LoadOptions;
 use crate::error::CommandError;
 use crate::gateway::{ServerReport, ToolName};
 use crate::logins::http_url;
-use crate::output;
 use crate::server_choice::{not_connected, unknown_server};
 use crate::target::{Target, Use, User};
+use crate::{output, present};
 
 /// Lists the configured servers, or the tools of one server.
 pub(crate) async fn run(
@@ -118,7 +118,7 @@ fn print(tools: &[Tool]) -> Result<(), CommandError> {
         .iter()
         .map(|tool| (tool.name.clone(), about(tool)))
         .collect();
-    Ok(output::table(&rows)?)
+    present::rows(&rows)
 }
 
 /// First line of the description of a tool.

@@ -1,7 +1,7 @@
 use std::fs;
 
 use insta::assert_snapshot;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::fixture::{Home, Ran};
 
@@ -45,7 +45,7 @@ fn servers_are_listed_with_their_state() {
 }
 
 /// A program that prints a secret and ends.
-fn leaking_server() -> serde_json::Value {
+fn leaking_server() -> Value {
     json!({
         "command": "/bin/sh",
         "args": ["-c", "echo starting >&2; echo \"fatal: SECRET=$SECRET bad\" >&2; exit 3"],
@@ -153,7 +153,7 @@ fn servers_of_a_project_that_is_not_trusted_are_shown_and_not_started() {
     fs::write(home.workspace().join(".mcp.json"), project.to_string()).unwrap();
     let mut command = home.command(&["list", "--json"]);
     let ran = Ran::from(command.current_dir(home.workspace()).output().unwrap());
-    let list: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let list: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!(
         (&list[0]["name"], &list[0]["status"]),
         (&json!("p"), &json!("untrusted"))
@@ -214,7 +214,7 @@ fn a_server_without_templates_is_known_after_it_was_listed_once() {
     old_server(&home);
     let status = || {
         let ran = home.run(&["list", "--json"]);
-        let list: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        let list: Value = serde_json::from_str(&ran.stdout).unwrap();
         (list[0]["status"].clone(), ran.stderr)
     };
     assert_eq!(status(), (json!("connected"), String::new()));
@@ -240,4 +240,28 @@ fn without_latency(table: &str) -> String {
         None => line,
     });
     lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Names of tools depend on the configuration, not on the servers that a command connects.
+#[test]
+fn a_command_that_connects_one_server_names_its_tools_as_beside_the_others() {
+    let home = Home::new();
+    let servers = json!({ "x": home.workspace_server(), "x_workspace": home.workspace_server() });
+    home.configure(&servers);
+    home.run(&["list", "x"]);
+    let catalogs = home.path().join(".local/share/callgate/catalogs");
+    let catalogs: Vec<Value> = fs::read_dir(catalogs)
+        .unwrap()
+        .map(|entry| serde_json::from_slice(&fs::read(entry.unwrap().path()).unwrap()).unwrap())
+        .collect();
+    let marked: Vec<_> = catalogs.iter().map(|it| &it["outrankedTools"]).collect();
+    // `x_workspace_list` could be the tool `list` of `x_workspace`.
+    assert_eq!(
+        marked,
+        [&json!([
+            "workspace_list",
+            "workspace_read",
+            "workspace_write"
+        ])]
+    );
 }

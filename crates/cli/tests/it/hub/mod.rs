@@ -9,3 +9,4 @@ mod results;
 mod roots;
 mod serve;
 mod setup;
+mod share;

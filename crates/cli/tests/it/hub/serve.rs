@@ -336,3 +336,30 @@ fn a_process_that_is_still_connecting_is_listed() {
     );
     assert!(process["ageSeconds"].is_u64(), "{process}");
 }
+
+/// A `serve` in its own configuration would start itself, and that one itself again.
+#[test]
+fn a_serve_that_is_a_server_of_its_own_configuration_serves_the_built_in_tools_alone() {
+    let home = Home::new();
+    let definition = json!({
+        "command": CALLGATE,
+        "args": ["serve", "--stdio", "--workspace", home.workspace()],
+    });
+    home.configure(
+        &json!({ "itself": definition, "off": { "command": "true", "disabled": true } }),
+    );
+    // What is known from one run is shown by the next one.
+    for _ in 0..3 {
+        let tools = home.json(&["list", "itself"]);
+        let names: Vec<_> = tools
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|tool| tool["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(
+            names,
+            ["workspace_list", "workspace_read", "workspace_write"]
+        );
+    }
+}

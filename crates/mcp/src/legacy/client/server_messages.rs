@@ -86,8 +86,8 @@ impl SessionShared {
                 }
             }
             old::NOTIFICATIONS_ELICITATION_COMPLETE => {
-                if let Ok(ElicitationCompleteParams { elicitation_id }) = params.decode() {
-                    self.url_elicitations.complete(elicitation_id);
+                if let Ok(complete) = params.decode::<ElicitationCompleteParams>() {
+                    self.url_elicitations.complete(complete.elicitation_id);
                 }
             }
             method::NOTIFICATIONS_TOOLS_LIST_CHANGED => {

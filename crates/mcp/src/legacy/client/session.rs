@@ -141,6 +141,12 @@ impl Session {
         self.shared.transport.is_closed()
     }
 
+    /// Ends the subscriptions of clients: the session has ended, and no call may come that would notice it.
+    #[cfg(feature = "http-client")]
+    pub(crate) fn end_subscriptions(&self) {
+        self.shared.listeners.close();
+    }
+
     /// True if calls wait for input of their clients.
     #[cfg(feature = "http-client")]
     pub(crate) fn has_suspended_calls(&self) -> bool {

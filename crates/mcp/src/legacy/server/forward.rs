@@ -221,9 +221,7 @@ fn original(params: &RawParams) -> Result<RawParams, Error> {
 /// Notifies the client that the URLs of this request are done.
 pub(super) async fn notify_urls_done(opened: &[String], sink: &Arc<dyn MessageSink>) {
     for id in opened {
-        let params = ElicitationCompleteParams {
-            elicitation_id: id.clone(),
-        };
+        let params = ElicitationCompleteParams::new(id);
         let notification = Notification {
             method: Method::new(old::NOTIFICATIONS_ELICITATION_COMPLETE),
             params: RawJson::encode(&params).expect("params are always JSON"),

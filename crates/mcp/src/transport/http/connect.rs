@@ -47,7 +47,10 @@ pub struct Destination {
 }
 
 /// An open connection.
+///
+/// Complete: it is plain text or TLS.
 #[derive(Debug)]
+#[expect(clippy::exhaustive_enums, reason = "it is plain text or TLS")]
 pub enum Stream {
     /// Plain text.
     Tcp(TcpStream),
@@ -56,7 +59,13 @@ pub enum Stream {
 }
 
 /// Failure to connect; `E` is the refusal of an address.
+///
+/// Complete: a caller must tell a refused address from every other failure.
 #[derive(Debug, thiserror::Error)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "a caller must tell a refused address from every other failure"
+)]
 pub enum ConnectError<E = Infallible> {
     /// The time limit was exceeded.
     #[error("no connection within {0:?}")]
@@ -88,7 +97,10 @@ pub trait Resolve: fmt::Debug + Send + Sync + 'static {
 }
 
 /// Resolver of the operating system.
+///
+/// Complete: it has no settings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "it has no settings")]
 pub struct SystemResolver;
 
 /// Maximum number of addresses that are tried.

@@ -20,11 +20,10 @@ use crate::percent;
 /// ```
 /// use callgate_mcp::transport::http::connect::{Destination, Proxies, ProxySettings};
 ///
-/// let proxies = Proxies::new(&ProxySettings {
-///     https: "http://me:secret@proxy.example:3128",
-///     no: ".internal.example, 10.0.0.0/8",
-///     ..ProxySettings::default()
-/// });
+/// let settings = ProxySettings::default()
+///     .with_https("http://me:secret@proxy.example:3128")
+///     .with_no(".internal.example, 10.0.0.0/8");
+/// let proxies = Proxies::new(&settings);
 /// let proxy = proxies.proxy_for(&Destination::new("mcp.example", 443, true))?;
 /// assert_eq!(proxy.unwrap().to_string(), "http://proxy.example:3128");
 /// let direct = proxies.proxy_for(&Destination::new("a.internal.example", 443, true))?;
@@ -36,6 +35,7 @@ pub struct Proxies(Option<Arc<Rules>>);
 
 /// Values of the usual environment variables; an empty text is an unset variable.
 #[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
 pub struct ProxySettings<'a> {
     /// `HTTPS_PROXY`: proxy of `https` URLs.
     pub https: &'a str,
@@ -105,6 +105,36 @@ enum Hosts {
     Domain(String),
     /// Network, by its first bits.
     Network(IpAddr, u32),
+}
+
+impl<'a> ProxySettings<'a> {
+    /// Sets `HTTPS_PROXY`.
+    #[must_use]
+    pub const fn with_https(mut self, value: &'a str) -> Self {
+        self.https = value;
+        self
+    }
+
+    /// Sets `HTTP_PROXY`.
+    #[must_use]
+    pub const fn with_http(mut self, value: &'a str) -> Self {
+        self.http = value;
+        self
+    }
+
+    /// Sets `ALL_PROXY`.
+    #[must_use]
+    pub const fn with_all(mut self, value: &'a str) -> Self {
+        self.all = value;
+        self
+    }
+
+    /// Sets `NO_PROXY`.
+    #[must_use]
+    pub const fn with_no(mut self, value: &'a str) -> Self {
+        self.no = value;
+        self
+    }
 }
 
 impl Proxies {

@@ -22,10 +22,7 @@ use crate::transport::line::{self, LineConfig};
 /// # Errors
 /// Standard input or output cannot be used, or fails other than because the peer closed it.
 pub async fn serve(service: Arc<dyn Service>) -> Result<(), Error> {
-    let limits = Limits {
-        bytes: MAX_MESSAGE,
-        ..Limits::default()
-    };
+    let limits = Limits::default().with_bytes(MAX_MESSAGE);
     let config = LineConfig {
         limits,
         ..LineConfig::default()

@@ -54,17 +54,9 @@ async fn a_server_that_echoes_them_is_not_quoted() {
 fn the_context_of_an_authorizer_shows_neither_credentials_nor_queries() {
     let credentials = Credentials::none().with(AUTHORIZATION, HeaderValue::from_static("Bearer s"));
     let url = Uri::from_static("https://host:8443/mcp?key=secret");
-    let refused = Refused {
-        request: Outgoing {
-            method: &Method::POST,
-            url: &url,
-        },
-        credentials: &credentials,
-        status: StatusCode::UNAUTHORIZED,
-        headers: &HeaderMap::new(),
-        peer: None,
-        attempt: 1,
-    };
+    let request = Outgoing::new(&Method::POST, &url);
+    let (status, headers) = (StatusCode::UNAUTHORIZED, HeaderMap::new());
+    let refused = Refused::new(request, &credentials, status, &headers);
     assert_eq!(
         format!("{refused:?}"),
         r#"Refused { request: POST https://host:8443/mcp, credentials: {"authorization"}, status: 401, headers: {}, peer: None, attempt: 1 }"#

@@ -11,6 +11,7 @@ use callgate_mcp::{Call, Cx, Error, Notifications, Notifier, Reply, Service};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
+use tokio::task::{JoinHandle, JoinSet};
 
 /// A running server; it ends with the test.
 pub(crate) struct Peer {
@@ -18,6 +19,8 @@ pub(crate) struct Peer {
     connections: Arc<AtomicUsize>,
     requests: mpsc::UnboundedReceiver<Received>,
     disconnects: mpsc::UnboundedReceiver<()>,
+    /// Owner of the listener and of all connections.
+    accepting: Option<JoinHandle<()>>,
 }
 
 /// One request as it came.
@@ -46,18 +49,19 @@ impl Peer {
     pub(crate) async fn start(script: impl FnMut(&Received) -> Answer + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-        let (peer, log) = Self::new(url);
+        let (mut peer, log) = Self::new(url);
         let script = Arc::new(std::sync::Mutex::new(script));
-        tokio::spawn(async move {
+        peer.accepting = Some(tokio::spawn(async move {
+            let mut connections = JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
                 let connection = log.accepted();
                 let (script, log) = (script.clone(), log.clone());
-                tokio::spawn(async move {
+                connections.spawn(async move {
                     let script = |request: &Received| (script.lock().unwrap())(request);
                     serve(stream, connection, script, &log).await;
                 });
             }
-        });
+        }));
         peer
     }
 
@@ -82,6 +86,7 @@ impl Peer {
             connections,
             requests,
             disconnects,
+            accepting: None,
         };
         (peer, log)
     }
@@ -92,6 +97,13 @@ impl Peer {
 
     pub(crate) fn client_with(&self, config: HttpConfig) -> ModernHttpClient {
         ModernHttpClient::new(&self.url, config).unwrap()
+    }
+
+    /// Ends all connections and refuses new ones, as a process that was killed.
+    pub(crate) async fn die(&mut self) {
+        let accepting = self.accepting.take().expect("the server was started");
+        accepting.abort();
+        let _ = accepting.await;
     }
 
     /// How many connections were made so far.

@@ -43,10 +43,8 @@ impl Proxy {
 
     /// Uses this proxy for everything.
     fn apply(&self, config: &mut HttpConfig) {
-        config.proxies = Proxies::new(&ProxySettings {
-            all: &format!("http://me:open%20sesame@{}", self.address),
-            ..ProxySettings::default()
-        });
+        let proxy = format!("http://me:open%20sesame@{}", self.address);
+        config.proxies = Proxies::new(&ProxySettings::default().with_all(&proxy));
     }
 
     /// The lines of the first request that matter.
@@ -196,10 +194,8 @@ async fn a_failure_names_the_proxy_but_not_its_password() {
 async fn a_proxy_that_cannot_be_used_is_not_bypassed() {
     let mut peer = Peer::start(answer).await;
     let mut config = HttpConfig::new("peer");
-    config.proxies = Proxies::new(&ProxySettings {
-        all: "socks5://me:sesame@127.0.0.1:1080",
-        ..ProxySettings::default()
-    });
+    let proxy = "socks5://me:sesame@127.0.0.1:1080";
+    config.proxies = Proxies::new(&ProxySettings::default().with_all(proxy));
     let client = ModernHttpClient::new("http://mcp.example/mcp", config).unwrap();
     let error = failure(&client, call("tools/list", "")).await;
     assert_eq!(
@@ -225,10 +221,8 @@ async fn a_proxy_that_talks_nonsense_opens_no_tunnel() {
             }
         });
         let mut config = HttpConfig::new("peer");
-        config.proxies = Proxies::new(&ProxySettings {
-            all: &address.to_string(),
-            ..ProxySettings::default()
-        });
+        let proxy = address.to_string();
+        config.proxies = Proxies::new(&ProxySettings::default().with_all(&proxy));
         let client = ModernHttpClient::new("https://mcp.example/mcp", config).unwrap();
         let error = failure(&client, call("tools/list", "")).await.to_string();
         assert!(

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use callgate_mcp::upstream::ConnectionState;
 use callgate_mcp::{Kind, Reply, Retry, Service};
 use futures_util::FutureExt as _;
 use tokio::sync::mpsc;
@@ -10,8 +11,8 @@ use super::old_server::{
     COMPLETE, RESULT, from, log, next, old_server, opened, remote, tool_call, what,
 };
 use crate::http_client::peer::{
-    Answer, CHUNKS_END, Peer, SSE_HEAD, call, chunk, event, failure, http, json, listening, result,
-    soon, sse,
+    Answer, CHUNKS_END, Peer, Received, SSE_HEAD, call, chunk, event, failure, http, json,
+    listening, result, soon, sse,
 };
 
 #[tokio::test]
@@ -332,4 +333,89 @@ async fn messages_on_the_stream_of_a_list_that_no_client_asked_for_are_handled()
         }
     })
     .await;
+}
+
+#[tokio::test]
+async fn the_death_of_a_server_is_noticed_while_no_call_is_made() {
+    let (stream, pieces) = mpsc::unbounded_channel();
+    let opening = format!("{SSE_HEAD}{}", chunk("id: 1\nretry: 1\ndata:\n\n"));
+    stream.send(opening.into()).unwrap();
+    let mut pieces = Some(pieces);
+    let mut peer = Peer::start(move |request| match what(request).as_str() {
+        "GET" => Answer::Pieces(pieces.take().unwrap()),
+        _ => old_server(request, |request| json(&request.result(RESULT))),
+    })
+    .await;
+    let server = remote(&peer);
+    let (call, mut notifications) = listening(listen());
+    let running = server.call(call);
+    let test = async {
+        let first = notifications.next().await;
+        assert_eq!(
+            first.method.as_str(),
+            "notifications/subscriptions/acknowledged"
+        );
+        // A session of another caller, which has no stream, says nothing of the server.
+        assert_eq!(result(&server, from("other", "{}")).await, COMPLETE);
+        assert!(matches!(server.state(), ConnectionState::Connected { .. }));
+        peer.die().await;
+        server.closed().await
+    };
+    let (reason, ended) = soon(async { tokio::join!(test, running) }).await;
+    let text = reason.to_string();
+    assert_eq!(reason.kind(), Kind::Connect, "{text}");
+    assert!(
+        text.starts_with("cannot connect to server `peer` at "),
+        "{text}"
+    );
+    assert!(ended.is_ok(), "{ended:?}");
+    drop(stream);
+}
+
+/// A server whose GET stream ends, and is refused when it is opened again. Pings are answered with `pong`.
+async fn losing_its_stream(pong: fn(&Received) -> Answer) -> Peer {
+    let mut streams = 0;
+    Peer::start(move |request| match what(request).as_str() {
+        "GET" => {
+            streams += 1;
+            match streams {
+                1 => sse("id: 1\nretry: 1\ndata:\n\n"),
+                _ => http("404 Not Found", "text/plain", ""),
+            }
+        }
+        "ping" => pong(request),
+        _ => old_server(request, |request| json(&request.result(RESULT))),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_server_that_forgot_the_session_of_a_stream_is_noticed_while_no_call_is_made() {
+    let peer = losing_its_stream(|_| http("404 Not Found", "text/plain", "")).await;
+    let server = remote(&peer);
+    let (call, _notifications) = listening(listen());
+    let running = server.call(call);
+    let (reason, _) = soon(async { tokio::join!(server.closed(), running) }).await;
+    assert_eq!(
+        reason.to_string(),
+        "server `peer` no longer knows the session"
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_closes_its_stream_for_good_keeps_the_session() {
+    let mut peer = losing_its_stream(|request| json(&request.result("{}"))).await;
+    let server = remote(&peer);
+    let (call, _notifications) = listening(listen());
+    let mut running = server.call(call);
+    soon(async {
+        tokio::select! {
+            outcome = &mut running => panic!("the subscription ended: {outcome:?}"),
+            _ = next(&mut peer, "ping") => {}
+        }
+    })
+    .await;
+    assert_eq!(result(&server, tool_call()).await, COMPLETE);
+    assert!(matches!(server.state(), ConnectionState::Connected { .. }));
+    assert_eq!(log(&mut peer), ["tools/call"]);
 }

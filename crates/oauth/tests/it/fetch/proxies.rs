@@ -35,10 +35,8 @@ fn fetcher(proxy: &Peer, authority: &Authority) -> Fetcher {
         let mut config = Config::default();
         config.extra_roots = vec![authority.root.clone()];
         config.resolver = Names::new(&[]);
-        config.proxies = Proxies::new(&ProxySettings {
-            all: &format!("http://me:canary@{}", proxy.address),
-            ..ProxySettings::default()
-        });
+        let proxy = format!("http://me:canary@{}", proxy.address);
+        config.proxies = Proxies::new(&ProxySettings::default().with_all(&proxy));
         config
     })
     .expect("TLS works")

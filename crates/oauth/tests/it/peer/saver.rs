@@ -63,24 +63,21 @@ pub(crate) fn refresh(path: &str, seen: &str) {
             let login = permit.complete(tokens).expect("it saves");
             login.expect("nobody logs out")
         }
-        RefreshDecision::NoTokens => panic!("nobody logs out"),
+        other => panic!("nobody logs out: {other:?}"),
     };
     let tokens = login.tokens.expect("a login has tokens");
     writeln!(stderr(), "{}", tokens.access_token.expose()).expect("the test listens");
 }
 
 fn count(login: &mut Login) {
-    let none = Tokens {
-        refresh_token: Some(Secret::new("r".repeat(20_000))),
-        ..Tokens::new(Secret::new("0"))
-    };
+    let mut none = Tokens::new(Secret::new("0"));
+    none.refresh_token = Some(Secret::new("r".repeat(20_000)));
     login.tokens = Some(next(login.tokens.as_ref().unwrap_or(&none)));
 }
 
 fn next(tokens: &Tokens) -> Tokens {
     let number: u64 = tokens.access_token.expose().parse().expect("a number");
-    Tokens {
-        access_token: Secret::new((number + 1).to_string()),
-        ..tokens.clone()
-    }
+    let mut next = tokens.clone();
+    next.access_token = Secret::new((number + 1).to_string());
+    next
 }

@@ -19,13 +19,9 @@ async fn a_client_with_credentials_needs_no_person_and_no_refresh_token() {
     let scene = Scene::new(traits).await;
     let mut config = scene.config();
     config.grant = Grant::ClientCredentials;
-    config.client = Some(ConfiguredClient {
-        client: ClientInfo {
-            secret: Some(Secret::new("machine-secret")),
-            ..ClientInfo::public("machine")
-        },
-        issuer: None,
-    });
+    let mut machine = ClientInfo::public("machine");
+    machine.secret = Some(Secret::new("machine-secret"));
+    config.client = Some(ConfiguredClient::new(machine));
     let token_source = TokenSource::new(config);
     let client = client(&token_source);
     for logins in 1..=3 {
@@ -89,10 +85,7 @@ async fn an_identity_token_that_was_refused_is_not_sent_again() {
     let file = scene.place.path("identity");
     std::fs::write(&file, "first\n").unwrap();
     let mut config = scene.config();
-    config.client = Some(ConfiguredClient {
-        client: ClientInfo::public("machine"),
-        issuer: None,
-    });
+    config.client = Some(ConfiguredClient::new(ClientInfo::public("machine")));
     config.grant = Grant::WorkloadIdentity(Assertion::File(file.clone()));
     let token_source = TokenSource::new(config);
     let client = client(&token_source);

@@ -137,10 +137,7 @@ async fn a_refusal_that_says_nothing_about_the_login_does_not_cost_it() {
     let fault = Fault::Refusal("invalid_target");
     scene.provider.ledger().faults.push_back(fault);
     let error = client(&scene.alone()).list_tools().await.unwrap_err();
-    let refusal = ProviderError {
-        error: "invalid_target".to_owned(),
-        error_description: None,
-    };
+    let refusal = ProviderError::new("invalid_target");
     assert_eq!(
         needed(&error),
         &LoginReason::NotRefreshed(Box::new(refusal))
@@ -180,17 +177,14 @@ async fn a_token_refreshed_by_another_process_is_used() {
 async fn a_login_that_was_taken_over_is_renewed_and_bound() {
     let scene = Scene::logged_in(Traits::default()).await;
     let as_imported = |login: &mut Login| {
-        let tokens = login.tokens.take().unwrap();
-        *login = Login {
-            server_url: login.server_url.take(),
-            client: login.client.take(),
-            tokens: Some(Tokens {
-                refresh_token: tokens.refresh_token,
-                expires_at: tokens.expires_at,
-                ..Tokens::new(tokens.access_token)
-            }),
-            ..Login::default()
-        };
+        let known = std::mem::take(login);
+        let tokens = known.tokens.unwrap();
+        let mut imported = Tokens::new(tokens.access_token);
+        imported.refresh_token = tokens.refresh_token;
+        imported.expires_at = tokens.expires_at;
+        login.server_url = known.server_url;
+        login.client = known.client;
+        login.tokens = Some(imported);
     };
     scene.place.store().update(NAME, as_imported).unwrap();
     client(&scene.alone()).list_tools().await.unwrap();

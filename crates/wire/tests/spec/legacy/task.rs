@@ -1,6 +1,6 @@
 use callgate_wire::legacy::capabilities::{
     ClientTaskRequests, ElicitationTaskRequests, SamplingTaskRequests, ServerTaskRequests,
-    TasksCapability, ToolsTaskRequests,
+    TasksCapability,
 };
 use callgate_wire::legacy::method;
 use callgate_wire::legacy::task::{
@@ -15,14 +15,12 @@ use super::{object, plain_meta, request_meta};
 use crate::sample::{Sample, notification, request, value, with};
 
 pub(super) fn samples() -> Vec<Sample> {
-    let metadata = TaskMetadata { ttl: Some(60_000) };
-    let augmented = TaskAugmentedParams {
-        meta: Some(request_meta()),
-        task: Some(metadata.clone()),
-    };
-    let related = RelatedTaskMetadata {
-        task_id: "t-1".to_owned(),
-    };
+    let metadata = TaskMetadata::new(60_000);
+    let augmented = with(TaskAugmentedParams::default(), |it| {
+        it.meta = Some(request_meta());
+        it.task = Some(metadata.clone());
+    });
+    let related = RelatedTaskMetadata::new("t-1");
     let mut samples = vec![
         value("TaskMetadata", &metadata),
         value("TaskAugmentedRequestParams", &augmented),
@@ -43,63 +41,52 @@ pub(super) fn samples() -> Vec<Sample> {
         TaskSupport::Optional,
         TaskSupport::Required,
     ] {
-        let execution = ToolExecution {
-            task_support: Some(support),
-        };
-        samples.push(value("ToolExecution", &execution));
+        samples.push(value("ToolExecution", &ToolExecution::new(support)));
     }
     samples.extend(messages());
     samples
 }
 
 pub(super) fn client_capability() -> TasksCapability<ClientTaskRequests> {
-    TasksCapability {
-        list: object(),
-        cancel: object(),
-        requests: Some(ClientTaskRequests {
-            sampling: Some(SamplingTaskRequests {
-                create_message: object(),
-            }),
-            elicitation: Some(ElicitationTaskRequests { create: object() }),
-        }),
-    }
+    let sampling = with(SamplingTaskRequests::default(), |it| {
+        it.create_message = object();
+    });
+    let elicitation = with(ElicitationTaskRequests::default(), |it| {
+        it.create = object();
+    });
+    let requests = with(ClientTaskRequests::default(), |it| {
+        it.sampling = Some(sampling);
+        it.elicitation = Some(elicitation);
+    });
+    with(TasksCapability::default(), |it| {
+        it.list = object();
+        it.cancel = object();
+        it.requests = Some(requests);
+    })
 }
 
 pub(super) fn server_capability() -> TasksCapability<ServerTaskRequests> {
-    TasksCapability {
-        list: object(),
-        cancel: object(),
-        requests: Some(ServerTaskRequests {
-            tools: Some(ToolsTaskRequests { call: object() }),
-        }),
-    }
+    TasksCapability::of_tool_calls()
 }
 
 fn messages() -> Vec<Sample> {
-    let get = GetTaskParams {
-        meta: Some(request_meta()),
-        ..GetTaskParams::new("t-1")
-    };
+    let get = with(GetTaskParams::new("t-1"), |it| {
+        it.meta = Some(request_meta());
+    });
     let page = with(ListTasksParams::default(), |it| {
         it.meta = Some(request_meta());
         it.cursor = Some("next".to_owned());
     });
-    let created = CreateTaskResult {
-        task: Task {
-            meta: None,
-            ..task(TaskStatus::Working)
-        },
-        meta: Some(plain_meta()),
-    };
-    let unlimited = Task {
-        ttl: None,
-        ..task(TaskStatus::Working)
-    };
-    let list = ListTasksResult {
-        tasks: vec![task(TaskStatus::Completed), unlimited.clone()],
-        next_cursor: Some("next".to_owned()),
-        meta: Some(plain_meta()),
-    };
+    let working = with(task(TaskStatus::Working), |it| it.meta = None);
+    let created = with(CreateTaskResult::new(working), |it| {
+        it.meta = Some(plain_meta());
+    });
+    let unlimited = with(task(TaskStatus::Working), |it| it.ttl = None);
+    let tasks = vec![task(TaskStatus::Completed), unlimited.clone()];
+    let list = with(ListTasksResult::new(tasks), |it| {
+        it.next_cursor = Some("next".to_owned());
+        it.meta = Some(plain_meta());
+    });
     vec![
         value("CreateTaskResult", &created),
         request("GetTaskRequest", modern::TASKS_GET, &get),
@@ -119,14 +106,14 @@ fn messages() -> Vec<Sample> {
 }
 
 fn task(status: TaskStatus) -> Task {
-    Task {
-        task_id: "t-1".to_owned(),
-        status,
-        status_message: Some("Working hard".to_owned()),
-        created_at: "2025-11-25T12:00:00Z".to_owned(),
-        last_updated_at: "2025-11-25T12:00:01Z".to_owned(),
-        ttl: Some(60_000),
-        poll_interval: Some(1000),
-        meta: Some(plain_meta()),
-    }
+    let texts = ["t-1", "2025-11-25T12:00:00Z", "2025-11-25T12:00:01Z"];
+    let [id, created, updated] = texts.map(str::to_owned);
+    with(
+        Task::new(id, status, created, updated, Some(60_000)),
+        |it| {
+            it.status_message = Some("Working hard".to_owned());
+            it.poll_interval = Some(1000);
+            it.meta = Some(plain_meta());
+        },
+    )
 }

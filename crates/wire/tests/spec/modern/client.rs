@@ -7,7 +7,7 @@ use callgate_wire::sampling::{
     CreateMessageParams, CreateMessageRequest, CreateMessageResult, IncludeContext, ModelHint,
     ModelPreferences, SamplingMessage, ToolChoice, ToolChoiceMode,
 };
-use callgate_wire::{Number, RawJson, tag};
+use callgate_wire::{Number, RawJson};
 use serde_json::json;
 
 use super::{content, form, plain_meta, result_meta, tool};
@@ -121,12 +121,11 @@ fn root() -> Root {
 }
 
 fn list_roots() -> ListRootsRequest {
-    ListRootsRequest {
-        params: Some(with(ListRootsParams::default(), |it| {
+    with(ListRootsRequest::default(), |it| {
+        it.params = Some(with(ListRootsParams::default(), |it| {
             it.meta = Some(plain_meta());
-        })),
-        ..ListRootsRequest::default()
-    }
+        }));
+    })
 }
 
 fn roots() -> ListRootsResult {
@@ -175,10 +174,7 @@ fn create_params() -> CreateMessageParams {
 }
 
 fn create_request() -> CreateMessageRequest {
-    CreateMessageRequest {
-        method: tag::SamplingCreateMessage::Value,
-        params: create_params(),
-    }
+    CreateMessageRequest::new(create_params())
 }
 
 fn create_result() -> CreateMessageResult {

@@ -1,12 +1,11 @@
+use callgate_wire::Number;
 use callgate_wire::elicitation::{
     BooleanSchema, ChoiceOption, ElicitParams, ElicitRequest, LegacyTitledEnumSchema, NumberSchema,
-    NumberType, PrimitiveSchema, RequestedSchema, StringFormat, StringSchema, TitledItems,
-    TitledMultiSelectEnumSchema, TitledSingleSelectEnumSchema, UntitledItems,
-    UntitledMultiSelectEnumSchema, UntitledSingleSelectEnumSchema,
+    PrimitiveSchema, RequestedSchema, StringFormat, StringSchema, TitledMultiSelectEnumSchema,
+    TitledSingleSelectEnumSchema, UntitledMultiSelectEnumSchema, UntitledSingleSelectEnumSchema,
 };
-use callgate_wire::{Number, tag};
 
-use crate::sample::{Sample, value};
+use crate::sample::{Sample, value, with};
 
 pub(super) fn samples() -> Vec<Sample> {
     let mut samples: Vec<_> = fields()
@@ -24,11 +23,10 @@ pub(super) fn samples() -> Vec<Sample> {
         StringFormat::Date,
         StringFormat::DateTime,
     ] {
-        let field = StringSchema {
-            format: Some(format),
-            ..StringSchema::default()
-        };
-        samples.push(value("StringSchema", &field));
+        samples.push(value(
+            "StringSchema",
+            &StringSchema::new().with_format(format),
+        ));
     }
     for (union, index) in [
         ("EnumSchema", 3),
@@ -58,10 +56,9 @@ pub(super) fn form() -> ElicitParams {
         RequestedSchema::new().with_required(first.0, first.1),
         |schema, (name, field)| schema.with_optional(name, field),
     );
-    let schema = RequestedSchema {
-        schema: Some("https://json-schema.org/draft/2020-12/schema".to_owned()),
-        ..schema
-    };
+    let schema = with(schema, |it| {
+        it.schema = Some("https://json-schema.org/draft/2020-12/schema".to_owned());
+    });
     ElicitParams::form("Who are you?", schema)
 }
 
@@ -70,10 +67,7 @@ pub(super) fn url() -> ElicitParams {
 }
 
 pub(super) fn request(params: ElicitParams) -> ElicitRequest {
-    ElicitRequest {
-        method: tag::ElicitationCreate::Value,
-        params,
-    }
+    ElicitRequest::new(params)
 }
 
 /// A field of each type, with all its members.
@@ -91,106 +85,76 @@ fn fields() -> [(&'static str, PrimitiveSchema); 8] {
 }
 
 fn string() -> StringSchema {
-    StringSchema {
-        title: text("Email"),
-        description: text("Where to write"),
-        min_length: Some(3),
-        max_length: Some(50),
-        format: Some(StringFormat::Email),
-        default: text("a@example.com"),
-        ..StringSchema::default()
-    }
+    let field = StringSchema::new()
+        .with_title("Email")
+        .with_description("Where to write")
+        .with_format(StringFormat::Email)
+        .with_default("a@example.com");
+    with(field, |it| {
+        it.min_length = Some(3);
+        it.max_length = Some(50);
+    })
 }
 
 fn number() -> NumberSchema {
-    NumberSchema {
-        tag: NumberType::Integer,
-        title: text("Age"),
-        description: text("In years"),
-        minimum: Some(0.into()),
-        maximum: Number::from_f64(150.5),
-        default: Some(30.into()),
-    }
+    let field = NumberSchema::integer()
+        .with_title("Age")
+        .with_description("In years")
+        .with_default(30);
+    with(field, |it| {
+        it.minimum = Some(0.into());
+        it.maximum = Number::from_f64(150.5);
+    })
 }
 
 fn boolean() -> BooleanSchema {
-    BooleanSchema {
-        title: text("Sure"),
-        description: text("Really"),
-        default: Some(false),
-        ..BooleanSchema::default()
-    }
+    BooleanSchema::new()
+        .with_title("Sure")
+        .with_description("Really")
+        .with_default(false)
 }
 
 fn untitled() -> UntitledSingleSelectEnumSchema {
-    UntitledSingleSelectEnumSchema {
-        title: text("Color"),
-        description: text("The best"),
-        options: texts(),
-        default: text("red"),
-        ..UntitledSingleSelectEnumSchema::default()
-    }
+    UntitledSingleSelectEnumSchema::new(TEXTS)
+        .with_title("Color")
+        .with_description("The best")
+        .with_default("red")
 }
 
 fn titled() -> TitledSingleSelectEnumSchema {
-    TitledSingleSelectEnumSchema {
-        title: text("Color"),
-        description: text("The best"),
-        options: options(),
-        default: text("red"),
-        ..TitledSingleSelectEnumSchema::default()
-    }
+    TitledSingleSelectEnumSchema::new([ChoiceOption::new("red", "Red")])
+        .with_title("Color")
+        .with_description("The best")
+        .with_default("red")
 }
 
 fn untitled_multi() -> UntitledMultiSelectEnumSchema {
-    UntitledMultiSelectEnumSchema {
-        title: text("Colors"),
-        description: text("The best"),
-        min_items: Some(1),
-        max_items: Some(2),
-        items: UntitledItems {
-            options: texts(),
-            ..UntitledItems::default()
-        },
-        default: Some(texts()),
-        ..UntitledMultiSelectEnumSchema::default()
-    }
+    let field = UntitledMultiSelectEnumSchema::new(TEXTS)
+        .with_title("Colors")
+        .with_description("The best")
+        .with_default(TEXTS);
+    with(field, |it| {
+        it.min_items = Some(1);
+        it.max_items = Some(2);
+    })
 }
 
 fn titled_multi() -> TitledMultiSelectEnumSchema {
-    TitledMultiSelectEnumSchema {
-        title: text("Colors"),
-        description: text("The best"),
-        min_items: Some(1),
-        max_items: Some(2),
-        items: TitledItems { options: options() },
-        default: Some(texts()),
-        ..TitledMultiSelectEnumSchema::default()
-    }
+    let field = TitledMultiSelectEnumSchema::new([ChoiceOption::new("red", "Red")])
+        .with_title("Colors")
+        .with_description("The best")
+        .with_default(TEXTS);
+    with(field, |it| {
+        it.min_items = Some(1);
+        it.max_items = Some(2);
+    })
 }
 
 fn legacy() -> LegacyTitledEnumSchema {
-    LegacyTitledEnumSchema {
-        title: text("Color"),
-        description: text("The best"),
-        options: texts(),
-        enum_names: Some(texts()),
-        default: text("red"),
-        ..LegacyTitledEnumSchema::default()
-    }
+    LegacyTitledEnumSchema::new(TEXTS, TEXTS)
+        .with_title("Color")
+        .with_description("The best")
+        .with_default("red")
 }
 
-fn options() -> Vec<ChoiceOption> {
-    vec![ChoiceOption {
-        value: "red".to_owned(),
-        title: "Red".to_owned(),
-    }]
-}
-
-fn texts() -> Vec<String> {
-    vec!["red".to_owned(), "blue".to_owned()]
-}
-
-fn text(text: &str) -> Option<String> {
-    Some(text.to_owned())
-}
+const TEXTS: [&str; 2] = ["red", "blue"];

@@ -49,10 +49,7 @@ pub(crate) fn read_failure(
         {
             return Failure::Urls(urls);
         }
-        code::INVALID_PARAMS if requires_capabilities(&rpc) => RpcError {
-            code: code::MISSING_REQUIRED_CLIENT_CAPABILITY,
-            ..rpc
-        },
+        code::INVALID_PARAMS if requires_capabilities(&rpc) => missing_capability(rpc),
         code if RESERVED.contains(&code) => private(rpc),
         _ => return Failure::Error(error),
     };
@@ -72,11 +69,14 @@ fn requires_capabilities(error: &RpcError) -> bool {
 fn not_found(params: &RawJson, error: RpcError) -> RpcError {
     let known = error.data.filter(|data| data.get("uri").is_some());
     let data = known.or_else(|| RawJson::encode(&json!({ "uri": params.get("uri")? })).ok());
-    RpcError {
-        code: code::INVALID_PARAMS,
-        message: error.message,
-        data,
-    }
+    let mut found = RpcError::new(code::INVALID_PARAMS, error.message);
+    found.data = data;
+    found
+}
+
+fn missing_capability(mut error: RpcError) -> RpcError {
+    error.code = code::MISSING_REQUIRED_CLIENT_CAPABILITY;
+    error
 }
 
 /// Replaces a code that has a meaning today, and keeps the original error as data.

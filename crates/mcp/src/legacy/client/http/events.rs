@@ -68,10 +68,7 @@ pub(crate) fn frames(bytes: &Bytes, limit: usize) -> Result<Vec<Frame>, FrameErr
     if bytes.trim_ascii_start().first() != Some(&b'[') {
         return Ok(vec![parse(bytes, limit)?]);
     }
-    let limits = Limits {
-        bytes: limit,
-        ..Limits::default()
-    };
+    let limits = Limits::default().with_bytes(limit);
     match RawJson::parse(bytes.clone(), &limits) {
         Ok(batch) => {
             let messages = batch.elements().into_iter().map(RawJson::into_bytes);

@@ -97,6 +97,12 @@ impl SessionLink {
         self.end_as(SessionEnd::ByServer(reason));
     }
 
+    /// Ends the session because the server cannot be reached any more.
+    pub(super) fn end_by_loss(&self, error: &Error) {
+        let reason = CloseReason::of_error(&self.upstream.config().name, error);
+        self.end_as(SessionEnd::ByServer(reason));
+    }
+
     /// Waits for the end of the session; `None` if it was ended here. Dropping the future is safe.
     pub(crate) async fn ended_by_server(&self) -> Option<CloseReason> {
         let mut ended = self.ended.subscribe();
@@ -218,10 +224,7 @@ impl SessionLink {
         if self.is_closed() {
             return;
         }
-        let params = CancelledParams {
-            request_id: Some(Id::number(number)),
-            ..CancelledParams::default()
-        };
+        let params = CancelledParams::new(Id::number(number));
         let notification = Notification {
             method: Method::new(method::NOTIFICATIONS_CANCELLED),
             params: RawJson::encode(&params).expect("the params of a cancellation are JSON"),

@@ -73,11 +73,10 @@ mod tests {
     use super::*;
 
     fn event(id: Option<&str>, retry: Option<u64>) -> sse::Event {
-        sse::Event {
-            id: id.map(str::to_owned),
-            retry,
-            ..sse::Event::default()
-        }
+        let mut event = sse::Event::default();
+        event.id = id.map(str::to_owned);
+        event.retry = retry;
+        event
     }
 
     #[test]

@@ -40,29 +40,21 @@ pub(crate) fn server_capabilities(
     offered: ServerCapabilities,
 ) -> old::ServerCapabilities {
     let tasks = has_tasks(version) && offered.has_extension(EXTENSION);
-    old::ServerCapabilities {
-        experimental: offered.experimental,
-        logging: offered.logging,
-        completions: offered
-            .completions
-            .filter(|_| version >= Version::V2025_03_26),
-        prompts: offered.prompts,
-        resources: offered.resources,
-        tools: offered.tools,
-        tasks: tasks.then(|| old::TasksCapability {
-            list: Some(RawJson::empty_object()),
-            cancel: Some(RawJson::empty_object()),
-            requests: Some(old::ServerTaskRequests {
-                tools: Some(old::ToolsTaskRequests {
-                    call: Some(RawJson::empty_object()),
-                }),
-            }),
-        }),
-        extensions: offered
-            .extensions
-            .map(without_tasks)
-            .filter(|extensions| !extensions.is_empty()),
-    }
+    let mut capabilities = old::ServerCapabilities::default();
+    capabilities.experimental = offered.experimental;
+    capabilities.logging = offered.logging;
+    capabilities.completions = offered
+        .completions
+        .filter(|_| version >= Version::V2025_03_26);
+    capabilities.prompts = offered.prompts;
+    capabilities.resources = offered.resources;
+    capabilities.tools = offered.tools;
+    capabilities.tasks = tasks.then(old::TasksCapability::of_tool_calls);
+    capabilities.extensions = offered
+        .extensions
+        .map(without_tasks)
+        .filter(|extensions| !extensions.is_empty());
+    capabilities
 }
 
 /// True if clients of this revision open URLs for their user.

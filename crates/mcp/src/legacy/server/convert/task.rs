@@ -17,38 +17,28 @@ const DEFAULT_TTL: u64 = 60 * 60 * 1000;
 
 /// Task of the extension for 2025-11-25, where a failed call makes its task fail.
 pub(crate) fn task(task: Task, failed: bool) -> old::Task {
-    old::Task {
-        task_id: task.task_id,
-        status: match task.status {
-            TaskStatus::Completed if failed => TaskStatus::Failed,
-            status => status,
-        },
-        status_message: task.status_message,
-        created_at: task.created_at,
-        last_updated_at: task.last_updated_at,
-        ttl: task.ttl_ms,
-        poll_interval: task.poll_interval_ms,
-        meta: None,
-    }
+    let status = match task.status {
+        TaskStatus::Completed if failed => TaskStatus::Failed,
+        status => status,
+    };
+    let (created, updated) = (task.created_at, task.last_updated_at);
+    let mut old = old::Task::new(task.task_id, status, created, updated, task.ttl_ms);
+    old.status_message = task.status_message;
+    old.poll_interval = task.poll_interval_ms;
+    old
 }
 
 /// Task for a call that ended at once.
 pub(crate) fn finished_task(ttl: Option<u64>, failed: bool) -> old::Task {
     let now = timestamp(SystemTime::now());
-    old::Task {
-        task_id: URL_SAFE_NO_PAD.encode(random::<24>()),
-        status: match failed {
-            true => TaskStatus::Failed,
-            false => TaskStatus::Completed,
-        },
-        status_message: None,
-        created_at: now.clone(),
-        last_updated_at: now,
-        // The client may ask for less time, but not for more.
-        ttl: Some(ttl.map_or(DEFAULT_TTL, |ttl| ttl.min(DEFAULT_TTL))),
-        poll_interval: None,
-        meta: None,
-    }
+    let id = URL_SAFE_NO_PAD.encode(random::<24>());
+    let status = match failed {
+        true => TaskStatus::Failed,
+        false => TaskStatus::Completed,
+    };
+    // The client may ask for less time, but not for more.
+    let ttl = ttl.map_or(DEFAULT_TTL, |ttl| ttl.min(DEFAULT_TTL));
+    old::Task::new(id, status, now.clone(), now, Some(ttl))
 }
 
 /// True if the result of a tool is an error.

@@ -57,20 +57,18 @@ impl Session {
             }
             Reply::Complete(result) if result.is_object() => {
                 let ttl = asked.task.and_then(|task| task.ttl);
-                let task = convert::finished_task(ttl, convert::is_error(&result));
+                let mut task = convert::finished_task(ttl, convert::is_error(&result));
                 slot.fill(task.clone(), Some(result));
                 // The first status of a task is always `working`.
-                Task {
-                    status: TaskStatus::Working,
-                    ..task
-                }
+                task.status = TaskStatus::Working;
+                task
             }
             _ => {
                 let message = "`tools/call` was answered with a result of an unknown type";
                 return Err(Error::new(Kind::Protocol, message));
             }
         };
-        Ok(encode(&CreateTaskResult { task, meta: None }))
+        Ok(encode(&CreateTaskResult::new(task)))
     }
 
     async fn task_result(
@@ -79,9 +77,7 @@ impl Session {
         request: &ClientRequest,
     ) -> Result<RawJson, Error> {
         let entry = find(tasks, request)?;
-        let related = encode(&RelatedTaskMetadata {
-            task_id: entry.task().task_id,
-        });
+        let related = encode(&RelatedTaskMetadata::new(entry.task().task_id));
         let result = self.wait_for(tasks, request, &entry, Some(&related));
         let result = result.await?;
         let call = Method::new(method::TOOLS_CALL);
@@ -106,10 +102,8 @@ async fn cancel(tasks: &SessionTasks, request: &ClientRequest) -> Result<RawJson
     }
     let params = extension::CancelTaskParams::new(view.task.task_id.clone());
     tasks.ask(request, method::TASKS_CANCEL, &params).await?;
-    let cancelled = Task {
-        status: TaskStatus::Cancelled,
-        ..view.task
-    };
+    let mut cancelled = view.task;
+    cancelled.status = TaskStatus::Cancelled;
     Ok(encode(&entry.update(cancelled)))
 }
 
@@ -130,11 +124,9 @@ async fn list(tasks: &SessionTasks, request: &ClientRequest) -> Result<RawJson, 
     }
     let last = entries.last().map(|entry| entry.number);
     let more = last.filter(|last| !tasks.registry.page(*last, 1).is_empty());
-    Ok(encode(&ListTasksResult {
-        tasks: page,
-        next_cursor: more.map(|number| number.to_string()),
-        meta: None,
-    }))
+    let mut result = ListTasksResult::new(page);
+    result.next_cursor = more.map(|number| number.to_string());
+    Ok(encode(&result))
 }
 
 /// The task that the service made of a call.

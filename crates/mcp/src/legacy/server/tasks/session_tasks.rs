@@ -91,6 +91,7 @@ impl SessionTasks {
             TaskStatus::Completed => TaskProgress::Completed(result.ok_or_else(malformed)?),
             TaskStatus::Failed => TaskProgress::Failed(error.ok_or_else(malformed)?),
             TaskStatus::Cancelled => TaskProgress::Cancelled,
+            _ => return Err(malformed()),
         };
         let failed =
             matches!(&progress, TaskProgress::Completed(result) if convert::is_error(result));

@@ -206,16 +206,7 @@ mod tests {
     use callgate_wire::Limits;
 
     fn task(id: &str, status: TaskStatus) -> Task {
-        Task {
-            task_id: id.to_owned(),
-            status,
-            status_message: None,
-            created_at: String::new(),
-            last_updated_at: String::new(),
-            ttl: None,
-            poll_interval: None,
-            meta: None,
-        }
+        Task::new(id.to_owned(), status, String::new(), String::new(), None)
     }
 
     fn ids(registry: &TaskRegistry) -> Vec<String> {

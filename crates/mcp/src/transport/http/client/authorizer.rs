@@ -75,6 +75,7 @@ pub const MAX_SENDS: u32 = 6;
 
 /// A request that is about to be sent.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct Outgoing<'a> {
     /// Its method.
     pub method: &'a Method,
@@ -84,6 +85,7 @@ pub struct Outgoing<'a> {
 
 /// A request that the server refused.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Refused<'a> {
     /// The request.
     pub request: Outgoing<'a>,
@@ -118,6 +120,34 @@ impl fmt::Debug for Outgoing<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let origin = origin(self.url).unwrap_or_default();
         write!(f, "{} {origin}{}", self.method, self.url.path())
+    }
+}
+
+impl<'a> Outgoing<'a> {
+    /// A request with this method and URL.
+    #[must_use]
+    pub const fn new(method: &'a Method, url: &'a Uri) -> Self {
+        Self { method, url }
+    }
+}
+
+impl<'a> Refused<'a> {
+    /// The first refusal of a request, from an unknown address.
+    #[must_use]
+    pub const fn new(
+        request: Outgoing<'a>,
+        credentials: &'a Credentials,
+        status: StatusCode,
+        headers: &'a HeaderMap,
+    ) -> Self {
+        Self {
+            request,
+            credentials,
+            status,
+            headers,
+            peer: None,
+            attempt: 1,
+        }
     }
 }
 

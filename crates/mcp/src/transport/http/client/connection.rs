@@ -1,4 +1,5 @@
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
@@ -22,9 +23,11 @@ pub(super) struct Connection {
 const READ_BUFFER: usize = 16 * 1024;
 
 impl Connection {
+    /// Opens a connection, which holds a clone of `open` until it is closed.
     pub(super) async fn open(
         connector: &Connector,
         server: &Destination,
+        open: &Arc<()>,
     ) -> Result<Self, SendError> {
         // The user named the server, so any address will do.
         let any = |_| Ok(());
@@ -35,8 +38,8 @@ impl Connection {
             _ => None,
         };
         let sender = match stream {
-            Stream::Tcp(stream) => start(stream).await,
-            Stream::Tls(stream) => start(stream).await,
+            Stream::Tcp(stream) => start(stream, open.clone()).await,
+            Stream::Tls(stream) => start(stream, open.clone()).await,
         };
         let sender = sender.map_err(SendError::Http)?;
         Ok(Self { sender, peer })
@@ -44,7 +47,7 @@ impl Connection {
 }
 
 /// Starts HTTP on a stream, which a task of its own drives.
-async fn start<S>(stream: S) -> Result<SendRequest<Body>, hyper::Error>
+async fn start<S>(stream: S, open: Arc<()>) -> Result<SendRequest<Body>, hyper::Error>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
@@ -54,6 +57,7 @@ where
         .await?;
     // The task ends with the connection, which is closed when its sender is dropped.
     tokio::spawn(async move {
+        let _open = open;
         if let Err(error) = connection.await {
             tracing::debug!(%error, "a connection ended");
         }

@@ -79,6 +79,15 @@ impl HttpUpstream {
         sent.map_err(|error| self.not_answered(error))
     }
 
+    /// Makes sure that the server accepts connections, without a request.
+    ///
+    /// # Errors
+    /// No connection can be made.
+    pub(crate) async fn check(&self) -> Result<(), Error> {
+        let checked = self.pool.check().await;
+        checked.map_err(|error| self.not_answered(error))
+    }
+
     /// Sends a request as it is, seen by the observer.
     pub(super) async fn send_once(
         &self,

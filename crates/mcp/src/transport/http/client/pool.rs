@@ -27,6 +27,8 @@ pub(super) struct Pool {
     /// Scheme and authority of all requests without TLS, for a proxy that forwards them.
     forwarded: Option<(Scheme, Authority)>,
     idle: Arc<IdleConnections>,
+    /// A clone is held for each open connection, idle or in use.
+    open: Arc<()>,
 }
 
 /// Failure of a request without a response.
@@ -56,7 +58,18 @@ impl Pool {
             forwarded: origin.filter(|_| !endpoint.is_https()),
             server: Destination::new(host, port, endpoint.is_https()),
             idle: Arc::default(),
+            open: Arc::default(),
         })
+    }
+
+    /// Opens a connection and closes it, unless one is open. Dropping the future is safe.
+    ///
+    /// One that is in use counts: the server answers there, however long that takes.
+    pub(super) async fn check(&self) -> Result<(), SendError> {
+        if Arc::strong_count(&self.open) == 1 {
+            self.connect().await?;
+        }
+        Ok(())
     }
 
     /// Sends a request. Dropping the future closes the connection that carries it.
@@ -78,7 +91,7 @@ impl Pool {
             }
         }
         // Boxed, so that requests over a connection that is there already do not carry it.
-        let mut connection = Box::pin(Connection::open(&self.connector, &self.server)).await?;
+        let mut connection = Box::pin(self.connect()).await?;
         match connection.sender.try_send_request(request).await {
             Ok(response) => Ok(self.opened(response, connection)),
             Err(error) if error.message().is_some() => {
@@ -86,6 +99,10 @@ impl Pool {
             }
             Err(error) => Err(SendError::Lost(error.into_error())),
         }
+    }
+
+    async fn connect(&self) -> Result<Connection, SendError> {
+        Connection::open(&self.connector, &self.server, &self.open).await
     }
 
     /// The proxy of the connections. A setting that cannot be used fails when it is connected.

@@ -207,10 +207,7 @@ impl Content {
 }
 
 pub(crate) fn parse(message: &Bytes, limit: usize) -> Result<Frame, FrameError> {
-    let limits = Limits {
-        bytes: limit,
-        ..Limits::default()
-    };
+    let limits = Limits::default().with_bytes(limit);
     Frame::parse(message, &limits)
 }
 

@@ -30,8 +30,12 @@ pub struct BearerToken {
 
 /// Token of a request, by the scheme of its header `Authorization`. `Debug` shows no token.
 ///
-/// The list is complete, so that each verifier decides about each scheme.
+/// Complete: each verifier must decide about each scheme.
 #[derive(Clone, Copy)]
+#[expect(
+    clippy::exhaustive_enums,
+    reason = "each verifier must decide about each scheme"
+)]
 pub enum Presented<'a> {
     /// `Bearer`: the token is enough (RFC 6750).
     Bearer(&'a [u8]),
@@ -41,6 +45,7 @@ pub enum Presented<'a> {
 
 /// Token that is bound to a key, and the parts of its request that the proof is about.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct DpopToken<'a> {
     /// Token.
     pub token: &'a [u8],
@@ -90,6 +95,18 @@ impl fmt::Debug for Presented<'_> {
 impl fmt::Debug for DpopToken<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("DpopToken(***)")
+    }
+}
+
+impl<'a> DpopToken<'a> {
+    /// Token of a request with this method, and its proof.
+    #[must_use]
+    pub const fn new(token: &'a [u8], proof: Option<&'a [u8]>, method: &'a Method) -> Self {
+        Self {
+            token,
+            proof,
+            method,
+        }
     }
 }
 

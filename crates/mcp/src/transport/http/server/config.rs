@@ -114,11 +114,10 @@ impl fmt::Debug for HttpServerConfig {
 impl HttpServerLimits {
     /// JSON limits of a request body.
     pub(crate) fn json(&self) -> JsonLimits {
-        JsonLimits {
-            bytes: self.body_bytes,
-            depth: self.json_depth,
-            values: self.json_values,
-        }
+        JsonLimits::default()
+            .with_bytes(self.body_bytes)
+            .with_depth(self.json_depth)
+            .with_values(self.json_values)
     }
 }
 

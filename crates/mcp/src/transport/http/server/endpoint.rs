@@ -59,6 +59,7 @@ pub struct Endpoint {
 
 /// Address of the client, as an extension of a request to an [`Endpoint`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::exhaustive_structs, reason = "it wraps one value")]
 pub struct RemoteAddress(pub SocketAddr);
 
 /// Shuts an [`Endpoint`] or a [`Listener`](super::Listener) down from elsewhere.
