@@ -59,9 +59,13 @@ impl ToolHeaders {
     ///
     /// All other bytes of the result stay as they are.
     pub(crate) fn learn(&self, server: &str, result: RawJson) -> RawJson {
-        if self.last.lock().as_ref() == Some(&result) {
+        // Held to the end: the parameters of two lists at once would be mixed, and the list that is remembered
+        // would not be read again.
+        let mut last = self.last.lock();
+        if last.as_ref() == Some(&result) {
             return result;
         }
+        let mut forgot = false;
         let tools = result.get("tools").map(|tools| tools.elements());
         let mut kept = tools.unwrap_or_default();
         let offered = kept.len();
@@ -71,7 +75,10 @@ impl ToolHeaders {
                 return true;
             };
             match self.learn_tool(&name, tool) {
-                Ok(()) => true,
+                Ok(forgot_another) => {
+                    forgot |= forgot_another;
+                    true
+                }
                 Err(reason) => {
                     tracing::warn!(server, tool = &*name, %reason, "left out an invalid tool");
                     false
@@ -79,11 +86,12 @@ impl ToolHeaders {
             }
         });
         if kept.len() == offered {
-            let is_small = result.as_bytes().len() <= MAX_LIST;
-            *self.last.lock() = is_small.then(|| result.clone());
+            // A tool that was forgotten may be one of this list, which is read again to look it up.
+            let is_kept = !forgot && result.as_bytes().len() <= MAX_LIST;
+            *last = is_kept.then(|| result.clone());
             return result;
         }
-        *self.last.lock() = None;
+        *last = None;
         let kept = RawJson::encode(&kept).expect("a list of JSON values is JSON");
         Splice::new(&result)
             .set(&["tools"], &kept)
@@ -91,7 +99,8 @@ impl ToolHeaders {
             .expect("a value with the member `tools` is an object")
     }
 
-    fn learn_tool(&self, name: &str, tool: &RawJson) -> Result<(), UnusableTool> {
+    /// Reads one tool. Returns true if others were forgotten for it.
+    fn learn_tool(&self, name: &str, tool: &RawJson) -> Result<bool, UnusableTool> {
         let found = match tool.get("inputSchema") {
             Some(schema) => HeaderParam::find_all(&schema)?,
             None => Vec::new(),
@@ -99,32 +108,34 @@ impl ToolHeaders {
         let mut known = self.known.lock();
         if found.is_empty() {
             known.remove(name);
-            // Released first: no two of these locks are ever held together.
+            // Released first: these two locks are never held together.
             drop(known);
-            self.learn_plain(name);
-            return Ok(());
+            return Ok(self.learn_plain(name));
         }
         if size(name, &found) > MAX_TOOL_BYTES {
             return Err(UnusableTool::TooLarge);
         }
-        if known.len() >= MAX_TOOLS && !known.contains_key(name) {
+        let is_full = known.len() >= MAX_TOOLS && !known.contains_key(name);
+        if is_full {
             // Any one will do: a tool that is forgotten is looked up when the server refuses its call.
             let any = known.keys().next().cloned().unwrap_or_default();
             known.remove(&any);
         }
         known.insert(name.to_owned(), found.into());
-        Ok(())
+        Ok(is_full)
     }
 
-    fn learn_plain(&self, name: &str) {
+    fn learn_plain(&self, name: &str) -> bool {
         let mut plain = self.plain.lock();
         if name.len() > MAX_PLAIN_BYTES || plain.contains(name) {
-            return;
+            return false;
         }
-        if plain.len() >= MAX_PLAIN {
+        let is_full = plain.len() >= MAX_PLAIN;
+        if is_full {
             plain.clear();
         }
         plain.insert(name.to_owned());
+        is_full
     }
 }
 
@@ -217,6 +228,20 @@ mod tests {
             Some(vec!["mcp-param-region".to_owned()])
         );
         assert_eq!(headers(&schemas, "bad"), None);
+    }
+
+    #[test]
+    fn a_list_of_which_a_tool_was_forgotten_is_read_again() {
+        let list = |tools: usize| {
+            let tools = (0..tools).map(|number| tool(&number.to_string(), r#""Region""#));
+            let tools: Vec<_> = tools.collect();
+            raw(&format!(r#"{{"tools":[{}]}}"#, tools.join(",")))
+        };
+        let schemas = ToolHeaders::default();
+        for (tools, expect) in [(MAX_TOOLS, true), (MAX_TOOLS + 1, false)] {
+            schemas.learn("s", list(tools));
+            assert_eq!(schemas.last.lock().is_some(), expect, "{tools}");
+        }
     }
 
     #[test]

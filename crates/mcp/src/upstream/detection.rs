@@ -146,9 +146,12 @@ impl Detection {
     /// Forgets the outcome, so that the next call detects again; `link` is the connection from now
     /// on. A detection that runs is stopped, and the calls that wait for it fail.
     pub(crate) fn reset(&self, link: &Arc<Link>) {
+        let mut attempt = self.attempt.lock();
         // Dropped after the lock is released: this ends a session, and what belongs to it.
-        let before = std::mem::take(&mut *self.attempt.lock());
+        let before = std::mem::take(&mut *attempt);
+        // Before it is released: a call that begins the next detection must not count as one from before.
         let watcher = self.watcher(|state| *state = (state.0 + 1, ConnectionState::NotConnected));
+        drop(attempt);
         // After the change of the state: reports of the task that is stopped no longer count then.
         before.abort();
         watcher.watch(link.clone());

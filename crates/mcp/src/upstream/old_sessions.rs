@@ -16,8 +16,8 @@ use crate::legacy::client::http::HttpTransport;
 use crate::legacy::client::session::Session;
 use crate::legacy::client::transport::{MessageReceiver, MessageSender};
 use crate::service::{Call, Reply, Service as _};
-use crate::transport::ConnectionState;
 use crate::transport::http::client::HttpUpstream;
+use crate::transport::{CloseReason, ConnectionState};
 
 /// Our sessions with an old server at a URL: opens them, calls in them and watches their ends.
 pub(super) struct OldSessions {
@@ -72,9 +72,13 @@ impl OldSessions {
         self.table.clear();
     }
 
-    /// Ends all sessions, opens no more, and waits a short time until the server was told.
-    pub(super) async fn close(&self) {
+    /// Ends all sessions, and opens no more.
+    pub(super) fn close(&self) {
         self.table.close();
+    }
+
+    /// Waits a short time until the server was told of the ends of sessions.
+    pub(super) async fn server_was_told(&self) {
         self.background.idle().await;
     }
 
@@ -148,13 +152,22 @@ impl OldSessions {
             config,
         };
         let opening = slot.session(self.open(cached, &hello));
-        opening.await.map_err(|error| {
+        let opened = opening.await.map_err(|error| {
             if http_detection::contradicts_old(&error) {
                 CallFailure::Contradiction(error)
             } else {
                 CallFailure::NoSession(error)
             }
-        })
+        })?;
+        // A close ends the sessions that it finds. One that was being opened is not among them, and may have set
+        // the state since.
+        self.table.check_open().map_err(|closed| {
+            opened.transport.close();
+            let reason = CloseReason::here(&self.upstream.config().name);
+            self.state.send_replace(ConnectionState::Closed(reason));
+            CallFailure::Final(closed)
+        })?;
+        Ok(opened)
     }
 
     /// Opens a session over the transport that the server speaks.

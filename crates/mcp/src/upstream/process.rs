@@ -10,6 +10,7 @@ use crate::error::{Error, Kind};
 use crate::mutex::Mutex;
 use crate::service::{BoxFuture, Call, Reply, Service};
 use crate::transport::child::{ChildConfig, ModernChild};
+use crate::transport::line::Link;
 use crate::transport::{CloseReason, ConnectionState};
 
 /// A server of any revision that runs as a child process.
@@ -202,7 +203,7 @@ impl Running {
         match probe(&link, assumed, translated_from, &config).await {
             // Some old servers exit on a request that they do not know.
             Err(error) if error.kind() == Kind::Closed => {
-                let link = self.start_again(error)?.link.clone();
+                let link = self.start_again(&link, error)?.link.clone();
                 watcher.watch(link.clone());
                 connect(&link, Probe::Known(Era::OLD), config).await
             }
@@ -210,11 +211,12 @@ impl Running {
         }
     }
 
-    /// Starts the process once more after it exited, unless it was closed on purpose.
-    fn start_again(&self, closed: Error) -> Result<Arc<ModernChild>, Error> {
-        // One lock for the check and the start: a restart at the same time must not be undone.
+    /// Starts the process that was probed once more after it exited, unless it was closed on purpose.
+    fn start_again(&self, probed: &Arc<Link>, closed: Error) -> Result<Arc<ModernChild>, Error> {
+        // One lock for the check and the start: a restart at the same time must not be undone. One that is over
+        // has started another process already, and stops this detection only at its next wait.
         let mut current = self.current.lock();
-        match current.is_closing {
+        match current.is_closing || !Arc::ptr_eq(&current.child.link, probed) {
             true => Err(closed),
             false => self.start(&mut current),
         }
@@ -232,5 +234,22 @@ impl Running {
 
     fn child(&self) -> Arc<ModernChild> {
         self.current.lock().child.clone()
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_detection_from_before_a_restart_does_not_replace_the_new_process() {
+        let process = Process::spawn(&ChildConfig::new("cat", "/bin/cat")).unwrap();
+        let probed = process.running.child().link.clone();
+        process.restart().await.unwrap();
+        let restarted = process.running.child();
+        let exited = Error::new(Kind::Closed, "exited");
+        let again = process.running.start_again(&probed, exited);
+        assert_eq!(again.unwrap_err().to_string(), "exited");
+        assert!(Arc::ptr_eq(&process.running.child(), &restarted));
     }
 }

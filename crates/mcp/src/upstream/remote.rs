@@ -152,10 +152,13 @@ impl Remote {
     /// Calls to an old server fail from now on. Dropping the value without this ends its sessions
     /// too, best-effort: only while the runtime still runs.
     pub async fn close(&self) {
+        // Before the state is set: a session that is being opened sets it too, unless it finds this.
+        #[cfg(feature = "legacy")]
+        self.sessions.close();
         let reason = CloseReason::here(&self.upstream.config().name);
         self.state.send_replace(ConnectionState::Closed(reason));
         #[cfg(feature = "legacy")]
-        self.sessions.close().await;
+        self.sessions.server_was_told().await;
     }
 
     async fn answer(&self, call: Call) -> Result<Reply, Error> {

@@ -49,6 +49,8 @@ impl RestartingProcess {
     /// Ends the process as [`Process::close`] does, and starts it no more.
     pub async fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
+        // A restart that checked this before ends first, so that its process is closed and not left behind.
+        drop(self.schedule.lock().await);
         self.process.close().await;
     }
 

@@ -63,6 +63,14 @@ impl SessionTable {
         Ok(slot)
     }
 
+    /// Checks that the table opens sessions.
+    ///
+    /// # Errors
+    /// The table was closed.
+    pub(crate) fn check_open(&self) -> Result<(), Error> {
+        self.0.lock().check_open()
+    }
+
     /// Removes all sessions; those in use end with their calls.
     pub(crate) fn clear(&self) {
         let entries = std::mem::take(&mut self.0.lock().entries);
@@ -87,11 +95,16 @@ impl SessionTable {
 }
 
 impl TableState {
+    fn check_open(&self) -> Result<(), Error> {
+        match self.closed {
+            true => Err(Error::new(Kind::Closed, "the connection was closed").retry_safe()),
+            false => Ok(()),
+        }
+    }
+
     /// The slot for `key`, and the slot that it replaces.
     fn slot(&mut self, key: Key) -> Result<(Arc<SessionSlot>, Option<Arc<SessionSlot>>), Error> {
-        if self.closed {
-            return Err(Error::new(Kind::Closed, "the connection was closed").retry_safe());
-        }
+        self.check_open()?;
         self.uses += 1;
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.last_use = self.uses;

@@ -137,7 +137,9 @@ async fn a_modern_connection_can_be_watched_too() {
 
 #[cfg(unix)]
 mod process {
-    use callgate_mcp::upstream::{Process, RestartingProcess};
+    use std::pin::pin;
+
+    use callgate_mcp::upstream::{Era, Process, RestartingProcess};
     use futures_util::FutureExt as _;
 
     use super::*;
@@ -195,6 +197,30 @@ mod process {
             (error.kind(), error.retry(), error.retry_after()),
             (Kind::Closed, Retry::Safe, None)
         );
+    }
+
+    #[tokio::test]
+    async fn a_close_waits_for_a_restart_and_ends_its_process() {
+        let mut mute = peer(["evil", "close-output"]);
+        mute.exit_timeouts.status = Duration::ZERO;
+        mute.exit_timeouts.exit = Duration::from_millis(500);
+        let process = Arc::new(Process::spawn(&mute).unwrap().assume(Era::Modern));
+        let restarting = RestartingProcess::new(process.clone());
+        ask(&restarting).await.unwrap_err();
+        soon(process.closed()).await;
+        // The restart waits for the exit of the process before.
+        let mut calling = pin!(ask(&restarting));
+        assert!(calling.as_mut().now_or_never().is_none());
+        let first = async {
+            let _ = calling.await;
+            std::future::pending().await
+        };
+        tokio::select! {
+            biased;
+            () = first => {}
+            () = soon(restarting.close()) => {}
+        }
+        assert_eq!(process.process_id(), None);
     }
 
     #[tokio::test]

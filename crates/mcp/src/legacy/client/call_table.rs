@@ -192,11 +192,7 @@ impl OldCall {
 
     /// Open questions, as `InputRequests`.
     pub(super) fn questions(&self) -> Map<RawJson> {
-        let state = self.state.lock();
-        let questions = state.questions.iter();
-        questions
-            .map(|(key, question)| (key.clone(), question.request.clone()))
-            .collect()
+        self.state.lock().questions()
     }
 
     /// Removes a question that the server has cancelled.
@@ -246,9 +242,8 @@ impl OldCall {
             return None;
         }
         state.phase = CallPhase::Suspended;
-        // `questions` takes the lock again.
-        drop(state);
-        Some(self.questions())
+        // Under the same lock: the server may withdraw the last question at any time.
+        Some(state.questions())
     }
 
     /// Continues without asking, and gives back the questions, which stay unanswered.
@@ -351,6 +346,13 @@ impl OldCallState {
             questions: Vec::new(),
             asked: 0,
         }
+    }
+
+    fn questions(&self) -> Map<RawJson> {
+        let questions = self.questions.iter();
+        questions
+            .map(|(key, question)| (key.clone(), question.request.clone()))
+            .collect()
     }
 }
 

@@ -13,12 +13,13 @@ use tokio::time::timeout;
 use super::call_table::Requester;
 use super::convert::{self, Failure};
 use super::running_call::RunningCall;
-use super::session::SessionShared;
+use super::session::{ServerLogLevel, SessionShared};
 use super::tasks::{CallMode, await_task};
 use super::transport::{MessageSender, OldRequest};
 use crate::error::{Error, Kind};
 use crate::seal::{RequestDigest, RoundState};
 use crate::service::{Call, Reply};
+use crate::upstream::server_timeout::{TimedOut, server_timeout};
 
 /// Content of the sealed `requestState` that the client of an interrupted call brings back.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -275,19 +276,38 @@ impl SessionShared {
 
     /// Sets the log level of the server to the most verbose one that any client wants.
     async fn set_log_level(&self) {
-        let wanted = self.calls.log_level();
-        let (Some(level), true) = (wanted, self.server.has(&["logging"])) else {
+        if !self.server.has(&["logging"]) {
+            return;
+        }
+        // Calls at the same time wait for one request.
+        let mut set_level = self.server_log_level.clone().lock_owned().await;
+        let Some(level) = self.calls.log_level() else {
             return;
         };
-        if *self.server_log_level.lock() == wanted {
-            return;
+        match *set_level {
+            ServerLogLevel::Silent => return,
+            ServerLogLevel::Told(told) if told == level => return,
+            _ => {}
         }
         let request = OldRequest::new(old::LOGGING_SET_LEVEL, &SetLevelParams::new(level));
-        let telling = self.transport.ask(request);
-        match timeout(self.config.handshake_timeout, telling).await {
-            Ok(Ok(_)) => *self.server_log_level.lock() = wanted,
-            _ => tracing::debug!(server = %self.name, "the level of log messages was not set"),
-        }
+        let (transport, limit) = (self.transport.clone(), self.config.handshake_timeout);
+        // In a task of its own: the outcome counts for later calls too, and the client of this one may give up
+        // before the server has answered.
+        let telling = tokio::spawn(async move {
+            let auth_wait = || transport.auth_wait_until();
+            match server_timeout(limit, auth_wait, transport.ask(request)).await {
+                Ok(Ok(_)) => *set_level = ServerLogLevel::Told(level),
+                Ok(Err(error)) if error.raw().is_some() => {
+                    tracing::debug!(%error, "a server refused the level of its log messages");
+                    *set_level = ServerLogLevel::Told(level);
+                }
+                Ok(Err(error)) => {
+                    tracing::debug!(%error, "the level of log messages was not set");
+                }
+                Err(TimedOut) => *set_level = ServerLogLevel::Silent,
+            }
+        });
+        let _ = telling.await;
     }
 }
 

@@ -42,7 +42,10 @@ pub(super) async fn initialize(
         method: Method::new(old::NOTIFICATIONS_INITIALIZED),
         params: RawJson::encode(&InitializedParams::default()).expect("params are always JSON"),
     };
-    transport.notify(ready).await?;
+    // Over HTTP this waits for a response too.
+    server_timeout(config.handshake_timeout, auth_wait, transport.notify(ready))
+        .await
+        .map_err(|_| timed_out(name, config))??;
     Ok(server)
 }
 

@@ -61,10 +61,20 @@ pub(super) struct SessionShared {
     pub(super) resource_subscriptions: ResourceSubscriptions,
     pub(super) tasks: Arc<TaskTable>,
     pub(super) tools: TaskSupportCache,
-    /// Log level that the server was last set to.
-    pub(super) server_log_level: Mutex<Option<LogLevel>>,
+    pub(super) server_log_level: Arc<tokio::sync::Mutex<ServerLogLevel>>,
     discover: RawJson,
     incoming: Mutex<MessageReceiver>,
+}
+
+/// Log level of a server, as far as it is known.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) enum ServerLogLevel {
+    #[default]
+    Unknown,
+    /// The level that the server was last asked for, and has set or refused.
+    Told(LogLevel),
+    /// The server did not answer in time. It is not asked again, since each attempt delays a call.
+    Silent,
 }
 
 impl Session {
@@ -97,7 +107,7 @@ impl Session {
             resource_subscriptions: ResourceSubscriptions::default(),
             tasks: Arc::default(),
             tools: TaskSupportCache::default(),
-            server_log_level: Mutex::default(),
+            server_log_level: Arc::default(),
             incoming: Mutex::new(incoming),
             name,
             transport,

@@ -30,8 +30,8 @@ pub(super) struct Lifecycle {
 }
 
 /// Time to read the rest of the streams of a process that has exited. The bytes are in the pipes
-/// already; only a descendant that holds a pipe open makes this take the whole time. Callers wait
-/// for it, so it is short.
+/// already; only a descendant that holds a pipe open and is not in the process group makes this
+/// take the whole time. Callers wait for it, so it is short.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Time after which a killed process that still runs is reported in the log.
@@ -85,11 +85,12 @@ impl Lifecycle {
             reason = &mut lines => {
                 // The exit status usually follows the end of the output, and says more. A server
                 // that closes its output and stays is given up without it.
-                let exit = join(self.process.wait(), stderr_reader.join_next());
+                let exit = exit(&mut self.process, &self.tree);
+                let exit = join(exit, stderr_reader.join_next());
                 let _ = timeout(self.exit_timeouts.status, exit).await;
                 (reason, time_left)
             }
-            _ = self.process.wait() => {
+            () = exit(&mut self.process, &self.tree) => {
                 let rest = join(&mut lines, stderr_reader.join_next());
                 let _ = timeout(DRAIN_TIMEOUT, rest).await;
                 (self.link.closed_by("exited"), time_left)
@@ -163,6 +164,13 @@ impl Lifecycle {
     }
 }
 
+/// Waits for the process to exit, and stops all signals at once: the streams may take longer to end, and by then
+/// the system may have given the process id to another process.
+async fn exit(process: &mut Process, tree: &ProcessTree) {
+    let _ = process.wait().await;
+    tree.has_exited();
+}
+
 impl Drop for Lifecycle {
     fn drop(&mut self) {
         self.tree.kill();
@@ -170,5 +178,66 @@ impl Drop for Lifecycle {
             // It blocks, and a drop must not. Without a thread, the parent-death signal has to do.
             let _ = std::thread::Builder::new().spawn(move || mark.kill_all());
         }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::io::{PipeReader, pipe};
+    use std::os::fd::OwnedFd;
+    use std::process::{self, Stdio};
+
+    use tokio::process::{ChildStderr, ChildStdout, Command};
+    use tokio::task::yield_now;
+
+    use super::*;
+    use crate::transport::line::LineConfig;
+
+    /// Runs a process that exits at once, with a stream of the test in place of one of its own, and checks that
+    /// its tree is signalled no more while that stream is still read.
+    async fn check(replace: fn(&mut Process, OwnedFd)) {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "exit"]).process_group(0);
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
+        let (reader, writer) = pipe().unwrap();
+        replace(&mut process, PipeReader::into(reader));
+        let link = Arc::new(Link::new("s".into(), LineConfig::default(), None));
+        let tree = Arc::new(ProcessTree::new(process.id(), false));
+        let life = Lifecycle {
+            link: link.clone(),
+            tree: tree.clone(),
+            stderr: Arc::default(),
+            closing: Arc::default(),
+            mark: None,
+            exit_timeouts: ExitTimeouts::default(),
+            process,
+        };
+        let running = tokio::spawn(life.run());
+        // The clock stands still as long as there is something to do, so no timeout passes here.
+        let begun = std::time::Instant::now();
+        while !tree.is_gone() {
+            assert!(begun.elapsed() < Duration::from_secs(100));
+            yield_now().await;
+        }
+        assert!(link.close_reason().is_none());
+        drop(writer);
+        running.await.unwrap();
+        let reason = link.close_reason().unwrap().to_string();
+        assert_eq!(reason, "server `s` exited (exit status: 0)");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_process_that_has_exited_is_not_signalled_while_its_streams_are_read() {
+        check(|process, stdout| {
+            let stdout = process::ChildStdout::from(stdout);
+            process.stdout = Some(ChildStdout::from_std(stdout).unwrap());
+        })
+        .await;
+        check(|process, stderr| {
+            let stderr = process::ChildStderr::from(stderr);
+            process.stderr = Some(ChildStderr::from_std(stderr).unwrap());
+        })
+        .await;
     }
 }

@@ -145,11 +145,12 @@ impl ModernChild {
     }
 
     /// Id of the process that was started: the supervisor, where the server has one. `None` once its
-    /// connection is closed, since the system may give the id to another process.
+    /// connection is closed or it has exited, since the system may give the id to another process.
     #[must_use]
     pub fn process_id(&self) -> Option<u32> {
         let is_closed = self.state().close_reason().is_some();
-        self.process_id.filter(|_| !is_closed)
+        self.process_id
+            .filter(|_| !is_closed && !self.tree.is_gone())
     }
 
     /// Number of lines from the server that were not messages.

@@ -68,8 +68,13 @@ impl ProcessTree {
         self.is_gone.store(true, Ordering::Release);
     }
 
+    /// True if the process id may be that of another process by now, or the tree was left to its supervisor.
+    pub(super) fn is_gone(&self) -> bool {
+        self.is_gone.load(Ordering::Acquire)
+    }
+
     fn signal(&self, to_supervisor: Signal, to_group: Signal) {
-        if self.is_gone.load(Ordering::Acquire) {
+        if self.is_gone() {
             return;
         }
         // A process that cannot be signalled has exited already.
@@ -97,4 +102,7 @@ impl ProcessTree {
         false
     }
     pub(super) fn has_exited(&self) {}
+    pub(super) fn is_gone(&self) -> bool {
+        false
+    }
 }

@@ -145,9 +145,11 @@ impl Link {
         expect(dead_code, reason = "only servers of older revisions need it")
     )]
     pub(crate) fn set_message_sink(&self, sink: impl Fn(&Link, Frame) + Send + Sync + 'static) {
-        // Closing takes the sink out. One that came later would never be dropped.
+        // Closing takes the sink out. One that came later would never be dropped, so the lock is held from the
+        // check on.
+        let mut current = self.sink.lock();
         if !self.is_closed() {
-            *self.sink.lock() = Some(Arc::new(sink));
+            *current = Some(Arc::new(sink));
         }
     }
 

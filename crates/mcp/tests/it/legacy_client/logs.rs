@@ -1,8 +1,13 @@
+use std::time::Duration;
+
 use callgate_mcp::Notifications;
 use callgate_mcp::upstream::UpstreamConfig;
 use serde_json::json;
+use tokio::time::Instant;
 
-use super::fixture::{Request, complete, connect, heard, request, start_told, told, tool_call};
+use super::fixture::{
+    Request, complete, connect, error, heard, request, start_told, told, tool_call,
+};
 use crate::stdio_fixture::{notification, result};
 
 const LOGS: &str = r#"{"tools":{},"logging":{}}"#;
@@ -78,6 +83,43 @@ async fn a_server_without_logs_is_not_told_a_level() {
     assert_eq!(heard(&mut peer).await["method"], "tools/call");
     peer.send(&result("3", r#"{"content":[]}"#)).await;
     complete(call).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_never_says_if_it_set_a_level_delays_calls_once() {
+    let mut config = UpstreamConfig::default();
+    config.handshake_timeout = Duration::from_secs(60);
+    let (stream, mut peer) = connect(LOGS, config).await;
+    let mut heard = async || heard(&mut peer).await["method"].clone();
+    let (impatient, _) = start_told(&stream, at_level("info"));
+    assert_eq!(heard().await, "logging/setLevel");
+    // The call of a client that waits for less than the timeout.
+    impatient.abort();
+    let mut calls = Vec::new();
+    for level in ["info", "debug", "info"] {
+        calls.push(start_told(&stream, at_level(level)));
+    }
+    assert_eq!(heard().await, "notifications/cancelled");
+    for _ in &calls {
+        assert_eq!(heard().await, "tools/call");
+    }
+    let begun = Instant::now();
+    let _late = start_told(&stream, at_level("warning"));
+    assert_eq!(heard().await, "tools/call");
+    assert_eq!(begun.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_a_level_is_not_asked_for_it_again() {
+    let (stream, mut peer) = connect(LOGS, UpstreamConfig::default()).await;
+    let _first = start_told(&stream, at_level("info"));
+    assert_eq!(heard(&mut peer).await["method"], "logging/setLevel");
+    peer.send(&error("3", -32601, "what?")).await;
+    assert_eq!(heard(&mut peer).await["method"], "tools/call");
+    let _second = start_told(&stream, at_level("info"));
+    assert_eq!(heard(&mut peer).await["method"], "tools/call");
+    let _third = start_told(&stream, at_level("debug"));
+    assert_eq!(heard(&mut peer).await["method"], "logging/setLevel");
 }
 
 #[tokio::test]

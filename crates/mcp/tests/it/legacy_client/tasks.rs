@@ -260,6 +260,26 @@ async fn tools_are_called_as_tasks_only_where_they_must_or_both_sides_can() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_server_that_never_lists_its_tools_delays_one_call() {
+    let (stream, mut peer) = connect(TASKS, UpstreamConfig::default()).await;
+    let first = start(&stream, unknowing("plain"));
+    let mut methods = Vec::new();
+    while methods.last() != Some(&json!("tools/call")) {
+        methods.push(heard(&mut peer).await["method"].take());
+    }
+    assert_eq!(
+        methods,
+        ["tools/list", "notifications/cancelled", "tools/call"]
+    );
+    let second = start(&stream, unknowing("plain"));
+    assert_eq!(heard(&mut peer).await["method"], "tools/call");
+    for (id, call) in [("4", first), ("5", second)] {
+        peer.send(&result(id, r#"{"content":[]}"#)).await;
+        complete(call).await;
+    }
+}
+
 #[tokio::test]
 async fn a_call_waits_for_a_task_that_its_client_knows_nothing_of() {
     let (stream, mut peer) = connect(TASKS, UpstreamConfig::default()).await;

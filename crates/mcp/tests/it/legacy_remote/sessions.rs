@@ -1,6 +1,6 @@
 //! Which sessions there are, and what becomes of calls when one is gone.
 
-use callgate_mcp::{Kind, Reply, Service};
+use callgate_mcp::{Kind, Reply, Retry, Service};
 use futures_util::future::join_all;
 use tokio::sync::mpsc;
 
@@ -249,4 +249,49 @@ async fn hc_14_a_tool_with_a_bad_header_is_left_out_only_where_headers_are_sent(
     .await;
     let listed = result(&remote(&modern), call("tools/list", "")).await;
     assert_eq!(listed, r#"{"tools":[]}"#);
+}
+
+#[tokio::test]
+async fn a_session_that_is_opened_while_the_connection_is_closed_ends_at_once() {
+    let (handshake, pieces) = mpsc::unbounded_channel();
+    let mut pieces = Some(pieces);
+    let mut peer = Peer::start(move |request| match what(request).as_str() {
+        "initialize" => Answer::Pieces(pieces.take().unwrap()),
+        _ => old_server(request, |request| json(&request.result(RESULT))),
+    })
+    .await;
+    let server = remote(&peer);
+    let mut calling = server.call(tool_call());
+    let request = tokio::select! {
+        outcome = &mut calling => panic!("the call ended: {outcome:?}"),
+        request = next(&mut peer, "initialize") => request,
+    };
+    soon(server.close()).await;
+    let Answer::Write(answer) = opened("session-1", &request.result(INITIALIZED)) else {
+        panic!("a handshake is answered at once");
+    };
+    handshake.send(answer).unwrap();
+    drop(handshake);
+    let error = soon(calling).await.unwrap_err();
+    assert_eq!((error.kind(), error.retry()), (Kind::Closed, Retry::Safe));
+    let reason = soon(server.closed()).await;
+    assert_eq!(reason.to_string(), "the connection to `peer` was closed");
+    next(&mut peer, "DELETE").await;
+    assert_eq!(log(&mut peer), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handshake_whose_last_message_is_never_answered_fails() {
+    let (_held, never) = mpsc::unbounded_channel();
+    let mut never = Some(never);
+    let peer = Peer::start(move |request| match what(request).as_str() {
+        "notifications/initialized" => Answer::Pieces(never.take().unwrap()),
+        _ => old_server(request, |request| json(&request.result(RESULT))),
+    })
+    .await;
+    let error = failure(&remote(&peer), tool_call()).await;
+    assert_eq!(
+        error.to_string(),
+        "server `peer` did not answer the handshake within 60s"
+    );
 }

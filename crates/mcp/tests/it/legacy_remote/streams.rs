@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use callgate_mcp::upstream::ConnectionState;
 use callgate_mcp::{Kind, Reply, Retry, Service};
+use futures_util::FutureExt as _;
 use tokio::sync::mpsc;
 
 use super::old_server::{
@@ -204,6 +205,49 @@ async fn sl_c3_changes_come_by_a_stream_that_is_opened_on_demand_and_again_when_
     server.close().await;
     // The stream ends with the session.
     peer.disconnected().await;
+}
+
+#[tokio::test]
+async fn a_subscription_waits_for_the_stream_that_another_one_opens() {
+    let (stream, pieces) = mpsc::unbounded_channel();
+    let mut pieces = Some(pieces);
+    let mut peer = Peer::start(move |request| match what(request).as_str() {
+        "GET" => match pieces.take() {
+            Some(pieces) => Answer::Pieces(pieces),
+            None => http("405 Method Not Allowed", "text/plain", ""),
+        },
+        _ => old_server(request, |request| json(&request.result(RESULT))),
+    })
+    .await;
+    let server = remote(&peer);
+    let (first, mut told_first) = listening(listen());
+    let (second, mut told_second) = listening(listen());
+    let (mut first, mut second) = (server.call(first), server.call(second));
+    let test = async {
+        next(&mut peer, "GET").await;
+        assert!((&mut second).now_or_never().is_none());
+        stream
+            .send(b"HTTP/1.1 405 Method Not Allowed\r\ncontent-length: 0\r\n\r\n".into())
+            .unwrap();
+        let mut acknowledged = Vec::new();
+        for told in [&mut told_first, &mut told_second] {
+            tokio::select! {
+                outcome = &mut second => panic!("the subscription ended: {outcome:?}"),
+                notification = told.next() => {
+                    let filter = notification.params.get("notifications");
+                    acknowledged.push(filter.unwrap().as_str().to_owned());
+                }
+            }
+        }
+        assert_eq!(acknowledged, ["{}", "{}"]);
+    };
+    soon(async {
+        tokio::select! {
+            outcome = &mut first => panic!("the subscription ended: {outcome:?}"),
+            () = test => {}
+        }
+    })
+    .await;
 }
 
 #[tokio::test]

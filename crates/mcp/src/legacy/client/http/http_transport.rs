@@ -1,6 +1,8 @@
 use std::sync::Arc;
 
 use callgate_wire::{Id, Notification, RawJson, RpcError, Version};
+use futures_util::FutureExt as _;
+use futures_util::future::Shared;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -30,13 +32,19 @@ enum Incoming {
     /// Streamable HTTP: the response to each POST, and a GET stream for all that belongs to none.
     Streamable {
         messages: MessageSender,
-        listener: Arc<Mutex<Option<GetStream>>>,
+        listener: Arc<Mutex<Option<Listener>>>,
     },
     /// HTTP+SSE: one stream carries all messages, and the session ends with it.
     Sse {
         waiting: Arc<PendingResponses>,
         reader: JoinHandle<()>,
     },
+}
+
+/// The GET stream, and the outcome of its opening, which all callers wait for.
+struct Listener {
+    stream: GetStream,
+    opened: Shared<BoxFuture<'static, Result<(), Arc<Error>>>>,
 }
 
 impl HttpTransport {
@@ -168,14 +176,24 @@ impl SessionTransport for HttpTransport {
             }
             let opened = {
                 let mut listener = listener.lock();
-                if listener.as_ref().is_some_and(|open| !open.is_finished()) {
-                    return Ok(());
+                match &*listener {
+                    Some(listener) if !listener.stream.is_finished() => listener.opened.clone(),
+                    _ => {
+                        let (stream, outcome) = GetStream::open(link.clone(), messages);
+                        let opened = async move {
+                            let outcome = outcome.await.unwrap_or_else(|_| Err(link.gone()));
+                            outcome.map_err(Arc::new)
+                        };
+                        let opened = opened.boxed().shared();
+                        *listener = Some(Listener {
+                            stream,
+                            opened: opened.clone(),
+                        });
+                        opened
+                    }
                 }
-                let (new, opened) = GetStream::open(link.clone(), messages);
-                *listener = Some(new);
-                opened
             };
-            opened.await.unwrap_or_else(|_| Err(link.gone()))
+            opened.await.map_err(|error| error.shared())
         })
     }
 

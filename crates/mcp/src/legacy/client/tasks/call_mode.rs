@@ -52,9 +52,12 @@ impl SessionShared {
         }
         // Calls at the same time may read the list more than once; any of the results will do.
         let reading = timeout(self.config.handshake_timeout, self.read_tools());
-        let Ok(Some(tools)) = reading.await else {
+        let tools = match reading.await {
+            Ok(Some(tools)) => tools,
             // The list could not be read: most tools are called without a task.
-            return TaskSupport::Forbidden;
+            Ok(None) => return TaskSupport::Forbidden,
+            // Each further attempt would delay a call as long.
+            Err(_) => HashMap::new(),
         };
         let support = tools.get(name).copied().unwrap_or_default();
         *self.tools.lock() = Some(tools);

@@ -172,12 +172,16 @@ impl IdleConnections {
     /// Takes a connection that is ready for a request.
     async fn take(&self) -> Option<Connection> {
         loop {
-            let (since, mut connection) = self.0.lock().pop()?;
-            if since.elapsed() > IDLE_TIMEOUT {
-                // All others have been idle for longer: the last used one is on top.
-                self.0.lock().clear();
-                return None;
-            }
+            let mut connection = {
+                let mut connections = self.0.lock();
+                let (since, connection) = connections.pop()?;
+                if since.elapsed() > IDLE_TIMEOUT {
+                    // All others have been idle for longer: the last used one is on top.
+                    connections.clear();
+                    return None;
+                }
+                connection
+            };
             if connection.sender.is_ready() {
                 return Some(connection);
             }

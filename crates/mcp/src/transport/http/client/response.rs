@@ -74,6 +74,7 @@ impl ResponseReader<'_> {
         let limit = self.config.limits.event;
         let mut parser = sse::Parser::new(limit);
         let mut events = Vec::new();
+        let mut delivery = Delivery::new(&self.request.call.cx.notify);
         while let Some(part) = body.next().await {
             let part = part.map_err(|error| self.broken(BodyError::Broken(error)))?;
             let pushed = parser.push(&part, &mut events);
@@ -85,7 +86,7 @@ impl ResponseReader<'_> {
                     MessageAction::Ignore => {}
                     MessageAction::Violation => self.count_violation(),
                     MessageAction::Notify(notification) => {
-                        deliver(&self.request.call.cx.notify, notification).await;
+                        delivery.deliver(notification).await;
                     }
                     MessageAction::Done(outcome) => {
                         finish(body).await;
@@ -218,16 +219,35 @@ pub(crate) fn carries_message(event: &sse::Event) -> bool {
 /// Time that a notification waits for a full queue of its caller.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Delivers a notification to the caller.
+/// Delivery of the notifications of one response to the caller.
 ///
 /// The server is slowed down to the pace of the caller. But a caller that reads no notifications
 /// while it waits for the response must get the response: after the timeout the oldest notification
-/// is dropped.
-async fn deliver(notify: &Notifier, notification: Notification) {
-    // A clone, because a timeout drops the notification that waits.
-    let sent = tokio::time::timeout(DELIVERY_TIMEOUT, notify.send(notification.clone())).await;
-    if sent.is_err() {
-        notify.offer(notification);
+/// is dropped, and no other one waits until the caller has read some.
+struct Delivery<'a> {
+    notify: &'a Notifier,
+    /// False once the caller has let a notification wait for too long.
+    waits: bool,
+}
+
+impl<'a> Delivery<'a> {
+    fn new(notify: &'a Notifier) -> Self {
+        let waits = true;
+        Self { notify, waits }
+    }
+
+    async fn deliver(&mut self, notification: Notification) {
+        // A clone, because a timeout drops the notification that waits.
+        let sending = self.notify.send(notification.clone());
+        self.waits = match self.waits {
+            true => tokio::time::timeout(DELIVERY_TIMEOUT, sending)
+                .await
+                .is_ok(),
+            false => sending.now_or_never().is_some(),
+        };
+        if !self.waits {
+            self.notify.offer(notification);
+        }
     }
 }
 
@@ -257,6 +277,7 @@ pub(crate) async fn finish(mut body: BodyStream) {
 mod tests {
     use super::*;
     use callgate_wire::{Method, RawJson};
+    use tokio::time::Instant;
 
     fn numbered(number: u32) -> Notification {
         Notification {
@@ -268,11 +289,20 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_caller_that_reads_nothing_does_not_hold_up_the_response_forever() {
         let (notify, mut notifications) = Notifier::channel(2);
-        for number in 1..=3 {
-            deliver(&notify, numbered(number)).await;
+        let mut delivery = Delivery::new(&notify);
+        let begun = Instant::now();
+        for number in 1..=4 {
+            delivery.deliver(numbered(number)).await;
         }
-        assert_eq!(notifications.try_next(), Some(numbered(2)));
+        assert_eq!(begun.elapsed().as_secs(), 5);
         assert_eq!(notifications.try_next(), Some(numbered(3)));
-        assert_eq!(notifications.dropped(), 1);
+        // A caller that reads again is waited for again.
+        for number in 5..=6 {
+            delivery.deliver(numbered(number)).await;
+        }
+        assert_eq!(begun.elapsed().as_secs(), 10);
+        assert_eq!(notifications.try_next(), Some(numbered(5)));
+        assert_eq!(notifications.try_next(), Some(numbered(6)));
+        assert_eq!(notifications.dropped(), 3);
     }
 }
