@@ -13,8 +13,8 @@ use crate::shared::Shared;
 use crate::task_watch::TaskWatch;
 use crate::watched::WatchedResource;
 
-/// Maximum number of resources in one subscription; the rest is not acknowledged.
-const MAX_RESOURCES: usize = 1_000;
+/// Maximum number of resources, and of tasks, in one subscription; the rest is not acknowledged.
+const MAX_TARGETS: usize = 1_000;
 
 /// Answers `subscriptions/listen` until the subscription is closed. Dropping the future unsubscribes.
 pub(crate) async fn listen(
@@ -28,7 +28,8 @@ pub(crate) async fn listen(
         Error::invalid_params("`notifications` must be an object that selects notifications")
             .with_source(error)
     })?;
-    let asked = params.notifications;
+    let mut asked = params.notifications;
+    asked.limit_targets(MAX_TARGETS);
     let resources = watched_resources(&shared.catalog.snapshot(selection), &asked, &server);
     let mut accepted = SubscriptionFilter::default();
     accepted.tools_list_changed = asked.tools_list_changed.filter(|asked| *asked);
@@ -62,7 +63,7 @@ fn watched_resources(
     server: impl Fn(&ServerName) -> Option<Arc<Server>>,
 ) -> Vec<WatchedResource> {
     let uris = asked.resource_subscriptions.iter().flatten();
-    let found = uris.take(MAX_RESOURCES).filter_map(|uri| {
+    let found = uris.filter_map(|uri| {
         let (server, own) = route::owner_of(snapshot, uri, &server)?;
         Some(WatchedResource {
             server: server.name().clone(),

@@ -27,8 +27,6 @@ pub(crate) struct TaskWatch {
     pub(crate) exposed: Vec<String>,
 }
 
-/// Maximum number of tasks in one subscription; the rest is not acknowledged.
-const MAX_TASKS: usize = 1_000;
 /// Notifications of one server that may wait for the caller.
 const QUEUE: usize = 64;
 /// Pause before a subscription that ended is opened again.
@@ -38,7 +36,7 @@ impl TaskWatch {
     /// Finds the servers of the tasks with these ids.
     pub(crate) fn new(ids: &[String], server: impl Fn(&ServerName) -> Option<Arc<Server>>) -> Self {
         let mut by_server: BTreeMap<ServerName, Vec<String>> = BTreeMap::new();
-        for id in ids.iter().take(MAX_TASKS) {
+        for id in ids {
             if let Some((name, own)) = route::split_task_id(id) {
                 by_server.entry(name).or_default().push(own.to_owned());
             }

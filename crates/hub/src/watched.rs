@@ -40,9 +40,7 @@ pub(crate) struct Watch<'a> {
 impl Watched {
     /// Watches resources for one caller.
     pub(crate) fn watch(&self, resources: Vec<WatchedResource>) -> Watch<'_> {
-        for resource in &resources {
-            self.change(resource, |count| count + 1);
-        }
+        self.change(&resources, |count| count + 1);
         Watch {
             watched: self,
             resources,
@@ -76,34 +74,41 @@ impl Watched {
         found.map(|(_, exposed)| exposed.clone()).collect()
     }
 
-    fn change(&self, resource: &WatchedResource, change: impl Fn(usize) -> usize) {
+    /// Changes the counts of all resources of a subscription.
+    fn change(&self, resources: &[WatchedResource], change: impl Fn(usize) -> usize) {
         let mut servers = self.servers.lock();
-        let watched = servers.entry(resource.server.clone()).or_default();
-        let key = (resource.own.clone(), resource.exposed.clone());
-        let count = watched.counts.remove(&key).unwrap_or_default();
-        match change(count) {
-            0 => {}
-            count => {
-                watched.counts.insert(key, count);
+        let mut changed = BTreeSet::new();
+        for resource in resources {
+            changed.insert(&resource.server);
+            let watched = servers.entry(resource.server.clone()).or_default();
+            let key = (resource.own.clone(), resource.exposed.clone());
+            let count = watched.counts.remove(&key).unwrap_or_default();
+            match change(count) {
+                0 => {}
+                count => {
+                    watched.counts.insert(key, count);
+                }
             }
         }
-        let own = watched.counts.keys().map(|(own, _)| own.clone());
-        let uris: BTreeSet<String> = own.collect();
-        // Only a change wakes the task of the server, which subscribes anew for each.
-        watched.uris.send_if_modified(|current| {
-            let differs = *current != uris;
-            *current = uris;
-            differs
-        });
+        // Once for all of them: the URIs of all subscriptions are collected, and the task of the server
+        // subscribes anew.
+        for watched in changed.iter().filter_map(|server| servers.get(*server)) {
+            let own = watched.counts.keys().map(|(own, _)| own.clone());
+            let uris: BTreeSet<String> = own.collect();
+            // Only a change wakes the task.
+            watched.uris.send_if_modified(|current| {
+                let differs = *current != uris;
+                *current = uris;
+                differs
+            });
+        }
     }
 }
 
 impl Drop for Watch<'_> {
     fn drop(&mut self) {
-        for resource in &self.resources {
-            self.watched
-                .change(resource, |count| count.saturating_sub(1));
-        }
+        self.watched
+            .change(&self.resources, |count| count.saturating_sub(1));
     }
 }
 
@@ -116,6 +121,9 @@ fn is_below(uri: &str, container: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::pin::pin;
+    use std::sync::Arc;
+    use std::task::{Context, Wake, Waker};
 
     fn resource(own: &str) -> WatchedResource {
         WatchedResource {
@@ -138,6 +146,41 @@ mod tests {
         assert_eq!(seen(), ["a"]);
         drop(second);
         assert_eq!(seen(), Vec::<String>::new());
+    }
+
+    /// Notes the URIs that the task of a server would see each time that it is woken.
+    struct Task {
+        uris: watch::Receiver<BTreeSet<String>>,
+        seen: Mutex<Vec<Vec<String>>>,
+    }
+
+    impl Wake for Task {
+        fn wake(self: Arc<Self>) {
+            let uris = self.uris.borrow().iter().cloned().collect();
+            self.seen.lock().push(uris);
+        }
+    }
+
+    #[test]
+    fn a_server_sees_a_subscription_to_many_resources_come_and_go_as_a_whole() {
+        let watched = Watched::default();
+        let mut uris = watched.follow(&ServerName::new("s").unwrap());
+        let task = Arc::new(Task {
+            uris: uris.clone(),
+            seen: Mutex::default(),
+        });
+        let waker = Waker::from(task.clone());
+        let mut wait = |change: &mut dyn FnMut()| {
+            let mut changed = pin!(uris.changed());
+            let mut cx = Context::from_waker(&waker);
+            assert!(changed.as_mut().poll(&mut cx).is_pending());
+            change();
+            assert!(changed.poll(&mut cx).is_ready());
+        };
+        let mut watch = None;
+        wait(&mut || watch = Some(watched.watch(["a", "b", "c"].map(resource).to_vec())));
+        wait(&mut || drop(watch.take()));
+        assert_eq!(*task.seen.lock(), [vec!["a", "b", "c"], vec![]]);
     }
 
     #[test]

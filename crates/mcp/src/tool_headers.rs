@@ -11,7 +11,7 @@ use crate::mutex::Mutex;
 /// Of tools without such parameters only the names are kept.
 #[derive(Debug, Default)]
 pub(crate) struct ToolHeaders {
-    known: Mutex<HashMap<String, Arc<[HeaderParam]>>>,
+    known: Mutex<KnownTools>,
     /// Names of listed tools that have none, so that they can be told from tools that no list has named.
     plain: Mutex<HashSet<String>>,
     /// The last list that was read, if none of its tools was left out. Most lists are the same as the
@@ -19,11 +19,20 @@ pub(crate) struct ToolHeaders {
     last: Mutex<Option<RawJson>>,
 }
 
+/// Tools with parameters that are sent as headers.
+#[derive(Debug, Default)]
+struct KnownTools {
+    params: HashMap<String, Arc<[HeaderParam]>>,
+    /// Memory that they take.
+    bytes: usize,
+}
+
 /// Maximum bytes of a list that is remembered.
 const MAX_LIST: usize = 4 * 1024 * 1024;
 
-/// Maximum number of remembered tools; others are looked up when the server refuses a call.
-const MAX_TOOLS: usize = 1024;
+/// Maximum bytes of the tools that are remembered. For one more, all are forgotten: those that are not listed
+/// again are no longer offered.
+const MAX_KNOWN_BYTES: usize = 16 * 1024 * 1024;
 
 /// Maximum number of remembered names of tools without such parameters. For one more, all are forgotten.
 const MAX_PLAIN: usize = 16 * 1024;
@@ -46,7 +55,7 @@ enum UnusableTool {
 impl ToolHeaders {
     /// Parameters of `tool` to mirror; `None` if it has none or is unknown.
     pub(crate) fn params_of(&self, tool: &str) -> Option<Arc<[HeaderParam]>> {
-        self.known.lock().get(tool).cloned()
+        self.known.lock().params.get(tool).cloned()
     }
 
     /// Parameters of `tool` to mirror, an empty list if it has none; `None` if it is unknown.
@@ -106,22 +115,22 @@ impl ToolHeaders {
             None => Vec::new(),
         };
         let mut known = self.known.lock();
+        known.remove(name);
         if found.is_empty() {
-            known.remove(name);
             // Released first: these two locks are never held together.
             drop(known);
             return Ok(self.learn_plain(name));
         }
-        if size(name, &found) > MAX_TOOL_BYTES {
+        let bytes = size(name, &found);
+        if bytes > MAX_TOOL_BYTES {
             return Err(UnusableTool::TooLarge);
         }
-        let is_full = known.len() >= MAX_TOOLS && !known.contains_key(name);
+        let is_full = known.bytes + bytes > MAX_KNOWN_BYTES;
         if is_full {
-            // Any one will do: a tool that is forgotten is looked up when the server refuses its call.
-            let any = known.keys().next().cloned().unwrap_or_default();
-            known.remove(&any);
+            *known = KnownTools::default();
         }
-        known.insert(name.to_owned(), found.into());
+        known.bytes += bytes;
+        known.params.insert(name.to_owned(), found.into());
         Ok(is_full)
     }
 
@@ -136,6 +145,14 @@ impl ToolHeaders {
         }
         plain.insert(name.to_owned());
         is_full
+    }
+}
+
+impl KnownTools {
+    fn remove(&mut self, name: &str) {
+        if let Some(params) = self.params.remove(name) {
+            self.bytes -= size(name, &params);
+        }
     }
 }
 
@@ -159,12 +176,13 @@ pub(crate) fn list_params(
     params.finish().map_err(malformed)
 }
 
+/// Memory that a tool takes.
 fn size(name: &str, params: &[HeaderParam]) -> usize {
     let param_size = |param: &HeaderParam| {
         let path: usize = param.path.iter().map(|key| 24 + key.len()).sum();
         48 + param.header.len() + path
     };
-    name.len() + params.iter().map(param_size).sum::<usize>()
+    64 + name.len() + params.iter().map(param_size).sum::<usize>()
 }
 
 #[cfg(test)]
@@ -231,16 +249,13 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_which_a_tool_was_forgotten_is_read_again() {
-        let list = |tools: usize| {
-            let tools = (0..tools).map(|number| tool(&number.to_string(), r#""Region""#));
-            let tools: Vec<_> = tools.collect();
-            raw(&format!(r#"{{"tools":[{}]}}"#, tools.join(",")))
-        };
-        let schemas = ToolHeaders::default();
-        for (tools, expect) in [(MAX_TOOLS, true), (MAX_TOOLS + 1, false)] {
-            schemas.learn("s", list(tools));
-            assert_eq!(schemas.last.lock().is_some(), expect, "{tools}");
+    fn a_list_for_which_tools_were_forgotten_is_read_again() {
+        let list = format!(r#"{{"tools":[{}]}}"#, tool("t", r#""Region""#));
+        for (room, expect) in [(MAX_TOOL_BYTES, true), (0, false)] {
+            let schemas = ToolHeaders::default();
+            schemas.known.lock().bytes = MAX_KNOWN_BYTES - room;
+            schemas.learn("s", raw(&list));
+            assert_eq!(schemas.last.lock().is_some(), expect, "{room}");
         }
     }
 
@@ -259,14 +274,37 @@ mod tests {
     }
 
     #[test]
-    fn only_so_many_tools_are_remembered() {
+    fn all_tools_of_a_long_list_are_remembered() {
         let schemas = ToolHeaders::default();
-        let tools: Vec<String> = (0..=MAX_TOOLS)
+        let tools: Vec<String> = (0..5_000)
             .map(|n| tool(&format!("t{n}"), r#""A""#))
             .collect();
         schemas.learn("s", raw(&format!(r#"{{"tools":[{}]}}"#, tools.join(","))));
-        assert_eq!(schemas.known.lock().len(), MAX_TOOLS);
-        assert!(schemas.params_of(&format!("t{MAX_TOOLS}")).is_some());
+        let known = |n: usize| schemas.params_of(&format!("t{n}")).is_some();
+        assert_eq!((0..5_000).find(|n| !known(*n)), None);
+    }
+
+    #[test]
+    fn the_memory_of_tools_is_limited() {
+        let schemas = ToolHeaders::default();
+        let annotation = format!(r#""{}""#, "a".repeat(MAX_TOOL_BYTES / 2));
+        let (mut most, last) = (0, 2 * MAX_KNOWN_BYTES / MAX_TOOL_BYTES);
+        for n in 0..=last {
+            let list = format!(r#"{{"tools":[{}]}}"#, tool(&format!("t{n}"), &annotation));
+            schemas.learn("s", raw(&list));
+            // Again, since what is replaced must not count twice.
+            schemas.learn("s", raw(&format!("{list} ")));
+            most = most.max(schemas.known.lock().bytes);
+        }
+        assert!(
+            (MAX_KNOWN_BYTES / 2..=MAX_KNOWN_BYTES).contains(&most),
+            "{most}"
+        );
+        assert!(schemas.params_of(&format!("t{last}")).is_some());
+        schemas.learn("s", raw(&format!(r#"{{"tools":[{{"name":"t{last}"}}]}}"#)));
+        let known = schemas.known.lock();
+        let sizes = known.params.iter().map(|(name, params)| size(name, params));
+        assert_eq!(known.bytes, sizes.sum::<usize>());
     }
 
     #[test]

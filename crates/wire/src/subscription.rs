@@ -1,5 +1,7 @@
 //! Subscriptions to changes, one request each.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::id::Id;
@@ -116,6 +118,16 @@ impl SubscriptionFilter {
         self.task_ids.get_or_insert_default().push(task_id.into());
         self
     }
+
+    /// Keeps the first `limit` resources and the first `limit` tasks, each once.
+    pub fn limit_targets(&mut self, limit: usize) {
+        let kinds = [&mut self.resource_subscriptions, &mut self.task_ids];
+        for targets in kinds.into_iter().flatten() {
+            let mut kept = HashSet::new();
+            // One that is named again takes no place.
+            targets.retain(|target| kept.len() < limit && kept.insert(target.clone()));
+        }
+    }
 }
 
 impl SubscriptionsAcknowledgedParams {
@@ -137,5 +149,27 @@ impl SubscriptionsListenResult {
             result_type: tag::Complete::Value,
             meta: Meta::subscription(subscription_id),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_that_is_named_again_takes_no_place() {
+        let names = |names: &[&str]| Some(names.iter().map(ToString::to_string).collect());
+        let mut filter = SubscriptionFilter {
+            resource_subscriptions: names(&["a", "a", "b", "a", "c"]),
+            task_ids: names(&["1", "2", "2"]),
+            ..SubscriptionFilter::default()
+        };
+        filter.limit_targets(2);
+        let expect = SubscriptionFilter {
+            resource_subscriptions: names(&["a", "b"]),
+            task_ids: names(&["1", "2"]),
+            ..SubscriptionFilter::default()
+        };
+        assert_eq!(filter, expect);
     }
 }

@@ -33,7 +33,11 @@ async fn a_watched_resource_is_watched_at_its_server() {
     while client.list_resources().await.unwrap().is_empty() {
         tokio::task::yield_now().await;
     }
-    let filter = SubscriptionFilter::default()
+    // However often it is named, it takes one place of the thousand that there are.
+    let again = |filter: SubscriptionFilter, _| filter.with_resource("note://0");
+    let filter = (0..1_000)
+        .fold(SubscriptionFilter::default(), again)
+        .with_resource("note://1")
         .with_resource("note://1")
         .with_resource("note://2");
     let mut subscription = client.listen(&filter).await.unwrap();

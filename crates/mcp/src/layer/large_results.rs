@@ -220,6 +220,10 @@ impl<S: Service> Service for LargeResults<S> {
             _ => self.service.call(call),
         }
     }
+
+    fn notify(&self, notification: Call) -> BoxFuture<'_, ()> {
+        self.service.notify(notification)
+    }
 }
 
 /// Beginning of the URIs of links.

@@ -18,10 +18,11 @@ const MAX_TARGETS: usize = 1_000;
 /// the future unsubscribes.
 pub(crate) async fn listen(router: &Arc<RouterState>, call: Call) -> Result<Reply, Error> {
     let (_, params, cx) = call.into_parts();
-    let params: SubscriptionsListenParams = params.decode().map_err(|error| {
+    let mut params: SubscriptionsListenParams = params.decode().map_err(|error| {
         Error::invalid_params("`notifications` must be an object that selects notifications")
             .with_source(error)
     })?;
+    params.notifications.limit_targets(MAX_TARGETS);
     let accepted = accepted_filter(router, &cx, params.notifications)?;
     let limit = router.catalog().max_subscriptions;
     let notification = |change, meta: &Meta| change_notification(router, &cx, change, meta);
@@ -45,7 +46,7 @@ fn accepted_filter(
     }
     // Tasks of other callers are left out like unknown ones, so that ids cannot be probed.
     let is_known = |id: &String| router.tasks.get(id, &cx.caller).is_some();
-    let tasks = |ids| limit_targets(ids).into_iter().filter(is_known).collect();
+    let tasks = |ids: Vec<String>| ids.into_iter().filter(is_known).collect();
     let catalog = router.catalog();
     let yes = |asked: Option<bool>, offered: bool| (asked == Some(true) && offered).then_some(true);
     let has_resources = catalog.has_resources();
@@ -53,18 +54,9 @@ fn accepted_filter(
     accepted.tools_list_changed = yes(asked.tools_list_changed, catalog.tools.was_used());
     accepted.prompts_list_changed = yes(asked.prompts_list_changed, catalog.prompts.was_used());
     accepted.resources_list_changed = yes(asked.resources_list_changed, has_resources);
-    let uris = asked.resource_subscriptions.filter(|_| has_resources);
-    accepted.resource_subscriptions = uris.map(limit_targets);
+    accepted.resource_subscriptions = asked.resource_subscriptions.filter(|_| has_resources);
     accepted.task_ids = asked.task_ids.filter(|_| catalog.has_tasks).map(tasks);
     Ok(accepted)
-}
-
-/// Drops duplicates and targets beyond the limit.
-fn limit_targets(mut names: Vec<String>) -> Vec<String> {
-    names.truncate(MAX_TARGETS);
-    let mut seen = std::collections::HashSet::new();
-    names.retain(|name| seen.insert(name.clone()));
-    names
 }
 
 /// Notification of a change; `None` for a task that has expired since.

@@ -40,9 +40,14 @@ fn depth_limit(graph: &SchemaGraph, deepest: usize) -> Result<Option<usize>, Sch
         .map(|nodes| nodes.values().fold(0, |sum: u64, n| sum.saturating_add(*n)))
         .collect();
     for depth in 1..=deepest {
-        checks = steps.iter().map(|steps| worst(steps, &checks)).collect();
+        let deeper = steps.iter().map(|steps| worst(steps, &checks)).collect();
+        let shallower = std::mem::replace(&mut checks, deeper);
         if checks.first().is_some_and(|root| *root > MAX_CHECKS) {
             return Ok(Some(depth - 1));
+        }
+        // Most schemas do not recur, and cost the same from here on.
+        if checks == shallower {
+            return Ok(None);
         }
     }
     Ok(None)
@@ -154,6 +159,25 @@ mod tests {
     fn references_that_multiply_are_refused() {
         assert_eq!(admitted(&doubling(10)), Ok(()));
         assert_eq!(admitted(&doubling(28)), Err(SchemaError::TooExpensive));
+    }
+
+    /// Each definition refers to the next one, and is applied to a member.
+    fn chain(levels: usize) -> Value {
+        let definition = |level: usize| {
+            let next = format!("#/$defs/d{}", level + 1);
+            json!({"$ref": next, "properties": {format!("p{level}"): true}})
+        };
+        let mut definitions: serde_json::Map<_, _> = (0..levels)
+            .map(|level| (format!("d{level}"), definition(level)))
+            .collect();
+        definitions.insert(format!("d{levels}"), json!({"type": "string"}));
+        json!({"$ref": "#/$defs/d0", "$defs": definitions})
+    }
+
+    #[test]
+    fn a_chain_of_references_that_takes_long_to_follow_is_refused() {
+        assert_eq!(admitted(&chain(100)), Ok(()));
+        assert_eq!(admitted(&chain(400)), Err(SchemaError::TooExpensive));
     }
 
     #[test]

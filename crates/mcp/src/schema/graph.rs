@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::percent;
 
-use super::error::{MAX_DEPTH, MAX_PATTERN, MAX_SUBSCHEMAS, SchemaError};
+use super::error::{MAX_DEPTH, MAX_IN_PLACE, MAX_PATTERN, MAX_SUBSCHEMAS, SchemaError};
 
 /// Graph of the subschemas of a schema and of the references between them.
 pub(super) struct SchemaGraph {
@@ -63,11 +63,13 @@ impl SchemaGraph {
     /// how often.
     ///
     /// # Errors
-    /// A reference leads back to itself on the same value, so that a check would never end.
+    /// A reference leads back to itself on the same value, so that a check would never end; or there are
+    /// too many of them, as in a long chain of references.
     pub(super) fn in_place(&self) -> Result<Vec<BTreeMap<usize, u64>>, SchemaError> {
         let mut known = BTreeMap::new();
+        let mut room = MAX_IN_PLACE;
         for node in 0..self.nodes.len() {
-            self.count_in_place(node, &mut known)?;
+            self.count_in_place(node, &mut known, &mut room)?;
         }
         Ok(known.into_values().flatten().collect())
     }
@@ -157,11 +159,13 @@ impl SchemaGraph {
         Ok(size)
     }
 
-    /// Counts what `index` applies to its value. A node is `None` in `known` while it is counted.
+    /// Counts what `index` applies to its value. A node is `None` in `known` while it is counted; `room` is
+    /// left for the counts of others.
     fn count_in_place(
         &self,
         index: usize,
         known: &mut BTreeMap<usize, Option<BTreeMap<usize, u64>>>,
+        room: &mut usize,
     ) -> Result<(), SchemaError> {
         if let Some(Some(_)) = known.get(&index) {
             return Ok(());
@@ -176,11 +180,11 @@ impl SchemaGraph {
                     reference: reference.clone(),
                 });
             }
-            self.count_in_place(target, known)?;
+            self.count_in_place(target, known, room)?;
             next.push(target);
         }
         for &child in &node.in_place {
-            self.count_in_place(child, known)?;
+            self.count_in_place(child, known, room)?;
             next.push(child);
         }
         let mut counts = BTreeMap::from([(index, 1_u64)]);
@@ -193,6 +197,8 @@ impl SchemaGraph {
             let count = counts.entry(*reached).or_default();
             *count = count.saturating_add(*times);
         }
+        let left = room.checked_sub(counts.len());
+        *room = left.ok_or(SchemaError::TooExpensive)?;
         known.insert(index, Some(counts));
         Ok(())
     }

@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -136,7 +136,7 @@ impl Reader {
                 self.keyword(&mut node, keyword, value)?;
             }
         }
-        let is_plain = node.members.len() <= MAX_MEMBERS && !node.is_contradictory();
+        let is_plain = !node.is_contradictory();
         if matches!(node.additional, Additional::Forbidden) && schema.get("properties").is_none() {
             node.additional = Additional::NoMembers;
         }
@@ -150,12 +150,12 @@ impl Reader {
             "properties" => {
                 for (name, schema) in value.as_object()? {
                     let schema = self.schema(schema)?;
-                    node.member(name).schema = Some(schema);
+                    node.member(name)?.schema = Some(schema);
                 }
             }
             "required" => {
                 for name in distinct_strings(value)? {
-                    node.member(name).required = true;
+                    node.member(name)?.required = true;
                 }
             }
             "additionalProperties" => {
@@ -205,19 +205,22 @@ impl PlainNode {
         self.items.is_some() || min.is_some() || max.is_some()
     }
 
-    fn member(&mut self, name: &str) -> &mut KnownMember {
+    /// The member with this name; `None` if there are too many.
+    fn member(&mut self, name: &str) -> Option<&mut KnownMember> {
         let known = self.members.iter().position(|member| member.name == name);
         let index = known.unwrap_or(self.members.len());
         if known.is_none() {
+            // Before it is added, so that the search above stays short whatever a schema names.
+            if index == MAX_MEMBERS {
+                return None;
+            }
             self.members.push(KnownMember {
                 name: name.to_owned(),
                 schema: None,
                 required: false,
             });
         }
-        self.members
-            .get_mut(index)
-            .expect("the member is known or was just added")
+        self.members.get_mut(index)
     }
 }
 
@@ -245,13 +248,10 @@ fn types(value: &Value) -> Option<Vec<&'static str>> {
 
 fn choices(value: &Value) -> Option<Vec<Value>> {
     let choices = value.as_array()?;
-    let is_repeated = |at: usize| {
-        choices
-            .iter()
-            .skip(at + 1)
-            .any(|other| Some(other) == choices.get(at))
-    };
-    let are_plain = choices.iter().all(is_simple) && !(0..choices.len()).any(is_repeated);
+    // A set: a server may send a schema with ten thousand choices.
+    let mut seen = HashSet::new();
+    let is_new = |choice| is_simple(choice) && seen.insert(choice);
+    let are_plain = choices.iter().all(is_new);
     (are_plain && !choices.is_empty()).then(|| choices.clone())
 }
 
@@ -261,15 +261,10 @@ fn is_simple(value: &Value) -> bool {
 }
 
 fn distinct_strings(value: &Value) -> Option<Vec<&str>> {
-    let mut strings = Vec::new();
-    for value in value.as_array()? {
-        let string = value.as_str()?;
-        if strings.contains(&string) {
-            return None;
-        }
-        strings.push(string);
-    }
-    Some(strings)
+    let strings = value.as_array()?.iter().map(Value::as_str);
+    let strings: Vec<_> = strings.collect::<Option<_>>()?;
+    let distinct: HashSet<_> = strings.iter().collect();
+    (distinct.len() == strings.len()).then_some(strings)
 }
 
 #[cfg(test)]
@@ -311,6 +306,8 @@ mod tests {
             json!({"minLength": -1}),
             json!({"enum": [1]}),
             json!({"enum": []}),
+            json!({"enum": ["a", "b", "a"]}),
+            json!({"enum": [null, true, null]}),
             json!({"const": [1]}),
             json!({"title": 1}),
             json!({"items": {"$schema": DIALECT}}),

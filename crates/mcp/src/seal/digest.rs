@@ -50,12 +50,7 @@ fn hash_value(hasher: &mut Sha256, value: &RawJson) {
                 hash_value(hasher, &element);
             }
         }
-        Kind::String => {
-            hasher.update(b"\"");
-            // Half of a surrogate pair has no text, so such a string counts as it is written.
-            let text = value.text().unwrap_or(Cow::Borrowed(value.as_str()));
-            hash_part(hasher, text.as_bytes());
-        }
+        Kind::String => hash_text(hasher, &value.text().ok_or(value.as_bytes())),
         Kind::Number | Kind::Bool | Kind::Null => {
             hasher.update(b"=");
             hash_part(hasher, value.as_bytes());
@@ -67,17 +62,31 @@ fn hash_object(hasher: &mut Sha256, object: &RawJson, except: &[&str]) {
     let mut members: Vec<_> = object
         .members()
         .map(|member| {
-            let key = member.key().unwrap_or(Cow::Borrowed("\u{fffd}"));
+            let written = object.as_bytes().get(member.key_span.clone());
+            let key: Text<'_> = member.key().map_err(|_| written.unwrap_or_default());
             (key, object.value_of(&member))
         })
-        .filter(|(key, _)| !except.contains(&key.as_ref()))
+        .filter(|(key, _)| !key.as_ref().is_ok_and(|key| except.contains(&key.as_ref())))
         .collect();
     members.sort_by(|a, b| a.0.cmp(&b.0));
     hash_opening(hasher, b'{', members.len());
     for (key, value) in members {
-        hash_part(hasher, key.as_bytes());
+        hash_text(hasher, &key);
         hash_value(hasher, &value);
     }
+}
+
+/// A key or a string; as it is written, quotes included, if half of a surrogate pair leaves it without text.
+type Text<'a> = Result<Cow<'a, str>, &'a [u8]>;
+
+/// The two kinds have tags of their own: a text may have the same bytes as what is written for another one.
+fn hash_text(hasher: &mut Sha256, text: &Text<'_>) {
+    let (tag, bytes) = match text {
+        Ok(text) => (b"\"", text.as_bytes()),
+        Err(written) => (b"\\", *written),
+    };
+    hasher.update(tag);
+    hash_part(hasher, bytes);
 }
 
 fn hash_opening(hasher: &mut Sha256, kind: u8, length: usize) {
@@ -127,6 +136,15 @@ mod tests {
             digest(&alice, "tools/call", r#"{"a":{"_meta":1}}"#),
             digest(&alice, "tools/call", r#"{"a":{}}"#),
             digest(&alice, "tools/call", r#"{"a":1,"b":1}"#),
+            // Keys and strings with half a surrogate pair, and text that is written like one of them.
+            digest(&alice, "tools/call", r#"{"\ud800":1}"#),
+            digest(&alice, "tools/call", r#"{"\ud801":1}"#),
+            digest(&alice, "tools/call", r#"{"\ufffd":1}"#),
+            digest(&alice, "tools/call", r#"{"\\ud800":1}"#),
+            digest(&alice, "tools/call", r#"{"a":"\ud800"}"#),
+            digest(&alice, "tools/call", r#"{"a":"\ud801"}"#),
+            digest(&alice, "tools/call", r#"{"a":"\\ud800"}"#),
+            digest(&alice, "tools/call", r#"{"a":"\"\\ud800\""}"#),
             digest(&alice, "tools/call", "{}"),
         ];
         for (at, digest) in digests.iter().enumerate() {

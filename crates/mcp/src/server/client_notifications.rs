@@ -22,7 +22,7 @@ pub(crate) struct ClientNotifications(Mutex<NotificationQueue>);
 struct NotificationQueue {
     waiting: VecDeque<Call>,
     bytes: usize,
-    /// True while a task passes them on.
+    /// True while notifications are being passed on.
     is_running: bool,
     dropped: u64,
 }
@@ -39,24 +39,25 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 impl ClientNotifications {
     /// Passes on a notification, now or later. Never waits.
     pub(crate) fn pass_on(self: &Arc<Self>, service: &Arc<dyn Service>, notification: Call) {
-        let Some(notification) = self.0.lock().push_if_running(notification) else {
+        let Some(first) = self.0.lock().push_if_running(notification) else {
             return;
         };
-        let mut passing = pass_on(service.clone(), notification);
+        let mut passing = Box::pin(self.clone().pass_all(service.clone(), first));
         // A service that takes it at once gets it before the next request of the client. The task polls
         // again with a waker of its own, so none is needed here.
         let mut cx = Context::from_waker(Waker::noop());
-        if passing.poll_unpin(&mut cx).is_ready() {
-            return;
+        if passing.poll_unpin(&mut cx).is_pending() {
+            tokio::spawn(passing);
         }
-        self.0.lock().is_running = true;
-        let (queue, service) = (self.clone(), service.clone());
-        tokio::spawn(async move {
-            passing.await;
-            while let Some(next) = queue.next() {
-                pass_on(service.clone(), next).await;
-            }
-        });
+    }
+
+    /// Passes on the first notification, then those that have come meanwhile.
+    async fn pass_all(self: Arc<Self>, service: Arc<dyn Service>, first: Call) {
+        let mut next = Some(first);
+        while let Some(notification) = next {
+            pass_on(service.clone(), notification).await;
+            next = self.next();
+        }
     }
 
     fn next(&self) -> Option<Call> {
@@ -64,7 +65,7 @@ impl ClientNotifications {
         let next = queue.waiting.pop_front();
         match &next {
             Some(next) => queue.bytes -= size(next),
-            // Under the lock of the look: a notification that comes now starts a task of its own.
+            // Under the lock of the look: a notification that comes now is a first one again.
             None => queue.is_running = false,
         }
         next
@@ -72,9 +73,11 @@ impl ClientNotifications {
 }
 
 impl NotificationQueue {
-    /// Queues a notification, or drops it if there is no room. If no task is running, it is handed back.
+    /// Queues a notification, or drops it if there is no room. If none is being passed on, it is handed back as the
+    /// first one.
     fn push_if_running(&mut self, notification: Call) -> Option<Call> {
-        if !self.is_running {
+        // Before the first one is passed on: of two that come at once, on two connections, the other one waits.
+        if !std::mem::replace(&mut self.is_running, true) {
             return Some(notification);
         }
         let fits = self.bytes + size(&notification) <= MAX_BYTES;
@@ -178,6 +181,49 @@ mod tests {
         slow.permits.add_permits(3);
         for number in 2..5 {
             assert_eq!(seen.recv().await.unwrap(), number.to_string());
+        }
+    }
+
+    /// Waits for a permit, and while it takes the first notification, the client sends another one.
+    struct Overtaken {
+        slow: Arc<Slow>,
+        queue: Arc<ClientNotifications>,
+    }
+
+    impl Service for Overtaken {
+        fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+            self.slow.call(call)
+        }
+
+        fn notify(&self, notification: Call) -> BoxFuture<'_, ()> {
+            let method = notification.method.to_string();
+            self.slow.seen.send(format!("begin {method}")).unwrap();
+            if method == "first" {
+                // As from another thread, but at a known moment.
+                let other: Arc<dyn Service> = Arc::new(Self {
+                    slow: self.slow.clone(),
+                    queue: self.queue.clone(),
+                });
+                self.queue.pass_on(&other, empty("second"));
+            }
+            self.slow.notify(notification)
+        }
+    }
+
+    #[tokio::test]
+    async fn notifications_that_come_at_once_are_passed_on_one_by_one() {
+        for permits in [0, 2] {
+            let (slow, mut seen) = slow(permits);
+            let queue = Arc::new(ClientNotifications::default());
+            let service: Arc<dyn Service> = Arc::new(Overtaken {
+                slow: slow.clone(),
+                queue: queue.clone(),
+            });
+            queue.pass_on(&service, empty("first"));
+            slow.permits.add_permits(2);
+            for expect in ["begin first", "first", "begin second", "second"] {
+                assert_eq!(seen.recv().await.unwrap(), expect, "{permits} permits");
+            }
         }
     }
 

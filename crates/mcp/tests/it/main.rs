@@ -24,6 +24,7 @@ mod client_tasks;
 mod http_client;
 #[cfg(feature = "http-server")]
 mod http_server;
+mod layers;
 #[cfg(all(feature = "legacy", feature = "http-client", feature = "http-server"))]
 mod legacy_client;
 #[cfg(all(feature = "legacy", feature = "http-client", feature = "http-server"))]

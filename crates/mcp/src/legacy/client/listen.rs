@@ -18,13 +18,14 @@ const MOST_FOLLOWED: usize = 1_000;
 pub(super) async fn listen(shared: &SessionShared, call: Call) -> Result<Reply, Error> {
     let client = Requester::of(&call);
     let (_, params, cx) = call.into_parts();
-    let params: SubscriptionsListenParams = params.decode().map_err(|error| {
+    let mut params: SubscriptionsListenParams = params.decode().map_err(|error| {
         Error::invalid_params("`notifications` must be an object of what to tell")
             .with_source(error)
     })?;
     if params.notifications.task_ids.is_some() {
         require_extension(&client)?;
     }
+    params.notifications.limit_targets(MOST_FOLLOWED);
     let mut filter = offered(shared, params.notifications);
     if filter == SubscriptionFilter::default() {
         // Only for notifications that this client does not know, so it is not worth a long wait. The
@@ -77,15 +78,6 @@ fn offered(shared: &SessionShared, asked: SubscriptionFilter) -> SubscriptionFil
     offered.tools_list_changed = yes(asked.tools_list_changed, "tools");
     offered.prompts_list_changed = yes(asked.prompts_list_changed, "prompts");
     offered.resources_list_changed = yes(asked.resources_list_changed, "resources");
-    let uris = asked.resource_subscriptions.filter(|_| subscribes);
-    offered.resource_subscriptions = uris.map(followed);
+    offered.resource_subscriptions = asked.resource_subscriptions.filter(|_| subscribes);
     offered
-}
-
-/// The resources of one subscription, each once, up to the limit.
-fn followed(mut uris: Vec<String>) -> Vec<String> {
-    uris.truncate(MOST_FOLLOWED);
-    let mut seen = std::collections::HashSet::new();
-    uris.retain(|uri| seen.insert(uri.clone()));
-    uris
 }

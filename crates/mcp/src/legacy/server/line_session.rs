@@ -89,20 +89,25 @@ impl LineSession {
         // Locked until all queued messages are delivered: at the end of the input, an open session
         // without running requests would be taken for idle, and its messages would be lost.
         let mut state = self.state.lock();
-        let (next, outcome) = match opened {
-            Ok((session, result)) => (LineSessionState::Open(session), Ok(result)),
-            Err(error) => (LineSessionState::Closed, Err(error)),
+        // At the end of the connection this task may be past the place where it can be aborted. Nothing
+        // would close what it opens now.
+        let LineSessionState::Opening { queue, .. } =
+            std::mem::replace(&mut *state, LineSessionState::Closed)
+        else {
+            return;
         };
+        let outcome = opened.map(|(session, result)| {
+            *state = LineSessionState::Open(session);
+            result
+        });
         // Before the subscription and the queued messages: the response must be the first message of the
         // session.
         sink.push(Message::response(Some(&request.id), &outcome));
-        if let LineSessionState::Open(session) = &next {
+        if let LineSessionState::Open(session) = &*state {
             session.listen(Some(sink.clone()));
         }
-        if let LineSessionState::Opening { queue, .. } = std::mem::replace(&mut *state, next) {
-            for message in queue.messages {
-                self.deliver(&mut state, message, &sink);
-            }
+        for message in queue.messages {
+            self.deliver(&mut state, message, &sink);
         }
     }
 
@@ -238,5 +243,60 @@ fn before_handshake(request: &Request) -> Result<RawJson, Error> {
             "params must have the object `_meta`; a client of an older revision must send \
              `initialize` first",
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::{Call, Reply};
+    use callgate_wire::{Id, Method};
+
+    /// Offers nothing.
+    struct Bare;
+
+    impl Service for Bare {
+        fn call(&self, _: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+            let found = r#"{"supportedVersions":["2026-07-28"],"capabilities":{}}"#;
+            let found = serde_json::from_str(found).unwrap();
+            Box::pin(async { Ok(Reply::Complete(found)) })
+        }
+    }
+
+    /// Sink of a connection that has ended.
+    struct Ended;
+
+    impl MessageSink for Ended {
+        fn push(&self, _: Message) {}
+
+        fn has_room(&self) -> bool {
+            false
+        }
+
+        fn room(&self) -> BoxFuture<'_, ()> {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    fn handshake() -> Request {
+        let params = r#"{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}"#;
+        Request {
+            id: Id::number(1),
+            method: Method::new(old::INITIALIZE),
+            params: serde_json::from_str::<RawJson>(params).unwrap().into(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_handshake_that_finishes_after_the_end_of_the_connection_opens_nothing() {
+        let (config, limits) = (SessionLimits::default(), Limits::default());
+        let line = Arc::new(LineSession::new(Arc::new(Bare), config, limits));
+        let sink = Arc::new(Ended);
+        let kept = Arc::downgrade(&sink);
+        // As another thread sees it that is past its last await: the task is aborted too late.
+        line.close();
+        line.clone().finish_handshake(handshake(), sink).await;
+        assert!(matches!(*line.state.lock(), LineSessionState::Closed));
+        assert!(kept.upgrade().is_none(), "the connection is kept");
     }
 }

@@ -1,5 +1,8 @@
 //! Sockets of a listener: Unix, handed over, and with TLS.
 
+use std::sync::Arc;
+
+use callgate_mcp::Service;
 use callgate_mcp::transport::http::server::{HttpServerConfig, Listener, Socket};
 use tokio::task::JoinHandle;
 
@@ -7,8 +10,8 @@ use super::peer::Peer;
 use super::post::Post;
 use super::source::{result, told};
 
-fn run(socket: Socket) -> JoinHandle<()> {
-    tokio::spawn(Listener::new(socket, told(), HttpServerConfig::default()).run())
+fn run(socket: Socket, service: Arc<dyn Service>) -> JoinHandle<()> {
+    tokio::spawn(Listener::new(socket, service, HttpServerConfig::default()).run())
 }
 
 /// Calls a tool by this connection, and returns the address that the service sees.
@@ -24,7 +27,7 @@ async fn call(mut peer: Peer, host: &str) -> serde_json::Value {
 async fn a_tcp_socket_that_listens_already_is_taken_over() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let running = run(Socket::from_std(listener).unwrap());
+    let running = run(Socket::from_std(listener).unwrap(), told());
     let peer = Peer::connect(address).await;
     assert_eq!(call(peer, &address.to_string()).await, "127.0.0.1");
     running.abort();
@@ -44,7 +47,7 @@ mod unix {
         let path = directory.path().join("mcp.sock");
         let socket = Socket::bind_unix(&path).unwrap();
         assert!(socket.local_addr().is_err());
-        let running = run(socket);
+        let running = run(socket, told());
         for host in ["localhost", "localhost:80"] {
             let peer = Peer::over(UnixStream::connect(&path).await.unwrap());
             assert_eq!(call(peer, host).await, serde_json::Value::Null);
@@ -62,7 +65,7 @@ mod unix {
     async fn sockets_of_another_process_are_taken_over_by_their_descriptors() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let running = run(Socket::from_fd(OwnedFd::from(listener)).unwrap());
+        let running = run(Socket::from_fd(OwnedFd::from(listener)).unwrap(), told());
         let peer = Peer::connect(address).await;
         assert_eq!(call(peer, &address.to_string()).await, "127.0.0.1");
         running.abort();
@@ -70,7 +73,7 @@ mod unix {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("mcp.sock");
         let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
-        let running = run(Socket::from_fd(OwnedFd::from(listener)).unwrap());
+        let running = run(Socket::from_fd(OwnedFd::from(listener)).unwrap(), told());
         let peer = Peer::over(UnixStream::connect(&path).await.unwrap());
         assert_eq!(call(peer, "localhost").await, serde_json::Value::Null);
         running.abort();
@@ -92,7 +95,7 @@ mod unix {
 #[cfg(feature = "server-tls")]
 mod tls {
     use std::net::SocketAddr;
-    use std::sync::Arc;
+    use std::time::Duration;
 
     use bytes::Bytes;
     use http_body_util::{BodyExt, Full};
@@ -100,6 +103,7 @@ mod tls {
     use rcgen::{CertificateParams, KeyPair};
     use tokio::net::TcpStream;
     use tokio::sync::{Notify, mpsc};
+    use tokio::time::timeout;
     use tokio_rustls::TlsConnector;
     use tokio_rustls::client::TlsStream;
     use tokio_rustls::rustls::crypto::ring;
@@ -142,7 +146,7 @@ mod tls {
     async fn start(protocols: &[&str]) -> (SocketAddr, JoinHandle<()>, TlsConnector) {
         let (socket, connector) = encrypted(protocols).await;
         let address = socket.local_addr().unwrap();
-        (address, run(socket), connector)
+        (address, run(socket, told()), connector)
     }
 
     type Client = hyper::client::conn::http2::SendRequest<Full<Bytes>>;
@@ -224,6 +228,29 @@ mod tls {
         assert_eq!(ask(client, "evil.example".to_owned()).await.0, 403);
         running.abort();
         driver.abort();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_http2_connection_is_idle_after_a_request_that_was_canceled_before_its_answer() {
+        let (called, mut calls) = mpsc::unbounded_channel();
+        let waiting = service(move |_| {
+            called.send(()).unwrap();
+            std::future::pending()
+        });
+        let (socket, connector) = encrypted(&["h2"]).await;
+        let address = socket.local_addr().unwrap();
+        let running = run(socket, waiting);
+        let (client, driver) = http2(address, &connector).await;
+        let host = format!("localhost:{}", address.port());
+        let answer = tokio::spawn(ask(client.clone(), host));
+        calls.recv().await.unwrap();
+        answer.abort();
+        // The client stays connected, and only the idle timeout of the server ends the connection.
+        let day = Duration::from_secs(24 * 60 * 60);
+        let closed = timeout(day, driver).await;
+        assert!(closed.is_ok(), "the connection was never idle");
+        drop(client);
+        running.abort();
     }
 
     #[tokio::test]

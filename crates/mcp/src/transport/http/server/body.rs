@@ -1,19 +1,18 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 
-use super::connection_health::ConnectionHealth;
+use super::connection_health::Exchange;
 
 /// Body of a response. Dropping it cancels the call that still produces it.
 pub struct ResponseBody {
     content: Content,
-    /// Notified when the response has been handed over.
-    health: Option<Arc<ConnectionHealth>>,
+    /// Ends when the response has been handed over.
+    exchange: Option<Exchange>,
 }
 
 enum Content {
@@ -54,21 +53,13 @@ impl ResponseBody {
     fn new(content: Content) -> Self {
         Self {
             content,
-            health: None,
+            exchange: None,
         }
     }
 
-    /// Ends the exchange in `health` once the response has been handed over.
-    pub(super) fn reports_to(&mut self, health: Arc<ConnectionHealth>) {
-        self.health = Some(health);
-    }
-}
-
-impl Drop for ResponseBody {
-    fn drop(&mut self) {
-        if let Some(health) = &self.health {
-            health.end_exchange();
-        }
+    /// Ends `exchange` once the response has been handed over.
+    pub(super) fn ends(&mut self, exchange: Exchange) {
+        self.exchange = Some(exchange);
     }
 }
 

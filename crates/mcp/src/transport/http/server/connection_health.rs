@@ -1,3 +1,4 @@
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ pub(super) struct ConnectionHealth {
     opened: Instant,
     /// Number of requests that are being answered; more than one only in HTTP/2.
     active: AtomicU32,
-    /// Number of responses that have been handed over.
+    /// Number of requests that have ended: their responses were handed over, or they were canceled.
     exchanges: AtomicU32,
     /// True if a head was ambiguous: the connection is lost.
     ambiguous: AtomicBool,
@@ -29,6 +30,11 @@ pub(super) struct ConnectionHealth {
     /// Time at which the first of these waits began.
     body_since: AtomicU64,
 }
+
+/// Request that is being answered, until it is dropped: with its response, or with the future that was to
+/// make one, since a client of HTTP/2 may cancel a request before there is a response.
+#[derive(Debug)]
+pub(super) struct Exchange(Arc<ConnectionHealth>);
 
 /// Wait for the rest of a body, until it is dropped.
 pub(super) struct BodyWait<'h>(&'h ConnectionHealth);
@@ -60,13 +66,9 @@ impl ConnectionHealth {
         }
     }
 
-    pub(super) fn begin_exchange(&self) {
+    pub(super) fn begin_exchange(self: &Arc<Self>) -> Exchange {
         self.active.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(super) fn end_exchange(&self) {
-        self.exchanges.fetch_add(1, Ordering::Relaxed);
-        self.active.fetch_sub(1, Ordering::Relaxed);
+        Exchange(self.clone())
     }
 
     pub(super) fn mark_ambiguous(&self) {
@@ -141,6 +143,14 @@ impl ConnectionHealth {
             NEVER => None,
             passed => Some(self.opened + Duration::from_millis(passed)),
         }
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        let Self(health) = self;
+        health.exchanges.fetch_add(1, Ordering::Relaxed);
+        health.active.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -222,13 +232,13 @@ mod tests {
     }
 
     struct Subject {
-        health: ConnectionHealth,
+        health: Arc<ConnectionHealth>,
         watch: HealthWatch,
     }
 
     impl Subject {
         fn new() -> Self {
-            let health = ConnectionHealth::new();
+            let health = Arc::new(ConnectionHealth::new());
             let watch = HealthWatch::new(&health);
             Self { health, watch }
         }
@@ -253,13 +263,12 @@ mod tests {
 
         let mut subject = Subject::new();
         subject.health.head_ends();
-        subject.health.begin_exchange();
+        let exchange = subject.health.begin_exchange();
         assert_eq!(subject.seconds_left().await, 1000);
-        subject.health.end_exchange();
+        drop(exchange);
         assert_eq!(subject.seconds_left().await, 60);
 
-        subject.health.begin_exchange();
-        subject.health.end_exchange();
+        drop(subject.health.begin_exchange());
         subject.health.head_begins();
         advance(Duration::from_secs(5)).await;
         subject.health.head_begins();
@@ -272,18 +281,18 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_head_that_comes_early_counts_from_the_end_of_the_last_exchange() {
         let mut subject = Subject::new();
-        subject.health.begin_exchange();
+        let exchange = subject.health.begin_exchange();
         subject.health.head_ends();
         subject.health.head_begins();
         advance(Duration::from_secs(500)).await;
-        subject.health.end_exchange();
+        drop(exchange);
         assert_eq!(subject.seconds_left().await, 10);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_peer_that_does_not_read_has_sixty_seconds_even_in_an_exchange() {
         let mut subject = Subject::new();
-        subject.health.begin_exchange();
+        let _exchange = subject.health.begin_exchange();
         subject.health.stalls();
         advance(Duration::from_secs(30)).await;
         subject.health.flows();
@@ -299,9 +308,9 @@ mod tests {
             watch.is_idle(health, Instant::now())
         };
         assert!(look(&health).await);
-        health.begin_exchange();
+        let exchange = health.begin_exchange();
         assert!(!look(&health).await);
-        health.end_exchange();
+        drop(exchange);
         assert!(!look(&health).await);
         health.stalls();
         assert!(!look(&health).await);

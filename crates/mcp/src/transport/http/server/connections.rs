@@ -303,7 +303,7 @@ impl Requests {
         self: Arc<Self>,
         request: Request<Incoming>,
     ) -> Result<Response<ResponseBody>, Infallible> {
-        self.health.begin_exchange();
+        let exchange = self.health.begin_exchange();
         // The parser accepts such a head, which a proxy may have read in another way.
         let mut response = if self.health.is_ambiguous() {
             response::refuse(Refusal::Ambiguous)
@@ -311,7 +311,7 @@ impl Requests {
             let health = Some(&*self.health);
             self.endpoint.answer(self.address, health, request).await
         };
-        response.body_mut().reports_to(self.health.clone());
+        response.body_mut().ends(exchange);
         Ok(response)
     }
 }

@@ -31,8 +31,8 @@ struct Listings {
 /// Time in which a list, and the one that it waits for, must be complete.
 const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Maximum number of pages of one list.
-const MAX_PAGES: usize = 64;
+/// Maximum number of pages of one list, as many as a client of ours reads.
+const MAX_PAGES: usize = 1000;
 
 impl Default for ToolListing {
     fn default() -> Self {
@@ -99,12 +99,17 @@ async fn read_pages(service: &Arc<dyn Service>, meta: &RawJson, cx: &Cx) -> Resu
             cx.clone(),
         );
         let page = service.call(list).await?.into_result();
-        cursor = page.get("nextCursor");
+        let next = page.get("nextCursor");
+        cursor = next.filter(|next| next.kind() != callgate_wire::Kind::Null);
         if cursor.is_none() {
-            break;
+            return Ok(());
         }
     }
-    Ok(())
+    // A tool on a later page would be let through unchecked.
+    let text = format!(
+        "the list of tools has more than {MAX_PAGES} pages, so the headers cannot be checked"
+    );
+    Err(Error::new(Kind::TooLarge, text))
 }
 
 #[cfg(test)]
@@ -150,7 +155,9 @@ mod tests {
     #[tokio::test]
     async fn a_list_without_end_is_read_up_to_a_number_of_pages() {
         let (listing, service) = (ToolListing::default(), Arc::new(Endless::default()));
-        assert_eq!(list(&listing, &service).await, Ok(()));
+        let endless =
+            "the list of tools has more than 1000 pages, so the headers cannot be checked";
+        assert_eq!(list(&listing, &service).await, Err(endless.to_owned()));
         assert_eq!(service.pages.load(Ordering::Relaxed), MAX_PAGES);
     }
 
