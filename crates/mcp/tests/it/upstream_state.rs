@@ -213,7 +213,7 @@ mod process {
         assert!(calling.as_mut().now_or_never().is_none());
         let first = async {
             let _ = calling.await;
-            std::future::pending().await
+            std::future::pending::<()>().await;
         };
         tokio::select! {
             biased;

@@ -183,7 +183,7 @@ impl Drop for Lifecycle {
 
 #[cfg(all(test, unix))]
 mod tests {
-    use std::io::{PipeReader, pipe};
+    use std::io::pipe;
     use std::os::fd::OwnedFd;
     use std::process::{self, Stdio};
 
@@ -199,9 +199,9 @@ mod tests {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "exit"]).process_group(0);
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
-        let (reader, writer) = pipe().unwrap();
-        replace(&mut process, PipeReader::into(reader));
+        let mut process = command.stderr(Stdio::piped()).spawn().expect("a shell");
+        let (reader, writer) = pipe().expect("a pipe");
+        replace(&mut process, reader.into());
         let link = Arc::new(Link::new("s".into(), LineConfig::default(), None));
         let tree = Arc::new(ProcessTree::new(process.id(), false));
         let life = Lifecycle {
@@ -222,8 +222,8 @@ mod tests {
         }
         assert!(link.close_reason().is_none());
         drop(writer);
-        running.await.unwrap();
-        let reason = link.close_reason().unwrap().to_string();
+        running.await.expect("the task ends");
+        let reason = link.close_reason().expect("a reason").to_string();
         assert_eq!(reason, "server `s` exited (exit status: 0)");
     }
 
