@@ -18,7 +18,7 @@ struct Tools {
 }
 
 const FIRST: &str = r#"{"tools":[{"name":"plain"}],"nextCursor":"2"}"#;
-const SECOND: &str = r#"{"tools":[{"name":"echo","inputSchema":{"properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}]}"#;
+const SECOND: &str = r#"{"tools":[{"name":"echo","inputSchema":{"properties":{"region":{"type":"string","x-mcp-header":"Region"}}}}],"nextCursor":null}"#;
 
 impl Service for Tools {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
