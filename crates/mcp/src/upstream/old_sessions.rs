@@ -193,18 +193,22 @@ impl OldSessions {
         let (table, session) = (Arc::downgrade(&self.table), Arc::downgrade(&opened.session));
         let ended = opened.transport.ended_by_server();
         tokio::spawn(async move {
-            let reason = ended.await;
-            let was_last = open.fetch_sub(1, Ordering::Relaxed) == 1;
+            let reason = ended.await.filter(|_| !is_modern(&cached));
             if let Some(session) = session.upgrade() {
                 session.end_subscriptions();
             }
-            let Some(reason) = reason.filter(|_| !is_modern(&cached)) else {
-                return;
-            };
-            let is_unreachable = reason.kind() == Kind::Connect;
-            if was_last || is_unreachable {
-                state.send_replace(ConnectionState::Closed(reason));
-            }
+            let is_unreachable = reason.as_ref().is_some_and(|it| it.kind() == Kind::Connect);
+            state.send_if_modified(|state| {
+                // Under the lock of the state: a session that is opened at the same time is counted here, or sets
+                // the state after this.
+                let was_last = open.fetch_sub(1, Ordering::Relaxed) == 1;
+                let reason = reason.filter(|_| was_last || is_unreachable);
+                let counts = reason.is_some();
+                if let Some(reason) = reason {
+                    *state = ConnectionState::Closed(reason);
+                }
+                counts
+            });
             if is_unreachable && let Some(table) = table.upgrade() {
                 // After the state is set: a session that is opened from now on sets it again.
                 table.end_all();
