@@ -8,9 +8,6 @@ pub(super) const MAX_DEPTH: usize = 32;
 pub(super) const MAX_SUBSCHEMAS: usize = 1_000;
 /// Maximum number of subschemas once every reference is followed.
 pub(super) const MAX_EXPANSION: u64 = 10_000;
-/// Maximum number of pairs of subschemas of which one applies the other one to its own value. Nesting alone,
-/// without references, stays below.
-pub(super) const MAX_IN_PLACE: usize = (MAX_DEPTH + 1) * MAX_SUBSCHEMAS;
 /// Maximum size of a regular expression, in bytes.
 pub(super) const MAX_PATTERN: usize = 1_024;
 

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::percent;
 
-use super::error::{MAX_DEPTH, MAX_IN_PLACE, MAX_PATTERN, MAX_SUBSCHEMAS, SchemaError};
+use super::error::{MAX_DEPTH, MAX_PATTERN, MAX_SUBSCHEMAS, SchemaError};
 
 /// Graph of the subschemas of a schema and of the references between them.
 pub(super) struct SchemaGraph {
@@ -42,6 +42,10 @@ enum AppliesTo {
     /// No value: it applies only through a reference, or to a string without parts.
     Nothing,
 }
+
+/// Maximum number of pairs of subschemas of which one applies the other one to its own value. Nesting alone,
+/// without references, stays below.
+const MAX_IN_PLACE: usize = (MAX_DEPTH + 1) * MAX_SUBSCHEMAS;
 
 impl SchemaGraph {
     /// Collects the subschemas, within the limits of their number, depth and patterns.
