@@ -72,8 +72,8 @@ pub(crate) struct Read {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// The URI of a resource of a configured server, also as mcp://SERVER/URI, or a URL and a URI (with --stdio only the URI),
-    /// and name=value for each variable of a URI template
+    /// The URI of a resource of a configured server, alone, as mcp://SERVER/URI or after the name of the server;
+    /// or a URL and a URI (with --stdio only the URI); and name=value for each variable of a URI template
     #[arg(value_name = "WORDS", required = true, num_args = 1..)]
     pub(crate) words: Vec<String>,
 }

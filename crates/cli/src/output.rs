@@ -202,6 +202,34 @@ pub(crate) fn prompt(text: &str) {
     let _ = out.flush();
 }
 
+/// A question whose answer is awaited. Without one, the line of the question is ended when this is dropped, so that the
+/// next text begins a line.
+#[derive(Debug)]
+pub(crate) struct OpenPrompt {
+    is_answered: bool,
+}
+
+impl OpenPrompt {
+    /// Prints the question.
+    pub(crate) fn new(question: &str) -> Self {
+        prompt(question);
+        Self { is_answered: false }
+    }
+
+    /// The user has ended the line.
+    pub(crate) fn answered(mut self) {
+        self.is_answered = true;
+    }
+}
+
+impl Drop for OpenPrompt {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            note("");
+        }
+    }
+}
+
 /// The text as one argument that a shell leaves as it is.
 pub(crate) fn argument(text: &str) -> String {
     shlex::try_quote(text).map_or_else(|_| visible_line(text), Into::into)
@@ -251,6 +279,10 @@ fn line(text: &str, mut out: impl Write) -> io::Result<()> {
 fn unless_closed(written: io::Result<()>) -> io::Result<()> {
     match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written,
+        Err(error) => {
+            let message = format!("cannot write the output: {error}");
+            Err(io::Error::new(error.kind(), message))
+        }
+        Ok(()) => Ok(()),
     }
 }

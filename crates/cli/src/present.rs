@@ -26,7 +26,10 @@ pub(crate) fn result(result: &CallToolResult) -> Result<(), CommandError> {
             &content::result(&result.content, structured, &screen),
             &screen,
         ),
-        None => blocks(&result.content),
+        None => match (result.content.as_slice(), structured) {
+            ([], Some(structured)) => Ok(output::text(structured.as_str())?),
+            (content, _) => blocks(content),
+        },
     }
 }
 

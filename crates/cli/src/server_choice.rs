@@ -146,14 +146,52 @@ pub(crate) fn not_connected(
                 _ => anyhow!("server `{server}` cannot be used{because}"),
             };
             CommandError::new(Exit::Unreachable, error)
-                .hint(format!("check its definition: run `callgate get {name}`"))
+                .hint(format!("see its messages: run `callgate debug {name}`; see its definition: run `callgate get {name}`"))
         }
     })
 }
 
+/// The failure of a request to a server that was connected, with the server and the next step.
+pub(crate) fn failed_in_use(server: &str, error: CommandError) -> CommandError {
+    if error.exit() != Exit::Unreachable {
+        return error;
+    }
+    let named = format!("server `{server}`");
+    let error = match error.message_line().contains(&named) {
+        true => error,
+        false => error.context(named),
+    };
+    error.hint(format!(
+        "see its messages: run `callgate debug {}`",
+        argument(server)
+    ))
+}
+
 #[cfg(test)]
 mod tests {
+    use callgate_mcp::{Error, Kind};
+
     use super::*;
+
+    #[test]
+    fn a_failed_request_names_its_server_and_the_next_step() {
+        for (kind, text, expect) in [
+            (
+                Kind::Timeout,
+                "tools/call got no answer for 2s",
+                "server `s`: tools/call got no answer for 2s\nhint: wait longer with --timeout SECONDS\nhint: see its messages: run `callgate debug s`",
+            ),
+            (
+                Kind::Closed,
+                "server `s` exited",
+                "server `s` exited\nhint: see its messages: run `callgate debug s`",
+            ),
+            (Kind::Rpc, "no such file", "no such file"),
+        ] {
+            let error = failed_in_use("s", Error::new(kind, text).into());
+            assert_eq!(error.with_hints(), expect);
+        }
+    }
 
     fn check(word: &str, expect: &[(&str, ToolWord<'_>)]) {
         let mut configuration = Configuration::default();

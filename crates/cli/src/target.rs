@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use crate::args::ConnectionArgs;
 use crate::config::load::ConfiguredServer;
 use crate::data_dir::DataDir;
+use crate::doctor::programs::split_command_line;
 use crate::elicitation::{ask_form, ask_page, is_interactive};
 use crate::error::{CommandError, Exit};
 use crate::gateway::{
@@ -22,7 +23,7 @@ use crate::gateway::{
 };
 use crate::instance::{OwnRecord, Registry};
 use crate::output::argument;
-use crate::server::{self, Server};
+use crate::server::{self, Server, ServerSpec};
 use crate::{age, stop};
 
 /// Connection of one command to a server.
@@ -177,7 +178,14 @@ impl Target {
         }
         configured.check_trust()?;
         // The gateway would report the error, without its hints.
-        crate::gateway::spec_of(configured)?;
+        let spec = crate::gateway::spec_of(configured)?;
+        if let ServerSpec::Process(spec) = &spec
+            && let Some(hint) = split_command_line(spec)
+        {
+            let (name, program) = (&spec.name, &spec.program);
+            let error = anyhow!("cannot start server `{name}`: there is no program `{program}`");
+            return Err(CommandError::new(Exit::Unreachable, error).hint(hint));
+        }
         // Without a record, the next command could not wait for a program that is still ending. The first process of a
         // container cannot leave a program behind: the system kills it.
         let ending = data_dir.clone().filter(|_| std::process::id() != 1);

@@ -38,16 +38,26 @@ pub(crate) fn diff(before: &str, after: &str) -> String {
     )
 }
 
-/// A diff with masks in place of the values on lines that are not new: the servers around our entry may hold
-/// secrets. A line is new if its text was not in the lines that it replaces, however those were broken.
-pub(crate) fn without_values(diff: &str) -> String {
+/// A diff with masks in place of the values on lines that are not new: the servers around our entry, called `name`,
+/// may hold secrets. A line is new if it is of our entry, or if its text was not in the lines that it replaces,
+/// however those were broken.
+pub(crate) fn without_values(diff: &str, name: &str) -> String {
     let dense = |text: &str| text.split_whitespace().collect::<String>();
     let removed = diff.lines().filter_map(|line| line.strip_prefix('-'));
     let old: String = removed.map(dense).collect();
+    // Indentation of the first line of our entry, while its lines are passed.
+    let mut own = None;
+    let head = format!("\"{name}\":{{");
     let lines = diff.lines().map(|line| {
         let is_new = line.strip_prefix('+').is_some_and(|text| {
+            let indent = text.len() - text.trim_start().len();
             let text = dense(text);
-            !old.contains(text.trim_end_matches(','))
+            if text == head {
+                own = Some(indent);
+            } else if own.is_some_and(|own| indent <= own) {
+                own = None;
+            }
+            own.is_some() || !old.contains(text.trim_end_matches(','))
         });
         match is_new || line.starts_with("@@") {
             true => format!("{line}\n"),
@@ -88,7 +98,7 @@ mod tests {
             "    }\n  }",
             "    },\n    \"callgate\": {\n      \"command\": \"x\"\n    }\n  }",
         );
-        insta::assert_snapshot!(without_values(&diff(before, &after)), @r#"
+        insta::assert_snapshot!(without_values(&diff(before, &after), "callgate"), @r#"
         @@ line 5 @@
                  ***,
                  ***
@@ -117,7 +127,7 @@ mod tests {
     fn values_of_a_line_that_is_broken_anew_are_masked() {
         let before = "{\"servers\":{\"a\":{\"env\":{\"TOKEN\":\"abc\"}}}}\n";
         let after = "{\"servers\":{\n  \"a\": {\"env\":{\"TOKEN\":\"abc\"}},\n  \"callgate\": {\n    \"command\": \"x\"\n  }\n}}\n";
-        insta::assert_snapshot!(without_values(&diff(before, after)), @r#"
+        insta::assert_snapshot!(without_values(&diff(before, after), "callgate"), @r#"
         @@ line 1 @@
         -{"servers":***
         +{"servers":{

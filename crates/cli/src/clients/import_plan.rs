@@ -8,6 +8,8 @@ use super::places::Places;
 use super::servers::{self, ClientServer};
 use super::table::{Client, Scope};
 use super::{file, masked};
+use crate::config::definition::Connection;
+use crate::config::secret_text::is_secret;
 use crate::config::{ServerDefinition, edit, read_file};
 use crate::error::CommandError;
 use crate::visible::visible_line;
@@ -90,6 +92,26 @@ impl ImportPlan {
     /// The servers that are added.
     pub(crate) fn added(&self) -> impl Iterator<Item = (&ServerName, &ServerDefinition)> {
         self.rows.iter().filter_map(Row::added)
+    }
+
+    /// A warning about the secrets that are written out in the added servers; `None` if there are none.
+    pub(crate) fn secrets(&self) -> Option<String> {
+        let mut names = Vec::new();
+        for (server, definition) in self.added() {
+            let pairs = match &definition.connection {
+                Connection::Command(command) => &command.env,
+                Connection::Url(url) => &url.headers,
+            };
+            let secret = pairs.iter().filter(|(name, value)| is_secret(name, value));
+            names.extend(secret.map(|(name, _)| format!("`{name}` of `{server}`")));
+        }
+        (!names.is_empty()).then(|| {
+            format!(
+                "these values look like secrets, and are written to {} as they are: {}; a variable such as '${{KEY}}' in their place takes them from the environment",
+                self.target.display(),
+                names.join(", ")
+            )
+        })
     }
 
     /// Adds the servers to the file.

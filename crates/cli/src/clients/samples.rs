@@ -90,6 +90,7 @@ fn gemini() {
     let sample = include_str!("samples/gemini.json");
     insta::assert_snapshot!(servers("gemini", Scope::User, sample), @r#"
     4 files: {"command":"npx","args":["-y","x"],"env":{"A":"b"},"timeout":5000}
+      left out: the approval `trust`
     16 web: {"type":"http","url":"https://mcp.example.com/mcp","headers":{"X":"y"}}
     23 old: {"type":"sse","url":"https://mcp.example.com/sse","allowedTools":["a","b"],"disabledTools":["c"]}
     34 documented: {"type":"http","url":"http://localhost:3000/mcp","headers":{"Authorization":"Bearer ${API_TOKEN}"},"oauth":{"clientId":"id","scope":"read","tokenEndpoint":"https://auth.example.com/token"}}
@@ -142,6 +143,7 @@ fn cline() {
     let sample = include_str!("samples/cline.json");
     insta::assert_snapshot!(servers("cline", Scope::User, sample), @r#"
     3 local-server: {"command":"node","args":["/path/to/server.js"],"env":{"API_KEY":"your_api_key"},"timeout":60000}
+      left out: the approval `alwaysAllow`
     11 remote-server: {"type":"http","url":"https://your-server-url.com/mcp","headers":{"Authorization":"Bearer your-token"},"enabled":false}
     18 nested: {"command":"npx","args":["-y","x"],"cwd":"/srv"}
       left out: `metadata`

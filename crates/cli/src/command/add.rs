@@ -105,6 +105,16 @@ fn is_url_without_scheme(word: &str) -> bool {
     host.chars().all(is_host) && !host.is_empty() && (has_name || is_port)
 }
 
+/// True for a word that begins with the scheme of a URL, which no program does.
+fn has_scheme(word: &str) -> bool {
+    let is_scheme = |text: &str| {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+        text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(is_part)
+    };
+    word.split_once("://")
+        .is_some_and(|(scheme, _)| is_scheme(scheme))
+}
+
 fn definition(args: &Add) -> Result<ServerDefinition, CommandError> {
     let words = match &args.url {
         Some(url) => std::slice::from_ref(url),
@@ -144,6 +154,14 @@ fn command(args: &Add, program: &str, rest: &[String]) -> Result<Connection, Com
         "a server at a URL",
         "pass a URL that begins with http:// or https://",
     )?;
+    if has_scheme(program) {
+        let hint = match http_url(program) {
+            Some(_) => "leave out `--transport stdio`",
+            None => "a server elsewhere has a URL that begins with http:// or https://",
+        };
+        let message = format!("`{program}` is a URL and not a command");
+        return Err(CommandError::usage(message).hint(hint));
+    }
     Ok(Connection::Command(CommandDefinition {
         command: Template::new(program),
         args: rest.iter().map(Template::new).collect(),

@@ -153,7 +153,7 @@ pub(super) fn note_unknown(unknown: &[&str]) {
     if !unknown.is_empty() {
         let names: Vec<String> = unknown.iter().map(|name| format!("`{name}`")).collect();
         crate::output::remark(&format!(
-            "note: nothing is known yet of {}; run `callgate list` to connect to all servers",
+            "note: nothing is known yet of {}; run `callgate list` to connect to all servers, or `callgate debug NAME` to see why one cannot be connected",
             names.join(", ")
         ));
     }

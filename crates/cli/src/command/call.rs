@@ -15,7 +15,7 @@ use crate::error::{CommandError, Exit};
 use crate::gateway::ToolName;
 use crate::logins::http_url;
 use crate::output::{StatusLine, argument};
-use crate::server_choice::{ToolWord, not_connected, tool_choices, unknown_server};
+use crate::server_choice::{ToolWord, failed_in_use, not_connected, tool_choices, unknown_server};
 use crate::suggestion::closest;
 use crate::target::{Target, Use, User};
 use crate::{arguments, output, present};
@@ -98,7 +98,8 @@ async fn call_configured(
             let exposed = exposed.ok_or_else(|| no_tool(name, choice.tool, &names))?;
             let own = names.iter().find(|name| name.exposed == exposed);
             let word = own.map(|own| format!("{name}/{}", own.own));
-            print(&call(&client, exposed, word.as_deref(), words).await?, json)
+            let result = call(&client, exposed, word.as_deref(), words).await;
+            print(&result.map_err(|error| failed_in_use(name, error))?, json)
         };
         return target.finish(work).await;
     }

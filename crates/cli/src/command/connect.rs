@@ -250,7 +250,7 @@ fn utf8(path: &Path) -> Result<String, CommandError> {
 /// The changed lines of the file, without the token and the secrets of other servers.
 fn change(before: Option<&[u8]>, after: &str, endpoint: &Endpoint) -> String {
     let before = String::from_utf8_lossy(before.unwrap_or_default());
-    let lines = without_values(&diff(&before, after));
+    let lines = without_values(&diff(&before, after), NAME);
     match endpoint {
         Endpoint::Url { token, .. } => lines.replace(token.as_str(), "***"),
         Endpoint::Command { .. } => lines,

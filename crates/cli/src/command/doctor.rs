@@ -1,5 +1,4 @@
 use std::env;
-use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -32,7 +31,7 @@ use crate::instance::Registry;
 use crate::logins::Logins;
 use crate::network::Network;
 use crate::output;
-use crate::server::{self, ProcessSpec, RemoteSpec, Server, ServerSpec};
+use crate::server::{self, RemoteSpec, Server, ServerSpec};
 
 /// Time that a server has to connect and to say who it is, unless its definition has another.
 const CONNECT: Duration = Duration::from_secs(30);
@@ -229,7 +228,7 @@ async fn check_programs(servers: &[CheckedServer]) -> Vec<Finding> {
         let ServerSpec::Process(spec) = &server.spec else {
             continue;
         };
-        let path = search_path(spec);
+        let path = programs::search_path(spec);
         let here = env::current_dir().unwrap_or_default();
         let directory = spec.cwd.as_deref().unwrap_or(&here);
         findings.extend(programs::check_directory(&spec.name, directory));
@@ -238,19 +237,18 @@ async fn check_programs(servers: &[CheckedServer]) -> Vec<Finding> {
         if missing.is_none() && programs::is_node(program) {
             needs_node = needs_node.or(path);
         }
-        findings.extend(missing);
+        let split = missing
+            .is_some()
+            .then(|| programs::split_command_line(spec));
+        findings.extend(missing.map(|missing| match split.flatten() {
+            Some(repair) => Finding { repair, ..missing },
+            None => missing,
+        }));
     }
     if let Some(path) = needs_node {
         findings.extend(programs::check_node(Some(&path)).await);
     }
     findings
-}
-
-/// The variable PATH of a server.
-fn search_path(spec: &ProcessSpec) -> Option<OsString> {
-    let own = spec.env.iter().find(|(name, _)| name == "PATH");
-    own.map(|(_, path)| path.into())
-        .or_else(|| env::var_os("PATH"))
 }
 
 /// Result of an attempt to connect.
@@ -388,6 +386,7 @@ fn print(
         output::paragraph(&format!("{INDENT}next: {}", finding.repair), INDENT)?;
     }
     let tried = match offline {
+        true if servers == 1 => "1 server was not contacted".to_owned(),
         true => format!("{servers} servers were not contacted"),
         false => format!("{connected} of {servers} servers connected"),
     };

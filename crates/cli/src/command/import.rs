@@ -107,7 +107,12 @@ fn print(plan: &ImportPlan, args: &Import, json: bool) -> Result<(), CommandErro
                 "hint: run `callgate import {client}{scope}` to add them"
             ));
         }
-        (added, false) => output::note(&format!("{added} added to {file}")),
+        (added, false) => {
+            output::note(&format!("{added} added to {file}"));
+            if let Some(secrets) = plan.secrets() {
+                output::note(&format!("warning: {secrets}"));
+            }
+        }
     }
     Ok(())
 }

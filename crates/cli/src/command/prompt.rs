@@ -11,7 +11,7 @@ use crate::error::{CommandError, Exit};
 use crate::output::argument;
 use crate::render::line::{Color, Line, Style};
 use crate::render::screen::Screen;
-use crate::server_choice::{ToolWord, not_connected, tool_choices, unknown_server};
+use crate::server_choice::{ToolWord, failed_in_use, not_connected, tool_choices, unknown_server};
 use crate::suggestion::closest;
 use crate::target::User;
 use crate::{output, present};
@@ -84,7 +84,9 @@ async fn run_configured(
         let named = format!("server `{}`", server.name);
         let prompt = found.ok_or_else(|| unknown_prompt(&named, name, &known, &place))?;
         let arguments = arguments(prompt, words)?;
-        print(&fill_in(&client, &exposed, arguments).await?, browse.json)
+        let result = fill_in(&client, &exposed, arguments).await;
+        let result = result.map_err(|error| failed_in_use(server.name.as_str(), error))?;
+        print(&result, browse.json)
     };
     target.finish(work).await
 }

@@ -6,6 +6,7 @@ use anyhow::anyhow;
 use callgate_mcp::client::Client;
 use callgate_mcp::wire::resource::{ReadResourceParams, ReadResourceResult, ResourceContents};
 use callgate_mcp::wire::{RawJson, method};
+use callgate_mcp::{Error, Kind};
 
 use super::browse::{Browse, Named, no_servers, text_of};
 use crate::browse_args::Read;
@@ -18,7 +19,7 @@ use crate::render::image::InlineImage;
 use crate::render::media::{Media, size};
 use crate::render::screen::Screen;
 use crate::saved_catalog::SavedCatalog;
-use crate::server_choice::{not_connected, unknown_server};
+use crate::server_choice::{failed_in_use, not_connected, unknown_server};
 use crate::suggestion::closest;
 use crate::target::User;
 use crate::uri_template::expand;
@@ -45,12 +46,16 @@ pub(crate) async fn run(args: &Read, browse: Browse<'_>) -> Result<(), CommandEr
     let work = async {
         let raw = match read(&client, &uri).await {
             Ok(raw) => raw,
-            Err(error) if error.exit() == Exit::ToolFailed => {
+            Err(error) if error.kind() == Kind::MethodNotFound => {
+                return Err(no_resources("the server", &place));
+            }
+            Err(error) if Exit::of(error.kind()) == Exit::ToolFailed => {
+                let error = CommandError::from(error);
                 let known = client.list_resources().await.unwrap_or_default();
                 let known: Vec<String> = known.into_iter().map(|it| it.uri).collect();
                 return Err(with_near_miss(error, &uri, &known, &place));
             }
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         };
         print(&raw, file, browse.json)
     };
@@ -65,7 +70,17 @@ async fn read_configured(
     file: Option<&Path>,
 ) -> Result<(), CommandError> {
     let configuration = browse.configuration()?;
-    let (server, uri) = owner(word, &configuration, browse)?;
+    let (server, uri, words) = match (configuration.server(word), words) {
+        (Some(server), [uri, words @ ..]) => (server, uri.as_str(), words),
+        (Some(_), []) => {
+            let hint = see_resources(&argument(word));
+            return Err(CommandError::usage("no resource is given").hint(hint));
+        }
+        (None, _) => {
+            let (server, uri) = owner(word, &configuration, browse)?;
+            (server, uri, words)
+        }
+    };
     let uri = expand(uri, words)?;
     let target = browse.open(server, User::of_this_process()).await?;
     let client = target.client.clone();
@@ -75,14 +90,18 @@ async fn read_configured(
         not_connected(name, report?)?;
         match read(&client, &format!("mcp://{name}/{uri}")).await {
             Ok(raw) => print(&raw, file, browse.json),
-            Err(error) if error.exit() == Exit::ToolFailed => {
+            Err(error) if error.kind() == Kind::MethodNotFound => {
+                Err(no_resources(&format!("server `{name}`"), &argument(name)))
+            }
+            Err(error) if Exit::of(error.kind()) == Exit::ToolFailed => {
+                let error = CommandError::from(error);
                 let known = match browse.saved(server) {
                     Some(saved) => uris(&saved),
                     None => listed_uris(&client).await,
                 };
                 Err(with_near_miss(error, &uri, &known, &argument(name)))
             }
-            Err(error) => Err(error),
+            Err(error) => Err(failed_in_use(name, error.into())),
         }
     };
     target.finish(work).await
@@ -156,9 +175,15 @@ fn see_resources(place: &str) -> String {
     format!("run `callgate resources {place}` to see the resources of the server")
 }
 
-async fn read(client: &Client, uri: &str) -> Result<RawJson, CommandError> {
+fn no_resources(server: &str, place: &str) -> CommandError {
+    CommandError::new(Exit::ToolFailed, anyhow!("{server} offers no resources")).hint(format!(
+        "run `callgate inspect {place}` to see what it offers"
+    ))
+}
+
+async fn read(client: &Client, uri: &str) -> Result<RawJson, Error> {
     let params = ReadResourceParams::new(uri);
-    Ok(client.request(method::RESOURCES_READ, &params).await?)
+    client.request(method::RESOURCES_READ, &params).await
 }
 
 fn with_near_miss(error: CommandError, uri: &str, known: &[String], place: &str) -> CommandError {

@@ -446,6 +446,30 @@ mod tests {
     }
 
     #[test]
+    fn a_header_that_cannot_be_sent_is_a_mistake() {
+        check(
+            "{\n  \"mcpServers\": {\n    \"a\": {\n      \"url\": \"https://a.example/\",\n      \"headers\": {\n        \"X-Key\": \"1\",\n        \"Cookie\": \"a=b\"\n      }\n    },\n    \"b\": { \"url\": \"https://a.example/\", \"headers\": { \"Bad Name\": \"${A}\" } },\n    \"c\": { \"url\": \"https://a.example/\", \"headers\": { \"X\": \"a\\nb\" } },\n    \"d\": { \"url\": \"https://a.example/\", \"headers\": { \"X\": \"${A}\" } }\n  }\n}",
+            Err(&[
+                (
+                    7,
+                    "`mcpServers.a.headers.Cookie` cannot be sent: header `cookie` is set by the transport and cannot be configured",
+                    "remove it",
+                ),
+                (
+                    10,
+                    "`mcpServers.b.headers.Bad Name` cannot be sent: `Bad Name` is not the name of a header",
+                    "use letters, digits and `-`",
+                ),
+                (
+                    11,
+                    "`mcpServers.c.headers.X` cannot be sent: the value of header `x` has characters that no header may have",
+                    "write the value in one line of visible characters",
+                ),
+            ]),
+        );
+    }
+
+    #[test]
     fn every_mistake_is_reported_at_once() {
         check(
             "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\", \"args\": 1, \"enabled\": true, \"disabled\": true},\n    \"b\": {\"url\": \"ftp://a.example/\", \"idlestop\": 5},\n    \"c\": {},\n    \"d\": {\"command\": 1}\n  },\n  \"gateway\": {\"listen\": \"0.0.0.0:3000\"},\n  \"naming\": 1\n}",

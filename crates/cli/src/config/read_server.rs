@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use callgate_mcp::transport::http::client::{HeaderError, Headers};
 use callgate_mcp::wire::RawJson;
 use callgate_oauth::options::ProviderOptions;
 use jsonc_parser::ast::{Object, Value};
@@ -230,6 +231,7 @@ fn url_of(
         let hint = "begin it with http:// or https://; for a program, use `command`";
         return Err(fields.mistake(key, "has a URL that is not an http(s) URL", hint));
     }
+    check_headers(fields)?;
     Ok(UrlDefinition {
         transport,
         url,
@@ -237,6 +239,36 @@ fn url_of(
         headers_helper: fields.template("headersHelper"),
         oauth: oauth(fields)?,
     })
+}
+
+/// Checks the headers by the rules of the transport, which would refuse them when it connects.
+fn check_headers(fields: Fields<'_>) -> Result<(), Mistake> {
+    let Some(Value::Object(object)) = fields.value("headers") else {
+        return Ok(());
+    };
+    let key = below(fields.key, "headers");
+    let headers = Fields {
+        object,
+        key: &key,
+        ..fields
+    };
+    for (name, value) in fields.pairs("headers") {
+        // A value with variables is known only later.
+        let value = match value.has_variables() {
+            true => "",
+            false => value.as_str(),
+        };
+        let Err(error) = Headers::default().with(&name, value) else {
+            continue;
+        };
+        let hint = match error {
+            HeaderError::Name(_) => "use letters, digits and `-`",
+            HeaderError::Value(_) => "write the value in one line of visible characters",
+            _ => "remove it",
+        };
+        return Err(headers.refusal(&name, &format!("cannot be sent: {error}"), hint));
+    }
+    Ok(())
 }
 
 fn oauth(fields: Fields<'_>) -> Result<Option<OAuthDefinition>, Mistake> {

@@ -1,12 +1,15 @@
-use std::ffi::OsStr;
+use std::env;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use serde_json::json;
 use tokio::process::Command;
 use tokio::time::timeout;
 
 use super::{Code, Finding};
+use crate::server::ProcessSpec;
 
 /// Oldest version of Node.js that the servers of today run on.
 const OLDEST_NODE: u32 = 20;
@@ -32,6 +35,30 @@ pub(crate) fn check_program(
             installation(program),
         )),
     }
+}
+
+/// Next step if the program of a server is a whole command line, which is a common mistake of those who paste one.
+pub(crate) fn split_command_line(spec: &ProcessSpec) -> Option<String> {
+    let (path, here) = (search_path(spec), env::current_dir().unwrap_or_default());
+    let directory = spec.cwd.as_deref().unwrap_or(&here);
+    let is_there = |program: &str| find(program, path.as_deref(), directory).is_some();
+    let words = shlex::split(&spec.program)?;
+    let (program, args) = words.split_first().filter(|(_, args)| !args.is_empty())?;
+    if is_there(&spec.program) || !is_there(program) {
+        return None;
+    }
+    let args = json!([args, spec.args.as_slice()].concat());
+    let program = json!(program);
+    Some(format!(
+        "write the program and its arguments apart: \"command\": {program}, \"args\": {args}"
+    ))
+}
+
+/// The variable PATH of a server.
+pub(crate) fn search_path(spec: &ProcessSpec) -> Option<OsString> {
+    let own = spec.env.iter().find(|(name, _)| name == "PATH");
+    own.map(|(_, path)| path.into())
+        .or_else(|| env::var_os("PATH"))
 }
 
 /// Checks that the directory in which a server is started is there.
@@ -88,7 +115,7 @@ fn find(program: &str, path: Option<&OsStr>, directory: &Path) -> Option<PathBuf
     if named.components().count() > 1 {
         return Some(directory.join(named)).filter(|file| is_program(file));
     }
-    let directories = std::env::split_paths(path?);
+    let directories = env::split_paths(path?);
     directories
         .flat_map(|directory| candidates(&directory, program))
         .find(|file| is_program(file))

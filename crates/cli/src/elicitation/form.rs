@@ -81,10 +81,7 @@ async fn fill_in(field: &Field, before: Option<RawJson>) -> Option<Option<RawJso
         None => "> ".to_owned(),
     };
     loop {
-        let Some(answer) = ask(&question).await else {
-            output::note("");
-            return None;
-        };
+        let answer = ask(&question).await?;
         match (answer.is_empty(), &before) {
             (true, Some(before)) => return Some(Some(before.clone())),
             (true, None) if !field.is_required => return Some(None),

@@ -3,7 +3,7 @@ use std::thread;
 
 use tokio::sync::oneshot;
 
-use crate::output;
+use crate::output::{self, OpenPrompt};
 use crate::visible::{cut, visible_line};
 
 /// Maximum bytes of an answer.
@@ -26,10 +26,10 @@ pub(crate) fn is_interactive() -> bool {
 
 /// Asks for one line, without its end; `None` at the end of the input.
 ///
-/// Dropping the future leaves a thread that waits for the terminal. It does not delay the end of the
-/// process.
+/// Dropping the future ends the line of the question, and leaves a thread that waits for the terminal. It does not
+/// delay the end of the process.
 pub(super) async fn ask(question: &str) -> Option<String> {
-    output::prompt(question);
+    let prompt = OpenPrompt::new(question);
     let (answered, answer) = oneshot::channel();
     thread::spawn(move || {
         let mut line = Vec::new();
@@ -39,6 +39,7 @@ pub(super) async fn ask(question: &str) -> Option<String> {
         let _ = answered.send(line);
     });
     let line = String::from_utf8_lossy(&answer.await.ok()??).into_owned();
+    prompt.answered();
     Some(line.trim().to_owned())
 }
 
@@ -56,8 +57,6 @@ pub(super) async fn decide(
     let names: Vec<String> = words.iter().map(name).collect();
     loop {
         let Some(answer) = ask(&format!("{question} [{}] ", names.join("/"))).await else {
-            // The prompt has no end of a line yet.
-            output::note("");
             return Decision::Cancel;
         };
         let answer = answer.to_lowercase();

@@ -17,11 +17,13 @@ pub(crate) async fn log_states(gateway: &Gateway) -> Infallible {
         known.retain(|name, _| reports.iter().any(|report| report.name == *name));
         for report in &reports {
             let trouble = known.entry(report.name.clone()).or_default();
+            let cause = report.cause_line();
+            let cause = cause.as_deref().unwrap_or("no reason is known");
             let reason = report.reason_line().unwrap_or_default();
             let name = &report.name;
             match trouble.step(report) {
                 Some(News::Failed) => {
-                    tracing::warn!(target: SERVERS_LOG, "server `{name}` failed and is tried again: {}", reason_of(report));
+                    tracing::warn!(target: SERVERS_LOG, "server `{name}` failed and is tried again: {cause}");
                 }
                 Some(News::Stopped) => {
                     tracing::warn!(target: SERVERS_LOG, "server `{name}` is not connected: {reason}");
@@ -85,11 +87,6 @@ impl Trouble {
         *self = now;
         is_news.then_some(news)
     }
-}
-
-fn reason_of(report: &ServerReport) -> &str {
-    let reason = report.reason.as_deref().and_then(|it| it.lines().next());
-    reason.unwrap_or("no reason is known")
 }
 
 #[cfg(test)]

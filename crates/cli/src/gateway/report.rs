@@ -108,9 +108,14 @@ impl ServerReport {
         Some(format!("next attempt in {}", age::span(seconds)))
     }
 
+    /// The reason of the status in one line.
+    pub(crate) fn cause_line(&self) -> Option<String> {
+        self.reason.as_deref().map(in_one_line)
+    }
+
     /// The reason of the status in one line, with the outlook of a server that failed.
     pub(crate) fn reason_line(&self) -> Option<String> {
-        let parts = [self.reason.as_deref().map(in_one_line), self.outlook()];
+        let parts = [self.cause_line(), self.outlook()];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join("; "))
     }

@@ -122,6 +122,9 @@ impl Gateway {
             *lock(&self.first_lists) = Instant::now() + FIRST_LISTS;
             self.moves.begin()
         });
+        // Before the wait for their end: the hub does not know them any more, so there is no state to report.
+        self.entries()
+            .retain(|entry| !removed.contains(&entry.name));
         // A server may hold a file or a port that its next process needs.
         for name in &removed {
             self.hub.remove(name).await;
@@ -300,8 +303,13 @@ impl Gateway {
     pub(crate) async fn wait(&self, name: &ServerName, limit: Duration) {
         let deadline = Instant::now() + limit;
         let mut changes = self.hub.changes();
-        let before = self.hub.status(name).map(|status| status.attempts);
-        self.hub.retry(name);
+        let status = self.hub.status(name);
+        // The failure of an attempt that is under way is an answer too: no other attempt is waited for.
+        let is_idle = |status: &ServerStatus| Status::of_state(status.state) != Status::Connecting;
+        let before = status.filter(is_idle).map(|status| status.attempts);
+        if before.is_some() {
+            self.hub.retry(name);
+        }
         let is_awaited = |status: ServerStatus| match Status::of_state(status.state) {
             Status::Disabled => false,
             Status::Connecting | Status::Connected => is_pending(&status),
@@ -516,5 +524,100 @@ fn is_pending(status: &ServerStatus) -> bool {
         Status::Connecting => true,
         Status::Connected => !status.listed,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::{pending, poll_fn};
+    use std::pin::{Pin, pin};
+    use std::task::Poll;
+
+    use callgate_hub::{Connector, ServerState, Upstream};
+
+    use super::*;
+
+    /// Fails when it is told to.
+    struct FailingConnector(Arc<Notify>);
+
+    impl Connector for FailingConnector {
+        fn connect(&self) -> BoxFuture<'_, Result<Arc<dyn Upstream>, Error>> {
+            Box::pin(async {
+                self.0.notified().await;
+                Err(Error::new(Kind::Connect, "refused"))
+            })
+        }
+    }
+
+    /// A server that never ends when it is told to.
+    struct EndlessServer(Router);
+
+    impl Service for EndlessServer {
+        fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+            self.0.call(call)
+        }
+    }
+
+    impl Upstream for EndlessServer {
+        fn closed(&self) -> BoxFuture<'_, Error> {
+            Box::pin(pending())
+        }
+
+        fn close(&self) -> BoxFuture<'_, ()> {
+            Box::pin(pending())
+        }
+    }
+
+    fn gateway(connector: Arc<dyn Connector>) -> (Gateway, ServerName) {
+        let gateway = Gateway::new(GatewaySettings::default());
+        let name = ServerName::new("s").unwrap();
+        let config = ServerConfig::new(name.clone(), connector);
+        gateway.hub.add(config).unwrap();
+        gateway.entries().push(Entry {
+            name: name.clone(),
+            fingerprint: String::new(),
+            kind: EntryKind::Configured {
+                definition: String::new(),
+                transport: "stdio",
+            },
+            problem: None,
+        });
+        (gateway, name)
+    }
+
+    /// True if the future still waits.
+    async fn is_waiting(mut future: Pin<&mut impl Future<Output = ()>>) -> bool {
+        poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx).is_pending())).await
+    }
+
+    #[tokio::test]
+    async fn a_command_waits_for_the_attempt_that_is_under_way() {
+        let end = Arc::new(Notify::new());
+        let (gateway, name) = gateway(Arc::new(FailingConnector(end.clone())));
+        let attempts = || gateway.hub.status(&name).unwrap().attempts;
+        while attempts() == 0 {
+            tokio::task::yield_now().await;
+        }
+        let mut wait = pin!(gateway.wait(&name, Duration::from_secs(60)));
+        assert!(is_waiting(wait.as_mut()).await);
+        end.notify_one();
+        wait.await;
+        assert_eq!(attempts(), 1);
+        let state = gateway.hub.status(&name).unwrap().state;
+        assert!(matches!(state, ServerState::Failed { .. }));
+    }
+
+    #[tokio::test]
+    async fn a_server_that_is_removed_is_no_longer_reported_while_it_ends() {
+        let connect = || {
+            let server = EndlessServer(Router::new(server::own_name()));
+            Ok(Arc::new(server) as Arc<dyn Upstream>)
+        };
+        let (gateway, name) = gateway(Arc::new(connect));
+        gateway.wait(&name, Duration::from_secs(60)).await;
+        assert_eq!(gateway.reports()[0].status, Status::Connected);
+        let mut change = pin!(gateway.apply(&[]));
+        assert!(is_waiting(change.as_mut()).await);
+        assert_eq!(gateway.reports(), []);
     }
 }

@@ -36,12 +36,11 @@ async fn run_within(
     directory: Option<&Path>,
     limit: Duration,
 ) -> anyhow::Result<BTreeMap<String, String>> {
-    let words = shlex::split(command).unwrap_or_default();
-    let Some((program, args)) = words.split_first() else {
-        bail!("it is not a command line");
-    };
-    let mut command = Command::new(program);
-    command.args(args).stdin(Stdio::null());
+    if command.trim().is_empty() {
+        bail!("it is empty");
+    }
+    let mut command = shell(command);
+    command.stdin(Stdio::null());
     command.stdout(Stdio::piped()).kill_on_drop(true);
     if let Some(directory) = directory {
         command.current_dir(directory);
@@ -67,14 +66,29 @@ async fn run_within(
         .map_err(|_| anyhow!("it did not print a JSON object of headers"))
 }
 
+/// The shell of the system with a command for it, as Claude Code runs this key: `$(…)` and pipes work unedited.
+#[cfg(not(windows))]
+fn shell(command: &str) -> Command {
+    let mut shell = Command::new("sh");
+    shell.arg("-c").arg(command);
+    shell
+}
+
+#[cfg(windows)]
+fn shell(command: &str) -> Command {
+    let mut shell = Command::new("cmd");
+    // The shell reads the quotes itself.
+    shell.arg("/C").raw_arg(command);
+    shell
+}
+
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
     use super::*;
 
     async fn outcome(script: &str, limit: Duration) -> Result<BTreeMap<String, String>, String> {
-        let command = format!("sh -c {}", shlex::try_quote(script).unwrap());
-        let outcome = run_within(&command, None, limit).await;
+        let outcome = run_within(script, None, limit).await;
         outcome.map_err(|error| error.to_string())
     }
 
@@ -82,7 +96,13 @@ mod tests {
     async fn headers_are_what_the_command_prints() {
         let long = Duration::from_secs(600);
         let headers = BTreeMap::from([("X-Key".to_owned(), "1".to_owned())]);
-        assert_eq!(outcome(r#"echo '{"X-Key":"1"}'"#, long).await, Ok(headers));
+        for script in [
+            r#"echo '{"X-Key":"1"}'"#,
+            r#"printf '{"X-Key":"%s"}' "$(echo 1)""#,
+            r#"echo '{"X-Key":"0"}' | tr 0 1"#,
+        ] {
+            assert_eq!(outcome(script, long).await, Ok(headers.clone()), "{script}");
+        }
         for (script, error) in [
             ("echo secret", "it did not print a JSON object of headers"),
             ("exit 3", "it ended with exit status: 3"),
@@ -90,8 +110,8 @@ mod tests {
         ] {
             assert_eq!(outcome(script, long).await, Err(error.to_owned()));
         }
-        let error = run_within("", None, long).await.unwrap_err();
-        assert_eq!(error.to_string(), "it is not a command line");
+        let error = outcome(" ", long).await.unwrap_err();
+        assert_eq!(error, "it is empty");
     }
 
     #[tokio::test]

@@ -191,8 +191,7 @@ fn configured_servers_are_searched_without_connecting() {
     let config =
         format!(r#"{{"mcpServers":{{"demo":{{"command":"/bin/sh","args":["{script}"]}}}}}}"#);
     fs::write(directory.join("config.json"), config).unwrap();
-    let note =
-        "note: nothing is known yet of `demo`; run `callgate list` to connect to all servers\n";
+    let note = "note: nothing is known yet of `demo`; run `callgate list` to connect to all servers, or `callgate debug NAME` to see why one cannot be connected\n";
     let ran = home.run(&["search", "greet"]);
     assert_eq!(
         (ran.stdout.as_str(), ran.stderr.ends_with(note)),

@@ -134,3 +134,18 @@ fn arguments_may_come_from_a_file() {
         "from a file"
     );
 }
+
+#[test]
+fn a_result_of_structured_content_alone_is_printed() {
+    let home = Home::new();
+    let server = home.shell_server(
+        r#"*'"method":"tools/list"'*)
+            result='{"resultType":"complete","tools":[{"name":"sum","inputSchema":{"type":"object"}}]}' ;;
+        *'"name":"sum"'*)
+            result='{"resultType":"complete","content":[],"structuredContent":{"sum": 3}}' ;;"#,
+    );
+    assert_eq!(
+        home.run(&["call", "--stdio", &server, "sum"]),
+        Ran::printed("{\"sum\": 3}\n")
+    );
+}

@@ -52,15 +52,16 @@ fn servers_of_a_client_are_shown_and_imported() {
     exit 0
     "#);
     assert!(!home.path().join(".config/callgate").exists());
-    insta::assert_snapshot!(home.said(&["import", "cursor"]), @r#"
+    insta::assert_snapshot!(home.said(&["import", "cursor"]), @r"
     added files: stdio npx -y files --token *** (KEY)
     added web: http https://mcp.example.com/mcp?key=*** (Authorization)
     skipped here: `args` uses `${workspaceFolder}`, which only the client can fill in (HOME/.cursor/mcp.json:6)
     added off: stdio run, turned off
       left out: `color`
     3 added to HOME/.config/callgate/config.json
+    warning: these values look like secrets, and are written to HOME/.config/callgate/config.json as they are: `KEY` of `files`, `Authorization` of `web`; a variable such as '${KEY}' in their place takes them from the environment
     exit 0
-    "#);
+    ");
     let config = fs::read_to_string(home.path().join(".config/callgate/config.json")).unwrap();
     insta::assert_snapshot!(config, @r#"
     {
@@ -160,7 +161,7 @@ fn clients_are_listed_with_the_number_of_their_servers() {
     hint: run `callgate import CLIENT --dry-run` to see what would be added, or `callgate import --all`
     exit 0
     "#);
-    insta::assert_snapshot!(home.said(&["import", "--all"]), @r#"
+    insta::assert_snapshot!(home.said(&["import", "--all"]), @r"
     added files: stdio npx -y files --token *** (KEY)
     added web: http https://mcp.example.com/mcp?key=*** (Authorization)
     skipped here: `args` uses `${workspaceFolder}`, which only the client can fill in (HOME/.cursor/mcp.json:6)
@@ -170,8 +171,9 @@ fn clients_are_listed_with_the_number_of_their_servers() {
     warning: Gemini CLI is left out: HOME/.gemini/settings.json:1: this is not JSON: Expected string for object property
     hint: correct the file, or move it away and start Gemini CLI once
     4 added to HOME/.config/callgate/config.json
+    warning: these values look like secrets, and are written to HOME/.config/callgate/config.json as they are: `KEY` of `files`, `Authorization` of `web`; a variable such as '${KEY}' in their place takes them from the environment
     exit 0
-    "#);
+    ");
     insta::assert_snapshot!(home.said(&["import", "gemini"]), @r#"
     error: HOME/.gemini/settings.json:1: this is not JSON: Expected string for object property
     hint: correct the file, or move it away and start Gemini CLI once
@@ -381,6 +383,36 @@ fn a_file_that_was_not_there_is_removed_with_its_directories() {
 
 #[cfg(target_os = "linux")]
 #[test]
+fn the_lines_of_our_entry_are_shown_whole() {
+    for (client, path, text) in [
+        (
+            "opencode",
+            ".config/opencode/opencode.jsonc",
+            r#"{"mcp":{"a":{"type":"local","command":["x"],"enabled":true,"environment":{"K":"s3cret"}}}}"#,
+        ),
+        (
+            "vscode",
+            ".config/Code/User/mcp.json",
+            r#"{"servers":{"a":{"type":"stdio","command":"x","env":{"K":"s3cret"}}}}"#,
+        ),
+    ] {
+        let home = Home::new();
+        home.write(path, text);
+        let said = home.said(&["connect", client, "--dry-run"]);
+        assert!(!said.contains("s3cret"), "{said}");
+        let is_type = |line: &&str| line.starts_with('+') && line.trim_end().ends_with("***");
+        let masked: Vec<_> = said
+            .lines()
+            .filter(|line| line.contains("\"type\"") || line.contains("\"enabled\""))
+            .filter(is_type)
+            .collect();
+        assert_eq!(masked, Vec::<&str>::new(), "{said}");
+        assert!(said.contains("+    \"callgate\": {"), "{said}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
 fn links_are_followed() {
     for (client, path) in FILES {
         let home = Home::new();
@@ -575,4 +607,20 @@ fn on_a_terminal_connect_asks() {
         terminal.end();
         assert_eq!(fs::read_to_string(&path).unwrap() != "{}\n", is_written);
     }
+}
+
+#[test]
+fn imported_secrets_and_approvals_are_named() {
+    let home = Home::new();
+    home.write(
+        ".gemini/settings.json",
+        r#"{ "mcpServers": { "a": { "command": "run", "trust": true, "description": "x", "env": { "API_KEY": "sk-0123456789abcdef0123456789" } } } }"#,
+    );
+    insta::assert_snapshot!(home.said(&["import", "gemini"]), @r"
+    added a: stdio run (API_KEY)
+      left out: the approval `trust`
+    1 added to HOME/.config/callgate/config.json
+    warning: these values look like secrets, and are written to HOME/.config/callgate/config.json as they are: `API_KEY` of `a`; a variable such as '${KEY}' in their place takes them from the environment
+    exit 0
+    ");
 }

@@ -513,3 +513,48 @@ fn the_schema_is_printed() {
         "https://json-schema.org/draft/2020-12/schema"
     );
 }
+
+#[test]
+fn a_url_is_not_added_as_a_command() {
+    let home = Home::new();
+    for (args, expect) in [
+        (
+            &["q", "ftp://foo"][..],
+            "error: `ftp://foo` is a URL and not a command\nhint: a server elsewhere has a URL that begins with http:// or https://\n",
+        ),
+        (
+            &["q", "--transport", "stdio", "https://a.b"],
+            "error: `https://a.b` is a URL and not a command\nhint: leave out `--transport stdio`\n",
+        ),
+        (
+            &["q", "--", "ftp://foo", "x"],
+            "error: `ftp://foo` is a URL and not a command\nhint: a server elsewhere has a URL that begins with http:// or https://\n",
+        ),
+    ] {
+        assert_eq!(
+            home.run(&[&["add"], args].concat()),
+            Ran::failed(1, expect),
+            "{args:?}"
+        );
+    }
+}
+
+#[test]
+fn the_path_of_a_file_stands_once_in_a_notice() {
+    let home = Home::new();
+    let text = r#"{"mcpServers": {"a": {"command": "x", "env": {"T": "${NO_SUCH_VARIABLE}"}}}}"#;
+    write(&home.workspace().join("a.json"), text);
+    assert_snapshot!(run(&home, &["config", "validate", "a.json"]), @r"
+    exit 0
+    ~/workspace/a.json: ok, 1 server
+    ~/workspace/a.json: notice: `mcpServers.a.env.T`: the variable `NO_SUCH_VARIABLE` is not set; set it, or write a default in the file: ${NO_SUCH_VARIABLE:-default}
+    ");
+}
+
+#[test]
+fn the_schema_is_one_line_for_a_program() {
+    let home = Home::new();
+    let printed = home.run(&["config", "schema", "--json"]);
+    assert_eq!(printed.stdout.lines().count(), 1, "{printed:?}");
+    assert!(home.run(&["config", "schema"]).stdout.lines().count() > 100);
+}

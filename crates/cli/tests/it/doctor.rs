@@ -124,7 +124,7 @@ fn without_connections_nothing_is_started() {
     let ran = home.run(&["doctor", "--offline"]);
     assert_eq!((ran.exit, ran.stderr.as_str()), (Some(0), ""));
     assert!(
-        ran.stdout.ends_with("; 1 servers were not contacted\n"),
+        ran.stdout.ends_with("; 1 server was not contacted\n"),
         "{}",
         ran.stdout
     );

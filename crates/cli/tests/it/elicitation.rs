@@ -153,6 +153,18 @@ fn a_form_can_be_declined_and_canceled() {
 }
 
 #[test]
+fn an_interrupt_at_a_question_begins_a_line() {
+    let home = Home::new();
+    let mut terminal = call(&home, "book");
+    terminal.expect("answer? [YES/no/cancel] ");
+    let said = terminal.stop();
+    assert!(
+        said.ends_with("answer? [YES/no/cancel] \nerror: interrupted\n"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_page_is_opened_only_after_a_yes() {
     let home = Home::new();
     let server = asking_server(&home);

@@ -121,3 +121,19 @@ fn one_faulty_entry_leaves_the_other_servers_usable() {
     }
     assert_eq!(home.run(&["config", "validate"]).exit, Some(1));
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_written_is_said_to_be_so() {
+    let home = Home::new();
+    let full = fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = home.command(&["token"]);
+    let child = command.stdout(full).stderr(Stdio::piped()).spawn().unwrap();
+    assert_eq!(
+        Ran::from(child.wait_with_output().unwrap()),
+        Ran::failed(
+            1,
+            "error: cannot write the output: No space left on device (os error 28)\n"
+        )
+    );
+}

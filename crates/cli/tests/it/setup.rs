@@ -66,6 +66,7 @@ fn all_steps_are_done_without_a_question() {
       installed and started the service
 
     Done. `callgate setup --undo` takes all of it back.
+    warning: these values look like secrets, and are written to HOME/.config/callgate/config.json as they are: `KEY` of `files`; a variable such as '${KEY}' in their place takes them from the environment
     hint: restart your clients, then run `callgate list` to see the servers
     hint: the servers are still in the files of your clients too; remove them there when all works
     exit 0
@@ -269,6 +270,7 @@ fn a_guided_start_asks_before_each_step() {
       names that are taken already: files (Cursor)
     Add 3 servers to HOME/.config/callgate/config.json? [Y/n] 
       added to HOME/.config/callgate/config.json: 3 servers
+    warning: these values look like secrets, and are written to HOME/.config/callgate/config.json as they are: `KEY` of `files`; a variable such as '${KEY}' in their place takes them from the environment
 
     Connect your clients to Callgate
 
@@ -448,6 +450,7 @@ fn a_client_with_a_broken_file_does_not_keep_the_others() {
     Done. `callgate setup --undo` takes all of it back.
     warning: Cursor is left out: HOME/.cursor/mcp.json:1: this is not JSON: Expected string for object property
     hint: correct the file, or move it away and start Cursor once
+    warning: these values look like secrets, and are written to HOME/.config/callgate/config.json as they are: `KEY` of `files`; a variable such as '${KEY}' in their place takes them from the environment
     warning: Cursor is not connected: cannot edit HOME/.cursor/mcp.json:1: Expected string for object property; the entry would be:
       {
         "mcpServers": {
@@ -460,7 +463,9 @@ fn a_client_with_a_broken_file_does_not_keep_the_others() {
     hint: correct the file and run the same command again, or add the entry by hand
     hint: restart your clients, then run `callgate list` to see the servers
     hint: the servers are still in the files of your clients too; remove them there when all works
-    exit 0
+    error: not all steps of the setup were done
+    hint: correct what failed, and run `callgate setup` again
+    exit 1
     "#);
 }
 
@@ -469,7 +474,7 @@ fn where_no_service_can_run_the_other_steps_are_done() {
     let machine = Machine::new();
     machine.systemctl("echo 'Failed to connect to bus: No medium found' >&2; exit 1");
     let said = machine.said(&["setup", "--yes", "--no-connect"]);
-    insta::assert_snapshot!(said, @r#"
+    insta::assert_snapshot!(said, @r"
     Servers of your clients
       files  Claude Code  stdio npx -y files --token *** (KEY)
       web    Cursor       http https://mcp.example.com/mcp?key=***
@@ -483,10 +488,11 @@ fn where_no_service_can_run_the_other_steps_are_done() {
       Without it, each client starts Callgate itself.
 
     Done. `callgate setup --undo` takes all of it back.
+    warning: these values look like secrets, and are written to HOME/.config/callgate/config.json as they are: `KEY` of `files`; a variable such as '${KEY}' in their place takes them from the environment
     hint: restart your clients, then run `callgate list` to see the servers
     hint: the servers are still in the files of your clients too; remove them there when all works
     exit 0
-    "#);
+    ");
     assert!(!machine.path(".config/systemd").exists());
 }
 

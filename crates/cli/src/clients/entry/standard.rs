@@ -32,15 +32,19 @@ pub(super) fn read(
     definition
         .disabled_tools
         .extend(members.texts("disabledTools")?.unwrap_or_default());
-    // Approvals and texts of the client itself, which mean nothing here.
-    members.ignore(&[
-        "autoApprove",
-        "alwaysAllow",
-        "trust",
-        "source",
-        "name",
-        "description",
-    ]);
+    // Texts of the client itself, which mean nothing here.
+    members.ignore(&["source", "name", "description"]);
+    // Each client asks before calls by its own rules, and the user should know that these stay behind.
+    for name in ["autoApprove", "alwaysAllow", "trust"] {
+        let approves = members.node(name).is_some_and(|node| match &node.value {
+            Value::Bool(on) => *on,
+            Value::List(tools) => !tools.is_empty(),
+            _ => true,
+        });
+        if approves {
+            members.note(format!("left out: the approval `{name}`"));
+        }
+    }
     Ok(definition)
 }
 

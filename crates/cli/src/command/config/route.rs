@@ -12,7 +12,7 @@ pub(crate) fn run(
     match &args.command {
         ConfigCommand::Path { all } => path::run(*all, options, json),
         ConfigCommand::Validate { files } => validate::run(files, options, json),
-        ConfigCommand::Schema => schema::run(),
+        ConfigCommand::Schema => schema::run(json),
         ConfigCommand::Show => show::run(options, json),
         ConfigCommand::Trust(args) => trust::run(args, options, json),
     }

@@ -115,7 +115,10 @@ impl Report {
             };
             lines.push(format!("{path}: ok, {servers}"));
         }
+        // Each line begins with the path.
+        let again = format!(" of {path}:");
         let notices = self.notices.iter();
+        let notices = notices.map(|notice| notice.replacen(&again, ":", 1));
         lines.extend(notices.map(|notice| format!("{path}: notice: {notice}")));
         lines
     }

@@ -61,9 +61,15 @@ pub(crate) fn run(
     };
     if json {
         let report = RawJson::encode(&report).map_err(anyhow::Error::from)?;
-        return Ok(output::json(&report)?);
+        output::json(&report)?;
+    } else {
+        steps.end(&report, &states)?;
     }
-    steps.end(&report, &states)
+    match states.contains(&StepState::Failed) {
+        true => Err(CommandError::usage("not all steps of the setup were done")
+            .hint("correct what failed, and run `callgate setup` again")),
+        false => Ok(()),
+    }
 }
 
 /// The steps of one run, and their record.
@@ -123,6 +129,9 @@ impl Steps {
                 self.write_servers(plan)?;
                 self.talk
                     .say(&format!("  added to {target}: {}", servers(added)))?;
+                if let Some(secrets) = plan.secrets() {
+                    output::note(&format!("warning: {secrets}"));
+                }
                 StepState::Done
             }
             _ => StepState::Declined,

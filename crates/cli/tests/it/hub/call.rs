@@ -126,7 +126,7 @@ fn a_server_that_cannot_be_used_is_named_with_its_reason() {
     assert_eq!(ran.exit, Some(4), "{ran:?}");
     assert_snapshot!(ran.stderr, @r"
     error: cannot start server `gone`: there is no program `/no/such/program`
-    hint: check its definition: run `callgate get gone`
+    hint: see its messages: run `callgate debug gone`; see its definition: run `callgate get gone`
     ");
     let ran = home.run(&["call", "unset/tool"]);
     assert_eq!(ran.exit, Some(1), "{ran:?}");
@@ -239,4 +239,87 @@ fn an_id_with_a_hash_is_accepted() {
     check();
     let _serving = home.serve(&["--no-auth"]);
     check();
+}
+
+#[test]
+fn a_command_line_in_the_key_of_the_program_is_explained() {
+    let home = Home::new();
+    home.configure(&json!({ "s": { "command": "sh -c 'exit 3'", "args": ["x"] } }));
+    let hint = r#"write the program and its arguments apart: "command": "sh", "args": ["-c","exit 3","x"]"#;
+    for args in [&["call", "s/tool"][..], &["doctor"]] {
+        let mut command = home.command(args);
+        let ran = Ran::from(command.env("PATH", "/usr/bin:/bin").output().unwrap());
+        let said = format!("{}{}", ran.stdout, ran.stderr).replace("\n", " ");
+        let words: Vec<&str> = said.split_whitespace().collect();
+        assert!(words.join(" ").contains(hint), "{args:?}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_server_that_fails_during_a_call_is_named_with_the_next_step() {
+    let home = Home::new();
+    let cases = r#"*'"method":"tools/list"'*)
+        result='{"resultType":"complete","tools":[{"name":"die","inputSchema":{"type":"object"}}]}' ;;
+    *'"name":"die"'*) exit 3 ;;"#;
+    home.configure(&json!({ "s": home.shell_definition(cases) }));
+    let ran = home.run(&["call", "s/die"]);
+    assert_eq!(ran.exit, Some(4), "{ran:?}");
+    assert_snapshot!(ran.stderr, @r"
+    error: server `s` exited (exit status: 3)
+    hint: see its messages: run `callgate debug s`
+    ");
+}
+
+#[test]
+fn a_resource_is_read_by_its_server_and_uri() {
+    let home = Home::new();
+    let cases = r#"*'"method":"resources/list"'*)
+        result='{"resultType":"complete","resources":[{"uri":"notes://today","name":"today"}]}' ;;
+    *'"method":"resources/templates/list"'*) result='{"resultType":"complete","resourceTemplates":[]}' ;;
+    *'"uri":"notes://today"'*)
+        result='{"resultType":"complete","contents":[{"uri":"notes://today","text":"buy milk"}]}' ;;"#;
+    let notes = home.shell_definition(cases);
+    let script = home.path().join("server.sh");
+    let text = fs::read_to_string(&script).unwrap();
+    fs::write(&script, text.replace("\"tools\":{}", "\"resources\":{}")).unwrap();
+    let other = json!({ "command": "/no/such/program" });
+    home.configure(&json!({ "notes": notes, "other": other }));
+    for words in [
+        &["notes", "notes://today"][..],
+        &["notes", "notes://{day}", "day=today"],
+        &["mcp://notes/notes://today"],
+    ] {
+        assert_eq!(
+            home.run(&[&["read"], words].concat()),
+            Ran::printed("buy milk"),
+            "{words:?}"
+        );
+    }
+    assert_eq!(
+        home.run(&["read", "notes"]),
+        Ran::failed(
+            1,
+            "error: no resource is given\nhint: run `callgate resources notes` to see the resources of the server\n"
+        )
+    );
+}
+
+#[test]
+fn a_server_without_resources_is_named() {
+    let home = Home::new();
+    let cases = r#"*'"method":"tools/list"'*) result='{"resultType":"complete","tools":[]}' ;;
+    *'"method":"resources/read"'*)
+        printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"unknown"}}\n' "$id"
+        continue ;;"#;
+    home.configure(&json!({ "s": home.shell_definition(cases) }));
+    for words in [&["nope"][..], &["s", "nope"]] {
+        assert_eq!(
+            home.run(&[&["read"], words].concat()),
+            Ran::failed(
+                5,
+                "error: server `s` offers no resources\nhint: run `callgate inspect s` to see what it offers\n"
+            ),
+            "{words:?}"
+        );
+    }
 }

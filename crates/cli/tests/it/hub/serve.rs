@@ -363,3 +363,24 @@ fn a_serve_that_is_a_server_of_its_own_configuration_serves_the_built_in_tools_a
         );
     }
 }
+
+#[test]
+fn the_log_has_the_last_words_of_a_program_that_ended() {
+    let home = Home::new();
+    let script = "echo starting >&2; echo fatal: no key >&2; exit 3";
+    home.configure(&json!({ "s": { "command": "/bin/sh", "args": ["-c", script] } }));
+    let log = home.path().join("serve.log");
+    let mut command = home.command(&["serve", "--listen", "127.0.0.1:0", "--no-workspace"]);
+    let _serving = Serving::start(command.stderr(fs::File::create(&log).unwrap()));
+    let failure = || {
+        let log = fs::read_to_string(&log).unwrap();
+        let mut lines = log.lines().map(str::to_owned);
+        lines.find(|line| line.contains("failed and is tried again: "))
+    };
+    wait_for("the failure", || failure().is_some());
+    let line = failure().unwrap();
+    assert!(
+        line.contains("end of its standard error: fatal: no key"),
+        "{line}"
+    );
+}
