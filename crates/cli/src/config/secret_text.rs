@@ -6,7 +6,7 @@ use super::definition::{Connection, OAuthDefinition, ServerDefinition};
 use super::template::Template;
 
 /// Text in place of a secret.
-const HIDDEN: &str = "[hidden]";
+pub(crate) const HIDDEN: &str = "[hidden]";
 
 impl ServerDefinition {
     /// The definition for listings: variables as they are written, and nothing that looks like a secret.
