@@ -220,30 +220,40 @@ impl Target {
 
     /// Waits until a configured server is connected or has failed, and returns its state.
     ///
+    /// A part of the work that is given to [`Target::finish`], which guards it against signals: the server may be
+    /// refreshing its token while it connects.
+    ///
     /// # Errors
     /// It does neither within its time.
-    pub(crate) async fn report(&self, name: &str) -> Result<Option<ServerReport>, CommandError> {
-        let wait = u64::try_from(self.connect.as_millis()).unwrap_or(u64::MAX);
-        let params = ServersParams {
-            server: Some(name.to_owned()),
-            wait: Some(wait),
-        };
-        let options = CallOptions::default().idle(self.connect.saturating_add(ANSWER));
-        let client = self.client.with_options(options);
-        let result = client.request(SERVERS_METHOD, &params).await?;
-        let result: ServersResult = result.decode().map_err(anyhow::Error::from)?;
-        let report = result.servers.into_iter().next();
-        let is_late =
-            |report: &ServerReport| report.status == Status::Connecting && report.reason.is_none();
-        if report.as_ref().is_some_and(is_late) {
-            let limit = age::span(self.connect.as_secs());
-            let error = anyhow!("server `{name}` did not connect within {limit}");
-            return Err(CommandError::new(Exit::Unreachable, error).hint(format!(
-                "give it more time with --timeout SECONDS, or run `callgate debug {}` to see what it does",
-                argument(name)
-            )));
+    pub(crate) fn report<'n>(
+        &self,
+        name: &'n str,
+    ) -> impl Future<Output = Result<Option<ServerReport>, CommandError>> + use<'n> {
+        let (client, connect) = (self.client.clone(), self.connect);
+        async move {
+            let wait = u64::try_from(connect.as_millis()).unwrap_or(u64::MAX);
+            let params = ServersParams {
+                server: Some(name.to_owned()),
+                wait: Some(wait),
+            };
+            let options = CallOptions::default().idle(connect.saturating_add(ANSWER));
+            let client = client.with_options(options);
+            let result = client.request(SERVERS_METHOD, &params).await?;
+            let result: ServersResult = result.decode().map_err(anyhow::Error::from)?;
+            let report = result.servers.into_iter().next();
+            let is_late = |report: &ServerReport| {
+                report.status == Status::Connecting && report.reason.is_none()
+            };
+            if report.as_ref().is_some_and(is_late) {
+                let limit = age::span(connect.as_secs());
+                let error = anyhow!("server `{name}` did not connect within {limit}");
+                return Err(CommandError::new(Exit::Unreachable, error).hint(format!(
+                    "give it more time with --timeout SECONDS, or run `callgate debug {}` to see what it does",
+                    argument(name)
+                )));
+            }
+            Ok(report)
         }
-        Ok(report)
     }
 
     /// Revision of a server of the command line, once it has answered.

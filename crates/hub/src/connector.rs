@@ -61,6 +61,12 @@ pub trait Upstream: Service {
     /// Ends the connection in good order: a process exits, a session is closed.
     fn close(&self) -> BoxFuture<'_, ()>;
 
+    /// Waits until the connection can be dropped without a loss. The hub waits for it when it gives up an attempt to
+    /// connect, also before it is closed: the attempt may have begun to refresh a token that is issued only once.
+    fn settled(&self) -> BoxFuture<'_, ()> {
+        Box::pin(ready(()))
+    }
+
     /// Finds out whether the server can still be reached, where [`Upstream::closed`] does not tell. The hub asks for
     /// it from time to time, so it should cost the server next to nothing. Dropping the future gives up.
     ///

@@ -26,6 +26,8 @@ use crate::{listen, route};
 pub struct Hub {
     shared: Arc<Shared>,
     servers: Mutex<Vec<Running>>,
+    /// Removed servers that have not ended yet.
+    leaving: Mutex<Vec<Running>>,
     max_servers: usize,
 }
 
@@ -103,6 +105,7 @@ impl Hub {
                 status_changes: Default::default(),
             }),
             servers: Mutex::default(),
+            leaving: Mutex::default(),
             max_servers: config.max_servers,
         }
     }
@@ -147,20 +150,23 @@ impl Hub {
         let Some(running) = running else {
             return false;
         };
+        let server = running.server.clone();
+        // If this future is dropped, the server goes on to end here, and `close` waits for it.
+        self.leaving.lock().push(running);
         // Before the wait for its end, so that callers see no items of a server that is leaving.
-        self.shared.catalog.remove(&running.server);
-        running.server.shut_down().await;
+        self.shared.catalog.remove(&server);
+        server.shut_down().await;
+        let is_other = |running: &Running| !Arc::ptr_eq(&running.server, &server);
+        self.leaving.lock().retain(is_other);
         true
     }
 
     /// Ends all connections, and waits until they are closed.
     pub async fn close(&self) {
         let servers: Vec<_> = {
-            let servers = self.servers.lock();
-            servers
-                .iter()
-                .map(|running| running.server.clone())
-                .collect()
+            let (servers, leaving) = (self.servers.lock(), self.leaving.lock());
+            let servers = servers.iter().chain(leaving.iter());
+            servers.map(|running| running.server.clone()).collect()
         };
         join_all(servers.iter().map(|server| server.shut_down())).await;
     }

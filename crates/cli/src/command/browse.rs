@@ -109,9 +109,9 @@ impl<'a> Browse<'a> {
         let target = self.open(server, User::NotAsked).await?;
         let client = target.client.clone();
         let name = server.name.as_str();
-        let report = target.report(name).await;
+        let report = target.report(name);
         let work = async {
-            let report = report?;
+            let report = report.await?;
             let tools = own_tools(&client, name, report.clone()).await?;
             let report = report.ok_or_else(|| CommandError::usage("the server is gone"))?;
             Ok((report, tools))

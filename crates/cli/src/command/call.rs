@@ -79,31 +79,36 @@ async fn call_configured(
         let name = choice.server.name.as_str();
         let target = Target::open(choice.server, how).await?;
         let client = target.client.clone();
-        let line = StatusLine::new();
-        line.show(&format!("connecting to {name}"));
-        let report = target.report(name).await;
-        line.clear();
-        let names = report.and_then(|report| not_connected(name, report));
-        let found = names.as_ref().map(|names| exposed_name(choice.tool, names));
-        if let Ok(None) = found
-            && index < last
-        {
-            // An id may begin with the names of several servers.
-            target.finish(async { Ok(()) }).await?;
-            continue;
-        }
+        let report = target.report(name);
         let work = async {
-            let names = names?;
-            let exposed = exposed_name(choice.tool, &names);
-            let exposed = exposed.ok_or_else(|| no_tool(name, choice.tool, &names))?;
+            let line = StatusLine::new();
+            line.show(&format!("connecting to {name}"));
+            let report = report.await;
+            line.clear();
+            let names = not_connected(name, report?)?;
+            let exposed = match exposed_name(choice.tool, &names) {
+                Some(exposed) => exposed,
+                // An id may begin with the names of several servers.
+                None if index < last => return Ok(Found::NotHere),
+                None => return Err(no_tool(name, choice.tool, &names)),
+            };
             let own = names.iter().find(|name| name.exposed == exposed);
             let word = own.map(|own| format!("{name}/{}", own.own));
             let result = call(&client, exposed, word.as_deref(), words).await;
-            print(&result.map_err(|error| failed_in_use(name, error))?, json)
+            print(&result.map_err(|error| failed_in_use(name, error))?, json)?;
+            Ok(Found::Called)
         };
-        return target.finish(work).await;
+        if let Found::Called = target.finish(work).await? {
+            break;
+        }
     }
     Ok(())
+}
+
+/// Search for a tool at one of the servers that an id may name.
+enum Found {
+    Called,
+    NotHere,
 }
 
 /// True for a word that is no argument of a tool.

@@ -1,8 +1,9 @@
 use std::env;
 use std::path::Path;
+use std::pin::pin;
 use std::time::{Duration, SystemTime};
 
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use callgate_mcp::client::{CallOptions, Client};
 use callgate_mcp::transport::http::connect::Destination;
 use callgate_mcp::wire::RawJson;
@@ -12,7 +13,8 @@ use callgate_oauth::http_message::Request;
 use callgate_oauth::token_source::LoginStatus;
 use futures_util::future::join_all;
 use serde::Serialize;
-use tokio::time::timeout;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout, timeout_at};
 use url::Url;
 
 use crate::args::Doctor;
@@ -32,6 +34,7 @@ use crate::logins::Logins;
 use crate::network::Network;
 use crate::output;
 use crate::server::{self, RemoteSpec, Server, ServerSpec};
+use crate::stop;
 
 /// Time that a server has to connect and to say who it is, unless its definition has another.
 const CONNECT: Duration = Duration::from_secs(30);
@@ -78,8 +81,7 @@ pub(crate) async fn run(
     findings.extend(check_programs(&servers).await);
     let mut connected = 0;
     if !args.offline {
-        let outcomes = join_all(servers.iter().map(|server| connect(server, data_dir))).await;
-        for outcome in outcomes {
+        for outcome in connect_all(&servers, data_dir).await? {
             connected += usize::from(outcome.is_connected);
             findings.extend(outcome.findings);
         }
@@ -257,7 +259,45 @@ struct Outcome {
     findings: Vec<Finding>,
 }
 
-async fn connect(server: &CheckedServer, data_dir: Option<&Path>) -> Outcome {
+/// Connects to all servers at once.
+///
+/// On a signal it ends soon, but not at once: the new token of a refresh that has begun would be lost.
+async fn connect_all(
+    servers: &[CheckedServer],
+    data_dir: Option<&Path>,
+) -> Result<Vec<Outcome>, CommandError> {
+    let signal = stop::signal().context("cannot listen for signals")?;
+    let (stop, stopped) = watch::channel(false);
+    let outcomes = servers
+        .iter()
+        .map(|server| connect(server, data_dir, stopped.clone()));
+    let mut outcomes = pin!(join_all(outcomes));
+    tokio::select! {
+        outcomes = &mut outcomes => return Ok(outcomes),
+        () = signal => {}
+    }
+    stop.send_replace(true);
+    let _ = timeout(stop::GRACE, outcomes).await;
+    Err(CommandError::interrupted())
+}
+
+/// Does `work` unless the command is told to end.
+async fn unless_stopped<T>(
+    mut stopped: watch::Receiver<bool>,
+    work: impl Future<Output = T>,
+) -> Option<T> {
+    tokio::select! {
+        done = work => Some(done),
+        // The sender lives until all work has ended.
+        _ = stopped.wait_for(|stopped| *stopped) => None,
+    }
+}
+
+async fn connect(
+    server: &CheckedServer,
+    data_dir: Option<&Path>,
+    stopped: watch::Receiver<bool>,
+) -> Outcome {
     let CheckedServer {
         spec,
         limit,
@@ -267,13 +307,12 @@ async fn connect(server: &CheckedServer, data_dir: Option<&Path>) -> Outcome {
     let reached = match spec {
         ServerSpec::Process(_) => Reached::Program,
         ServerSpec::Remote(remote) => {
-            findings.extend(check_way(remote).await);
+            let found = unless_stopped(stopped.clone(), check_way(remote)).await;
+            findings.extend(found.unwrap_or_default());
             Reached::Url
         }
     };
-    let attempt = timeout(*limit, discover(spec, *limit, data_dir)).await;
-    let late = || Error::new(Kind::Timeout, format!("no answer within {limit:?}"));
-    let failure = attempt.unwrap_or_else(|_| Err(late())).err();
+    let failure = discover(spec, *limit, data_dir, stopped).await.err();
     let is_connected = failure.is_none();
     findings.extend(failure.map(|error| {
         let mut finding = judge_failure(spec.name(), reached, &error);
@@ -292,17 +331,29 @@ async fn discover(
     spec: &ServerSpec,
     limit: Duration,
     data_dir: Option<&Path>,
+    stopped: watch::Receiver<bool>,
 ) -> Result<(), Error> {
-    let connected = Server::connect(spec, data_dir, Some(Default::default())).await;
+    let late = |_| Error::new(Kind::Timeout, format!("no answer within {limit:?}"));
+    let deadline = Instant::now() + limit;
+    let connect = Server::connect(spec, data_dir, Some(Default::default()));
+    let Some(connected) = unless_stopped(stopped.clone(), timeout_at(deadline, connect)).await
+    else {
+        return Ok(());
+    };
+    let connected = connected.map_err(late)?;
     let server = connected.map_err(|error| error.into_request_error(spec.name()))?;
     let client = Client::builder(server.service())
         .info(server::own_name())
-        // The time limit of the caller is reported, and not this one.
+        // The time limit of this attempt is reported, and not this one.
         .options(CallOptions::default().idle(limit + Duration::from_secs(1)))
         .build();
-    let discovered = client.discover().await;
-    server.close().await;
-    discovered.map(|_| ())
+    let discovered = unless_stopped(stopped, timeout_at(deadline, client.discover())).await;
+    // After a timeout and a signal too: the token of a refresh that has begun would be lost.
+    let _ = timeout(stop::GRACE, server.close()).await;
+    match discovered {
+        Some(discovered) => discovered.map_err(late)?.map(drop),
+        None => Ok(()),
+    }
 }
 
 /// Checks the proxy of a server, and its clock against ours.

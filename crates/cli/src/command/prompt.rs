@@ -68,9 +68,9 @@ async fn run_configured(
     };
     let target = browse.open(server, User::of_this_process()).await?;
     let client = target.client.clone();
-    let report = target.report(server.name.as_str()).await;
+    let report = target.report(server.name.as_str());
     let work = async {
-        not_connected(server.name.as_str(), report?)?;
+        not_connected(server.name.as_str(), report.await?)?;
         // The gateway puts the name of the server in front.
         let prefix = format!("{}:", server.name);
         let exposed = format!("{prefix}{name}");

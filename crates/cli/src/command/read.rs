@@ -85,9 +85,9 @@ async fn read_configured(
     let target = browse.open(server, User::of_this_process()).await?;
     let client = target.client.clone();
     let name = server.name.as_str();
-    let report = target.report(name).await;
+    let report = target.report(name);
     let work = async {
-        not_connected(name, report?)?;
+        not_connected(name, report.await?)?;
         match read(&client, &format!("mcp://{name}/{uri}")).await {
             Ok(raw) => print(&raw, file, browse.json),
             Err(error) if error.kind() == Kind::MethodNotFound => {

@@ -144,7 +144,7 @@ impl Checker<'_> {
                 let hint = close.map(|close| format!("did you mean `{close}`?"));
                 (format!("`{}`", cut(&text.value, MAX_WORD)), hint)
             }
-            _ => (in_words(value), None),
+            _ => (in_words(value, shape), None),
         };
         let message = format!("{subject} must be {}; it is {found}", shape.in_words());
         self.mistake(value, key, message, hint);
@@ -219,14 +219,23 @@ fn plain(name: &str) -> String {
     letters.flat_map(char::to_lowercase).collect()
 }
 
-/// The value in words; texts are not shown, since they may be secrets.
-fn in_words(value: &Value<'_>) -> String {
+/// The value in words. Texts are not shown, since they may be secrets, and neither are numbers in place of texts.
+fn in_words(value: &Value<'_>, wanted: &Shape) -> String {
     match value {
         Value::StringLit(_) => "a text".to_owned(),
-        Value::NumberLit(number) => number.value.to_owned(),
+        Value::NumberLit(number) if wants_number(wanted) => number.value.to_owned(),
+        Value::NumberLit(_) => "a number".to_owned(),
         Value::BooleanLit(literal) => literal.value.to_string(),
         Value::Object(_) => "an object".to_owned(),
         Value::Array(_) => "a list".to_owned(),
         Value::NullKeyword(_) => "null".to_owned(),
+    }
+}
+
+fn wants_number(shape: &Shape) -> bool {
+    match shape {
+        Shape::Milliseconds | Shape::Port | Shape::Number => true,
+        Shape::Either(shapes) => shapes.iter().any(wants_number),
+        _ => false,
     }
 }

@@ -476,7 +476,7 @@ mod tests {
             Err(&[
                 (
                     3,
-                    "`mcpServers.a.args` must be a list of texts; it is 1",
+                    "`mcpServers.a.args` must be a list of texts; it is a number",
                     "",
                 ),
                 (
@@ -499,7 +499,11 @@ mod tests {
                     "`mcpServers.c` has neither `command` nor `url`",
                     "add `command` for a program, or `url` for a server elsewhere",
                 ),
-                (6, "`mcpServers.d.command` must be a text; it is 1", ""),
+                (
+                    6,
+                    "`mcpServers.d.command` must be a text; it is a number",
+                    "",
+                ),
                 (
                     8,
                     "`gateway.listen` is not a loopback address",
@@ -507,7 +511,7 @@ mod tests {
                 ),
                 (
                     9,
-                    "`naming` must be one of `server_tool`, `server__tool`; it is 1",
+                    "`naming` must be one of `server_tool`, `server__tool`; it is a number",
                     "",
                 ),
             ]),
@@ -551,7 +555,11 @@ mod tests {
             ),
             (
                 r#"{"command":"x","args":["a",1]}"#,
-                "`mcpServers.s.args[1]` must be a text; it is 1",
+                "`mcpServers.s.args[1]` must be a text; it is a number",
+            ),
+            (
+                r#"{"url":"https://a.example/","oauth":{"clientSecret":99887766}}"#,
+                "`mcpServers.s.oauth.clientSecret` must be a text; it is a number",
             ),
             (
                 r#"{"command":"x","command":"y"}"#,

@@ -6,7 +6,7 @@ use super::definition::{Connection, OAuthDefinition, ServerDefinition};
 use super::template::Template;
 
 /// Text in place of a secret.
-const HIDDEN: &str = "[hidden]";
+pub(crate) const HIDDEN: &str = "[hidden]";
 
 impl ServerDefinition {
     /// The definition for listings: variables as they are written, and nothing that looks like a secret.
@@ -20,6 +20,9 @@ impl ServerDefinition {
             Connection::Url(url) => {
                 url.headers = hidden_pairs(&url.headers);
                 url.url = Template::new(hidden_in_url(url.url.as_str()));
+                if let Some(command) = &mut url.headers_helper {
+                    *command = Template::new(hidden_in_command(command.as_str()));
+                }
                 if let Some(OAuthDefinition::On(settings)) = &mut url.oauth
                     && let Some(secret) = &mut settings.client_secret
                     && !secret.is_only_variables()
@@ -50,7 +53,7 @@ fn hidden_pairs(pairs: &[(String, Template)]) -> Vec<(String, Template)> {
     hidden.collect()
 }
 
-/// Arguments without the values of options such as `--api-key`.
+/// Arguments without the values of options such as `--api-key`, of variables and of headers.
 pub(crate) fn hidden_args(args: &[Template]) -> Vec<Template> {
     let mut hidden = Vec::with_capacity(args.len());
     let mut option = "";
@@ -58,19 +61,72 @@ pub(crate) fn hidden_args(args: &[Template]) -> Vec<Template> {
         let text = arg.as_str();
         let value = match text.split_once('=') {
             Some((name, value)) if name.starts_with('-') => {
-                let is_hidden = is_secret(name, &Template::new(value));
-                is_hidden.then(|| format!("{name}={HIDDEN}"))
+                let value = hidden_value(name, value);
+                value.map(|value| format!("{name}={value}"))
             }
             _ if text.starts_with('-') => None,
-            _ => is_secret(option, arg).then(|| match hidden_in_url(text) {
-                url if url != text => url,
-                _ => HIDDEN.to_owned(),
-            }),
+            _ => hidden_value(option, text),
         };
         option = if text.starts_with('-') { text } else { "" };
         hidden.push(value.map_or_else(|| arg.clone(), Template::new));
     }
     hidden
+}
+
+/// The value of an option without what looks like a secret; `None` if there is nothing to hide.
+fn hidden_value(option: &str, text: &str) -> Option<String> {
+    let url = hidden_in_url(text);
+    if url != text {
+        return Some(url);
+    }
+    let is_secret_text = is_secret(option, &Template::new(text));
+    if is_secret_text && is_sensitive(option) {
+        return Some(HIDDEN.to_owned());
+    }
+    // The name of a variable or header is worth showing, and often all that tells what the value is.
+    if let Some((name, value)) = pair(text) {
+        let is_hidden = is_secret(name, &Template::new(value));
+        let start = text.strip_suffix(value).filter(|_| is_hidden);
+        return start.map(|start| format!("{start}{HIDDEN}"));
+    }
+    is_secret_text.then(|| HIDDEN.to_owned())
+}
+
+/// Name and value of a variable (`NAME=value`) or of a header (`Name: value`, `Name:value`).
+fn pair(text: &str) -> Option<(&str, &str)> {
+    let (name, value) = text.split_once(['=', ':'])?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    let value = value.trim_start();
+    (begins && name.chars().all(is_name) && !value.is_empty() && !value.starts_with("//"))
+        .then_some((name, value))
+}
+
+/// A command of a shell without the words that look like secrets, whatever quotes and brackets stand around them.
+pub(crate) fn hidden_in_command(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut before = "";
+    for piece in text.split_inclusive(|c: char| !is_token_char(c)) {
+        let word = piece.trim_end_matches(|c: char| !is_token_char(c));
+        let end = piece.strip_prefix(word).unwrap_or_default();
+        match word.split_once('=') {
+            Some((name, value)) if !name.is_empty() && is_secret(name, &Template::new(value)) => {
+                shown.extend([name, "=", HIDDEN]);
+            }
+            _ if looks_random(word)
+                || (is_scheme(before) && !word.is_empty() && before != "token") =>
+            {
+                shown.push_str(HIDDEN);
+            }
+            _ => shown.push_str(word),
+        }
+        shown.push_str(end);
+        before = match end {
+            " " => word,
+            _ => "",
+        };
+    }
+    shown
 }
 
 /// A URL without its password and without parameters that look like secrets.
@@ -169,6 +225,11 @@ fn is_plain_setting(word: &str) -> bool {
     is_number || is_word || word.starts_with(['/', '~', '.'])
 }
 
+/// True for a character that tokens have.
+fn is_token_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "_-+/=.~".contains(c)
+}
+
 /// True for a text that is random enough to be a token, or begins as tokens do.
 fn looks_random(text: &str) -> bool {
     const BEGINNINGS: [&str; 16] = [
@@ -189,8 +250,7 @@ fn looks_random(text: &str) -> bool {
         "npm_",
         "hf_",
     ];
-    let is_token = |c: char| c.is_ascii_alphanumeric() || "_-+/=.~".contains(c);
-    if !text.chars().all(is_token) {
+    if !text.chars().all(is_token_char) {
         return text.starts_with("-----BEGIN");
     }
     if text.len() >= 16
@@ -236,6 +296,87 @@ mod tests {
         ] {
             let seen = is_secret(name, &Template::new(value));
             assert_eq!(seen, expect, "{name}={value}");
+        }
+    }
+
+    #[test]
+    fn arguments_hide_the_values_of_variables_and_headers() {
+        for (written, shown) in [
+            (
+                &["--header", "Authorization: Bearer hunter2"][..],
+                &["--header", "Authorization: [hidden]"][..],
+            ),
+            (
+                &["--header", "Authorization:hunter2"],
+                &["--header", "Authorization:[hidden]"],
+            ),
+            (
+                &["--header=X-Api-Key: hunter2"],
+                &["--header=X-Api-Key: [hidden]"],
+            ),
+            (
+                &["--header", "Authorization:${AUTH}"],
+                &["--header", "Authorization:${AUTH}"],
+            ),
+            (
+                &["--header", "Authorization: Bearer ${T}"],
+                &["--header", "Authorization: Bearer ${T}"],
+            ),
+            (
+                &["--header", "Accept: text/html"],
+                &["--header", "Accept: text/html"],
+            ),
+            (
+                &["-e", "GITHUB_TOKEN=value", "image:1"],
+                &["-e", "GITHUB_TOKEN=[hidden]", "image:1"],
+            ),
+            (
+                &["--env=GITHUB_TOKEN=value"],
+                &["--env=GITHUB_TOKEN=[hidden]"],
+            ),
+            (&["API_KEY=value", "node"], &["API_KEY=[hidden]", "node"]),
+            (
+                &["-e", "API_KEY", "LOG=debug"],
+                &["-e", "API_KEY", "LOG=debug"],
+            ),
+            (&["--token", "a:b"], &["--token", "[hidden]"]),
+            (
+                &["-v", "key:/data", "http://a.example/mcp"],
+                &["-v", "key:/data", "http://a.example/mcp"],
+            ),
+        ] {
+            let args: Vec<Template> = written.iter().map(|arg| Template::new(*arg)).collect();
+            let seen = hidden_args(&args);
+            let seen: Vec<&str> = seen.iter().map(Template::as_str).collect();
+            assert_eq!(seen, shown);
+        }
+    }
+
+    #[test]
+    fn commands_hide_words_that_look_like_secrets() {
+        for (written, shown) in [
+            (
+                r#"echo '{"Authorization":"Bearer ghp_0123456789abcdefghij"}'"#,
+                r#"echo '{"Authorization":"Bearer [hidden]"}'"#,
+            ),
+            (
+                r#"printf '{"Authorization":"Bearer hunter2"}'"#,
+                r#"printf '{"Authorization":"Bearer [hidden]"}'"#,
+            ),
+            (
+                "KEY=hunter2 ./helper --to 3f2b8c1d4e5f60718293a4b5c6d7e8f9",
+                "KEY=[hidden] ./helper --to [hidden]",
+            ),
+            (
+                "./print token ${TOKEN} --as json",
+                "./print token ${TOKEN} --as json",
+            ),
+            (
+                r#"echo "{\"A\":\"Bearer $TOKEN\"}""#,
+                r#"echo "{\"A\":\"Bearer $TOKEN\"}""#,
+            ),
+        ] {
+            assert_eq!(hidden_in_command(written), shown);
         }
     }
 

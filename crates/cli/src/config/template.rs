@@ -88,6 +88,18 @@ impl Template {
         names.collect()
     }
 
+    /// The variables and files that values come from, without defaults.
+    pub(crate) fn references(&self) -> Vec<String> {
+        let parts = parts(&self.0).into_iter();
+        let references = parts.filter_map(|part| match part {
+            Part::Text(_) => None,
+            Part::Variable { name, .. } => Some(format!("${{{name}}}")),
+            Part::File(path) => Some(format!("{{file:{path}}}")),
+            Part::Unknown(written) => Some(written.to_owned()),
+        });
+        references.collect()
+    }
+
     /// The text with the values of its variables.
     pub(crate) fn expand(&self, sources: &Sources<'_>) -> Result<Expanded, TemplateError> {
         let mut expanded = String::with_capacity(self.0.len());

@@ -142,6 +142,18 @@ impl Upstream for Connection {
         Box::pin(self.server.close())
     }
 
+    fn settled(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            if let Server::Remote {
+                token_source: Some(token_source),
+                ..
+            } = &self.server
+            {
+                token_source.wait_idle().await;
+            }
+        })
+    }
+
     fn check(&self) -> BoxFuture<'_, Result<(), Error>> {
         Box::pin(async {
             let checked = match &self.server {

@@ -10,6 +10,8 @@ use tokio::io::AsyncReadExt;
 use tokio::process::Command;
 use tokio::time::timeout;
 
+use crate::config::secret_text::hidden_in_command;
+
 /// Time that the command has.
 const TIME_LIMIT: Duration = Duration::from_secs(10);
 
@@ -28,7 +30,10 @@ pub(super) async fn run(
 ) -> anyhow::Result<BTreeMap<String, String>> {
     run_within(command, directory, TIME_LIMIT)
         .await
-        .with_context(|| format!("the command of `headersHelper`, `{command}`, failed"))
+        .with_context(|| {
+            let command = hidden_in_command(command);
+            format!("the command of `headersHelper`, `{command}`, failed")
+        })
 }
 
 async fn run_within(

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use insta::assert_snapshot;
+use serde_json::json;
 
 use crate::fixture::{Home, Ran};
 use crate::terminal::Terminal;
@@ -451,6 +452,56 @@ fn a_project_file_is_used_after_it_was_trusted() {
     assert_snapshot!(run(&home, &["config", "trust", "--revoke"]), @r"
     exit 0
     none of the files was trusted
+    ");
+}
+
+#[test]
+fn the_question_about_trust_names_all_hosts_and_files_of_a_login() {
+    let home = Home::new();
+    let definition = json!({"mcpServers": {"w": {
+        "url": "https://a.example/mcp",
+        "headers": {"Authorization": "Bearer x-{file:~/h}", "X": "${X}"},
+        "roots": ["~/private"],
+        "oauth": {
+            "account": "work",
+            "clientId": "${ID}",
+            "clientSecret": "x-{file:~/priv}",
+            "scope": "read write",
+            "callbackPort": 8123,
+            "authorizationEndpoint": "https://b.example/authorize",
+            "tokenEndpoint": "https://c.example/t",
+            "clientAuthMethod": "client_secret_post",
+            "redirectUri": "http://localhost:8123/cb",
+            "authParams": {"audience": "d", "login_token": "hunter2"},
+            "tokenParams": {"e": "f"},
+            "initialAccessTokenFile": "/secrets/initial",
+            "caFile": "/secrets/ca.pem",
+            "allowPrivateAddresses": true,
+        },
+    }}});
+    write(&home.workspace().join(".mcp.json"), &definition.to_string());
+    assert_snapshot!(run(&home, &["config", "trust", "--yes"]), @r"
+    exit 0
+    ~/workspace/.mcp.json is trusted as it is now
+    ~/workspace/.mcp.json:
+      w: contacts https://a.example/mcp
+        header Authorization: [hidden] with {file:~/h}
+        header X: ${X}
+        login of your account work
+        login as the client ${ID}
+        login with the secret [hidden] with {file:~/priv}
+        login for read write
+        login may contact this machine and private networks
+        login sends audience=d
+        login sends login_token=[hidden]
+        login at https://b.example/authorize
+        login trusts the certificates of the file /secrets/ca.pem
+        login with clientAuthMethod client_secret_post
+        login sends the file /secrets/initial
+        login returns to http://localhost:8123/cb
+        login sends codes, tokens and secrets to https://c.example/t
+        login sends e=f
+        is told of the root ~/private
     ");
 }
 

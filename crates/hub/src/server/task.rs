@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use callgate_mcp::layer::Timeout;
 use callgate_mcp::{Client, Error, Kind, Service};
+use futures_util::FutureExt as _;
+use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::{Connected, Server, StartedProcess, is_unreachable};
@@ -159,7 +161,7 @@ impl Server {
         }
     }
 
-    async fn connect(&self, shared: &Shared) -> Outcome {
+    async fn connect(self: &Arc<Self>, shared: &Shared) -> Outcome {
         let number = self.attempts.fetch_add(1, Ordering::Relaxed) + 1;
         let limit = self.config.connect_timeout;
         // One limit for the connection and the first answer: a server that connects and is silent is not
@@ -184,9 +186,13 @@ impl Server {
     }
 
     /// Opens a connection and asks the server what it offers.
-    async fn open(&self, number: u64, shared: &Shared) -> Result<Connected, Error> {
+    async fn open(self: &Arc<Self>, number: u64, shared: &Shared) -> Result<Connected, Error> {
         let start = Instant::now();
         let upstream = self.config.connector.connect().await?;
+        let attempt = Attempt {
+            server: self.clone(),
+            upstream: Some(upstream.clone()),
+        };
         if let Some(id) = upstream.process_id() {
             // A process may take long until it answers, or never do so.
             let process = StartedProcess { id, since: start };
@@ -200,6 +206,7 @@ impl Server {
         let capabilities = Arc::new(discovered.capabilities.clone());
         let version = upstream.version();
         shared.catalog.set_discovered(self, discovered, version);
+        attempt.succeeded();
         Ok(Connected {
             upstream,
             service,
@@ -242,6 +249,42 @@ impl Server {
                 Err(_) => return,
             }
         }
+    }
+}
+
+/// Attempt to connect. One that is dropped before it succeeds is waited for in the background until it loses nothing.
+struct Attempt {
+    server: Arc<Server>,
+    /// Empty once the attempt has succeeded.
+    upstream: Option<Arc<dyn Upstream>>,
+}
+
+impl Attempt {
+    fn succeeded(mut self) {
+        self.upstream = None;
+    }
+}
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        let Some(upstream) = self.upstream.take() else {
+            return;
+        };
+        // Most have nothing to lose, and end at once.
+        if upstream.settled().now_or_never().is_some() {
+            return;
+        }
+        // Without a runtime no refresh goes on either.
+        let Ok(runtime) = Handle::try_current() else {
+            return;
+        };
+        // Before the phase changes: a shutdown waits for the phase first, and then for this number.
+        self.server.closing.send_modify(|closing| *closing += 1);
+        let server = self.server.clone();
+        runtime.spawn(async move {
+            upstream.settled().await;
+            server.closing.send_modify(|closing| *closing -= 1);
+        });
     }
 }
 

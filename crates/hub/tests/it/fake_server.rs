@@ -41,6 +41,8 @@ struct FakeState {
     ends_listens: AtomicBool,
     /// Number of tool calls whose stream is cut after the server has got them.
     cuts: AtomicU64,
+    /// True while a connection that is dropped would lose something.
+    is_unsettled: watch::Sender<bool>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +74,7 @@ impl FakeServer {
                 is_mute: AtomicBool::new(false),
                 ends_listens: AtomicBool::new(false),
                 cuts: AtomicU64::new(0),
+                is_unsettled: watch::Sender::new(false),
             }),
         }
     }
@@ -117,6 +120,11 @@ impl FakeServer {
     /// Leaves requests without an answer; connections are made.
     pub(crate) fn become_mute(&self) {
         self.state.is_mute.store(true, Ordering::SeqCst);
+    }
+
+    /// Decides whether a connection that is dropped would lose something.
+    pub(crate) fn set_unsettled(&self, is_unsettled: bool) {
+        self.state.is_unsettled.send_replace(is_unsettled);
     }
 
     /// Number of subscriptions that the server received.
@@ -285,6 +293,13 @@ impl Upstream for FakeUpstream {
         Box::pin(async {
             self.ended().await;
             Error::new(Kind::Closed, "the server exited")
+        })
+    }
+
+    fn settled(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async {
+            let mut is_unsettled = self.server.state.is_unsettled.subscribe();
+            let _ = is_unsettled.wait_for(|is_unsettled| !is_unsettled).await;
         })
     }
 

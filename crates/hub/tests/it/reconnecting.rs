@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use callgate_hub::ServerState;
 use callgate_mcp::router::ToolRoute;
+use tokio::time::timeout;
 
 use crate::fake_server::{FakeServer, hub, router, server_name, state_of, wait_for};
 
@@ -96,4 +97,28 @@ async fn closing_the_hub_turns_every_server_off() {
     hub.close().await;
     assert_eq!(state_of(&hub, "a"), ServerState::Disabled);
     assert_eq!((first.closed(), second.closed()), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_the_hub_waits_for_an_attempt_to_connect_that_would_lose_something() {
+    const LONG: Duration = Duration::from_secs(3600);
+    for is_removed in [false, true] {
+        let server = server();
+        server.become_mute();
+        server.set_unsettled(true);
+        let (hub, _client) = hub(&[("a", &server)]);
+        while server.connects() == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        if is_removed {
+            // The caller gives up, but not the server.
+            let removal = timeout(LONG, hub.remove(&server_name("a"))).await;
+            assert!(removal.is_err());
+        }
+        assert!(timeout(LONG, hub.close()).await.is_err(), "{is_removed}");
+        server.set_unsettled(false);
+        hub.close().await;
+        assert_eq!(server.closed(), 0);
+    }
 }

@@ -1,12 +1,14 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::config::definition::Connection;
+use crate::config::definition::{Connection, OAuthDefinition, OAuthSettings};
 use crate::config::digest::ContentHash;
 use crate::config::load::{parse_file, trust_command};
 use crate::config::read_file::FileContent;
+use crate::config::secret_text::{HIDDEN, is_secret};
+use crate::config::template::Template;
 use crate::config::trust::{self, TrustStore};
 use crate::config::{LoadOptions, Scope, ServerDefinition};
 use crate::config_args::Trust;
@@ -160,32 +162,103 @@ fn details(definition: &ServerDefinition) -> Vec<String> {
     let mut details = Vec::new();
     // Values may be secrets, but variables and files that they come from matter to the user.
     let shown = definition.shown();
-    match &shown.connection {
-        Connection::Command(command) => {
-            for (name, value) in &command.env {
-                details.push(format!("variable {name}={value}"));
+    match (&definition.connection, &shown.connection) {
+        (Connection::Command(written), Connection::Command(shown)) => {
+            for ((name, written), (_, shown)) in written.env.iter().zip(&shown.env) {
+                details.push(format!("variable {name}={}", value(written, shown)));
             }
-            if let Some(file) = &command.env_file {
+            if let Some(file) = &written.env_file {
                 details.push(format!("variables of the file {file}"));
             }
-            if let Some(directory) = &command.cwd {
+            if let Some(directory) = &written.cwd {
                 details.push(format!("in the directory {directory}"));
             }
-            if command.inherit_all {
+            if written.inherit_all {
                 details.push("with all variables of your environment".to_owned());
             }
         }
-        Connection::Url(url) => {
-            for (name, value) in &url.headers {
-                details.push(format!("header {name}: {value}"));
+        (Connection::Url(written), Connection::Url(shown)) => {
+            for ((name, written), (_, shown)) in written.headers.iter().zip(&shown.headers) {
+                details.push(format!("header {name}: {}", value(written, shown)));
             }
-            if let Some(command) = &url.headers_helper {
+            if let Some(command) = &written.headers_helper {
                 details.push(format!("headers of the command {command}"));
             }
+            if let (Some(OAuthDefinition::On(written)), Some(OAuthDefinition::On(shown))) =
+                (&written.oauth, &shown.oauth)
+            {
+                details.extend(login_details(written, shown));
+            }
         }
+        _ => {}
+    }
+    for root in &definition.roots {
+        details.push(format!("is told of the root {root}"));
     }
     if !definition.enabled {
         details.push("turned off".to_owned());
     }
     details
+}
+
+/// The value of a secret is hidden, but not the variables and files that it is made of: the server gets those.
+fn value(written: &Template, shown: &Template) -> String {
+    let references = written.references();
+    match written == shown || references.is_empty() {
+        true => shown.to_string(),
+        false => format!("{shown} with {}", references.join(" ")),
+    }
+}
+
+/// Lines that tell which hosts a login contacts, which files it reads, and what it sends.
+fn login_details(written: &OAuthSettings, shown: &OAuthSettings) -> Vec<String> {
+    let mut details = Vec::new();
+    if let Some(account) = &written.account {
+        details.push(format!("login of your account {account}"));
+    }
+    if let Some(id) = &written.client_id {
+        details.push(format!("login as the client {id}"));
+    }
+    if let (Some(written), Some(shown)) = (&written.client_secret, &shown.client_secret) {
+        details.push(format!("login with the secret {}", value(written, shown)));
+    }
+    if !written.scopes.is_empty() {
+        details.push(format!("login for {}", written.scopes.join(" ")));
+    }
+    // As JSON, so that no option is left out.
+    let options = serde_json::to_value(&written.options);
+    let options = options.as_ref().ok().and_then(Value::as_object);
+    for (name, option) in options.into_iter().flatten() {
+        details.extend(login_option(name, option));
+    }
+    details
+}
+
+/// Lines about one option of a login.
+fn login_option(name: &str, option: &Value) -> Vec<String> {
+    let text = match option {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    vec![match (name, option) {
+        ("authorizationEndpoint", _) => format!("login at {text}"),
+        ("tokenEndpoint", _) => format!("login sends codes, tokens and secrets to {text}"),
+        ("redirectUri", _) => format!("login returns to {text}"),
+        ("initialAccessTokenFile", _) => format!("login sends the file {text}"),
+        ("caFile", _) => format!("login trusts the certificates of the file {text}"),
+        ("allowPrivateAddresses", Value::Bool(true)) => {
+            "login may contact this machine and private networks".to_owned()
+        }
+        ("authParams" | "tokenParams", Value::Object(params)) => {
+            let params = params.iter().map(|(param, text)| {
+                let text = text.as_str().unwrap_or_default();
+                match is_secret(param, &Template::new(text)) {
+                    true => format!("login sends {param}={HIDDEN}"),
+                    false => format!("login sends {param}={text}"),
+                }
+            });
+            return params.collect();
+        }
+        _ => format!("login with {name} {text}"),
+    }]
 }

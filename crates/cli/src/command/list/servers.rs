@@ -191,11 +191,12 @@ impl Listing {
             ..GatewaySettings::default()
         }));
         let members: Vec<Member> = servers.iter().map(Member::own).collect();
+        // Before the first attempt to connect, which may refresh a token.
+        let stop = stop::signal().context("cannot listen for signals")?;
         gateway.apply(&members).await;
         gateway.connect_all();
         let data_dir = self.data_dir.as_ref();
         let _record = data_dir.and_then(|it| record_at(&gateway, it, "list"));
-        let stop = stop::signal().context("cannot listen for signals")?;
         let settled = tokio::select! {
             () = settle(&gateway, members.len(), how.limit) => true,
             () = stop => false,

@@ -71,9 +71,9 @@ async fn of_configured(
     };
     let target = Target::open(configured, how).await?;
     let (client, name) = (target.client.clone(), configured.name.as_str());
-    let report = target.report(name).await;
+    let report = target.report(name);
     let work = async {
-        let tools = own_tools(&client, name, report?).await?;
+        let tools = own_tools(&client, name, report.await?).await?;
         match json {
             true => print_json(&tools),
             false => {

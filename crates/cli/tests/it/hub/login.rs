@@ -1,5 +1,6 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 
@@ -74,4 +75,54 @@ fn recording_server() -> (String, mpsc::Receiver<String>) {
         }
     });
     (url, heads)
+}
+
+#[test]
+fn a_command_that_ends_while_a_server_connects_keeps_the_token_of_its_refresh() {
+    let (home, provider) = (Home::new(), Provider::start(Settings::default()));
+    home.configure(&json!({ "p": { "url": provider.url } }));
+    home.log_in(&provider.url, &[]);
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--no-workspace"];
+    // Without a signal, the input ends.
+    for (args, signal) in [
+        (&["call", "p/whoami"][..], Some("-INT")),
+        (&["call", "p/whoami"], Some("-TERM")),
+        (&["list", "p"], Some("-INT")),
+        (&["list", "--refresh"], Some("-INT")),
+        (&["inspect", "p"], Some("-INT")),
+        (&["prompt", "p:x"], Some("-INT")),
+        (&["read", "mcp://p/x"], Some("-INT")),
+        (&["doctor"], Some("-INT")),
+        (&serve, Some("-TERM")),
+        (&["serve", "--stdio", "--no-workspace"], None),
+    ] {
+        provider.events();
+        home.edit_login(&provider.url, |login| {
+            login["tokens"]["expiresAt"] = 1.into();
+        });
+        provider.end_access_tokens();
+        provider.keep_waiting(true);
+        let mut command = home.command(args);
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::null());
+        let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+        provider.wait_for_held_request();
+        let input = child.stdin.take();
+        match signal {
+            Some(signal) => {
+                let pid = child.id().to_string();
+                let sent = Command::new("kill").args([signal, &pid]).status();
+                assert!(sent.unwrap().success());
+            }
+            None => drop(input),
+        }
+        provider.keep_waiting(false);
+        // A process that a signal kills has no exit code.
+        let exit = child.wait().unwrap().code();
+        assert!(exit.is_some(), "{args:?} {signal:?}");
+        assert_eq!(provider.events(), ["refresh_token of registered"]);
+
+        provider.end_access_tokens();
+        let ran = home.run(&["call", "p/whoami"]);
+        assert_eq!(ran, Ran::printed("granted: read\n"), "{args:?} {signal:?}");
+    }
 }
