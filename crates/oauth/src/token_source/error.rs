@@ -129,6 +129,16 @@ pub enum LoginReason {
         /// Issuer of the stored login.
         issuer: String,
     },
+    /// The configuration names a token endpoint of another origin than that of the login.
+    #[error(
+        "the stored login belongs to {stored}, but the configuration names the token endpoint {configured} now, which was not sent anything; a new login switches to it"
+    )]
+    EndpointChanged {
+        /// Origin of the stored login.
+        stored: String,
+        /// Token endpoint of the configuration.
+        configured: Url,
+    },
     /// The login belongs to a client that is not configured any more.
     #[error("the stored login belongs to another client")]
     ClientChanged,

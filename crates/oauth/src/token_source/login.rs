@@ -15,11 +15,25 @@ use crate::{Challenge, Scopes, Secret};
 impl Shared {
     /// Replaces a refused token: by a stored one, a refresh or a login.
     pub(super) async fn recover(&self, refusal: ServerRefusal) -> Result<(), TokenError> {
+        self.check_endpoint().await?;
         match self.recover_unattended(&refusal).await? {
             RefreshOutcome::Done => Ok(()),
             RefreshOutcome::NeedsLogin(reason) => {
                 self.authorize(Goal::Login, reason, refusal).await
             }
+        }
+    }
+
+    /// Refuses to send the credentials of a grant without a user to another origin unless the user logs in anew.
+    ///
+    /// Where a user logs in, the refresh is refused instead, and the user who is asked decides.
+    async fn check_endpoint(&self) -> Result<(), TokenError> {
+        if self.config.grant.needs_user() {
+            return Ok(());
+        }
+        match self.changed_endpoint(&self.storage.login().await?) {
+            Some(reason) => Err(self.needs_login(reason)),
+            None => Ok(()),
         }
     }
 
@@ -70,6 +84,7 @@ impl Shared {
         if let Some(RefreshOutcome::Done) = self.use_stored_if_other().await? {
             return Ok(());
         }
+        self.check_endpoint().await?;
         // The token may have expired on the way, so one refresh is tried. A second one would be a
         // loop with a server that accepts none of our tokens.
         if let (TokenOrigin::Login | TokenOrigin::Refresh, Some(seen)) =
@@ -97,6 +112,7 @@ impl Shared {
         scopes: Scopes,
         refusal: ServerRefusal,
     ) -> Result<(), TokenError> {
+        self.check_endpoint().await?;
         let outcome = match self.use_stored_if_other().await? {
             Some(RefreshOutcome::Done) => Ok(()),
             _ => self.step_up(scopes, refusal).await,

@@ -330,8 +330,38 @@ impl Shared {
         })
     }
 
+    /// Reason not to use a login: the configuration sends its secrets to another origin.
+    ///
+    /// The file of a project may name the token endpoint of a server that the user has logged in at before. The
+    /// refresh token and the client secret were issued by the provider of that login, and only the user may give
+    /// them to another one, by a new login.
+    pub(super) fn changed_endpoint(&self, login: &Login) -> Option<LoginReason> {
+        let configured = self.config.options.token_endpoint.as_ref()?.url();
+        if login.tokens.is_none() && login.chosen.is_none() {
+            return None;
+        }
+        let recorded = login.token_endpoint.as_ref();
+        let recorded = recorded.and_then(|it| endpoint::parse(&it.url).ok());
+        // Older logins have no endpoint, and those of OpenCode no issuer either.
+        let issuer = || endpoint::parse(login.issuer.as_deref()?).ok();
+        let stored = recorded.or_else(issuer).map(|url| url.origin());
+        if stored.as_ref() == Some(&configured.origin()) {
+            return None;
+        }
+        Some(LoginReason::EndpointChanged {
+            stored: stored.map_or_else(
+                || "a provider that was not recorded".to_owned(),
+                |origin| origin.ascii_serialization(),
+            ),
+            configured: configured.clone(),
+        })
+    }
+
     /// Goal of a refresh: the grant itself if it needs no user, else the refresh token.
     async fn refresh_goal(&self, login: &Login) -> Result<Result<Goal, LoginReason>, TokenError> {
+        if let Some(reason) = self.changed_endpoint(login) {
+            return Ok(Err(reason));
+        }
         if let Some(goal) = self.unattended_goal().await? {
             return Ok(Ok(goal));
         }

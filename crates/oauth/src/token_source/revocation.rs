@@ -39,6 +39,9 @@ impl Shared {
         let Some(tokens) = login.tokens.as_ref().filter(|_| self.is_for_server(login)) else {
             return Ok(Revocation::NoLogin);
         };
+        if let Some(reason) = self.changed_endpoint(login) {
+            return Err(self.needs_login(reason));
+        }
         let Some(client) = self.client_of(login) else {
             return Ok(Revocation::Failed);
         };
