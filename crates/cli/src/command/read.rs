@@ -3,10 +3,10 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::anyhow;
+use callgate_mcp::Error;
 use callgate_mcp::client::Client;
 use callgate_mcp::wire::resource::{ReadResourceParams, ReadResourceResult, ResourceContents};
-use callgate_mcp::wire::{RawJson, method};
-use callgate_mcp::{Error, Kind};
+use callgate_mcp::wire::{RawJson, code, method};
 
 use super::browse::{Browse, Named, no_servers, text_of};
 use crate::browse_args::Read;
@@ -46,7 +46,7 @@ pub(crate) async fn run(args: &Read, browse: Browse<'_>) -> Result<(), CommandEr
     let work = async {
         let raw = match read(&client, &uri).await {
             Ok(raw) => raw,
-            Err(error) if error.kind() == Kind::MethodNotFound => {
+            Err(error) if error.code() == code::METHOD_NOT_FOUND => {
                 return Err(no_resources("the server", &place));
             }
             Err(error) if Exit::of(error.kind()) == Exit::ToolFailed => {
@@ -90,7 +90,7 @@ async fn read_configured(
         not_connected(name, report.await?)?;
         match read(&client, &format!("mcp://{name}/{uri}")).await {
             Ok(raw) => print(&raw, file, browse.json),
-            Err(error) if error.kind() == Kind::MethodNotFound => {
+            Err(error) if error.code() == code::METHOD_NOT_FOUND => {
                 Err(no_resources(&format!("server `{name}`"), &argument(name)))
             }
             Err(error) if Exit::of(error.kind()) == Exit::ToolFailed => {
