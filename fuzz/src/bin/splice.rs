@@ -17,10 +17,9 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     let json = Bytes::copy_from_slice(json.as_bytes());
-    let Ok(before) = RawJson::parse_strict(
-        json,
-        &Limits::default().with_bytes(4096).with_depth(32),
-    ) else {
+    let Ok(before) =
+        RawJson::parse_strict(json, &Limits::default().with_bytes(4096).with_depth(32))
+    else {
         return;
     };
     if let Some(path) = edit.strip_prefix('+') {
