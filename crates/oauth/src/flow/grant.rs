@@ -231,7 +231,7 @@ impl Flow {
             server, binding, ..
         } = context.discovered;
         let is_bound = tokens.token_type == TokenType::Dpop;
-        // Both tokens would be useless: nobody here has the key of the first, and the MCP server requires a
+        // Both tokens would be useless: this process lacks the key of the first, and the MCP server requires a
         // key for the second.
         match &binding {
             None if is_bound => return Err(TokenEndpointError::ForeignKey.into()),

@@ -142,7 +142,7 @@ fn open(path: &Path) -> Result<Option<(File, Metadata)>, StoreError> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         opened => opened.map_err(StoreError::io("open", path))?,
     };
-    // From the open file, so that nobody can exchange it between the checks and the read.
+    // From the open file, so that no other process can exchange it between the checks and the read.
     let metadata = file.metadata().map_err(StoreError::io("read", path))?;
     if !metadata.is_file() {
         let path = path.to_owned();

@@ -196,7 +196,7 @@ impl StreamTable {
         };
         entry.is_read = false;
         entry.reader = None;
-        // Nobody reads them now, and senders that wait for room would wait for ever.
+        // No client reads them now, and senders that wait for room would wait for ever.
         entry.unread_bytes = 0;
         for event in std::mem::take(&mut entry.unread) {
             self.keep(stream, event);

@@ -255,7 +255,7 @@ impl SubscriptionListener {
     fn receive(&mut self, told: StreamItem) {
         match told {
             StreamItem::Notification(notification) => self.pending.add(&notification),
-            // Nobody knows which changes were dropped, so all that is watched counts as changed.
+            // Which changes were dropped is not known, so all that is watched counts as changed.
             StreamItem::Missed => {
                 let mut all = self.lists.clone();
                 all.resource_subscriptions = Some(self.uris.clone());
