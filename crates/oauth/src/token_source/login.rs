@@ -26,7 +26,7 @@ impl Shared {
 
     /// Refuses to send the credentials of a grant without a user to another origin unless the user logs in anew.
     ///
-    /// Where a user logs in, the refresh is refused instead, and the user who is asked decides.
+    /// For a grant with a user the refresh is refused instead, and that user decides.
     async fn check_endpoint(&self) -> Result<(), TokenError> {
         if self.config.grant.needs_user() {
             return Ok(());

@@ -61,9 +61,9 @@ pub(crate) fn refresh(path: &str, seen: &str) {
             writeln!(log, "{seen}").expect("the file can be written");
             let tokens = next(permit.tokens());
             let login = permit.complete(tokens).expect("it saves");
-            login.expect("nobody logs out")
+            login.expect("no step logs out")
         }
-        other => panic!("nobody logs out: {other:?}"),
+        other => panic!("no step logs out: {other:?}"),
     };
     let tokens = login.tokens.expect("a login has tokens");
     writeln!(stderr(), "{}", tokens.access_token.expose()).expect("the test listens");
