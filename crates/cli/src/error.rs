@@ -1,4 +1,5 @@
 use std::fmt;
+use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -41,6 +42,9 @@ pub(crate) const CHECK_THE_SERVER: &str =
 /// The next step when the certificate of a server has an unknown issuer.
 pub(crate) const TRUST_THE_ISSUER: &str = "if you trust the certificate authority of the server, name the file of its certificate with --ca-file FILE or in the variable CALLGATE_CA_FILE";
 
+/// The next step when a file cannot be written because its disk is full.
+const FREE_SPACE: &str = "free space on that disk, or in your share of it";
+
 /// The next step when a tool asks for input that this process cannot give.
 const INPUT_NEEDED: &str = "the tool asks for input during the call: `callgate call` shows forms and pages on a terminal; anything else needs an agent";
 
@@ -58,10 +62,12 @@ impl Exit {
 
 impl CommandError {
     pub(crate) fn new(exit: Exit, source: impl Into<anyhow::Error>) -> Self {
+        let source = source.into();
+        let hint = is_full_disk(&source).then(|| FREE_SPACE.to_owned());
         Self {
             exit,
-            source: source.into(),
-            hints: Vec::new(),
+            source,
+            hints: hint.into_iter().collect(),
         }
     }
 
@@ -178,6 +184,18 @@ impl CommandError {
     }
 }
 
+/// True if something could not be written because the disk, or the user's share of it, is full.
+fn is_full_disk(error: &anyhow::Error) -> bool {
+    let causes = error.chain();
+    let mut files = causes.filter_map(|cause| cause.downcast_ref::<io::Error>());
+    files.any(|error| {
+        matches!(
+            error.kind(),
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded
+        )
+    })
+}
+
 #[derive(Serialize)]
 struct Report<'a> {
     error: Body<'a>,
@@ -225,15 +243,26 @@ impl From<&clap::Error> for CommandError {
     }
 }
 
-impl From<std::io::Error> for CommandError {
-    fn from(error: std::io::Error) -> Self {
+impl From<io::Error> for CommandError {
+    fn from(error: io::Error) -> Self {
         Self::new(Exit::Unexpected, error)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{CommandError, Error, INPUT_NEEDED, Kind};
+    use super::{CommandError, Error, FREE_SPACE, INPUT_NEEDED, Kind};
+    use anyhow::Context as _;
+    use std::io::{self, ErrorKind};
+
+    #[test]
+    fn a_full_disk_is_explained() {
+        let written = Err::<(), _>(io::Error::from(ErrorKind::StorageFull));
+        let error = CommandError::from(written.context("cannot write logins").unwrap_err());
+        assert_eq!(error.hints, [FREE_SPACE]);
+        let error = CommandError::from(io::Error::from(ErrorKind::NotFound));
+        assert_eq!(error.hints, [""; 0]);
+    }
 
     #[test]
     fn a_question_in_the_middle_of_a_call_is_explained() {

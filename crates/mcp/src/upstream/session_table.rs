@@ -12,8 +12,9 @@ use crate::service::Caller;
 
 /// Table of our sessions with one old server: one for each caller and each set of capabilities.
 ///
-/// Their number is limited. A new session replaces the idle one that was used least recently; a
-/// session with a running or suspended call is never replaced.
+/// Their number is limited, in all and for each caller. A new session beyond a limit replaces the idle
+/// one that was used least recently: of all, or of its caller. A session with a running or suspended
+/// call is never replaced.
 #[derive(Default)]
 pub(crate) struct SessionTable(Mutex<TableState>);
 
@@ -53,6 +54,10 @@ pub(crate) struct Opened {
 /// Maximum number of sessions. For one more, the idle one that was used least recently is ended; if all are
 /// in use, the call is refused.
 const MAX_SESSIONS: usize = 256;
+
+/// Maximum number of sessions of one caller, which has one for each set of capabilities that it declares.
+/// Otherwise a caller with a new set in each call could end the sessions of all others.
+const MAX_CALLER_SESSIONS: usize = 64;
 
 impl SessionTable {
     /// The slot of the session for `key`; a new one if there is none, or if its session has ended.
@@ -112,16 +117,7 @@ impl TableState {
             let spent = is_spent.then(|| std::mem::take(&mut entry.slot));
             return Ok((entry.slot.clone(), spent));
         }
-        let mut evicted = None;
-        if self.entries.len() >= MAX_SESSIONS {
-            let idle = self.entries.iter().filter(|(_, entry)| entry.is_idle());
-            let oldest = idle.min_by_key(|(_, entry)| entry.last_use);
-            let Some(oldest) = oldest.map(|(key, _)| key.clone()) else {
-                let text = "too many sessions with one server are in use";
-                return Err(Error::new(Kind::Busy, text).retry_safe());
-            };
-            evicted = self.entries.remove(&oldest).map(|entry| entry.slot);
-        }
+        let evicted = self.make_room(&key.caller)?;
         let entry = Entry {
             slot: Arc::default(),
             last_use: self.uses,
@@ -130,6 +126,30 @@ impl TableState {
         self.entries.insert(key, entry);
         Ok((slot, evicted))
     }
+
+    /// Removes the session that a new one of `caller` replaces, if a limit is reached.
+    fn make_room(&mut self, caller: &Caller) -> Result<Option<Arc<SessionSlot>>, Error> {
+        let own = |(key, _): &(&Key, &Entry)| key.caller == *caller;
+        // The caller's own limit comes first: at both, another caller's session must not be the one that ends.
+        let (oldest, text) = if self.entries.iter().filter(own).count() >= MAX_CALLER_SESSIONS {
+            let oldest = oldest_idle(self.entries.iter().filter(own));
+            let text = "too many sessions of this caller with one server are in use";
+            (oldest, text)
+        } else if self.entries.len() >= MAX_SESSIONS {
+            let oldest = oldest_idle(self.entries.iter());
+            (oldest, "too many sessions with one server are in use")
+        } else {
+            return Ok(None);
+        };
+        let oldest = oldest.ok_or_else(|| Error::new(Kind::Busy, text).retry_safe())?;
+        Ok(self.entries.remove(&oldest).map(|entry| entry.slot))
+    }
+}
+
+fn oldest_idle<'e>(entries: impl Iterator<Item = (&'e Key, &'e Entry)>) -> Option<Key> {
+    let idle = entries.filter(|(_, entry)| entry.is_idle());
+    let oldest = idle.min_by_key(|(_, entry)| entry.last_use);
+    oldest.map(|(key, _)| key.clone())
 }
 
 impl SessionSlot {
@@ -207,6 +227,42 @@ mod tests {
         let refused = sessions.slot(key(MAX_SESSIONS)).err().unwrap();
         assert_eq!(refused.kind(), Kind::Busy);
         assert!(sessions.slot(key(0)).is_ok());
+    }
+
+    /// A key of caller 0 with one more set of capabilities.
+    fn other_key(number: usize) -> Key {
+        let name = number.to_string();
+        let capabilities = serde_json::json!({ "experimental": { name: {} } });
+        Key {
+            capabilities: RawJson::encode(&capabilities).unwrap(),
+            ..key(0)
+        }
+    }
+
+    #[test]
+    fn a_caller_with_many_sets_of_capabilities_replaces_its_own_sessions_only() {
+        let sessions = SessionTable::default();
+        for number in 1..MAX_SESSIONS {
+            sessions.slot(key(number)).unwrap();
+        }
+        for number in 0..2 * MAX_SESSIONS {
+            sessions.slot(other_key(number)).unwrap();
+        }
+        let own = keys(&sessions).iter().filter(|&&key| key == 0).count();
+        assert_eq!(own, MAX_CALLER_SESSIONS);
+        let others = MAX_SESSIONS - MAX_CALLER_SESSIONS;
+        assert_eq!(keys(&sessions).len(), own + others);
+    }
+
+    #[test]
+    fn if_all_sessions_of_a_caller_are_in_use_another_of_it_is_refused() {
+        let sessions = SessionTable::default();
+        let _in_use: Vec<_> = (0..MAX_CALLER_SESSIONS)
+            .map(|number| sessions.slot(other_key(number)).unwrap())
+            .collect();
+        let refused = sessions.slot(key(0)).err().unwrap();
+        assert_eq!(refused.kind(), Kind::Busy);
+        assert!(sessions.slot(key(1)).is_ok());
     }
 
     #[tokio::test]

@@ -12,17 +12,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use rustls::ClientConfig;
-use rustls::crypto::ring;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls_platform_verifier::Verifier;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
-use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use super::tls::TlsClient;
 use super::tunnel;
 use crate::service::BoxFuture;
 
@@ -32,7 +28,7 @@ pub use super::proxy::{Proxies, Proxy, ProxyError, ProxySettings};
 /// Makes TCP and TLS connections. Clones share everything.
 #[derive(Clone)]
 pub struct Connector {
-    tls: TlsConnector,
+    tls: TlsClient,
     resolver: Arc<dyn Resolve>,
     proxies: Proxies,
     timeout: Duration,
@@ -116,21 +112,14 @@ impl Connector {
     /// A connector that trusts the certificates of the platform and `extra_roots` in DER form, and
     /// gives up after `timeout`, which covers the lookup, TCP and TLS together.
     ///
+    /// The certificates of the platform are read by the first connection with TLS, which fails if
+    /// they cannot be read.
+    ///
     /// # Errors
-    /// One of `extra_roots` is no certificate, or those of the platform cannot be read.
+    /// One of `extra_roots` is no certificate.
     pub fn new(extra_roots: &[Bytes], timeout: Duration) -> Result<Self, rustls::Error> {
-        let provider = Arc::new(ring::default_provider());
-        let roots = extra_roots.iter();
-        let roots = roots.map(|root| CertificateDer::from(root.to_vec()));
-        let verifier = Verifier::new_with_extra_roots(roots, provider.clone())?;
-        // `dangerous` is the name of the interface only: this verifier is that of the platform.
-        let tls = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()?
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(verifier))
-            .with_no_client_auth();
         Ok(Self {
-            tls: Arc::new(tls).into(),
+            tls: TlsClient::new(extra_roots)?,
             resolver: Arc::new(SystemResolver),
             proxies: Proxies::default(),
             timeout,
@@ -197,11 +186,7 @@ impl Connector {
         if !to.is_secure {
             return Ok(Stream::Tcp(stream));
         }
-        let handshake = async {
-            let name = ServerName::try_from(to.host.clone());
-            let name = name.map_err(|_| io::ErrorKind::InvalidInput)?;
-            self.tls.connect(name, stream).await
-        };
+        let handshake = self.tls.connect(&to.host, stream);
         let stream = handshake.await.map_err(ConnectError::Handshake)?;
         Ok(Stream::Tls(Box::new(stream)))
     }
@@ -319,10 +304,11 @@ impl Resolve for SystemResolver {
 impl fmt::Debug for Connector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connector")
+            .field("tls", &self.tls)
             .field("resolver", &self.resolver)
             .field("proxies", &self.proxies)
             .field("timeout", &self.timeout)
-            .finish_non_exhaustive()
+            .finish()
     }
 }
 
@@ -346,5 +332,29 @@ async fn connect_to_one(addresses: &[IpAddr], port: u16) -> io::Result<TcpStream
             },
             () = sleep(HEAD_START), if left.len() > 0 => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::net::TcpListener;
+
+    #[tokio::test]
+    async fn only_a_connection_with_tls_reads_the_certificates_of_the_platform() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let connector = Connector::new(&[], Duration::from_secs(60)).unwrap();
+        let connect = async |is_secure| {
+            let to = Destination::new("127.0.0.1", port, is_secure);
+            let any = |_| Ok::<(), Infallible>(());
+            let accept_and_close = async { drop(listener.accept().await.unwrap()) };
+            tokio::join!(connector.connect(&to, any), accept_and_close).0
+        };
+        assert!(matches!(connect(false).await, Ok(Stream::Tcp(_))));
+        assert!(!connector.tls.is_loaded());
+        let closed = connect(true).await;
+        assert!(matches!(closed, Err(ConnectError::Handshake(_))));
+        assert!(connector.tls.is_loaded());
     }
 }

@@ -11,4 +11,6 @@ mod proxy;
 #[cfg(feature = "http-server")]
 pub mod server;
 #[cfg(feature = "http-client")]
+mod tls;
+#[cfg(feature = "http-client")]
 mod tunnel;
