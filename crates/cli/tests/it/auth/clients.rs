@@ -5,6 +5,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
+use serde_json::json;
 
 use super::expected::logged_in;
 use crate::fixture::{Home, LoggingIn, Ran};
@@ -39,6 +40,40 @@ fn the_secret_that_add_stored_is_used_by_logins_of_the_configured_server() {
     );
     let ran = home.log_in("p", &["--again"]);
     assert_eq!(ran.stdout, logged_in(&provider, "read"), "{ran:?}");
+}
+
+#[test]
+fn the_secret_in_a_file_that_the_configuration_names_is_used_and_not_shown() {
+    let settings = Settings {
+        registers: false,
+        ..Settings::default()
+    };
+    let (home, provider) = (Home::new(), Provider::start(settings));
+    let file = home.path().join("secret");
+    fs::write(&file, "an old secret\n").unwrap();
+    let secret = format!("{{file:{}}}", file.display());
+    home.configure(&json!({ "p": {
+        "url": provider.url,
+        "oauth": { "clientId": "configured", "clientSecret": secret },
+    } }));
+    let ran = home.log_in("p", &[]);
+    assert_eq!((ran.stdout.as_str(), ran.exit), ("", Some(3)), "{ran:?}");
+    assert!(ran.stderr.contains("invalid_client"), "{ran:?}");
+    // A secret that was replaced is the one of the next login and refresh.
+    let secret = Settings::default().secret;
+    fs::write(&file, format!("{secret}\n")).unwrap();
+    let ran = home.log_in("p", &[]);
+    assert_eq!(ran.stdout, logged_in(&provider, "read"), "{ran:?}");
+    provider.end_access_tokens();
+    assert_eq!(
+        home.run(&["call", "p/whoami"]),
+        Ran::printed("granted: read\n")
+    );
+    for args in [&["get", "p"][..], &["config", "show"], &["list", "--json"]] {
+        let ran = home.run(args);
+        assert_eq!(ran.exit, Some(0), "{ran:?}");
+        assert!(!format!("{ran:?}").contains(secret), "{ran:?}");
+    }
 }
 
 #[test]
