@@ -133,7 +133,8 @@ fn output_that_cannot_be_written_is_said_to_be_so() {
         Ran::from(child.wait_with_output().unwrap()),
         Ran::failed(
             1,
-            "error: cannot write the output: No space left on device (os error 28)\n"
+            "error: cannot write the output: No space left on device (os error 28)\n\
+             hint: free space on that disk, or in your share of it\n"
         )
     );
 }
