@@ -195,8 +195,22 @@ struct Container {
     is_large: bool,
     /// Index of the first key among the keys of all open objects.
     first_key: usize,
+    /// The [`key_bit`]s of the keys: one without a bit in common with them is new.
+    key_bits: u64,
     /// Position of the value that the scan is in.
     value_start: usize,
+}
+
+/// Bit that equal keys have in common; few others have it. An escaped key may equal any other, and has
+/// all bits.
+#[inline(always)]
+fn key_bit(key: RawText<'_>) -> u64 {
+    if key.escaped {
+        return u64::MAX;
+    }
+    // Keys of one object differ in their length and at their end rather than at their beginning.
+    let last = key.bytes.last().copied().unwrap_or_default();
+    1 << ((key.bytes.len() + usize::from(last)) % 64)
 }
 
 /// State of a scan.
@@ -329,6 +343,7 @@ impl<'a> Scanner<'a, '_> {
             is_object,
             is_large: false,
             first_key: self.keys.len(),
+            key_bits: 0,
             value_start: 0,
         });
         Ok(())
@@ -373,7 +388,26 @@ impl<'a> Scanner<'a, '_> {
         Ok(())
     }
 
+    /// Refuses a key that its object has already.
+    #[inline(always)]
     fn remember_key(&mut self, key: RawText<'a>, at: usize) -> Result<(), ScanError> {
+        let Some(object) = self.open.last_mut() else {
+            return Ok(());
+        };
+        let bit = key_bit(key);
+        // An escaped key is always decoded: it may have no text.
+        let may_be_known = key.escaped || object.key_bits & bit != 0;
+        object.key_bits |= bit;
+        if may_be_known || self.keys.len() - object.first_key >= LINEAR_KEYS {
+            return self.compare_key(key, at);
+        }
+        self.keys.push(key);
+        Ok(())
+    }
+
+    /// Refuses a key that its object has already, compared with all others of the object.
+    #[inline(never)]
+    fn compare_key(&mut self, key: RawText<'a>, at: usize) -> Result<(), ScanError> {
         let Some(object) = self.open.last_mut() else {
             return Ok(());
         };
@@ -624,6 +658,8 @@ mod tests {
             (r#"{"a":1,"\u0061":2}"#, 7),
             (r#"[{"x":{"k":1,"b":2,"k":3}}]"#, 19),
             (r#"{"\/":1,"/":2}"#, 8),
+            (r#"{"\/":1,"b":2,"/":3}"#, 14),
+            (r#"{"/":1,"b":2,"\/":3}"#, 13),
         ] {
             assert_eq!(
                 strict(text.as_bytes()),

@@ -144,9 +144,10 @@ fn is_loopback(host: &[u8]) -> bool {
 }
 
 fn lists(allowed: &[String], value: &[u8]) -> bool {
-    allowed
-        .iter()
-        .any(|allowed| allowed.as_bytes().eq_ignore_ascii_case(value))
+    let mut allowed = allowed.iter().map(String::as_bytes);
+    // Almost all clients write a host as it is listed, and equality takes less to see.
+    allowed.clone().any(|allowed| allowed == value)
+        || allowed.any(|allowed| allowed.eq_ignore_ascii_case(value))
 }
 
 /// Hosts that a server at `address` is addressed by.

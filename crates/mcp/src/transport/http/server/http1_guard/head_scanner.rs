@@ -1,4 +1,4 @@
-use memchr::{memchr, memchr2};
+use memchr::{memchr, memrchr};
 
 /// Scans the bytes of an HTTP/1 connection for heads that two parsers could read differently.
 ///
@@ -116,12 +116,7 @@ impl HeadScanner {
             }
         }
         // Few heads have an underscore at all, so all names are searched at once.
-        let lines = bytes.get(fields..taken).unwrap_or_default();
-        if memchr(b'_', lines).is_some()
-            && lines
-                .split(|byte| *byte == b'\n')
-                .any(has_underscore_in_name)
-        {
+        if has_underscore_in_name(bytes.get(fields..taken).unwrap_or_default()) {
             self.state = ScanState::Ambiguous;
         }
         taken
@@ -233,9 +228,21 @@ fn feeds(word: u64) -> u64 {
     zeros.wrapping_sub(ONES) & !zeros & (ONES << 7)
 }
 
-/// True if the name of a field has an underscore: some proxies and gateways take it for a hyphen.
-fn has_underscore_in_name(line: &[u8]) -> bool {
-    memchr2(b':', b'_', line).is_some_and(|at| line.get(at) == Some(&b'_'))
+/// True if the name of a field in these lines has an underscore: some proxies and gateways take it for
+/// a hyphen. Values may have some, such as the id of a session or the name of a tool.
+fn has_underscore_in_name(lines: &[u8]) -> bool {
+    let mut rest = lines;
+    while let Some(at) = memchr(b'_', rest) {
+        let (before, after) = rest.split_at(at);
+        let line = memrchr(b'\n', before).map_or(0, |feed| feed + 1);
+        if !before.iter().skip(line).any(|byte| *byte == b':') {
+            return true;
+        }
+        // The rest of this line is a value.
+        let end = memchr(b'\n', after).unwrap_or(after.len());
+        rest = after.get(end + 1..).unwrap_or_default();
+    }
+    false
 }
 
 /// The rest of a line that begins with `name`, which is given in lower case.
