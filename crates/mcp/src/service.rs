@@ -143,8 +143,8 @@ impl Call {
 
     /// Takes the call apart.
     #[must_use]
-    pub fn into_parts(self) -> (Method, RawJson, Cx) {
-        (self.method, self.params.into_json(), self.cx)
+    pub fn into_parts(self) -> (Method, RawParams, Cx) {
+        (self.method, self.params, self.cx)
     }
 
     fn read_meta(&mut self) {

@@ -210,7 +210,7 @@ fn key_bit(key: RawText<'_>) -> u64 {
     }
     // Keys of one object differ in their length and at their end rather than at their beginning.
     let last = key.bytes.last().copied().unwrap_or_default();
-    1 << ((key.bytes.len() + usize::from(last)) % 64)
+    1 << ((2 * key.bytes.len() + usize::from(last)) % 64)
 }
 
 /// State of a scan.

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use callgate_wire::input::{InputRequests, InputRequiredResult, InputResponses};
 use callgate_wire::result::Outcome;
-use callgate_wire::{Method, RawJson};
+use callgate_wire::{Method, RawJson, RawParams};
 
 use super::context::RequestCx;
 use super::input_exchange::{HandlerStop, InputExchange};
@@ -23,7 +23,8 @@ use crate::service::{BoxFuture, Call, Reply};
 /// own here.
 pub(crate) struct HandlerCall {
     pub(crate) cx: RequestCx,
-    pub(crate) params: RawJson,
+    /// Written only if they are read as a whole, which few calls need.
+    pub(crate) params: RawParams,
     method: Method,
 }
 

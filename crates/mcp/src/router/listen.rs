@@ -18,7 +18,8 @@ const MAX_TARGETS: usize = 1_000;
 /// the future unsubscribes.
 pub(crate) async fn listen(router: &Arc<RouterState>, call: Call) -> Result<Reply, Error> {
     let (_, params, cx) = call.into_parts();
-    let mut params: SubscriptionsListenParams = params.decode().map_err(|error| {
+    // The message itself is dropped here: a subscription stays for long.
+    let mut params: SubscriptionsListenParams = params.into_json().decode().map_err(|error| {
         Error::invalid_params("`notifications` must be an object that selects notifications")
             .with_source(error)
     })?;

@@ -18,7 +18,8 @@ const MOST_FOLLOWED: usize = 1_000;
 pub(super) async fn listen(shared: &SessionShared, call: Call) -> Result<Reply, Error> {
     let client = Requester::of(&call);
     let (_, params, cx) = call.into_parts();
-    let mut params: SubscriptionsListenParams = params.decode().map_err(|error| {
+    // The message itself is dropped here: a subscription stays for long.
+    let mut params: SubscriptionsListenParams = params.into_json().decode().map_err(|error| {
         Error::invalid_params("`notifications` must be an object of what to tell")
             .with_source(error)
     })?;

@@ -98,6 +98,7 @@ impl Link {
     /// Passes on a notification of a client as it is.
     pub(crate) async fn pass_on(&self, notification: Call) {
         let (method, params, _) = notification.into_parts();
+        let params = params.into_json();
         if let Err(error) = self.notify(&Notification { method, params }).await {
             tracing::debug!(server = %self.name, %error, "cannot pass on a notification");
         }

@@ -63,7 +63,7 @@ impl Service for Noted {
 
     fn notify(&self, notification: Call) -> BoxFuture<'_, ()> {
         let (method, params, _) = notification.into_parts();
-        let noted = (method.as_str().to_owned(), params);
+        let noted = (method.as_str().to_owned(), params.into_json());
         self.notifications.send_modify(|them| them.push(noted));
         Box::pin(std::future::ready(()))
     }
