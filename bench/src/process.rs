@@ -84,9 +84,7 @@ impl Server {
 
     /// Returns the processor time that the server has used, in user and kernel mode.
     pub fn cpu_time(&self) -> Result<Duration> {
-        let stat = proc_file(&self.child, "stat")?;
-        cpu_time(&stat, OWN, rustix::param::clock_ticks_per_second())
-            .with_context(|| format!("unexpected process status: {stat}"))
+        cpu_time_of(&self.child)
     }
 
     /// Returns the current and peak memory of the server.
@@ -173,6 +171,13 @@ async fn wait(mut child: Child) -> Result<()> {
 fn proc_file(child: &Child, name: &str) -> Result<String> {
     let pid = child.id().context("the server has ended")?;
     Ok(std::fs::read_to_string(format!("/proc/{pid}/{name}"))?)
+}
+
+/// Returns the processor time that a process has used, in user and kernel mode.
+pub(crate) fn cpu_time_of(child: &Child) -> Result<Duration> {
+    let stat = proc_file(child, "stat")?;
+    cpu_time(&stat, OWN, rustix::param::clock_ticks_per_second())
+        .with_context(|| format!("unexpected process status: {stat}"))
 }
 
 /// Returns the processor time of all processes that this one has started and waited for.

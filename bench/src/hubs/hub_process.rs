@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use super::requests::measuring;
 use super::{HubKind, server_process};
-use crate::process::Memory;
+use crate::process::{Memory, cpu_time_of};
 
 /// Timeout of the exit of a hub, which ends its servers first.
 const EXIT_LIMIT: Duration = Duration::from_secs(15);
@@ -93,6 +93,11 @@ impl HubProcess {
     /// Returns the memory of the hub itself, without its servers.
     pub fn memory(&self) -> Result<Memory> {
         Memory::of(&self.child)
+    }
+
+    /// Returns the processor time of the hub itself, without its servers.
+    pub fn cpu_time(&self) -> Result<Duration> {
+        cpu_time_of(&self.child)
     }
 
     /// Asks the hub to end, and ends all that is left of it and of its servers.

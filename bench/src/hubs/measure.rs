@@ -35,6 +35,8 @@ pub struct HubFigures {
     pub call: Time,
     /// Calls per second of several clients.
     pub calls: Rate,
+    /// Processor time of the hub itself for each of these calls; `None` if none ended.
+    pub cpu_per_call: Option<Duration>,
     /// Time from the end of a server until a call to it works; `None` after [`RECOVERY_LIMIT`].
     pub recovery: Option<Duration>,
     /// Number of processes of the server that was killed: none if it runs only during a call.
@@ -110,8 +112,11 @@ async fn measure_running(
     eprintln!("{kind}: call {call:?}");
     let clients = probes.iter().take(CLIENTS);
     let clients: Result<Vec<_>> = clients.map(|probe| hub.tool_client(probe)).collect();
-    let calls = load(clients?, call).await?;
-    eprintln!("{kind}: {calls:?} with {CLIENTS} clients");
+    let idle = hub.cpu_time()?;
+    let loaded = load(clients?, call).await?;
+    let cpu_per_call = (hub.cpu_time()? - idle).checked_div(loaded.calls);
+    let calls = loaded.rate();
+    eprintln!("{kind}: {calls:?} with {CLIENTS} clients, {cpu_per_call:?} of the hub for each");
     drop(awake);
     let memory = hub.memory()?.peak;
     eprintln!("{kind}: {memory} KiB");
@@ -126,6 +131,7 @@ async fn measure_running(
         list,
         call,
         calls,
+        cpu_per_call,
         recovery: None,
         killed: 0,
         memory,

@@ -36,6 +36,19 @@ pub(super) struct ToolClient {
     pub(super) arguments: Value,
 }
 
+/// Calls of several clients.
+pub(super) struct Loaded {
+    /// Number of calls that ended, those before the measurement not counted.
+    pub(super) calls: u32,
+    time: Duration,
+}
+
+impl Loaded {
+    pub(super) fn rate(&self) -> Rate {
+        Rate::of(self.calls, self.time)
+    }
+}
+
 /// Settings of every measuring client: nothing is cached or checked.
 pub(super) fn measuring(client: ClientBuilder) -> Client {
     let limits = ClientLimits::default()
@@ -77,9 +90,8 @@ pub(super) async fn median_time<T>(request: impl AsyncFn() -> Result<T>) -> Resu
     Ok(Time::Took(percentile(&times, 50)))
 }
 
-/// Calls per second of clients that call at the same time, after one call of each that does not
-/// count.
-pub(super) async fn load(clients: Vec<ToolClient>, usual: Time) -> Result<Rate> {
+/// Calls of clients that call at the same time, after one call of each that does not count.
+pub(super) async fn load(clients: Vec<ToolClient>, usual: Time) -> Result<Loaded> {
     ensure!(clients.len() == CLIENTS, "too few servers answer calls");
     for client in &clients {
         // A call of seconds is no faster after another one.
@@ -107,5 +119,6 @@ pub(super) async fn load(clients: Vec<ToolClient>, usual: Time) -> Result<Rate> 
     while let Some(finished) = tasks.join_next().await {
         calls += finished??;
     }
-    Ok(Rate::of(calls, start.elapsed()))
+    let time = start.elapsed();
+    Ok(Loaded { calls, time })
 }

@@ -43,7 +43,7 @@ pub async fn measure_alone(servers: &ServerSet) -> Result<AloneFigures> {
         anyhow::Ok(AloneFigures {
             start: first.min(second),
             call,
-            calls: load(calls, call).await?,
+            calls: load(calls, call).await?.rate(),
         })
     };
     let figures = figures.await;

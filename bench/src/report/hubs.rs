@@ -17,10 +17,12 @@ pub fn hubs_section(figures: &[HubFigures], floor: &HubFloor, servers: usize) ->
         "`tools/list` ms",
         "call ms",
         "calls/s",
+        "hub CPU µs/call",
         "recovery ms",
         "peak KiB",
     ];
     let mut table = Table::new(&columns, 1);
+    let none = || "-".to_owned();
     for hub in figures {
         let recovery = match hub.recovery {
             None => shown(Time::MoreThan(RECOVERY_LIMIT)),
@@ -34,11 +36,11 @@ pub fn hubs_section(figures: &[HubFigures], floor: &HubFloor, servers: usize) ->
             shown(hub.list),
             shown(hub.call),
             shown_rate(hub.calls),
+            hub.cpu_per_call.map_or_else(none, micros),
             recovery,
             grouped(hub.memory as f64),
         ]);
     }
-    let none = || "-".to_owned();
     table.row(&[
         "no hub: the floor".to_owned(),
         millis(floor.alone.start),
@@ -46,6 +48,7 @@ pub fn hubs_section(figures: &[HubFigures], floor: &HubFloor, servers: usize) ->
         floor.list.map_or_else(none, shown),
         shown(floor.alone.call),
         shown_rate(floor.alone.calls),
+        none(),
         none(),
         none(),
     ]);
@@ -66,6 +69,7 @@ const TEXT: &str = "\
 Callgate's client drives all three, over the newest transport and revision with which a hub shows all servers.
 A start lasts until tools of all servers are listed; for the first one nothing is saved, the second one finds the files of the first.
 The times of requests are medians of one client, the calls per second those of 10 clients, each with a server of its own: the time of the servers themselves is included.
+The processor time of the hub is that during the calls of the 10 clients; the servers, the clients and the hub share the processors.
 Recovery is the time from `kill -9` of one server until a call to it works; a hub that starts its servers for each call has none to kill.
 The memory is that of the hub itself, without its servers.
 Idle tasks keep the processors awake during requests, as under load above.
@@ -160,6 +164,11 @@ fn millis(time: Duration) -> String {
     number(time.as_secs_f64() * 1e3)
 }
 
+/// Microseconds.
+fn micros(time: Duration) -> String {
+    number(time.as_secs_f64() * 1e6)
+}
+
 /// A number, with decimals where they say something.
 fn number(value: f64) -> String {
     if value < 100.0 {
@@ -184,6 +193,7 @@ mod tests {
             list: took(1),
             call: took(20),
             calls: Rate::PerSecond(1_000.0),
+            cpu_per_call: Some(Duration::from_micros(150)),
             recovery: Some(Duration::from_millis(500)),
             killed: 1,
             memory: 10_000,
@@ -195,6 +205,7 @@ mod tests {
             list: took(10),
             call: took(50),
             calls: Rate::LessThan(0.5),
+            cpu_per_call: None,
             recovery: None,
             killed: 1,
             memory: 80_000,
@@ -209,9 +220,9 @@ mod tests {
         };
         let section = hubs_section(&[ours, other], &floor, 14);
         for row in [
-            "| callgate | 3,000 | 20.00 | 1.00 | 20.00 | 1,000 | 500 | 10,000 |\n",
-            "| mcp-hub | 3,300 | > 60,000 | 10.00 | 50.00 | < 0.50 | > 30,000 | 80,000 |\n",
-            "| no hub: the floor | 2,750 | - | - | 10.00 | 2,000 | - | - |\n",
+            "| callgate | 3,000 | 20.00 | 1.00 | 20.00 | 1,000 | 150 | 500 | 10,000 |\n",
+            "| mcp-hub | 3,300 | > 60,000 | 10.00 | 50.00 | < 0.50 | - | > 30,000 | 80,000 |\n",
+            "| no hub: the floor | 2,750 | - | - | 10.00 | 2,000 | - | - | - |\n",
             "| first start: mcp-hub ÷ callgate | at least 3.00 | 1.10 | not met; nor is it by the floor, the start of the servers: 1.20 |\n",
             "| call: mcp-hub ÷ callgate | at least 3.00 | 2.50 | not met; the floor, the call without a hub, is 5.00 |\n",
             "| recovery: mcp-hub ÷ callgate | at least 3.00 | 60.00 | met |\n",
