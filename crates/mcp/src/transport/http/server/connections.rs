@@ -18,6 +18,7 @@ use super::config::HttpServerLimits;
 use super::connection_health::{ConnectionHealth, HealthWatch};
 use super::endpoint::Endpoint;
 use super::http1_guard::{GuardedStream, HeadScanner};
+use super::repoll::Repoll;
 use super::response::{self, Refusal};
 use super::socket::Stream;
 #[cfg(feature = "server-tls")]
@@ -380,7 +381,7 @@ async fn serve_http1<S: AsyncRead + AsyncWrite + Send + Unpin + 'static>(
     let stream = GuardedStream::new(stream, Some(scanner), requests.health.clone());
     let service = service_fn(move |request| requests.clone().answer(request));
     let connection = protocol.serve_connection(TokioIo::new(stream), service);
-    if let Err(error) = connection.await {
+    if let Err(error) = Repoll::new(connection).await {
         tracing::debug!(%error, "connection ended early");
     }
 }

@@ -28,6 +28,7 @@ mod host_policy;
 mod http1_guard;
 mod listener;
 mod mirror;
+mod repoll;
 pub(crate) mod response;
 mod socket;
 #[cfg(feature = "server-tls")]
