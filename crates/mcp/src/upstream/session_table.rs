@@ -59,6 +59,9 @@ const MAX_SESSIONS: usize = 256;
 /// Otherwise a caller with a new set in each call could end the sessions of all others.
 const MAX_CALLER_SESSIONS: usize = 64;
 
+/// Maximum bytes of a set of capabilities, which the table keeps.
+const MAX_CAPABILITIES: usize = 32 * 1024;
+
 impl SessionTable {
     /// The slot of the session for `key`; a new one if there is none, or if its session has ended.
     pub(crate) fn slot(&self, key: Key) -> Result<Arc<SessionSlot>, Error> {
@@ -117,6 +120,7 @@ impl TableState {
             let spent = is_spent.then(|| std::mem::take(&mut entry.slot));
             return Ok((entry.slot.clone(), spent));
         }
+        let key = key.owned()?;
         let evicted = self.make_room(&key.caller)?;
         let entry = Entry {
             slot: Arc::default(),
@@ -143,6 +147,21 @@ impl TableState {
         };
         let oldest = oldest.ok_or_else(|| Error::new(Kind::Busy, text).retry_safe())?;
         Ok(self.entries.remove(&oldest).map(|entry| entry.slot))
+    }
+}
+
+impl Key {
+    /// A copy to keep: a part of a call would keep all of it in memory.
+    fn owned(self) -> Result<Self, Error> {
+        if self.capabilities.as_bytes().len() > MAX_CAPABILITIES {
+            let text = format!("the capabilities of a client may have {MAX_CAPABILITIES} bytes");
+            return Err(Error::invalid_params(text));
+        }
+        let capabilities = RawJson::encode(&self.capabilities).expect("JSON is always JSON");
+        Ok(Self {
+            capabilities,
+            ..self
+        })
     }
 }
 
@@ -277,6 +296,43 @@ mod tests {
         let waiting = second.session(std::future::pending()).await;
         assert_eq!(waiting.err().unwrap().to_string(), "refused");
         assert!(!Arc::ptr_eq(&first, &sessions.slot(key(0)).unwrap()));
+    }
+
+    #[test]
+    fn a_session_keeps_nothing_of_the_call_that_opened_it_but_the_capabilities() {
+        struct Tracked(
+            Vec<u8>,
+            #[expect(dead_code, reason = "it counts owners")] Arc<()>,
+        );
+
+        impl AsRef<[u8]> for Tracked {
+            fn as_ref(&self) -> &[u8] {
+                &self.0
+            }
+        }
+
+        let sessions = SessionTable::default();
+        let opened = |capabilities: &str| {
+            let padding = "x".repeat(1_000_000);
+            let text = format!(r#"{{"capabilities":{capabilities},"padding":"{padding}"}}"#);
+            let alive = Arc::new(());
+            let bytes = bytes::Bytes::from_owner(Tracked(text.into_bytes(), alive.clone()));
+            let params = RawJson::parse(bytes, &callgate_wire::Limits::default()).unwrap();
+            let key = Key {
+                capabilities: params.get("capabilities").unwrap(),
+                ..key(0)
+            };
+            (sessions.slot(key), alive)
+        };
+        let (slot, call) = opened(r#"{"roots":{}}"#);
+        assert_eq!(Arc::strong_count(&call), 1);
+        let again = opened(r#"{"roots":{}}"#).0;
+        assert!(Arc::ptr_eq(&slot.unwrap(), &again.unwrap()));
+        let large = format!(r#"{{"x":"{}"}}"#, "x".repeat(MAX_CAPABILITIES));
+        assert_eq!(
+            opened(&large).0.err().unwrap().to_string(),
+            "the capabilities of a client may have 32768 bytes"
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@ use tokio::time::timeout;
 use super::call_table::Requester;
 use super::session::{STREAM_HEAD_START, SessionShared};
 use super::tasks::require_extension;
+use super::transport::StreamEnd;
 use crate::error::Error;
 use crate::service::{Call, Reply};
 use crate::subscribers::{ChangeFilter, limit_reached};
@@ -14,7 +15,8 @@ use crate::subscribers::{ChangeFilter, limit_reached};
 /// Maximum number of resources of one subscription; the rest is not acknowledged.
 const MOST_FOLLOWED: usize = 1_000;
 
-/// Answers `subscriptions/listen` until the session ends. Dropping the future unsubscribes.
+/// Answers `subscriptions/listen` until the session ends, or the stream of its changes. Dropping the future
+/// unsubscribes.
 pub(super) async fn listen(shared: &SessionShared, call: Call) -> Result<Reply, Error> {
     let client = Requester::of(&call);
     let (_, params, cx) = call.into_parts();
@@ -28,13 +30,21 @@ pub(super) async fn listen(shared: &SessionShared, call: Call) -> Result<Reply, 
     }
     params.notifications.limit_targets(MOST_FOLLOWED);
     let mut filter = offered(shared, params.notifications);
+    let mut stream_end = StreamEnd::never();
     if filter == SubscriptionFilter::default() {
         // Only for notifications that this client does not know, so it is not worth a long wait. The
         // stream is opened all the same.
-        let _ = timeout(STREAM_HEAD_START, shared.transport.listen()).await;
-    } else if let Err(error) = shared.transport.listen().await {
-        tracing::debug!(server = %shared.name, %error, "the server tells no changes");
-        filter = SubscriptionFilter::default();
+        if let Ok(Ok(end)) = timeout(STREAM_HEAD_START, shared.transport.listen()).await {
+            stream_end = end;
+        }
+    } else {
+        match shared.transport.listen().await {
+            Ok(end) => stream_end = end,
+            Err(error) => {
+                tracing::debug!(server = %shared.name, %error, "the server tells no changes");
+                filter = SubscriptionFilter::default();
+            }
+        }
     }
     // Subscribed here before the server is, so that no change after its answer is missed.
     let seat = shared
@@ -57,7 +67,15 @@ pub(super) async fn listen(shared: &SessionShared, call: Call) -> Result<Reply, 
         return Ok(Reply::subscription_end(&cx.id));
     }
     let meta = Meta::subscription(&cx.id);
-    while let Some(changes) = seat.next().await {
+    loop {
+        let changes = tokio::select! {
+            // In this order: what came before the end of the stream is told.
+            biased;
+            changes = seat.next() => changes,
+            // The client listens again, and so learns if the server has a stream for it.
+            () = stream_end.wait() => None,
+        };
+        let Some(changes) = changes else { break };
         for change in changes {
             if let Some(notification) = change.notification(meta.clone()) {
                 cx.notify.send(notification).await;

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use callgate_wire::{Frame, Id, Method, Notification, RawJson, Request, RpcError, Version, code};
 use serde::Serialize;
 use tokio::sync::mpsc::{self, error::TrySendError};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::error::Error;
@@ -43,8 +44,8 @@ pub(crate) trait SessionTransport: Send + Sync + 'static {
     ///
     /// # Errors
     /// The server offers no such stream.
-    fn listen(&self) -> BoxFuture<'static, Result<(), Error>> {
-        Box::pin(std::future::ready(Ok(())))
+    fn listen(&self) -> BoxFuture<'static, Result<StreamEnd, Error>> {
+        Box::pin(std::future::ready(Ok(StreamEnd::never())))
     }
 
     /// Sets the revision that was agreed on.
@@ -56,6 +57,32 @@ pub(crate) trait SessionTransport: Send + Sync + 'static {
     /// Time until which a request waited for the authorizer instead of the server, if one did.
     fn auth_wait_until(&self) -> Option<Instant> {
         None
+    }
+}
+
+/// End of a separate stream of messages that belong to no request: the session may go on without it.
+#[derive(Debug, Clone)]
+pub(crate) struct StreamEnd(Option<watch::Receiver<()>>);
+
+impl StreamEnd {
+    /// The end of a stream that lasts as long as its session.
+    pub(crate) fn never() -> Self {
+        Self(None)
+    }
+
+    /// The end of a stream that lasts as long as the sender.
+    #[cfg(feature = "http-client")]
+    pub(crate) fn dropped(stream: watch::Receiver<()>) -> Self {
+        Self(Some(stream))
+    }
+
+    /// Waits for the end. Dropping the future is safe.
+    pub(crate) async fn wait(&mut self) {
+        match &mut self.0 {
+            // Nothing is ever sent, so this is the end of the sender.
+            Some(stream) => while stream.changed().await.is_ok() {},
+            None => std::future::pending().await,
+        }
     }
 }
 

@@ -33,8 +33,12 @@ pub(super) fn is_handshake(request: &Request) -> bool {
     request.method.as_str() == old::INITIALIZE
 }
 
+/// Maximum bytes of what the handshake says of a client, which its session keeps.
+const MAX_IDENTITY: usize = 32 * 1024;
+
 /// Reads the params of `initialize` and chooses the revision.
 pub(super) fn read(params: &RawJson) -> Result<HandshakeRequest, Error> {
+    let params = &own_identity(params)?;
     let hello: InitializeParams = params.decode().map_err(|error| {
         let message = format!("malformed params of the handshake: {error}");
         Error::invalid_params(message).with_source(error)
@@ -46,6 +50,24 @@ pub(super) fn read(params: &RawJson) -> Result<HandshakeRequest, Error> {
         version,
         identity: ClientIdentity::new(capabilities, unknown, params.get("clientInfo")),
     })
+}
+
+/// Copies the members that a session keeps, or that are read with them: a part of the message would
+/// keep all of it in memory, uncounted.
+fn own_identity(params: &RawJson) -> Result<RawJson, Error> {
+    const MEMBERS: [&str; 3] = ["protocolVersion", "capabilities", "clientInfo"];
+    let member = |name: &str| Some((name.to_owned(), params.get(name)?));
+    let members: Vec<_> = MEMBERS.into_iter().filter_map(member).collect();
+    let bytes: usize = members
+        .iter()
+        .map(|(_, value)| value.as_bytes().len())
+        .sum();
+    if bytes > MAX_IDENTITY {
+        let text =
+            format!("`capabilities` and `clientInfo` may have {MAX_IDENTITY} bytes together");
+        return Err(Error::invalid_params(text));
+    }
+    Ok(RawJson::empty_object().with_members(&members))
 }
 
 /// Asks the service for its capabilities; returns its features and the `InitializeResult`.
@@ -243,6 +265,46 @@ mod tests {
                 r#"{"roots":{"x":1.0},"sampling":{"y":2},"vendor":{"b":2}}"#,
                 r#"{"name":"c","version":"1","y":1}"#
             )
+        );
+    }
+
+    #[test]
+    fn a_session_keeps_nothing_of_the_message_but_the_identity() {
+        use std::sync::Arc;
+
+        struct Tracked(
+            Vec<u8>,
+            #[expect(dead_code, reason = "it counts owners")] Arc<()>,
+        );
+
+        impl AsRef<[u8]> for Tracked {
+            fn as_ref(&self) -> &[u8] {
+                &self.0
+            }
+        }
+
+        let hello = |of_client: usize, padding: usize| {
+            let (x, y) = ("x".repeat(of_client), "y".repeat(padding));
+            let text = format!(
+                r#"{{"protocolVersion":"2025-11-25","capabilities":{{"roots":{{"x":1}},"experimental":{{"e":{{}}}},"extensions":{{"a/b":{{}}}},"vendor":{{}}}},"clientInfo":{{"name":"c","version":"{x}"}},"padding":"{y}"}}"#
+            );
+            let alive = Arc::new(());
+            let bytes = bytes::Bytes::from_owner(Tracked(text.into_bytes(), alive.clone()));
+            let params = RawJson::parse(bytes, &callgate_wire::Limits::default()).unwrap();
+            (read(&params), alive)
+        };
+        let (request, message) = hello(1, 1_000_000);
+        let identity = request.unwrap().identity;
+        assert!(identity.encoded.as_str().contains(r#""vendor":{}"#));
+        assert_eq!(
+            identity.client_info.as_ref().map(RawJson::as_str),
+            Some(r#"{"name":"c","version":"x"}"#)
+        );
+        assert_eq!(Arc::strong_count(&message), 1);
+        let refused = hello(MAX_IDENTITY, 0).0.err().unwrap();
+        assert_eq!(
+            refused.to_string(),
+            "`capabilities` and `clientInfo` may have 32768 bytes together"
         );
     }
 

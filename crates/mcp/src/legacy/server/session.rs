@@ -129,13 +129,15 @@ impl Session {
         }
         // Before the limit of requests: a ping must be answered even while too many run.
         if let Some(outcome) = self.answer_here(&request) {
-            return Some(Message::response(Some(&request.id), &outcome));
+            let response = Message::response(Some(&request.id), &outcome);
+            // It may be as large as the id that the client chose.
+            return Some(response.counted(&*request.sink));
         }
         let (id, sink) = (request.id.clone(), request.sink.clone());
         let bytes = request.params.as_bytes().len();
         if !self.in_flight.has_room(bytes) {
             let busy = Error::new(Kind::Busy, "too many requests in flight");
-            return Some(Message::response(Some(&id), &Err(busy)));
+            return Some(Message::response(Some(&id), &Err(busy)).counted(&*sink));
         }
         let mut response = Box::pin(self.clone().respond(request));
         // A quick call is answered here: a task for each would cost more than most tools do. The

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use callgate_mcp::upstream::ConnectionState;
+use callgate_mcp::transport::http::client::HttpConfig;
+use callgate_mcp::upstream::{ConnectionState, Remote};
 use callgate_mcp::{Kind, Reply, Retry, Service};
 use futures_util::FutureExt as _;
 use tokio::sync::mpsc;
@@ -403,19 +404,128 @@ async fn a_server_that_forgot_the_session_of_a_stream_is_noticed_while_no_call_i
 }
 
 #[tokio::test]
-async fn a_server_that_closes_its_stream_for_good_keeps_the_session() {
+async fn a_server_that_closes_its_stream_for_good_keeps_the_session_but_ends_subscriptions() {
     let mut peer = losing_its_stream(|request| json(&request.result("{}"))).await;
     let server = remote(&peer);
-    let (call, _notifications) = listening(listen());
+    let (call, mut notifications) = listening(listen());
+    let ended = soon(server.call(call)).await;
+    assert!(ended.is_ok(), "{ended:?}");
+    let acknowledged = soon(notifications.next()).await;
+    assert_eq!(
+        acknowledged.params.get("notifications").unwrap().as_str(),
+        r#"{"toolsListChanged":true}"#
+    );
+    next(&mut peer, "ping").await;
+    assert_eq!(result(&server, tool_call()).await, COMPLETE);
+    assert!(matches!(server.state(), ConnectionState::Connected { .. }));
+    assert_eq!(log(&mut peer), ["tools/call"]);
+    // The next one learns that there is no stream for it.
+    let (call, mut notifications) = listening(listen());
     let mut running = server.call(call);
     soon(async {
         tokio::select! {
             outcome = &mut running => panic!("the subscription ended: {outcome:?}"),
-            _ = next(&mut peer, "ping") => {}
+            told = notifications.next() => {
+                assert_eq!(told.params.get("notifications").unwrap().as_str(), "{}");
+            }
         }
     })
     .await;
-    assert_eq!(result(&server, tool_call()).await, COMPLETE);
-    assert!(matches!(server.state(), ConnectionState::Connected { .. }));
-    assert_eq!(log(&mut peer), ["tools/call"]);
+}
+
+/// Listens to a server that ends its first stream, answers `refusal` to the second request for one and
+/// announces a change on the third; returns the time between the last two.
+async fn time_until_a_stream_is_asked_for_again(refusal: &'static str) -> Duration {
+    let (stream, pieces) = mpsc::unbounded_channel();
+    let opening = format!("{SSE_HEAD}{}", chunk(&event(CHANGED)));
+    stream.send(opening.into()).unwrap();
+    let mut pieces = Some(pieces);
+    let (times, mut asked) = mpsc::unbounded_channel();
+    let mut streams = 0;
+    let peer = Peer::start(move |request| match what(request).as_str() {
+        "GET" => {
+            times.send(Instant::now()).unwrap();
+            streams += 1;
+            match streams {
+                1 => sse("id: 1\nretry: 1\ndata:\n\n"),
+                2 => Answer::Write(format!("HTTP/1.1 {refusal}\r\n\r\n").into_bytes()),
+                _ => Answer::Pieces(pieces.take().unwrap()),
+            }
+        }
+        _ => old_server(request, |request| panic!("unexpected {}", request.line)),
+    })
+    .await;
+    let server = remote(&peer);
+    let (call, mut notifications) = listening(listen());
+    let mut running = server.call(call);
+    soon(async {
+        for expect in ["subscriptions/acknowledged", "tools/list_changed"] {
+            tokio::select! {
+                outcome = &mut running => panic!("{refusal}: the subscription ended: {outcome:?}"),
+                told = notifications.next() => {
+                    assert_eq!(told.method.as_str(), format!("notifications/{expect}"));
+                }
+            }
+        }
+    })
+    .await;
+    let mut times = Vec::new();
+    asked.recv_many(&mut times, 3).await;
+    assert_eq!(times.len(), 3, "{refusal}");
+    times[2] - times[1]
+}
+
+#[tokio::test]
+async fn a_stream_that_is_refused_for_a_while_is_opened_again() {
+    let again = time_until_a_stream_is_asked_for_again;
+    let (_, _, _, later) = tokio::join!(
+        again("408 Request Timeout\r\ncontent-length: 0"),
+        again("409 Conflict\r\ncontent-length: 0"),
+        again("425 Too Early\r\ncontent-length: 0"),
+        again("429 Too Many Requests\r\nretry-after: 3\r\ncontent-length: 0"),
+    );
+    assert!(later >= Duration::from_secs(3), "{later:?}");
+}
+
+#[tokio::test]
+async fn a_stream_with_an_event_beyond_the_limit_is_opened_anew_behind_it() {
+    let (stream, pieces) = mpsc::unbounded_channel();
+    let opening = format!("{SSE_HEAD}{}", chunk(&event(CHANGED)));
+    stream.send(opening.into()).unwrap();
+    let mut pieces = Some(pieces);
+    let mut streams = 0;
+    let mut peer = Peer::start(move |request| match what(request).as_str() {
+        "GET" => {
+            streams += 1;
+            match streams {
+                1 => sse(&format!(
+                    "id: 1\nretry: 1\ndata:\n\ndata: {}\n\n",
+                    "x".repeat(20_000)
+                )),
+                _ => Answer::Pieces(pieces.take().unwrap()),
+            }
+        }
+        _ => old_server(request, |request| panic!("unexpected {}", request.line)),
+    })
+    .await;
+    let mut config = HttpConfig::new("peer");
+    config.limits.event = 10_000;
+    let server = Remote::new(&peer.url, config).unwrap();
+    let (call, mut notifications) = listening(listen());
+    let mut running = server.call(call);
+    soon(async {
+        for expect in ["subscriptions/acknowledged", "tools/list_changed"] {
+            tokio::select! {
+                outcome = &mut running => panic!("the subscription ended: {outcome:?}"),
+                told = notifications.next() => {
+                    assert_eq!(told.method.as_str(), format!("notifications/{expect}"));
+                }
+            }
+        }
+    })
+    .await;
+    for _ in 0..2 {
+        let opened = next(&mut peer, "GET").await;
+        assert_eq!(opened.header("last-event-id"), None);
+    }
 }

@@ -1,8 +1,9 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use callgate_wire::legacy::method::PING;
 use callgate_wire::{Method, RawJson};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 use super::events::EventReader;
@@ -10,18 +11,23 @@ use super::session_link::SessionLink;
 use super::stream_position::StreamPosition;
 use super::streamable_request::StreamableRequest;
 use crate::error::{Error, Kind, Retry};
+use crate::legacy::client::transport::StreamEnd;
 use crate::legacy::client::{MessageSender, OldRequest};
-use crate::transport::http::client::Content;
+use crate::transport::http::client::{Content, retry_after};
 
 /// GET stream of messages that belong to no request. Dropping it closes the stream.
 #[derive(Debug)]
-pub(crate) struct GetStream(JoinHandle<()>);
+pub(crate) struct GetStream {
+    task: JoinHandle<()>,
+    /// Its sender belongs to the task.
+    running: watch::Receiver<()>,
+}
 
 /// Outcome of an attempt to open the stream.
 enum Attempt {
     Opened(Box<EventReader>),
-    /// Another attempt may succeed.
-    Failed,
+    /// Another attempt may succeed, after this time if the server names one.
+    Failed(Option<Duration>),
     /// The server accepts no connection.
     Unreachable(Error),
     Refused(Error),
@@ -32,36 +38,41 @@ enum Attempt {
 const MAX_UNREACHABLE: u32 = 2;
 
 impl GetStream {
-    /// Opens the stream, and queues its messages until the session ends.
+    /// Opens the stream, and queues its messages until the session ends or the server refuses to open it
+    /// again.
     ///
     /// The receiver gets the outcome of the opening: not every server has such a stream.
     pub(crate) fn open(
         link: Arc<SessionLink>,
         messages: MessageSender,
-    ) -> (Self, oneshot::Receiver<Result<(), Error>>) {
+    ) -> (Self, oneshot::Receiver<Result<StreamEnd, Error>>) {
         let (opened, outcome) = oneshot::channel();
-        let task = async move {
+        let (is_running, running) = watch::channel(());
+        let end = StreamEnd::dropped(running.clone());
+        let task = tokio::spawn(async move {
+            let _is_running = is_running;
             match open(&link).await {
                 Ok(events) => {
-                    opened.send(Ok(())).ok();
+                    opened.send(Ok(end)).ok();
                     listen(link, messages, events).await;
                 }
                 Err(error) => {
                     opened.send(Err(error)).ok();
                 }
             }
-        };
-        (Self(tokio::spawn(task)), outcome)
+        });
+        (Self { task, running }, outcome)
     }
 
+    /// True if the stream has ended, or could not be opened.
     pub(crate) fn is_finished(&self) -> bool {
-        self.0.is_finished()
+        self.running.has_changed().is_err()
     }
 }
 
 impl Drop for GetStream {
     fn drop(&mut self) {
-        self.0.abort();
+        self.task.abort();
     }
 }
 
@@ -69,7 +80,7 @@ async fn open(link: &SessionLink) -> Result<EventReader, Error> {
     match connect(link, &StreamPosition::default()).await {
         Attempt::Opened(events) => Ok(*events),
         Attempt::Refused(error) => Err(error),
-        Attempt::Failed | Attempt::Unreachable(_) => {
+        Attempt::Failed(_) | Attempt::Unreachable(_) => {
             let did = "failed to open the stream of messages that belong to no request";
             Err(link.failed(Kind::Connect, did))
         }
@@ -79,10 +90,14 @@ async fn open(link: &SessionLink) -> Result<EventReader, Error> {
 async fn listen(link: Arc<SessionLink>, messages: MessageSender, mut events: EventReader) {
     loop {
         let take = |frame| link.dispatch(&messages, frame);
-        if let Err(error) = link.read_messages(&mut events, take).await {
-            return tracing::warn!(%error, "closed the stream of an old server");
+        let read = link.read_messages(&mut events, take).await;
+        let mut position = events.into_position();
+        if let Err(error) = read {
+            tracing::warn!(%error, "closed the stream of an old server, and opens another one");
+            // After the last event that was read, the server would send the large one again.
+            position.forget_id();
         }
-        events = match reconnect(&link, events.into_position()).await {
+        events = match reconnect(&link, position).await {
             Ok(events) => events,
             Err(error) => {
                 tracing::debug!(%error, "the stream of an old server cannot be opened again");
@@ -95,15 +110,20 @@ async fn listen(link: Arc<SessionLink>, messages: MessageSender, mut events: Eve
 /// Opens the stream again. Ends the session if the server accepts no connection.
 async fn reconnect(link: &SessionLink, mut position: StreamPosition) -> Result<EventReader, Error> {
     let mut unreachable = 0;
+    let mut asked = Duration::ZERO;
     loop {
-        tokio::time::sleep(position.next_wait()).await;
+        tokio::time::sleep(position.next_wait().max(asked)).await;
         if link.is_closed() {
             return Err(link.gone());
         }
+        asked = Duration::ZERO;
         unreachable = match connect(link, &position).await {
             Attempt::Opened(events) => return Ok(*events),
             Attempt::Refused(error) => return Err(error),
-            Attempt::Failed => 0,
+            Attempt::Failed(after) => {
+                asked = after.unwrap_or_default();
+                0
+            }
             Attempt::Unreachable(error) if unreachable + 1 == MAX_UNREACHABLE => {
                 link.end_by_loss(&error);
                 return Err(error);
@@ -139,7 +159,7 @@ async fn connect(link: &SessionLink, position: &StreamPosition) -> Attempt {
         Err(error) if error.kind() == Kind::Connect && error.retry() == Retry::Safe => {
             return Attempt::Unreachable(error);
         }
-        Err(_) => return Attempt::Failed,
+        Err(_) => return Attempt::Failed(None),
     };
     match (head.status.as_u16(), Content::of(&head.headers)) {
         (200, Content::Events) => {
@@ -147,7 +167,9 @@ async fn connect(link: &SessionLink, position: &StreamPosition) -> Attempt {
             let events = EventReader::resumed(body, limit, position.clone());
             Attempt::Opened(Box::new(events))
         }
-        (500.., _) => Attempt::Failed,
+        // The refusals pass: a proxy limits the rate or gave up, or the server still counts a stream that broke,
+        // as the TypeScript SDK does with 409.
+        (500.. | 408 | 409 | 425 | 429, _) => Attempt::Failed(retry_after(&head.headers)),
         // A server without such a stream should answer 405, and many answer 404: that says nothing
         // about the session.
         _ => {

@@ -12,6 +12,7 @@ use super::session_link::SessionLink;
 use super::streamable_request::StreamableRequest;
 use crate::error::Error;
 use crate::legacy::client::background::BackgroundSender;
+use crate::legacy::client::transport::StreamEnd;
 use crate::legacy::client::{MessageSender, OldRequest, SessionTransport};
 use crate::legacy::pending_responses::PendingResponses;
 use crate::mutex::Mutex;
@@ -44,7 +45,7 @@ enum Incoming {
 /// The GET stream, and the outcome of its opening, which all callers wait for.
 struct Listener {
     stream: GetStream,
-    opened: Shared<BoxFuture<'static, Result<(), Arc<Error>>>>,
+    opened: Shared<BoxFuture<'static, Result<StreamEnd, Arc<Error>>>>,
 }
 
 impl HttpTransport {
@@ -164,10 +165,10 @@ impl SessionTransport for HttpTransport {
         Box::pin(async move { link.respond(&id, &outcome).await })
     }
 
-    fn listen(&self) -> BoxFuture<'static, Result<(), Error>> {
+    fn listen(&self) -> BoxFuture<'static, Result<StreamEnd, Error>> {
         let Incoming::Streamable { messages, listener } = &self.incoming else {
-            // The one stream carries all messages already.
-            return Box::pin(std::future::ready(Ok(())));
+            // The one stream carries all messages already, and the session ends with it.
+            return Box::pin(std::future::ready(Ok(StreamEnd::never())));
         };
         let (link, messages, listener) = (self.link.clone(), messages.clone(), listener.clone());
         Box::pin(async move {

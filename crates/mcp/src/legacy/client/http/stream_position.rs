@@ -44,6 +44,11 @@ impl StreamPosition {
         }
     }
 
+    /// Forgets the last event: the next stream begins with what is new then.
+    pub(crate) fn forget_id(&mut self) {
+        self.last_id = None;
+    }
+
     /// Id of the last event, if a header can carry it.
     pub(crate) fn last_id(&self) -> Option<&HeaderValue> {
         self.last_id.as_ref()

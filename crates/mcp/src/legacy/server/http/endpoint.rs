@@ -197,7 +197,7 @@ fn names_version(message: &ClientMessage) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::error::Error;
     use crate::service::{BoxFuture, Call, Reply};
@@ -211,21 +211,25 @@ mod tests {
         }
     }
 
-    /// A server with one session, and its id.
-    fn subject() -> (SessionEndpoint, SessionId) {
+    /// A server without sessions.
+    pub(in super::super) fn endpoint(service: Arc<dyn Service>) -> SessionEndpoint {
         let limits = SessionLimits::default();
-        let sessions = SessionTable::new(limits);
-        let slot = sessions.reserve(&Caller::Anonymous).ok().unwrap();
-        let endpoint = SessionEndpoint {
-            service: Arc::new(Silent),
+        SessionEndpoint {
+            service,
             limits,
             path: String::new(),
             json: Limits::default(),
             keep_alive: Duration::ZERO,
             draining: Draining::never(),
             unsent: UnsentBudget::new(usize::MAX, usize::MAX),
-            sessions,
-        };
+            sessions: SessionTable::new(limits),
+        }
+    }
+
+    /// A server with one session, and its id.
+    fn subject() -> (SessionEndpoint, SessionId) {
+        let endpoint = endpoint(Arc::new(Silent));
+        let slot = endpoint.sessions.reserve(&Caller::Anonymous).ok().unwrap();
         let entry = endpoint.new_entry(&Caller::Anonymous, SessionTransport::Streamable);
         let id = endpoint.sessions.insert(slot, Arc::new(entry));
         (endpoint, id)

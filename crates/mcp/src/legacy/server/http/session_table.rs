@@ -303,7 +303,12 @@ struct SessionActivity {
     is_used: bool,
     /// True while there is a subscription for the general stream.
     listens: bool,
+    /// Number of handshakes under way.
+    handshakes: usize,
 }
+
+/// Handshake under way on a stream of HTTP+SSE, which counts as use until it is dropped.
+pub(super) struct RunningHandshake<'a>(&'a SessionEntry);
 
 /// Activity of an idle session.
 struct IdleSince {
@@ -328,6 +333,7 @@ impl SessionEntry {
                 since: Instant::now(),
                 is_used: false,
                 listens: false,
+                handshakes: 0,
             }),
         }
     }
@@ -357,6 +363,12 @@ impl SessionEntry {
         let mut activity = self.activity.lock();
         activity.since = Instant::now();
         activity.is_used = true;
+    }
+
+    /// Keeps the entry while its session is being opened.
+    pub(super) fn begin_handshake(&self) -> RunningHandshake<'_> {
+        self.activity.lock().handshakes += 1;
+        RunningHandshake(self)
     }
 
     /// Subscribes to changes, which go to the general stream.
@@ -390,8 +402,8 @@ impl SessionEntry {
             .session()
             .is_some_and(|session| session.in_flight() > 0 || self.streams.are_read());
         let mut activity = self.activity.lock();
-        if is_busy {
-            // The idle time begins when the last request or reader has left.
+        if is_busy || activity.handshakes > 0 {
+            // The idle time begins when the last request, handshake or reader has left.
             activity.since = now;
             return false;
         }
@@ -423,6 +435,14 @@ impl SessionEntry {
             session.close();
         }
         self.streams.close();
+    }
+}
+
+impl Drop for RunningHandshake<'_> {
+    fn drop(&mut self) {
+        let mut activity = self.0.activity.lock();
+        activity.handshakes -= 1;
+        activity.since = Instant::now();
     }
 }
 

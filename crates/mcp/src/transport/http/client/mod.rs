@@ -34,9 +34,9 @@ pub(crate) use http_upstream::HttpUpstream;
 #[cfg(feature = "legacy")]
 pub(crate) use request::Body;
 pub(crate) use request::{framed, headers};
-#[cfg(feature = "legacy")]
-pub(crate) use response::with_retry_after;
 pub(crate) use response::{Content, carries_message, finish, parse};
+#[cfg(feature = "legacy")]
+pub(crate) use response::{retry_after, with_retry_after};
 
 pub use authorizer::{Authorizer, Credentials, MAX_SENDS, Outgoing, Refused, Verdict};
 pub use config::{HeaderError, Headers, HttpConfig, HttpLimits};

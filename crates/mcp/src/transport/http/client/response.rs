@@ -167,14 +167,19 @@ impl ResponseReader<'_> {
 /// Longest time of `Retry-After` that is believed.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(3600);
 
-/// The error of a response with these headers, with the time of `Retry-After` if they have one. A date is
-/// ignored: few servers send one, and their clocks differ.
+/// The error of a response with these headers, with the time of `Retry-After` if they have one.
 pub(crate) fn with_retry_after(error: Error, headers: &HeaderMap) -> Error {
-    let value = headers.get(RETRY_AFTER).and_then(|it| it.to_str().ok());
-    match value.and_then(|value| value.trim().parse().ok()) {
-        Some(seconds) => error.with_retry_after(Duration::from_secs(seconds).min(MAX_RETRY_AFTER)),
+    match retry_after(headers) {
+        Some(after) => error.with_retry_after(after),
         None => error,
     }
+}
+
+/// The time of `Retry-After`. A date is ignored: few servers send one, and their clocks differ.
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let value = headers.get(RETRY_AFTER)?.to_str().ok()?;
+    let seconds = value.trim().parse().ok()?;
+    Some(Duration::from_secs(seconds).min(MAX_RETRY_AFTER))
 }
 
 /// Kind of a body.

@@ -324,7 +324,10 @@ impl Shared {
         let cx = Cx::new(request.id.clone())
             .with_caller(admission.caller.clone())
             .with_source(admission.source.clone());
-        let listed = self.tool_listing.list(&self.service, peer.meta(), cx).await;
+        let is_known = || !self.must_list_tools(&request);
+        let listing = &self.tool_listing;
+        let listed = listing.list(&self.service, peer.meta(), cx, is_known);
+        let listed = listed.await;
         // A list that failed may be one that the caller made fail: without it nothing is let through.
         let checked = listed.and_then(|()| {
             let params = self.config.header_params.as_ref();

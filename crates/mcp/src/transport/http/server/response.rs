@@ -121,6 +121,12 @@ pub(super) fn refuse(refusal: Refusal) -> Response<ResponseBody> {
     response
 }
 
+/// The response to a request whose client has to read earlier answers first.
+#[cfg(feature = "legacy")]
+pub(crate) fn answers_unread() -> Response<ResponseBody> {
+    refuse(Refusal::AnswersUnread)
+}
+
 /// The response to a message that is refused before the service is called.
 pub(crate) fn reject(id: Option<&Id>, error: &Error) -> Response<ResponseBody> {
     error_response(400, |out| reply::error_response(out, id, error))

@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,44 +9,35 @@ use tokio::time::timeout;
 use crate::error::{Error, Kind};
 use crate::layer::PanicGuard;
 use crate::mutex::Mutex;
-use crate::service::{Call, Cx, Service};
+use crate::service::{Call, Caller, Cx, Service};
 use crate::tool_headers::list_params;
 
-/// Lists of tools for calls whose headers cannot be checked yet, one at a time for all of them.
+/// Lists of tools for calls whose headers cannot be checked yet, one at a time for each caller.
 ///
 /// Nothing of a list is kept here: the service below the endpoint learns from the lists that pass.
-#[derive(Debug)]
-pub(super) struct ToolListing {
-    turn: Semaphore,
-    listings: Mutex<Listings>,
-}
-
-/// Numbers of listings, which are counted from one.
 #[derive(Debug, Default)]
-struct Listings {
-    begun: u64,
-    /// The last one that reached its end.
-    complete: u64,
+pub(super) struct ToolListing {
+    /// Of callers with a request that lists or waits. Callers do not wait for each other: they may see
+    /// different tools, and one of them may have a server that is slow.
+    turns: Mutex<HashMap<Caller, Arc<Semaphore>>>,
 }
 
-/// Time in which a list, and the one that it waits for, must be complete.
+/// Part of a request in the lists of its caller. Dropping the last one forgets the caller.
+struct Turns<'a> {
+    listing: &'a ToolListing,
+    caller: Caller,
+    turn: Arc<Semaphore>,
+}
+
+/// Time in which a list, and those that it waits for, must be complete.
 const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Maximum number of pages of one list, as many as a client of ours reads.
 const MAX_PAGES: usize = 1000;
 
-impl Default for ToolListing {
-    fn default() -> Self {
-        Self {
-            turn: Semaphore::new(1),
-            listings: Mutex::default(),
-        }
-    }
-}
-
 impl ToolListing {
-    /// Lists the tools of `service` on behalf of the request of `cx`, whose `_meta` is `meta`, or waits
-    /// for another request that does.
+    /// Lists the tools of `service` on behalf of the request of `cx`, whose `_meta` is `meta`, unless the
+    /// tool of the request `is_known` after the lists of earlier requests of its caller.
     ///
     /// A service without tools has an empty list. Dropping the future cancels the list; a request that
     /// waited for it makes one itself.
@@ -54,8 +46,9 @@ impl ToolListing {
         service: &Arc<dyn Service>,
         meta: &RawJson,
         cx: Cx,
+        is_known: impl Fn() -> bool,
     ) -> Result<(), Error> {
-        let listing = self.list_in_turn(service, meta, cx);
+        let listing = self.list_in_turn(service, meta, cx, is_known);
         timeout(LIST_TIMEOUT, listing).await.unwrap_or_else(|_| {
             let text = "the tools took too long to list, so the headers cannot be checked";
             Err(Error::new(Kind::Timeout, text).retry_safe())
@@ -67,25 +60,41 @@ impl ToolListing {
         service: &Arc<dyn Service>,
         meta: &RawJson,
         cx: Cx,
+        is_known: impl Fn() -> bool,
     ) -> Result<(), Error> {
-        let begun_before = self.listings.lock().begun;
+        let turns = self.turns(cx.caller.clone());
         // It cannot fail: the semaphore is never closed.
-        let _turn = self.turn.acquire().await;
-        let number = {
-            let mut listings = self.listings.lock();
-            // It began after this request came, so it has every tool that the request can mean.
-            if listings.complete > begun_before {
-                return Ok(());
-            }
-            listings.begun += 1;
-            listings.begun
-        };
-        match read_pages(service, meta, &cx).await {
-            Err(error) if error.code() != code::METHOD_NOT_FOUND => return Err(error),
-            _ => {}
+        let _turn = turns.turn.acquire().await;
+        // A list of another request says nothing of a tool that it does not have: it may have been one for
+        // other capabilities or another scope.
+        if is_known() {
+            return Ok(());
         }
-        self.listings.lock().complete = number;
-        Ok(())
+        match read_pages(service, meta, &cx).await {
+            Err(error) if error.code() != code::METHOD_NOT_FOUND => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn turns(&self, caller: Caller) -> Turns<'_> {
+        let mut turns = self.turns.lock();
+        let turn = turns.entry(caller.clone());
+        let turn = turn.or_insert_with(|| Arc::new(Semaphore::new(1))).clone();
+        Turns {
+            listing: self,
+            caller,
+            turn,
+        }
+    }
+}
+
+impl Drop for Turns<'_> {
+    fn drop(&mut self) {
+        let mut turns = self.listing.turns.lock();
+        // The map and this: others are made under the lock only.
+        if Arc::strong_count(&self.turn) == 2 {
+            turns.remove(&self.caller);
+        }
     }
 }
 
@@ -146,10 +155,27 @@ mod tests {
     }
 
     async fn list(listing: &ToolListing, service: &Arc<Endless>) -> Result<(), String> {
+        list_as(Caller::Anonymous, listing, service, || false).await
+    }
+
+    async fn list_as(
+        caller: Caller,
+        listing: &ToolListing,
+        service: &Arc<Endless>,
+        is_known: impl Fn() -> bool,
+    ) -> Result<(), String> {
         let service: Arc<dyn Service> = service.clone();
-        let cx = Cx::new(Id::number(1));
-        let listed = listing.list(&service, &RawJson::empty_object(), cx).await;
+        let cx = Cx::new(Id::number(1)).with_caller(caller);
+        let meta = RawJson::empty_object();
+        let listed = listing.list(&service, &meta, cx, is_known).await;
         listed.map_err(|error| error.to_string())
+    }
+
+    fn held() -> Arc<Endless> {
+        Arc::new(Endless {
+            is_held: true,
+            ..Endless::default()
+        })
     }
 
     #[tokio::test]
@@ -162,33 +188,46 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn requests_that_wait_for_a_list_share_the_next_one() {
-        let held = Endless {
-            is_held: true,
-            ..Endless::default()
-        };
-        let (listing, service) = (ToolListing::default(), Arc::new(held));
-        let first = list(&listing, &service);
-        let others = async {
-            tokio::join!(list(&listing, &service), list(&listing, &service), async {
-                // One for the request that came first, and one for all that came later.
-                service.release.notify_one();
-                tokio::task::yield_now().await;
-                service.release.notify_one();
-            })
-        };
-        let (first, (second, third, ())) = tokio::join!(first, others);
-        assert_eq!([first, second, third], [Ok(()), Ok(()), Ok(())]);
-        assert_eq!(service.pages.load(Ordering::Relaxed), 2);
+    async fn a_request_that_waited_lists_only_what_it_does_not_know_yet() {
+        for (is_known, pages) in [(true, 1), (false, 3)] {
+            let (listing, service) = (ToolListing::default(), held());
+            let listed = || service.pages.load(Ordering::Relaxed);
+            let is_known = || is_known && listed() == 1;
+            let waiting = || list_as(Caller::Anonymous, &listing, &service, is_known);
+            let release = async {
+                for _ in 0..3 {
+                    // The clock is paused: it moves when all others wait.
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                    service.release.notify_one();
+                }
+            };
+            let first = list(&listing, &service);
+            let all = tokio::join!(first, waiting(), waiting(), release);
+            assert_eq!(all, (Ok(()), Ok(()), Ok(()), ()));
+            assert_eq!(listed(), pages);
+            assert!(listing.turns.lock().is_empty());
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_caller_does_not_wait_for_the_lists_of_another() {
+        let (listing, slow) = (ToolListing::default(), held());
+        let quick = held();
+        quick.release.notify_one();
+        let of_ann = list_as(Caller::named("ann"), &listing, &slow, || false);
+        let of_bob = list_as(Caller::named("bob"), &listing, &quick, || false);
+        tokio::pin!(of_ann);
+        tokio::select! {
+            biased;
+            _ = &mut of_ann => panic!("the list is held"),
+            listed = of_bob => assert_eq!(listed, Ok(())),
+        }
+        assert_eq!(listing.turns.lock().len(), 1);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_list_that_takes_too_long_is_an_error_and_ends() {
-        let held = Endless {
-            is_held: true,
-            ..Endless::default()
-        };
-        let (listing, service) = (ToolListing::default(), Arc::new(held));
+        let (listing, service) = (ToolListing::default(), held());
         let late = "the tools took too long to list, so the headers cannot be checked";
         assert_eq!(list(&listing, &service).await, Err(late.to_owned()));
         service.release.notify_one();

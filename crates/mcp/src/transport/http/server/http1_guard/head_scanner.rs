@@ -95,31 +95,44 @@ impl HeadScanner {
         }
     }
 
-    /// Takes the whole lines at the start of `bytes`, up to the end of a head, and returns their
-    /// length.
+    /// Takes the whole lines at the start of `bytes`, up to a body, and returns their length.
     fn take_lines(&mut self, bytes: &[u8]) -> usize {
         let mut taken = 0;
-        // Position of the first field here.
+        // Position of the first field here whose name has not been searched.
         let mut fields = 0;
         while let Some(line) = bytes.get(taken..).and_then(first_line) {
             let is_field = matches!(self.state, ScanState::Fields);
-            if self.line.is_empty() {
+            let is_whole = self.line.is_empty();
+            if is_whole {
                 self.take_line(line);
             } else {
                 self.end_line(line);
             }
             taken += line.len() + 1;
-            match self.state {
-                ScanState::Start | ScanState::Fields if is_field => {}
-                ScanState::Start | ScanState::Fields => fields = taken,
-                _ => break,
+            // The end of a line that began earlier was searched with its beginning: on its own it has no
+            // colon before the underscores of its value.
+            if !(is_field && is_whole) {
+                fields = taken;
+            }
+            if is_field && !matches!(self.state, ScanState::Fields) {
+                // The next head may be in the same bytes, and its request line may have underscores.
+                self.search(bytes.get(fields..taken));
+                fields = taken;
+            }
+            if !matches!(self.state, ScanState::Start | ScanState::Fields) {
+                return taken;
             }
         }
-        // Few heads have an underscore at all, so all names are searched at once.
-        if has_underscore_in_name(bytes.get(fields..taken).unwrap_or_default()) {
+        self.search(bytes.get(fields..taken));
+        taken
+    }
+
+    /// Searches the names of whole fields for underscores. Few heads have one at all, so all names of a
+    /// head are searched at once.
+    fn search(&mut self, fields: Option<&[u8]>) {
+        if has_underscore_in_name(fields.unwrap_or_default()) {
             self.state = ScanState::Ambiguous;
         }
-        taken
     }
 
     /// Takes a line whose beginning came earlier.
@@ -128,8 +141,8 @@ impl HeadScanner {
         line.extend_from_slice(end);
         let is_field = matches!(self.state, ScanState::Fields);
         self.take_line(&line);
-        if is_field && has_underscore_in_name(&line) {
-            self.state = ScanState::Ambiguous;
+        if is_field {
+            self.search(Some(&line));
         }
         line.clear();
         self.line = line;
@@ -340,6 +353,44 @@ mod tests {
             "POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\n_GET /_ HTTP/1.1\r\nA_: b\r\n",
         ] {
             check(bytes, ScanResult::Ambiguous);
+        }
+    }
+
+    /// The verdict on the last of these reads.
+    fn verdict(reads: &[&[u8]]) -> ScanResult {
+        let mut scanner = HeadScanner::new(1000);
+        reads.iter().map(|read| scanner.push(read)).last().unwrap()
+    }
+
+    #[test]
+    fn the_verdict_is_that_of_each_head_on_its_own_however_reads_are_cut() {
+        let messages = [
+            "GET /a_b HTTP/1.1\r\nHost: h\r\n\r\n",
+            "POST / HTTP/1.1\r\nA: Bearer a_b_c\r\nB: _\r\nContent-Length: 3\r\n\r\n_:\n",
+            "GET / HTTP/1.1\r\nHost: h_i\r\nContent_Length: 60\r\n\r\n",
+            "POST / HTTP/1.1\r\n_A: b\r\nContent-Length: 1\r\n\r\n_",
+            "GET / HTTP/1.1\r\nA: b_c\r\nno_colon\r\n\r\n",
+        ];
+        let verdicts = messages.map(|message| verdict(&[message.as_bytes()]));
+        let (whole, ambiguous) = (ScanResult::Whole, ScanResult::Ambiguous);
+        assert_eq!(verdicts, [whole, whole, ambiguous, ambiguous, ambiguous]);
+        let pairs = messages.iter().zip(verdicts);
+        for (first, of_first) in pairs.clone() {
+            for (second, of_second) in pairs.clone() {
+                let bytes = [first.as_bytes(), second.as_bytes()].concat();
+                let expect = [of_first, of_second].contains(&ambiguous);
+                let expect = if expect { ambiguous } else { whole };
+                for cut in 0..=bytes.len() {
+                    let (start, end) = bytes.split_at(cut);
+                    let cuts = || (start.escape_ascii(), end.escape_ascii());
+                    assert_eq!(verdict(&[start, end]), expect, "{:?}", cuts());
+                    for length in 0..=end.len().min(12) {
+                        let (middle, end) = end.split_at(length);
+                        let seen = verdict(&[start, middle, end]);
+                        assert_eq!(seen, expect, "{:?} {length}", cuts());
+                    }
+                }
+            }
         }
     }
 
