@@ -73,7 +73,7 @@ pub(crate) fn plan_connect(
     }
     if let Some(found) = found
         && record.is_none()
-        && !is_ours(client, found)
+        && !is_ours(client, file, found)
     {
         let path = file.path.display();
         let message = format!(
@@ -139,7 +139,7 @@ pub(crate) fn plan_disconnect(
     let Some(found) = root.at(&file.servers).and_then(|servers| servers.get(NAME)) else {
         return Ok(DisconnectPlan::Absent);
     };
-    if record.is_none() && !is_ours(client, found) {
+    if record.is_none() && !is_ours(client, file, found) {
         return Ok(DisconnectPlan::Absent);
     }
     let Some(mut after) = client
@@ -185,8 +185,8 @@ fn is_as_left(record: &Record, current: Option<&[u8]>) -> bool {
 }
 
 /// True for an entry with our name that starts this program or uses a server on this machine.
-fn is_ours(client: &Client, found: &Node) -> bool {
-    let Ok(entry) = entry::read(client, NAME, found) else {
+fn is_ours(client: &Client, file: &ClientFile, found: &Node) -> bool {
+    let Ok(entry) = entry::read(client, file, NAME, found) else {
         return false;
     };
     match entry.definition.connection {
