@@ -106,6 +106,31 @@ fn a_second_run_has_nothing_to_do() {
 }
 
 #[test]
+fn a_client_that_was_connected_by_hand_stays() {
+    let machine = Machine::new();
+    for client in [
+        &["connect", "cursor", "--http", "--yes"][..],
+        &["connect", "codex", "--yes"],
+    ] {
+        machine.said(client);
+    }
+    // Written by the user, with a command of its own.
+    let own =
+        r#"{"mcpServers":{"callgate":{"command":"/opt/callgate","args":["serve","--stdio"]}}}"#;
+    machine.write(".claude.json", own);
+    let files = [".cursor/mcp.json", ".codex/config.toml", ".claude.json"];
+    let before = files.map(|file| machine.read(file));
+    let said = machine.said(&["setup", "--yes", "--no-service"]);
+    assert!(
+        said.contains("Cursor is connected already (HOME/.cursor/mcp.json)"),
+        "{said}"
+    );
+    assert_eq!(files.map(|file| machine.read(file)), before);
+    machine.said(&["setup", "--undo"]);
+    assert_eq!(files.map(|file| machine.read(file)), before);
+}
+
+#[test]
 fn all_steps_are_taken_back() {
     let machine = Machine::new();
     let before = machine.files();

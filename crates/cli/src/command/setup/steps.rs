@@ -246,7 +246,10 @@ impl Steps {
         let name = &client.name;
         let connecting: Connecting = connect::prepare(client, file, endpoint, records)?;
         let path = connecting.file.path.display();
-        let Some(change) = connecting.change(endpoint) else {
+        // A client that was connected by hand stays as it is: an undo could not bring its entry back.
+        let is_by_hand = connecting.replaces() && !self.record.clients.contains(&client.id);
+        let change = connecting.change(endpoint).filter(|_| !is_by_hand);
+        let Some(change) = change else {
             self.talk
                 .say(&format!("  {name} is connected already ({path})"))?;
             return Ok((StepState::Already, None));
