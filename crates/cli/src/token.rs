@@ -19,14 +19,14 @@ const FILE: &str = "token";
 /// # Errors
 /// Another user could read or replace the token, or it is damaged.
 pub(crate) fn load_or_create(data_dir: &DataDir) -> Result<String, CommandError> {
-    let path = data_dir.file(FILE);
-    if let Some(token) = load(&path)? {
+    if let Some(token) = load(data_dir)? {
         return Ok(token);
     }
     data_dir.create()?;
+    let path = data_dir.file(FILE);
     create(&path)?;
     // Read and not remembered: another process may have been faster, and its file is checked too.
-    let token = load(&path)?.with_context(|| format!("{} was removed", path.display()))?;
+    let token = load(data_dir)?.with_context(|| format!("{} was removed", path.display()))?;
     Ok(token)
 }
 
@@ -55,9 +55,13 @@ fn create(path: &Path) -> Result<()> {
     }
 }
 
-/// Reads the token if it is there and safe to use.
-fn load(path: &Path) -> Result<Option<String>, CommandError> {
-    let Some(bytes) = read_secret_file(path)? else {
+/// The token of this data directory, if it is there.
+///
+/// # Errors
+/// As for [`load_or_create`].
+pub(crate) fn load(data_dir: &DataDir) -> Result<Option<String>, CommandError> {
+    let path = data_dir.file(FILE);
+    let Some(bytes) = read_secret_file(&path)? else {
         return Ok(None);
     };
     let text = String::from_utf8_lossy(&bytes);

@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -24,6 +24,8 @@ pub(crate) enum ConnectPlan {
         after: String,
         /// The bytes to restore, and whether there was a file; `None` keeps those of an earlier connect.
         backup: Option<Option<Vec<u8>>>,
+        /// True if an entry of this program is there, which is replaced.
+        replaces: bool,
     },
 }
 
@@ -36,8 +38,49 @@ pub(crate) enum DisconnectPlan {
     Restore { before: Vec<u8>, after: Vec<u8> },
     /// The file did not exist before, and is as `connect` left it.
     Remove { before: Vec<u8> },
-    /// The file was changed since: only our entry is removed.
-    RemoveEntry { before: Vec<u8>, after: String },
+    /// Only our entry is removed, or replaced by the one that was there before.
+    Entry {
+        before: Vec<u8>,
+        after: String,
+        change: EntryChange,
+    },
+}
+
+/// Effect of `disconnect` on our entry alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EntryChange {
+    /// The file was changed since `connect`.
+    Removed,
+    /// The file was changed since `connect`, which had replaced an entry.
+    Replaced,
+    /// The bytes of the file before are not known.
+    RemovedWithoutBackup,
+}
+
+impl EntryChange {
+    /// State for a program.
+    pub(crate) fn state(self) -> &'static str {
+        match self {
+            Self::Removed | Self::RemovedWithoutBackup => "entry_removed",
+            Self::Replaced => "entry_restored",
+        }
+    }
+
+    /// What became of the file at `path`; `done` is `is` or `would be`.
+    pub(crate) fn text(self, path: &Path, done: &str) -> String {
+        let path = path.display();
+        match self {
+            Self::Removed => {
+                format!("{path} was changed since, so only our entry {done} removed")
+            }
+            Self::Replaced => format!(
+                "{path} was changed since, so only our entry {done} replaced by the one that was there before"
+            ),
+            Self::RemovedWithoutBackup => format!(
+                "only our entry {done} removed from {path}, since its text before is not known"
+            ),
+        }
+    }
 }
 
 /// Our entry in the file of a client, as it is remembered.
@@ -55,16 +98,19 @@ pub(crate) struct Record {
     pub(crate) after: String,
 }
 
+/// A record, and the bytes of the file before if they are still there.
+pub(crate) type Remembered = (Record, Option<Vec<u8>>);
+
 /// Decides how our entry gets into a file. Nothing but the arguments is looked at.
 pub(crate) fn plan_connect(
     client: &Client,
     file: &ClientFile,
     current: Option<&[u8]>,
-    record: Option<&Record>,
+    remembered: Option<&Remembered>,
     entry: &Node,
 ) -> Result<ConnectPlan, CommandError> {
     let text = file::text(&file.path, current.unwrap_or_default())?;
-    let record = record.filter(|record| record.file == file.path);
+    let remembered = remembered.filter(|(record, _)| record.file == file.path);
     let failed = |error| not_editable(client, file, entry, &error);
     let root = client.format.parse(text).map_err(failed)?;
     let found = root.at(&file.servers).and_then(|servers| servers.get(NAME));
@@ -72,8 +118,8 @@ pub(crate) fn plan_connect(
         return Ok(ConnectPlan::Connected);
     }
     if let Some(found) = found
-        && record.is_none()
-        && !is_ours(client, found)
+        && remembered.is_none()
+        && !is_ours(client, file, found)
     {
         let path = file.path.display();
         let message = format!(
@@ -89,19 +135,26 @@ pub(crate) fn plan_connect(
         .format
         .remove(text, &file.servers, NAME)
         .map_err(failed)?;
-    let is_as_left = record.is_some_and(|record| is_as_left(record, current));
+    let is_as_left = remembered.is_some_and(|(record, _)| is_as_left(record, current));
     let after = client
         .format
         .insert(base.as_deref().unwrap_or(text), &file.servers, NAME, entry);
     let after = after.map_err(failed)?;
-    let original = || match base {
-        Some(base) => Some(base.into_bytes()),
-        None => current.map(<[u8]>::to_vec),
+    let backup = match (remembered, base) {
+        _ if is_as_left => None,
+        // The entry is of an earlier connect: the text to restore is the one without it.
+        (Some((_, backup)), Some(base)) => {
+            let (base, _) = with_earlier_entry(client, file, base, backup.as_deref());
+            Some(Some(base.into_bytes()))
+        }
+        // An entry that this program does not remember is of the user, and comes back.
+        _ => Some(current.map(<[u8]>::to_vec)),
     };
     Ok(ConnectPlan::Write {
         before: current.map(<[u8]>::to_vec),
         after,
-        backup: (!is_as_left).then(original),
+        backup,
+        replaces: found.is_some(),
     })
 }
 
@@ -110,22 +163,24 @@ pub(crate) fn plan_disconnect(
     client: &Client,
     file: &ClientFile,
     current: Option<&[u8]>,
-    record: Option<(&Record, &[u8])>,
+    remembered: Option<&Remembered>,
 ) -> Result<DisconnectPlan, CommandError> {
     let Some(current) = current else {
         return Ok(DisconnectPlan::Absent);
     };
     let before = current.to_vec();
-    if let Some((record, backup)) = record
+    if let Some((record, backup)) = remembered
         && is_as_left(record, Some(current))
     {
-        return Ok(match record.existed {
-            true => DisconnectPlan::Restore {
-                before,
-                after: backup.to_vec(),
-            },
-            false => DisconnectPlan::Remove { before },
-        });
+        match (record.existed, backup) {
+            (true, Some(backup)) => {
+                let after = backup.clone();
+                return Ok(DisconnectPlan::Restore { before, after });
+            }
+            (false, _) => return Ok(DisconnectPlan::Remove { before }),
+            // The backup was lost: only our entry is known not to be of the user.
+            (true, None) => {}
+        }
     }
     let text = file::text(&file.path, current)?;
     let failed = |error: super::document::DocumentError| {
@@ -139,20 +194,53 @@ pub(crate) fn plan_disconnect(
     let Some(found) = root.at(&file.servers).and_then(|servers| servers.get(NAME)) else {
         return Ok(DisconnectPlan::Absent);
     };
-    if record.is_none() && !is_ours(client, found) {
+    if remembered.is_none() && !is_ours(client, file, found) {
         return Ok(DisconnectPlan::Absent);
     }
-    let Some(mut after) = client
+    let Some(after) = client
         .format
         .remove(text, &file.servers, NAME)
         .map_err(failed)?
     else {
         return Ok(DisconnectPlan::Absent);
     };
-    if let Some((_, backup)) = record {
-        after = without_our_objects(client, file, after, backup);
-    }
-    Ok(DisconnectPlan::RemoveEntry { before, after })
+    let backup = remembered.and_then(|(_, backup)| backup.as_deref());
+    let (after, change) = match with_earlier_entry(client, file, after, backup) {
+        (after, true) => (after, EntryChange::Replaced),
+        (after, false) => match (remembered, backup) {
+            (Some((record, _)), None) if record.existed => {
+                (after, EntryChange::RemovedWithoutBackup)
+            }
+            (Some(_), _) => {
+                let backup = backup.unwrap_or_default();
+                let after = without_our_objects(client, file, after, backup);
+                (after, EntryChange::Removed)
+            }
+            (None, _) => (after, EntryChange::Removed),
+        },
+    };
+    Ok(DisconnectPlan::Entry {
+        before,
+        after,
+        change,
+    })
+}
+
+/// A text without our entry, with the entry of our name that `connect` has replaced; true if there was one.
+fn with_earlier_entry(
+    client: &Client,
+    file: &ClientFile,
+    text: String,
+    backup: Option<&[u8]>,
+) -> (String, bool) {
+    let inserted = (|| {
+        let root = client.format.parse(str::from_utf8(backup?).ok()?).ok()?;
+        let entry = root.at(&file.servers)?.get(NAME)?;
+        let inserted = client.format.insert(&text, &file.servers, NAME, entry);
+        inserted.ok()
+    })();
+    let is_inserted = inserted.is_some();
+    (inserted.unwrap_or(text), is_inserted)
 }
 
 /// The text without the objects around our entry that are empty now and were not there before.
@@ -185,8 +273,8 @@ fn is_as_left(record: &Record, current: Option<&[u8]>) -> bool {
 }
 
 /// True for an entry with our name that starts this program or uses a server on this machine.
-fn is_ours(client: &Client, found: &Node) -> bool {
-    let Ok(entry) = entry::read(client, NAME, found) else {
+fn is_ours(client: &Client, file: &ClientFile, found: &Node) -> bool {
+    let Ok(entry) = entry::read(client, file, NAME, found) else {
         return false;
     };
     match entry.definition.connection {
@@ -231,8 +319,8 @@ impl Records {
         Self(data_dir.file("clients"))
     }
 
-    /// The record of a client and the bytes of its file before; `None` if it is not connected.
-    pub(crate) fn load(&self, client: &Client) -> Result<Option<(Record, Vec<u8>)>, CommandError> {
+    /// The record of a client; `None` if it is not connected.
+    pub(crate) fn load(&self, client: &Client) -> Result<Option<Remembered>, CommandError> {
         let path = self.path(client, "json");
         let Some(bytes) = file::read(&path)? else {
             return Ok(None);
@@ -242,7 +330,7 @@ impl Records {
             CommandError::usage(message)
                 .hint("remove it; then the entry of this program is all that `disconnect` removes")
         })?;
-        let backup = file::read(&self.path(client, "backup"))?.unwrap_or_default();
+        let backup = file::read(&self.path(client, "backup"))?;
         Ok(Some((record, backup)))
     }
 

@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::connection::{ConnectPlan, DisconnectPlan, Record, plan_connect, plan_disconnect};
+use super::connection::{
+    ConnectPlan, DisconnectPlan, EntryChange, Record, Remembered, plan_connect, plan_disconnect,
+};
 use super::document::{Format, Node};
 use super::entry::own::{Endpoint, NAME, entry};
 use super::table::{Client, ClientFile, all, find};
@@ -24,7 +26,7 @@ fn file(client: &Client) -> ClientFile {
 }
 
 /// The text after `connect`, and the record of it.
-fn connected(client: &Client, before: Option<&str>) -> (String, Record, Vec<u8>) {
+fn connected(client: &Client, before: Option<&str>) -> (String, Remembered) {
     let file = file(client);
     let plan = plan_connect(
         client,
@@ -45,7 +47,7 @@ fn connected(client: &Client, before: Option<&str>) -> (String, Record, Vec<u8>)
         directories: Vec::new(),
         after: sha256(after.as_bytes()).to_string(),
     };
-    (after, record, backup.unwrap_or_default())
+    (after, (record, Some(backup.unwrap_or_default())))
 }
 
 fn sample(client: &Client) -> &'static str {
@@ -95,7 +97,7 @@ fn forms(client: &Client, text: &str) -> Vec<String> {
 fn every_form_of_every_file_is_restored_byte_for_byte() {
     for client in all() {
         for before in forms(client, sample(client)) {
-            let (after, record, backup) = connected(client, Some(&before));
+            let (after, remembered) = connected(client, Some(&before));
             let found = client.format.parse(&after).unwrap();
             let found = found.at(&client.servers).unwrap().get(NAME).unwrap();
             assert_eq!(found.to_json(), ours(client).to_json());
@@ -108,7 +110,7 @@ fn every_form_of_every_file_is_restored_byte_for_byte() {
                 client,
                 &file(client),
                 Some(after.as_bytes()),
-                Some((&record, &backup[..])),
+                Some(&remembered),
             );
             let expect = DisconnectPlan::Restore {
                 before: after.into_bytes(),
@@ -122,12 +124,12 @@ fn every_form_of_every_file_is_restored_byte_for_byte() {
 #[test]
 fn a_file_that_was_not_there_is_removed() {
     for client in all() {
-        let (after, record, backup) = connected(client, None);
+        let (after, remembered) = connected(client, None);
         let plan = plan_disconnect(
             client,
             &file(client),
             Some(after.as_bytes()),
-            Some((&record, &backup[..])),
+            Some(&remembered),
         );
         let before = after.into_bytes();
         assert_eq!(plan.unwrap(), DisconnectPlan::Remove { before });
@@ -142,17 +144,18 @@ fn after_a_change_of_the_user_only_our_entry_is_removed() {
             Format::Toml | Format::Yaml => "\n# of the user\n",
         };
         for before in forms(client, sample(client)) {
-            let (after, record, backup) = connected(client, Some(&before));
+            let (after, remembered) = connected(client, Some(&before));
             let changed = format!("{after}{comment}");
             let plan = plan_disconnect(
                 client,
                 &file(client),
                 Some(changed.as_bytes()),
-                Some((&record, &backup[..])),
+                Some(&remembered),
             );
-            let DisconnectPlan::RemoveEntry { after, .. } = plan.unwrap() else {
+            let DisconnectPlan::Entry { after, change, .. } = plan.unwrap() else {
                 panic!("{} {before}", client.id);
             };
+            assert_eq!(change, EntryChange::Removed);
             let value = |text: &str| client.format.parse(text).unwrap().to_json();
             assert_eq!(value(&after), value(&before), "{} {after}", client.id);
             assert!(after.contains("of the user"), "{after}");
@@ -163,18 +166,17 @@ fn after_a_change_of_the_user_only_our_entry_is_removed() {
 #[test]
 fn both_can_be_repeated() {
     for client in all() {
-        let (after, record, backup) = connected(client, Some(sample(client)));
+        let (after, remembered) = connected(client, Some(sample(client)));
         let again = plan_connect(
             client,
             &file(client),
             Some(after.as_bytes()),
-            Some(&record),
+            Some(&remembered),
             &ours(client),
         );
         assert_eq!(again.unwrap(), ConnectPlan::Connected);
         for current in [None, Some(sample(client).as_bytes())] {
-            let plan =
-                plan_disconnect(client, &file(client), current, Some((&record, &backup[..])));
+            let plan = plan_disconnect(client, &file(client), current, Some(&remembered));
             assert_eq!(plan.unwrap(), DisconnectPlan::Absent);
         }
     }
@@ -184,7 +186,7 @@ fn both_can_be_repeated() {
 fn another_connection_keeps_the_first_backup() {
     let client = find("cursor").unwrap();
     let before = sample(client);
-    let (after, record, _) = connected(client, Some(before));
+    let (after, remembered) = connected(client, Some(before));
     let endpoint = Endpoint::Url {
         url: "http://127.0.0.1:3000/mcp".to_owned(),
         token: "secret".to_owned(),
@@ -194,7 +196,7 @@ fn another_connection_keeps_the_first_backup() {
         client,
         &file(client),
         Some(after.as_bytes()),
-        Some(&record),
+        Some(&remembered),
         &http,
     )
     .unwrap();
@@ -206,12 +208,12 @@ fn another_connection_keeps_the_first_backup() {
         after.contains("Bearer ${env:CALLGATE_TOKEN}") && !after.contains("secret"),
         "{after}"
     );
-    // Without a record, the backup is the text without our entry.
+    // After a change of the user, the text to restore is the one without our entry.
     let plan = plan_connect(
         client,
         &file(client),
         Some(after.as_bytes()),
-        Some(&record),
+        Some(&remembered),
         &ours(client),
     )
     .unwrap();
@@ -221,6 +223,85 @@ fn another_connection_keeps_the_first_backup() {
     let backup = String::from_utf8(backup.unwrap().unwrap()).unwrap();
     let value = |text: &str| client.format.parse(text).unwrap().to_json();
     assert_eq!(value(&backup), value(before));
+}
+
+#[test]
+fn an_entry_of_the_user_that_starts_this_program_comes_back() {
+    for client in all() {
+        let theirs = Endpoint::Command {
+            program: "/opt/callgate".to_owned(),
+            args: vec!["serve".to_owned(), "--workspace".to_owned()],
+        };
+        let theirs = entry(client, &theirs).unwrap();
+        let text = sample(client);
+        let before = client.format.insert(text, &client.servers, NAME, &theirs);
+        let before = before.unwrap();
+        let (after, remembered) = connected(client, Some(&before));
+        let plan = plan_disconnect(
+            client,
+            &file(client),
+            Some(after.as_bytes()),
+            Some(&remembered),
+        );
+        let expect = DisconnectPlan::Restore {
+            before: after.clone().into_bytes(),
+            after: before.clone().into_bytes(),
+        };
+        assert_eq!(plan.unwrap(), expect, "{}", client.id);
+        // The file was changed since, by a program that also connects again.
+        let changed = format!("{after}\n");
+        let value = |text: &str| client.format.parse(text).unwrap().to_json();
+        let plan = plan_disconnect(
+            client,
+            &file(client),
+            Some(changed.as_bytes()),
+            Some(&remembered),
+        );
+        let DisconnectPlan::Entry { after, change, .. } = plan.unwrap() else {
+            panic!("{}", client.id);
+        };
+        assert_eq!(change, EntryChange::Replaced);
+        assert_eq!(value(&after), value(&before), "{}", client.id);
+        let other = Endpoint::Command {
+            program: NAME.to_owned(),
+            args: Vec::new(),
+        };
+        let plan = plan_connect(
+            client,
+            &file(client),
+            Some(changed.as_bytes()),
+            Some(&remembered),
+            &entry(client, &other).unwrap(),
+        );
+        let ConnectPlan::Write { backup, .. } = plan.unwrap() else {
+            panic!("{}", client.id);
+        };
+        let backup = String::from_utf8(backup.unwrap().unwrap()).unwrap();
+        assert_eq!(value(&backup), value(&before), "{}", client.id);
+    }
+}
+
+#[test]
+fn without_its_backup_a_file_keeps_all_but_our_entry() {
+    for client in all() {
+        for before in forms(client, sample(client)) {
+            let (after, (record, _)) = connected(client, Some(&before));
+            let remembered = (record, None);
+            let plan = plan_disconnect(
+                client,
+                &file(client),
+                Some(after.as_bytes()),
+                Some(&remembered),
+            );
+            let DisconnectPlan::Entry { after, change, .. } = plan.unwrap() else {
+                panic!("{} {before}", client.id);
+            };
+            assert_eq!(change, EntryChange::RemovedWithoutBackup);
+            let root = client.format.parse(&after).unwrap();
+            let found = root.at(&client.servers).and_then(|it| it.get(NAME));
+            assert_eq!(found, None, "{} {after}", client.id);
+        }
+    }
 }
 
 #[test]
@@ -357,13 +438,13 @@ fn comes_back(client: &Client, before: &str) {
     if client.format.parse(before).is_err() {
         return;
     }
-    let (after, record, backup) = connected(client, Some(before));
+    let (after, remembered) = connected(client, Some(before));
     assert_eq!(comments(&after), comments(before), "{after}");
     let plan = plan_disconnect(
         client,
         &file(client),
         Some(after.as_bytes()),
-        Some((&record, &backup[..])),
+        Some(&remembered),
     );
     let expect = DisconnectPlan::Restore {
         before: after.clone().into_bytes(),

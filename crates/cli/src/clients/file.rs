@@ -83,14 +83,16 @@ pub(crate) fn missing_directories(path: &Path) -> Result<Vec<PathBuf>, CommandEr
     Ok(missing)
 }
 
-/// Removes a file that is still as `before`, and the directories that are empty without it.
+/// Removes a file that is still as `before`, and the directories that are empty without it. Links are followed, as
+/// they were when the file was made: those of the user stay.
 pub(crate) fn remove(
     path: &Path,
     before: &[u8],
     directories: &[PathBuf],
 ) -> Result<(), CommandError> {
     check_unchanged(path, Some(before))?;
-    fs::remove_file(path).with_context(|| format!("cannot remove {}", path.display()))?;
+    let target = follow_links(path)?;
+    fs::remove_file(&target).with_context(|| format!("cannot remove {}", target.display()))?;
     for dir in directories.iter().rev() {
         // A directory with other files in it stays.
         if fs::remove_dir(dir).is_err() {

@@ -102,8 +102,8 @@ fn opencode() {
     let sample = include_str!("samples/opencode.jsonc");
     insta::assert_snapshot!(servers("opencode", Scope::User, sample), @r#"
     4 files: {"command":"npx","args":["-y","x"],"env":{"A":"b"}}
-    15 web: {"type":"http","url":"https://mcp.example.com/mcp","headers":{"Authorization":"Bearer {env:MY_API_KEY}"},"oauth":false,"timeout":15000,"enabled":false}
-    27 sentry: {"type":"http","url":"https://mcp.sentry.dev/mcp","oauth":{"clientId":"{env:SENTRY_ID}","scope":"tools:read tools:execute"}}
+    15 web: {"type":"http","url":"https://mcp.example.com/mcp","headers":{"Authorization":"Bearer ${MY_API_KEY:-}"},"oauth":false,"timeout":15000,"enabled":false}
+    27 sentry: {"type":"http","url":"https://mcp.sentry.dev/mcp","oauth":{"clientId":"${SENTRY_ID:-}","scope":"tools:read tools:execute"}}
     "#);
 }
 
@@ -131,10 +131,10 @@ fn windsurf() {
 fn zed() {
     let sample = include_str!("samples/zed.jsonc");
     insta::assert_snapshot!(servers("zed", Scope::User, sample), @r#"
-    4 local-mcp-server: {"command":"some-command","args":["arg-1","arg-2"]}
-    9 remote-mcp-server: {"type":"http","url":"https://mcp.example.com/mcp","headers":{"Authorization":"Bearer <token>"}}
-    13 older: {"command":"/opt/server","args":["--stdio"],"env":{"A":"1"},"enabled":false}
-    19 mcp-server-github: skipped: it is an extension of the client, which has no command or URL of its own
+    4 local-mcp-server: {"command":"some-command","args":["arg-1","arg-2"],"timeout":90000}
+    10 remote-mcp-server: {"type":"http","url":"https://mcp.example.com/mcp","headers":{"Authorization":"Bearer <token>"}}
+    14 older: {"command":"/opt/server","args":["--stdio"],"env":{"A":"1"},"enabled":false}
+    20 mcp-server-github: skipped: it is an extension of the client, which has no command or URL of its own
     "#);
 }
 
@@ -179,6 +179,36 @@ fn junie() {
 fn zencoder() {
     let sample = include_str!("samples/zencoder.jsonc");
     insta::assert_snapshot!(servers("zencoder", Scope::User, sample), @r#"4 playwright: {"command":"npx","args":["-y","@playwright/mcp@latest","--isolated","--headless"]}"#);
+}
+
+#[test]
+fn a_relative_directory_is_noted_for_every_form_of_entries() {
+    for (id, text) in [
+        (
+            "cursor",
+            r#"{"mcpServers": {"a": {"command": "x", "cwd": "tools"}}}"#,
+        ),
+        (
+            "codex",
+            "[mcp_servers.a]\ncommand = \"x\"\ncwd = \"tools\"\n",
+        ),
+        (
+            "opencode",
+            r#"{"mcp": {"a": {"type": "local", "command": ["x"], "cwd": "tools"}}}"#,
+        ),
+        (
+            "opencode-v2",
+            r#"{"mcp": {"servers": {"a": {"type": "local", "command": ["x"], "cwd": "tools"}}}}"#,
+        ),
+        (
+            "goose",
+            "extensions:\n  a:\n    type: stdio\n    cmd: x\n    cwd: tools\n",
+        ),
+    ] {
+        let said = servers(id, Scope::User, text);
+        let note = "  `cwd` is the relative path `tools`, which counts from the directory of our file here";
+        assert_eq!(said.lines().nth(1), Some(note), "{id} {said}");
+    }
 }
 
 #[test]

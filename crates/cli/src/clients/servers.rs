@@ -66,7 +66,7 @@ pub(crate) fn in_text(
     };
     let mut servers = Vec::new();
     for (name, node) in members.iter().filter(|(name, _)| name != NAME) {
-        let entry = match entry::read(client, name, node) {
+        let entry = match entry::read(client, file, name, node) {
             Ok(entry) => Ok(entry),
             Err(Unusable::NotAServer) => continue,
             Err(Unusable::Because(reason)) => Err(reason),

@@ -7,8 +7,9 @@ use serde::Serialize;
 
 use super::import::places;
 use crate::args::Connect;
-use crate::clients::connection::{ConnectPlan, Record, Records, plan_connect};
+use crate::clients::connection::{ConnectPlan, Record, Records, Remembered, plan_connect};
 use crate::clients::diff::{diff, without_values};
+use crate::clients::document::Node;
 use crate::clients::entry::own::{self, Endpoint, NAME, TOKEN_VARIABLE};
 use crate::clients::file;
 use crate::clients::table::{self, Client, ClientFile, TokenForm};
@@ -27,15 +28,16 @@ pub(crate) fn run(
     let client = client(&args.client)?;
     let data = DataDir::locate(data_dir)?;
     let file = main_file(client)?;
-    let endpoint = match args.http {
+    let mut endpoint = match args.http {
         true => Endpoint::Url {
             url: args.url.clone(),
-            token: token::load_or_create(&data)?,
+            // A token that is not there yet is made with the write: before, nothing is written.
+            token: token::load(&data)?.unwrap_or_else(|| NO_TOKEN_YET.to_owned()),
         },
         false => command(config, data_dir)?,
     };
     let records = Records::of(&data);
-    let connecting = prepare(client, file, &endpoint, &records)?;
+    let mut connecting = prepare(client, file, &endpoint, &records)?;
     let file = &connecting.file;
     let Some(change) = connecting.change(&endpoint) else {
         return report(client, file, "connected", None, json, || {
@@ -56,7 +58,14 @@ pub(crate) fn run(
             "nothing was written".to_owned()
         });
     }
+    if let Endpoint::Url { token, .. } = &mut endpoint
+        && token == NO_TOKEN_YET
+    {
+        *token = token::load_or_create(&data)?;
+        connecting.plan_again(&endpoint)?;
+    }
     connecting.write(&records)?;
+    let file = &connecting.file;
     report(client, file, "connected", Some(&change), json, || {
         format!("connected {} ({})", client.name, file.path.display())
     })?;
@@ -66,11 +75,16 @@ pub(crate) fn run(
     Ok(())
 }
 
+/// Stands for the token in a change that is shown before there is one.
+const NO_TOKEN_YET: &str = "***";
+
 /// Our entry on its way into the file of a client.
 pub(super) struct Connecting {
     client: &'static Client,
     pub(super) file: ClientFile,
-    record: Option<Record>,
+    remembered: Option<Remembered>,
+    /// Bytes of the file.
+    current: Option<Vec<u8>>,
     plan: ConnectPlan,
 }
 
@@ -81,7 +95,28 @@ pub(super) fn prepare(
     endpoint: &Endpoint,
     records: &Records,
 ) -> Result<Connecting, CommandError> {
-    let entry = own::entry(client, endpoint).ok_or_else(|| {
+    let entry = entry(client, endpoint)?;
+    let remembered = records.load(client)?;
+    check_place(client, &file, remembered.as_ref().map(|(record, _)| record))?;
+    let current = file::read(&file.path)?;
+    let plan = plan_connect(
+        client,
+        &file,
+        current.as_deref(),
+        remembered.as_ref(),
+        &entry,
+    )?;
+    Ok(Connecting {
+        client,
+        file,
+        remembered,
+        current,
+        plan,
+    })
+}
+
+fn entry(client: &Client, endpoint: &Endpoint) -> Result<Node, CommandError> {
+    own::entry(client, endpoint).ok_or_else(|| {
         let message = format!(
             "{} has no documented way to send a token to a server at a URL",
             client.name
@@ -90,20 +125,27 @@ pub(super) fn prepare(
             "run `callgate connect {}` without --http",
             client.id
         ))
-    })?;
-    let record = records.load(client)?.map(|(record, _)| record);
-    check_place(client, &file, record.as_ref())?;
-    let current = file::read(&file.path)?;
-    let plan = plan_connect(client, &file, current.as_deref(), record.as_ref(), &entry)?;
-    Ok(Connecting {
-        client,
-        file,
-        record,
-        plan,
     })
 }
 
 impl Connecting {
+    /// Decides anew for another endpoint, on the same bytes of the file.
+    fn plan_again(&mut self, endpoint: &Endpoint) -> Result<(), CommandError> {
+        self.plan = plan_connect(
+            self.client,
+            &self.file,
+            self.current.as_deref(),
+            self.remembered.as_ref(),
+            &entry(self.client, endpoint)?,
+        )?;
+        Ok(())
+    }
+
+    /// True if the file has another entry of this program, which would be replaced.
+    pub(super) fn replaces(&self) -> bool {
+        matches!(&self.plan, ConnectPlan::Write { replaces: true, .. })
+    }
+
     /// The changed lines of the file, without the token; `None` if the client is connected already.
     pub(super) fn change(&self, endpoint: &Endpoint) -> Option<String> {
         match &self.plan {
@@ -120,6 +162,7 @@ impl Connecting {
             before,
             after,
             backup,
+            ..
         } = &self.plan
         else {
             return Ok(());
@@ -129,7 +172,8 @@ impl Connecting {
             Some(_) => Vec::new(),
             None => file::make_directories(&file.path)?,
         };
-        let kept = self.record.as_ref().filter(|_| backup.is_none());
+        let kept = self.remembered.as_ref().filter(|_| backup.is_none());
+        let kept = kept.map(|(record, _)| record);
         let record = Record {
             file: file.path.clone(),
             servers: file.servers.clone(),

@@ -29,11 +29,9 @@ pub(crate) fn run(
         DisconnectPlan::Remove { .. } => report(client, &file, "removed", None, json, || {
             format!("disconnected {name}: {path} {done} removed, since there was none before")
         }),
-        DisconnectPlan::RemoveEntry { .. } => {
-            report(client, &file, "entry_removed", None, json, || {
-                format!(
-                    "disconnected {name}: {path} was changed since, so only our entry {done} removed"
-                )
+        DisconnectPlan::Entry { change, .. } => {
+            report(client, &file, change.state(), None, json, || {
+                format!("disconnected {name}: {}", change.text(&file.path, done))
             })
         }
     }
@@ -45,8 +43,8 @@ pub(super) fn disconnect(
     records: &Records,
     is_dry: bool,
 ) -> Result<(ClientFile, DisconnectPlan), CommandError> {
-    let record = records.load(client)?;
-    let file = match &record {
+    let remembered = records.load(client)?;
+    let file = match &remembered {
         Some((record, _)) => ClientFile {
             path: record.file.clone(),
             servers: record.servers.clone(),
@@ -54,18 +52,16 @@ pub(super) fn disconnect(
         None => main_file(client)?,
     };
     let current = file::read(&file.path)?;
-    let known = record
-        .as_ref()
-        .map(|(record, backup)| (record, backup.as_slice()));
-    let plan = plan_disconnect(client, &file, current.as_deref(), known)?;
+    let plan = plan_disconnect(client, &file, current.as_deref(), remembered.as_ref())?;
     if !is_dry {
-        let directories = known.map_or(&[][..], |(record, _)| &record.directories);
+        let record = remembered.as_ref().map(|(record, _)| record);
+        let directories = record.map_or(&[][..], |record| &record.directories);
         match &plan {
             DisconnectPlan::Absent => {}
             DisconnectPlan::Restore { before, after } => {
                 file::replace(&file.path, Some(before), after)?;
             }
-            DisconnectPlan::RemoveEntry { before, after } => {
+            DisconnectPlan::Entry { before, after, .. } => {
                 file::replace(&file.path, Some(before), after.as_bytes())?;
             }
             DisconnectPlan::Remove { before } => file::remove(&file.path, before, directories)?,

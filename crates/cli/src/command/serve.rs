@@ -1,3 +1,4 @@
+use std::env;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -232,7 +233,8 @@ async fn close(gateway: &Gateway) -> Result<(), CommandError> {
     }
 }
 
-/// The built-in tools; `None` if they are turned off, or a configured server has their name.
+/// The built-in tools; `None` if they are turned off, a configured server has their name, or nobody has chosen a
+/// directory and the one of this process is too wide.
 fn router(
     args: &Serve,
     configuration: &Configuration,
@@ -254,8 +256,19 @@ fn router(
         return Ok(None);
     }
     let configured = configuration.settings.workspace.clone();
-    let path = args.workspace.clone().or(configured);
-    let path = path.unwrap_or_else(|| PathBuf::from("."));
+    let path = match args.workspace.clone().or(configured) {
+        Some(path) => path,
+        None => match unsuitable_directory() {
+            Some(directory) => {
+                output::note(&format!(
+                    "notice: the workspace tools are left out, since this process was started in {}; pass --workspace DIR to name a directory for them, or --no-workspace to hide this notice",
+                    directory.display()
+                ));
+                return Ok(None);
+            }
+            None => PathBuf::from("."),
+        },
+    };
     let workspace = open_workspace(&path, data_dir)?;
     let router = Router::new(server::own_name());
     workspace::add_tools(&router, &workspace).context("cannot register the workspace tools")?;
@@ -265,6 +278,19 @@ fn router(
         Some(max) => router.max_subscriptions(max),
         None => router,
     }))
+}
+
+/// The directory of this process, if it is too wide for tools that write.
+fn unsuitable_directory() -> Option<PathBuf> {
+    let home = env::home_dir().map(|home| resolved(&home));
+    let directory = env::current_dir().ok()?;
+    is_too_wide(&resolved(&directory), home.as_deref()).then_some(directory)
+}
+
+/// True for a directory that has no project but everything of the user: a root, the home directory, or one around
+/// it. Clients start their servers there, and nobody has chosen it for the tools.
+fn is_too_wide(directory: &Path, home: Option<&Path>) -> bool {
+    directory.parent().is_none() || home.is_some_and(|home| home.starts_with(directory))
 }
 
 /// Opens the workspace. A data directory is not for its tools: it holds the token and the logins. That of
@@ -314,3 +340,25 @@ fn check_apart(path: &Path, data_dir: &DataDir) -> Result<(), CommandError> {
 }
 
 const NAME_A_DIRECTORY: &str = "name a directory with --workspace DIR";
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_around_the_home_is_too_wide() {
+        for (directory, home, expect) in [
+            ("/", Some("/srv/me"), true),
+            ("/", None, true),
+            ("/srv", Some("/srv/me"), true),
+            ("/srv/me", Some("/srv/me"), true),
+            ("/srv/me/project", Some("/srv/me"), false),
+            ("/srv/m", Some("/srv/me"), false),
+            ("/opt", Some("/srv/me"), false),
+            ("/opt", None, false),
+        ] {
+            let found = is_too_wide(Path::new(directory), home.map(Path::new));
+            assert_eq!(found, expect, "{directory} {home:?}");
+        }
+    }
+}

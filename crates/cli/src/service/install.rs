@@ -2,8 +2,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::platform::{MARK, Platform, Words};
+use super::platform::{MARK, Platform, Step};
 use super::program::ServiceProgram;
+use super::running::{self, NotRunning};
 use super::system_command::{run, typed};
 use crate::clients::file;
 use crate::data_dir::DataDir;
@@ -71,8 +72,8 @@ impl InstallPlan {
         }
     }
 
-    /// Writes the file and starts the service. The file stays if the system does not start it: the error has the
-    /// next command.
+    /// Writes the file, starts the service and waits until it serves. The file stays if it does not: the error has
+    /// the next command.
     pub(crate) fn carry_out(&self, data_dir: &DataDir) -> Result<(), CommandError> {
         if self.before.is_none() {
             let directories = file::make_directories(&self.path)?;
@@ -80,24 +81,45 @@ impl InstallPlan {
         }
         file::replace(&self.path, self.before.as_deref(), self.text.as_bytes())?;
         let is_replaced = self.state() == FileState::Different;
-        let commands = self
+        let steps = self
             .platform
             .start(&self.path.to_string_lossy(), is_replaced);
-        for (done, words) in commands.iter().enumerate() {
-            if let Err(cause) = run(words) {
-                let rest = commands.get(done..).unwrap_or_default();
+        for (done, step) in steps.iter().enumerate() {
+            if let Err(cause) = run(&step.words)
+                && !step.may_fail
+            {
+                let rest = steps.get(done..).unwrap_or_default();
                 return Err(self.not_started(&cause, rest));
             }
         }
-        Ok(())
+        running::wait(self.platform, data_dir).map_err(|cause| self.not_running(&cause))
     }
 
-    fn not_started(&self, cause: &str, rest: &[Words]) -> CommandError {
+    fn not_running(&self, cause: &NotRunning) -> CommandError {
+        let path = self.path.display();
+        let message = format!(
+            "{path} is written, but the service does not run: {}",
+            cause.text
+        );
+        let mut error = CommandError::usage(message);
+        if let Some(other) = &cause.other {
+            let (pid, url) = (other.process.pid, other.url.as_deref().unwrap_or_default());
+            error = error.hint(format!(
+                "another `callgate serve` runs, as process {pid} at {url}: end it if the service needs its address"
+            ));
+        }
+        if let Some(log) = self.platform.log_command() {
+            error = error.hint(format!("`{log}` shows why"));
+        }
+        error.hint("correct that, then run the same command again")
+    }
+
+    fn not_started(&self, cause: &str, rest: &[Step]) -> CommandError {
         let message = format!(
             "{} is written, but the service was not started: {cause}",
             self.path.display()
         );
-        let commands: Vec<_> = rest.iter().map(|words| typed(words)).collect();
+        let commands: Vec<_> = rest.iter().map(|step| typed(&step.words)).collect();
         CommandError::usage(message)
             .hint(format!(
                 "run `{}` in a login session of yours",
@@ -147,6 +169,11 @@ pub(crate) fn uninstall(data_dir: &DataDir) -> Result<Uninstalled, CommandError>
 /// True if services of the user can be started from here; else the reason.
 pub(crate) fn is_available(platform: Platform) -> Result<(), String> {
     run(&platform.probe())
+}
+
+/// True if the service needs nothing: the system starts it at each login, and it serves now.
+pub(crate) fn is_up(platform: Platform, data_dir: &DataDir) -> bool {
+    is_enabled(platform) && running::is_running(platform, data_dir)
 }
 
 /// True if the system starts the service at each login.

@@ -19,6 +19,14 @@ pub(crate) enum Platform {
 /// A command and its arguments.
 pub(super) type Words = Vec<String>;
 
+/// A command on the way to a service that runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) words: Words,
+    /// True if the next command is run after a failure too.
+    pub(super) may_fail: bool,
+}
+
 impl Platform {
     /// The one of this system.
     pub(crate) fn of_this_system() -> Result<Self, CommandError> {
@@ -71,26 +79,69 @@ impl Platform {
     }
 
     /// Commands that start the service now and at each login; `is_replaced` if one with another text may run.
-    pub(super) fn start(self, file: &str, is_replaced: bool) -> Vec<Words> {
+    pub(super) fn start(self, file: &str, is_replaced: bool) -> Vec<Step> {
+        let must = |words| Step {
+            words,
+            may_fail: false,
+        };
         match self {
             Self::Systemd => {
-                let mut commands = vec![
-                    words(["systemctl", "--user", "daemon-reload"]),
-                    words(["systemctl", "--user", "enable", "--now", systemd::FILE]),
+                let mut steps = vec![
+                    must(words(["systemctl", "--user", "daemon-reload"])),
+                    must(words([
+                        "systemctl",
+                        "--user",
+                        "enable",
+                        "--now",
+                        systemd::FILE,
+                    ])),
                 ];
                 if is_replaced {
-                    commands.push(words(["systemctl", "--user", "restart", systemd::FILE]));
+                    let restart = words(["systemctl", "--user", "restart", systemd::FILE]);
+                    steps.push(must(restart));
                 }
-                commands
+                steps
             }
-            Self::Launchd => {
-                let mut commands = vec![words(["launchctl", "bootstrap", &domain(), file])];
-                if is_replaced {
-                    commands.insert(0, self.stop());
-                }
-                commands
-            }
+            // An agent that is loaded cannot be loaded again, and one that is not loaded cannot be unloaded.
+            Self::Launchd => vec![
+                Step {
+                    words: self.stop(),
+                    may_fail: true,
+                },
+                must(words(["launchctl", "bootstrap", &domain(), file])),
+            ],
         }
+    }
+
+    /// Command that prints the process of the service.
+    pub(super) fn show(self) -> Words {
+        match self {
+            Self::Systemd => words([
+                "systemctl",
+                "--user",
+                "show",
+                "--property=MainPID",
+                systemd::FILE,
+            ]),
+            Self::Launchd => self.is_enabled(),
+        }
+    }
+
+    /// The process in the text of [`show`](Self::show); `None` if there is none.
+    pub(super) fn process(self, shown: &str) -> Option<u32> {
+        let name = match self {
+            Self::Systemd => "MainPID",
+            Self::Launchd => "pid",
+        };
+        let members = shown.lines().filter_map(|line| line.split_once('='));
+        let mut values = members.filter(|(member, _)| member.trim() == name);
+        let (_, pid) = values.next()?;
+        pid.trim().parse().ok().filter(|pid| *pid != 0)
+    }
+
+    /// True if the commands that start a service end only after its process has begun.
+    pub(super) fn waits_for_start(self) -> bool {
+        self == Self::Systemd
     }
 
     /// Command that stops the service, now and at later logins.
@@ -145,4 +196,42 @@ fn domain() -> String {
 #[cfg(not(unix))]
 fn domain() -> String {
     "gui".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loaded_agent_is_unloaded_before_it_is_loaded_and_a_missing_one_is_no_failure() {
+        let platform = Platform::Launchd;
+        for is_replaced in [false, true] {
+            let steps = platform.start("/a.plist", is_replaced);
+            let expect = [
+                Step {
+                    words: platform.stop(),
+                    may_fail: true,
+                },
+                Step {
+                    words: words(["launchctl", "bootstrap", &domain(), "/a.plist"]),
+                    may_fail: false,
+                },
+            ];
+            assert_eq!(steps, expect, "{is_replaced}");
+        }
+    }
+
+    #[test]
+    fn the_process_is_found_in_what_the_system_prints() {
+        let agent = "gui/501/callgate = {\n\tstate = running\n\tpid = 812\n}\n";
+        for (platform, shown, expect) in [
+            (Platform::Systemd, "MainPID=41\n", Some(41)),
+            (Platform::Systemd, "MainPID=0\n", None),
+            (Platform::Systemd, "", None),
+            (Platform::Launchd, agent, Some(812)),
+            (Platform::Launchd, "\tstate = waiting\n", None),
+        ] {
+            assert_eq!(platform.process(shown), expect, "{shown}");
+        }
+    }
 }

@@ -12,12 +12,17 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// Interval of the checks for the exit of a command.
 const POLL: Duration = Duration::from_millis(10);
 
-/// Maximum bytes of standard error that are kept.
+/// Maximum bytes that are kept of what a command prints.
 const MAX_SAID: u64 = 64 * 1024;
 
 /// Runs a command of the system; its first line of text is the reason of a failure.
 pub(super) fn run(words: &[String]) -> Result<(), String> {
-    run_within(words, LIMIT)
+    run_within(words, LIMIT, Stdio::null()).map(drop)
+}
+
+/// Runs a command of the system, as [`run`] does, and returns what it prints.
+pub(super) fn printed(words: &[String]) -> Result<String, String> {
+    run_within(words, LIMIT, Stdio::piped())
 }
 
 /// The command as it is typed in a shell.
@@ -26,29 +31,22 @@ pub(super) fn typed(words: &[String]) -> String {
     words.join(" ")
 }
 
-fn run_within(words: &[String], limit: Duration) -> Result<(), String> {
+/// Runs a command, and returns what it prints if `stdout` is a pipe.
+fn run_within(words: &[String], limit: Duration, stdout: Stdio) -> Result<String, String> {
     let Some((program, args)) = words.split_first() else {
-        return Ok(());
+        return Ok(String::new());
     };
     let failed = |error: io::Error| format!("`{program}`: {error}");
     let mut child = Command::new(program)
         .args(args)
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
+        .stdout(stdout)
         .stderr(Stdio::piped())
         .spawn()
         .map_err(failed)?;
     let deadline = Instant::now() + limit;
-    // In a thread: a process that the command leaves behind may keep the stream open.
-    let (said, reader) = mpsc::sync_channel(1);
-    if let Some(mut stderr) = child.stderr.take() {
-        thread::spawn(move || {
-            let mut text = Vec::new();
-            let _ = stderr.by_ref().take(MAX_SAID).read_to_end(&mut text);
-            let _ = said.send(text);
-            let _ = io::copy(&mut stderr, &mut io::sink());
-        });
-    }
+    let printed = child.stdout.take().map(read);
+    let said = child.stderr.take().map(read);
     let status = loop {
         if let Some(status) = child.try_wait().map_err(failed)? {
             break status;
@@ -62,15 +60,30 @@ fn run_within(words: &[String], limit: Duration) -> Result<(), String> {
         }
         thread::sleep(POLL);
     };
+    let text = |reader: Option<mpsc::Receiver<Vec<u8>>>| {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let bytes = reader.and_then(|reader| reader.recv_timeout(left).ok());
+        String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
+    };
     if status.success() {
-        return Ok(());
+        return Ok(text(printed));
     }
-    let left = deadline.saturating_duration_since(Instant::now());
-    let said = reader.recv_timeout(left).unwrap_or_default();
-    let said = String::from_utf8_lossy(&said);
+    let said = text(said);
     let line = said.lines().find(|line| !line.trim().is_empty());
     let line = line.map_or_else(|| status.to_string(), |line| line.trim().to_owned());
     Err(format!("`{}` failed: {line}", typed(words)))
+}
+
+/// Reads a stream in a thread: a process that the command leaves behind may keep it open.
+fn read(mut stream: impl Read + Send + 'static) -> mpsc::Receiver<Vec<u8>> {
+    let (sender, reader) = mpsc::sync_channel(1);
+    thread::spawn(move || {
+        let mut text = Vec::new();
+        let _ = stream.by_ref().take(MAX_SAID).read_to_end(&mut text);
+        let _ = sender.send(text);
+        let _ = io::copy(&mut stream, &mut io::sink());
+    });
+    reader
 }
 
 #[cfg(all(test, unix))]
@@ -85,7 +98,7 @@ mod tests {
     fn a_command_that_hangs_is_ended_with_a_reason() {
         let hangs = words(&["sleep", "3600"]);
         assert_eq!(
-            run_within(&hangs, Duration::from_secs(1)),
+            run_within(&hangs, Duration::from_secs(1), Stdio::null()),
             Err("`sleep 3600` did not end within 1 s".to_owned())
         );
     }
@@ -102,5 +115,11 @@ mod tests {
             Err("`sh -c 'echo >&2; echo no >&2; exit 3'` failed: no"),
         );
         check("exit 3", Err("`sh -c 'exit 3'` failed: exit status: 3"));
+    }
+
+    #[test]
+    fn what_a_command_prints_is_returned() {
+        let found = printed(&words(&["sh", "-c", "echo MainPID=7; echo no >&2"]));
+        assert_eq!(found, Ok("MainPID=7\n".to_owned()));
     }
 }

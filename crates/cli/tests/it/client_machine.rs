@@ -8,10 +8,14 @@ use std::process::Command;
 
 use crate::fixture::{CALLGATE, Home, Ran};
 
-/// A home with the files of three clients and a program `systemctl` that writes down its arguments.
+/// A home with the files of three clients and a program `systemctl` that writes down its arguments, and for which
+/// this test is the process of a service that runs.
 pub(crate) struct Machine {
     home: Home,
 }
+
+/// File by which other processes see the `serve` of the service.
+const SERVICE_RECORD: &str = ".local/share/callgate/run/service.json";
 
 pub(crate) const CLAUDE: &str = r#"{
   "numStartups": 3,
@@ -43,6 +47,16 @@ impl Machine {
         machine
     }
 
+    /// Makes a `systemctl` whose services end as soon as they are started.
+    pub(crate) fn services_end(&self) {
+        self.systemctl("case $* in *show*) echo MainPID=0; exit ;; *enable*) exit ;; esac");
+    }
+
+    /// Stops the service, as after a start that failed.
+    pub(crate) fn stop_service(&self) {
+        fs::remove_file(self.path(SERVICE_RECORD)).unwrap();
+    }
+
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.home.path().join(path)
     }
@@ -53,10 +67,25 @@ impl Machine {
         fs::write(path, text).unwrap();
     }
 
-    /// Makes a `systemctl` that runs `script` after it has written down its arguments.
+    /// Makes a `systemctl` that runs `script` after it has written down its arguments. With a script that does not
+    /// exit, a service that is enabled has the record of a `serve` that is this process.
     pub(crate) fn systemctl(&self, script: &str) {
         let log = self.path("workspace/systemctl.log");
-        let text = format!("#!/bin/sh\necho \"$@\" >> {}\n{script}\n", log.display());
+        let record = self.path(SERVICE_RECORD);
+        let pid = std::process::id();
+        let serve = format!(
+            r#"{{"process":{{"pid":{pid},"start_ticks":null}},"command":"serve","since":1,"url":"http://127.0.0.1:3000/mcp","auth":"token","servers":[]}}"#
+        );
+        let text = format!(
+            "#!/bin/sh\necho \"$@\" >> {log}\n{script}\ncase $* in\n\
+             *'enable --now'*) mkdir -p {directory}; echo '{serve}' > {record} ;;\n\
+             *'disable --now'*) rm -f {record} ;;\n\
+             *show\\ --property*) if [ -f {record} ]; then echo MainPID={pid}; else echo MainPID=0; fi ;;\n\
+             esac\n",
+            log = log.display(),
+            record = record.display(),
+            directory = record.parent().unwrap().display(),
+        );
         self.write("bin/systemctl", &text);
         let mode = Permissions::from_mode(0o755);
         fs::set_permissions(self.path("bin/systemctl"), mode).unwrap();
@@ -88,7 +117,9 @@ impl Machine {
 
     pub(crate) fn shown(&self, text: &str) -> String {
         let home = self.home.path().to_str().unwrap();
-        text.replace(home, "HOME").replace(CALLGATE, "CALLGATE")
+        text.replace(home, "HOME")
+            .replace(CALLGATE, "CALLGATE")
+            .replace(&format!("pid {}", std::process::id()), "pid PID")
     }
 
     /// All files and directories of the home.

@@ -336,6 +336,76 @@ fn a_change_of_the_user_stays() {
     );
 }
 
+#[test]
+fn an_entry_of_the_user_comes_back() {
+    let home = Home::new();
+    let text = "{ \"mcpServers\": { \"callgate\": { \"command\": \"/opt/callgate\", \"args\": [\"serve\", \"--stdio\", \"--workspace\", \"x\"] } } } // mine\n";
+    let path = home.write(".cursor/mcp.json", text);
+    for _ in 0..2 {
+        // A second connect, in another way, keeps what the first one found.
+        home.said(&["connect", "cursor", "--yes"]);
+        home.said(&["connect", "cursor", "--http", "--yes"]);
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(home.said(&["disconnect", "cursor"]), @r#"
+            disconnected Cursor: HOME/.cursor/mcp.json is as it was before
+            exit 0
+            "#);
+        }
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    }
+    home.said(&["connect", "cursor", "--yes"]);
+    let connected = fs::read_to_string(&path).unwrap();
+    fs::write(&path, connected.replace("mine", "changed")).unwrap();
+    insta::assert_snapshot!(home.said(&["disconnect", "cursor"]), @r#"
+    disconnected Cursor: HOME/.cursor/mcp.json was changed since, so only our entry is replaced by the one that was there before
+    exit 0
+    "#);
+    let after = fs::read_to_string(&path).unwrap();
+    assert!(after.contains("/opt/callgate"), "{after}");
+    assert!(after.contains("\"--workspace\""), "{after}");
+    assert!(after.contains("// changed"), "{after}");
+}
+
+#[test]
+fn without_its_backup_only_the_entry_is_removed() {
+    let home = Home::new();
+    let path = home.write(".cursor/mcp.json", TABS);
+    home.said(&["connect", "cursor", "--yes"]);
+    fs::remove_file(
+        home.path()
+            .join(".local/share/callgate/clients/cursor.backup"),
+    )
+    .unwrap();
+    insta::assert_snapshot!(home.said(&["disconnect", "cursor"]), @r#"
+    disconnected Cursor: only our entry is removed from HOME/.cursor/mcp.json, since its text before is not known
+    exit 0
+    "#);
+    assert_eq!(fs::read_to_string(&path).unwrap(), TABS);
+}
+
+#[test]
+fn a_dry_run_and_a_no_make_no_token() {
+    let home = Home::new();
+    home.write(".config/zed/settings.json", "{}\n");
+    let connect = ["connect", "zed", "--http"];
+    for args in [&connect[..], &[&connect[..], &["--dry-run"]].concat()] {
+        let said = home.said(args);
+        assert!(
+            said.contains("+        \"Authorization\": \"Bearer ***\""),
+            "{said}"
+        );
+        assert!(!home.path().join(".local").exists(), "{said}");
+    }
+    home.said(&["connect", "zed", "--http", "--yes"]);
+    let token = home.run(&["token"]).stdout;
+    let text = fs::read_to_string(home.path().join(".config/zed/settings.json")).unwrap();
+    assert!(
+        text.contains(&format!("Bearer {}\"", token.trim())),
+        "{text}"
+    );
+    assert!(home.said(&connect).contains("Zed is connected already"));
+}
+
 /// Clients and their files on Linux.
 const FILES: [(&str, &str); 14] = [
     ("claude-code", ".claude.json"),
@@ -432,6 +502,26 @@ fn links_are_followed() {
         );
         home.said(&["disconnect", client]);
         assert_eq!(fs::read_to_string(&target).unwrap(), text, "{client}");
+        assert_eq!(fs::read_link(&link).unwrap(), target, "{client}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_link_to_a_file_that_is_not_there_stays() {
+    for (client, path) in FILES {
+        let home = Home::new();
+        let link = home.path().join(path);
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        let target = home.path().join("dotfiles/target");
+        symlink(&target, &link).unwrap();
+        home.said(&["connect", client, "--yes"]);
+        assert!(
+            fs::read_to_string(&target).unwrap().contains("callgate"),
+            "{client}"
+        );
+        home.said(&["disconnect", client]);
+        assert!(!target.parent().unwrap().exists(), "{client}");
         assert_eq!(fs::read_link(&link).unwrap(), target, "{client}");
     }
 }

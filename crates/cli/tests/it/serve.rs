@@ -136,6 +136,40 @@ fn a_missing_workspace_is_reported() {
 }
 
 #[test]
+fn a_directory_that_nobody_has_chosen_has_no_tools_if_it_is_the_home() {
+    let home = Home::new();
+    let tools = |directory: &std::path::Path, args: &[&str]| {
+        let mut command = home.command(&["serve", "--stdio"]);
+        command
+            .args(args)
+            .current_dir(directory)
+            .stdin(Stdio::piped());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut serve = command.spawn().unwrap();
+        let list = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+        writeln!(serve.stdin.take().unwrap(), "{list}").unwrap();
+        let ran = Ran::from(serve.wait_with_output().unwrap());
+        (ran.stdout.contains("workspace_write"), ran.stderr)
+    };
+    for wide in [home.path(), home.path().parent().unwrap(), "/".as_ref()] {
+        let (has_tools, said) = tools(wide, &[]);
+        assert!(!has_tools, "{said}");
+        let notice = format!(
+            "notice: the workspace tools are left out, since this process was started in {}; pass --workspace DIR",
+            wide.display()
+        );
+        assert!(said.contains(&notice), "{said}");
+    }
+    for (directory, args) in [
+        (home.workspace(), &[][..]),
+        (home.path().to_owned(), &["--workspace", "workspace"]),
+    ] {
+        let (has_tools, said) = tools(&directory, args);
+        assert!(has_tools, "{said}");
+    }
+}
+
+#[test]
 fn a_terminated_server_ends_well() {
     let home = Home::new();
     let serving = home.serve(&[]);

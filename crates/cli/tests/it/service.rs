@@ -27,6 +27,7 @@ fn the_service_is_installed_shown_and_removed() {
     insta::assert_snapshot!(machine.told(), @r#"
     --user daemon-reload
     --user enable --now callgate.service
+    --user show --property=MainPID callgate.service
     "#);
     insta::assert_snapshot!(machine.read(".config/systemd/user/callgate.service"), @r#"
     # Written by `callgate service install`; `callgate service uninstall` removes it.
@@ -52,8 +53,7 @@ fn the_service_is_installed_shown_and_removed() {
     insta::assert_snapshot!(machine.said(&["service", "status"]), @r#"
     installed  yes (HOME/.config/systemd/user/callgate.service)
     enabled    yes
-    running    no
-    hint: run `callgate service install` to start it, `journalctl --user -u callgate` shows why it ended
+    running    yes (pid PID), http://127.0.0.1:3000/mcp
     exit 0
     "#);
     insta::assert_snapshot!(machine.told(), @r#"
@@ -85,6 +85,20 @@ fn the_service_is_installed_shown_and_removed() {
 }
 
 #[test]
+fn a_service_that_ended_is_shown_with_the_command_for_its_log() {
+    let machine = Machine::new();
+    machine.said(&["service", "install"]);
+    machine.stop_service();
+    insta::assert_snapshot!(machine.said(&["service", "status"]), @r#"
+    installed  yes (HOME/.config/systemd/user/callgate.service)
+    enabled    yes
+    running    no
+    hint: run `callgate service install` to start it, `journalctl --user -u callgate` shows why it ended
+    exit 0
+    "#);
+}
+
+#[test]
 fn another_command_replaces_the_unit_and_restarts_the_service() {
     let machine = Machine::new();
     machine.said(&["service", "install", "--workspace", "."]);
@@ -100,6 +114,42 @@ fn another_command_replaces_the_unit_and_restarts_the_service() {
     --user daemon-reload
     --user enable --now callgate.service
     --user restart callgate.service
+    --user show --property=MainPID callgate.service
+    "#);
+}
+
+#[test]
+fn a_service_that_ends_at_once_is_a_failure() {
+    let machine = Machine::new();
+    machine.services_end();
+    insta::assert_snapshot!(machine.said(&["service", "install"]), @r#"
+    error: HOME/.config/systemd/user/callgate.service is written, but the service does not run: its process has ended
+    hint: `journalctl --user -u callgate` shows why
+    hint: correct that, then run the same command again
+    exit 1
+    "#);
+    machine.systemctl("");
+    let said = machine.said(&["service", "install"]);
+    assert!(
+        said.starts_with("installed and started the service"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_serve_that_is_not_the_service_is_named() {
+    let machine = Machine::new();
+    // A `serve` of the user, which has the address of the service.
+    machine.said(&["service", "install"]);
+    machine.services_end();
+    let said = machine.said(&["service", "install"]);
+    let said = said.replace(&format!("process {}", std::process::id()), "process PID");
+    insta::assert_snapshot!(said, @r#"
+    error: HOME/.config/systemd/user/callgate.service is written, but the service does not run: its process has ended
+    hint: another `callgate serve` runs, as process PID at http://127.0.0.1:3000/mcp: end it if the service needs its address
+    hint: `journalctl --user -u callgate` shows why
+    hint: correct that, then run the same command again
+    exit 1
     "#);
 }
 

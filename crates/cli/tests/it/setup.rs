@@ -75,6 +75,7 @@ fn all_steps_are_done_without_a_question() {
     --user show-environment
     --user daemon-reload
     --user enable --now callgate.service
+    --user show --property=MainPID callgate.service
     "#);
 }
 
@@ -101,8 +102,85 @@ fn a_second_run_has_nothing_to_do() {
     Nothing is left to do.
     exit 0
     "#);
-    assert_eq!(machine.told(), "");
+    insta::assert_snapshot!(machine.told(), @r#"
+    --user is-enabled callgate.service
+    --user show --property=MainPID callgate.service
+    "#);
     assert_eq!(machine.tree(), done);
+}
+
+const SERVICE_ALONE: [&str; 3] = ["setup", "--yes", "--no-connect"];
+
+#[test]
+fn a_service_that_was_not_started_is_started_by_the_next_run() {
+    let machine = Machine::new();
+    machine.systemctl("case $* in *enable*) echo 'Job failed' >&2; exit 1 ;; esac");
+    let said = machine.said(&SERVICE_ALONE);
+    assert!(said.contains("the service was not started: "), "{said}");
+    assert!(said.ends_with("exit 1"), "{said}");
+    // As after a start that succeeded, and a process that ended.
+    machine.services_end();
+    let said = machine.said(&SERVICE_ALONE);
+    assert!(
+        said.contains("but the service does not run: its process has ended"),
+        "{said}"
+    );
+    assert!(said.ends_with("exit 1"), "{said}");
+    machine.systemctl("");
+    let said = machine.said(&SERVICE_ALONE);
+    assert!(said.contains("installed and started the service"), "{said}");
+    assert!(said.ends_with("exit 0"), "{said}");
+    let said = machine.said(&["setup", "--undo"]);
+    assert!(said.contains("removed the service"), "{said}");
+    assert!(!machine.path(".config/systemd").exists());
+}
+
+#[test]
+fn a_service_that_was_installed_by_hand_stays() {
+    let unit = ".config/systemd/user/callgate.service";
+    for install in [
+        &["service", "install"][..],
+        &["service", "install", "--workspace", "."],
+    ] {
+        let machine = Machine::new();
+        machine.said(install);
+        machine.stop_service();
+        let before = machine.read(unit);
+        let said = machine.said(&SERVICE_ALONE);
+        // Another command is a choice of the user.
+        let expect = match install.len() {
+            2 => "installed and started the service",
+            _ => "the service is installed already",
+        };
+        assert!(said.contains(expect), "{said}");
+        machine.said(&["setup", "--undo"]);
+        assert_eq!(machine.read(unit), before);
+    }
+}
+
+#[test]
+fn a_client_that_was_connected_by_hand_stays() {
+    let machine = Machine::new();
+    for client in [
+        &["connect", "cursor", "--http", "--yes"][..],
+        &["connect", "codex", "--yes"],
+    ] {
+        machine.said(client);
+    }
+    // Written by the user, with a command of its own.
+    let own =
+        r#"{"mcpServers":{"callgate":{"command":"/opt/callgate","args":["serve","--stdio"]}}}"#;
+    machine.write(".claude.json", own);
+    let files = [".cursor/mcp.json", ".codex/config.toml", ".claude.json"];
+    let before = files.map(|file| machine.read(file));
+    let said = machine.said(&["setup", "--yes", "--no-service"]);
+    assert!(
+        said.contains("Cursor is connected already (HOME/.cursor/mcp.json)"),
+        "{said}"
+    );
+    assert_eq!(files.map(|file| machine.read(file)), before);
+    machine.said(&["setup", "--undo"]);
+    assert_eq!(files.map(|file| machine.read(file)), before);
 }
 
 #[test]

@@ -3,6 +3,7 @@ use super::super::table::TimeUnit;
 use super::members::Members;
 use super::oauth;
 use super::read::{Unusable, plain};
+use super::standard::note_relative_directory;
 use crate::config::definition::{
     CommandDefinition, Connection, OAuthDefinition, ServerDefinition, UrlDefinition, UrlTransport,
 };
@@ -36,6 +37,7 @@ fn command(members: &mut Members<'_>) -> Result<Connection, Unusable> {
         let value = Template::new(format!("${{{name}:-}}"));
         env.push((name, value));
     }
+    note_relative_directory(members)?;
     Ok(Connection::Command(CommandDefinition {
         command: members.template("command")?.ok_or("it has no `command`")?,
         args: members.templates("args")?,

@@ -1,6 +1,7 @@
 use super::super::table::TimeUnit;
 use super::members::Members;
 use super::read::{Unusable, plain};
+use super::standard::note_relative_directory;
 use crate::config::definition::{
     CommandDefinition, Connection, ServerDefinition, UrlDefinition, UrlTransport,
 };
@@ -9,14 +10,7 @@ use crate::config::template::Template;
 /// Reads an extension of Goose.
 pub(super) fn read(members: &mut Members<'_>) -> Result<ServerDefinition, Unusable> {
     let connection = match members.text("type")? {
-        Some("stdio") => Connection::Command(CommandDefinition {
-            command: members.template("cmd")?.ok_or("it has no `cmd`")?,
-            args: members.templates("args")?,
-            env: variables(members)?,
-            env_file: None,
-            cwd: members.template("cwd")?,
-            inherit_all: false,
-        }),
+        Some("stdio") => command(members)?,
         Some("streamable_http") => url(members, UrlTransport::Http)?,
         Some("sse") => url(members, UrlTransport::Sse)?,
         Some("builtin" | "platform" | "frontend" | "inline_python") => {
@@ -34,6 +28,18 @@ pub(super) fn read(members: &mut Members<'_>) -> Result<ServerDefinition, Unusab
         .filter(|tools| !tools.is_empty());
     members.ignore(&["name", "display_name", "description", "bundled"]);
     Ok(definition)
+}
+
+fn command(members: &mut Members<'_>) -> Result<Connection, Unusable> {
+    note_relative_directory(members)?;
+    Ok(Connection::Command(CommandDefinition {
+        command: members.template("cmd")?.ok_or("it has no `cmd`")?,
+        args: members.templates("args")?,
+        env: variables(members)?,
+        env_file: None,
+        cwd: members.template("cwd")?,
+        inherit_all: false,
+    }))
 }
 
 fn url(members: &mut Members<'_>, transport: UrlTransport) -> Result<Connection, Unusable> {

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use super::super::document::{Node, Value};
-use super::super::table::{TimeUnit, Variables};
-use super::variables;
+use super::super::table::TimeUnit;
+use super::variables::{self, Origin};
 use crate::config::template::Template;
 
 /// Longest time limit that is believed; clients write larger numbers for "never".
@@ -11,17 +11,17 @@ const MAX_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 /// Members of an entry, with those that have been read.
 pub(super) struct Members<'a> {
     node: &'a Node,
-    variables: Variables,
+    origin: Origin<'a>,
     read: Vec<&'static str>,
     notes: Vec<String>,
 }
 
 impl<'a> Members<'a> {
-    pub(super) fn new(node: &'a Node, variables: Variables) -> Result<Self, String> {
+    pub(super) fn new(node: &'a Node, origin: Origin<'a>) -> Result<Self, String> {
         match node.members() {
             Some(_) => Ok(Self {
                 node,
-                variables,
+                origin,
                 read: Vec::new(),
                 notes: Vec::new(),
             }),
@@ -31,9 +31,9 @@ impl<'a> Members<'a> {
 
     /// The members of a member that is an object.
     pub(super) fn inner(&mut self, name: &'static str) -> Result<Option<Self>, String> {
-        let variables = self.variables;
+        let origin = self.origin;
         let node = self.node(name);
-        node.map(|node| Self::new(node, variables).map_err(|_| wrong(name, "an object")))
+        node.map(|node| Self::new(node, origin).map_err(|_| wrong(name, "an object")))
             .transpose()
     }
 
@@ -175,7 +175,7 @@ impl<'a> Members<'a> {
     }
 
     pub(super) fn translate(&self, name: &str, text: &str) -> Result<Template, String> {
-        variables::template(self.variables, text).map_err(|problem| format!("`{name}` {problem}"))
+        variables::template(self.origin, text).map_err(|problem| format!("`{name}` {problem}"))
     }
 }
 

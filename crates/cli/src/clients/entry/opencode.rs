@@ -2,7 +2,7 @@ use super::super::table::TimeUnit;
 use super::members::Members;
 use super::oauth;
 use super::read::{Unusable, plain};
-use super::standard::is_enabled;
+use super::standard::{is_enabled, note_relative_directory};
 use crate::config::definition::{
     CommandDefinition, Connection, ServerDefinition, UrlDefinition, UrlTransport,
 };
@@ -36,6 +36,7 @@ pub(super) fn read_v2(members: &mut Members<'_>) -> Result<ServerDefinition, Unu
 fn connection(members: &mut Members<'_>) -> Result<Connection, Unusable> {
     match members.text("type")? {
         Some("local") => {
+            note_relative_directory(members)?;
             let mut words = members.templates("command")?.into_iter();
             Ok(Connection::Command(CommandDefinition {
                 command: words.next().ok_or("`command` is empty")?,

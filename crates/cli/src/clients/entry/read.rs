@@ -1,8 +1,10 @@
 use super::super::document::Node;
-use super::super::table::{Client, Dialect};
+use super::super::table::{Client, ClientFile, Dialect};
 use super::members::Members;
+use super::variables::Origin;
 use super::{codex, goose, opencode, standard};
 use crate::config::definition::{Connection, ServerDefinition, StartTime, Timeouts};
+use crate::file_replace::directory;
 
 /// A server of a client as a definition of ours.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,9 +35,18 @@ impl From<&str> for Unusable {
     }
 }
 
-/// Reads the entry of one server.
-pub(crate) fn read(client: &Client, name: &str, node: &Node) -> Result<Entry, Unusable> {
-    let mut members = Members::new(node, client.variables)?;
+/// Reads the entry of one server in a file.
+pub(crate) fn read(
+    client: &Client,
+    file: &ClientFile,
+    name: &str,
+    node: &Node,
+) -> Result<Entry, Unusable> {
+    let origin = Origin {
+        variables: client.variables,
+        directory: directory(&file.path),
+    };
+    let mut members = Members::new(node, origin)?;
     let definition = match client.dialect {
         Dialect::Standard => standard::read(&mut members, client)?,
         Dialect::Codex => codex::read(&mut members)?,

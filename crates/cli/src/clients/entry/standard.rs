@@ -146,7 +146,7 @@ fn command(members: &mut Members<'_>) -> Result<Connection, Unusable> {
 }
 
 /// Clients take a relative directory from the place where they are started, which is not known here.
-fn note_relative_directory(members: &mut Members<'_>) -> Result<(), Unusable> {
+pub(super) fn note_relative_directory(members: &mut Members<'_>) -> Result<(), Unusable> {
     let is_relative = |path: &&str| {
         let is_drive = path.as_bytes().get(1) == Some(&b':');
         !path.starts_with(['/', '\\', '~', '$', '{', '%']) && !is_drive

@@ -1,17 +1,27 @@
+use std::path::Path;
+
 use super::super::table::Variables;
 use crate::config::template::Template;
+
+/// Source of a text: what its variables and its relative paths mean.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Origin<'a> {
+    pub(super) variables: Variables,
+    /// Directory of the file of the client.
+    pub(super) directory: &'a Path,
+}
 
 /// Text of a client as a template of ours.
 ///
 /// # Errors
 /// It has a variable that only the client knows, or text that would be a variable here and is none there.
-pub(super) fn template(variables: Variables, text: &str) -> Result<Template, String> {
+pub(super) fn template(origin: Origin<'_>, text: &str) -> Result<Template, String> {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find(['$', '{']) {
         let (before, tail) = rest.split_at(start);
         result.push_str(before);
-        let (written, used) = variable_at(variables, tail)?;
+        let (written, used) = variable_at(origin, tail)?;
         result.push_str(&written);
         rest = tail.get(used..).unwrap_or_default();
     }
@@ -30,7 +40,8 @@ pub(super) fn variable(variables: Variables, name: &str) -> Option<String> {
 }
 
 /// Variable or character at the start of `tail` in our form, and its length there.
-fn variable_at(variables: Variables, tail: &str) -> Result<(String, usize), String> {
+fn variable_at(origin: Origin<'_>, tail: &str) -> Result<(String, usize), String> {
+    let variables = origin.variables;
     let literal = |length: usize| (tail.get(..length).unwrap_or_default().to_owned(), length);
     if let Some((inside, length)) = braced(tail, "${") {
         return match variables {
@@ -48,10 +59,12 @@ fn variable_at(variables: Variables, tail: &str) -> Result<(String, usize), Stri
     if tail.starts_with("$${") && !matches!(variables, Variables::None | Variables::Braces) {
         return Err(not_ours(tail, "$${".len()));
     }
-    for prefix in ["{env:", "{file:"] {
-        if let Some((_, length)) = braced(tail, prefix) {
+    for (prefix, translate) in BRACED {
+        if let Some((inside, length)) = braced(tail, prefix) {
             return match variables {
-                Variables::Braces => Ok(literal(length)),
+                Variables::Braces => translate(inside, origin.directory)
+                    .map(|text| (text, length))
+                    .ok_or_else(|| unknown(tail, length)),
                 _ => Err(not_ours(tail, length)),
             };
         }
@@ -66,6 +79,29 @@ fn variable_at(variables: Variables, tail: &str) -> Result<(String, usize), Stri
         }
     }
     Ok(literal(1))
+}
+
+/// What is between brackets in the files of OpenCode, in our form.
+type Translate = fn(&str, &Path) -> Option<String>;
+
+/// Variables of OpenCode that would be variables here too, with another meaning.
+const BRACED: [(&str, Translate); 2] = [("{env:", unset_is_empty), ("{file:", from_directory)];
+
+/// A variable of the environment that may be missing: OpenCode takes an empty text in its place.
+fn unset_is_empty(name: &str, _: &Path) -> Option<String> {
+    let is_name = is_variable(name) && !name.contains(":-");
+    is_name.then(|| format!("${{{name}:-}}"))
+}
+
+/// Content of a file: OpenCode takes a relative path from the directory of its own file, and we from that of ours.
+fn from_directory(path: &str, directory: &Path) -> Option<String> {
+    if path.starts_with("~/") || Path::new(path).is_absolute() {
+        return Some(format!("{{file:{path}}}"));
+    }
+    let path = std::path::absolute(directory.join(path)).ok()?;
+    // A bracket would end the variable.
+    let path = path.to_str().filter(|path| !path.contains('}'))?;
+    Some(format!("{{file:{path}}}"))
 }
 
 /// Text between `open` and the next `}`, and the length of all three.
@@ -116,7 +152,11 @@ mod tests {
     use super::*;
 
     fn check(variables: Variables, text: &str, expect: Result<&str, &str>) {
-        let found = template(variables, text);
+        let origin = Origin {
+            variables,
+            directory: Path::new("/srv/me/.config/opencode"),
+        };
+        let found = template(origin, text);
         let found = found.as_ref().map(Template::as_str).map_err(String::as_str);
         assert_eq!(found, expect, "{variables:?} {text}");
     }
@@ -136,8 +176,14 @@ mod tests {
             (Editor, "${file:/run/secret}", "{file:/run/secret}"),
             (
                 Braces,
-                "{env:TOKEN} {file:~/x} {y}",
-                "{env:TOKEN} {file:~/x} {y}",
+                "{env:TOKEN} {file:~/x} {file:/run/x} {y}",
+                "${TOKEN:-} {file:~/x} {file:/run/x} {y}",
+            ),
+            #[cfg(unix)]
+            (
+                Braces,
+                "{file:./key} {file:key} {file:../key}",
+                "{file:/srv/me/.config/opencode/key} {file:/srv/me/.config/opencode/key} {file:/srv/me/.config/opencode/../key}",
             ),
             (Braces, "${X}", "$${X}"),
             (Variables::None, "$HOME {x} ${", "$HOME {x} ${"),
@@ -149,7 +195,7 @@ mod tests {
 
     #[test]
     fn variables_that_cannot_be_kept_are_named() {
-        use Variables::{Dollar, Editor};
+        use Variables::{Braces, Dollar, Editor};
         let client = |text: &str| format!("uses `{text}`, which only the client can fill in");
         let ours = |text: &str| {
             format!("has the text `{text}`, which would be a variable in our configuration")
@@ -160,6 +206,7 @@ mod tests {
             (Dollar, "${a.b}", client("${a.b}")),
             (Dollar, "{env:X}", ours("{env:X}")),
             (Dollar, "$${X}", ours("$${")),
+            (Braces, "{env:a b}", client("{env:a b}")),
             (Variables::None, "{file:x}", ours("{file:x}")),
         ] {
             check(variables, text, Err(&problem));

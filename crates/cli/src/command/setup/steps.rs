@@ -246,7 +246,10 @@ impl Steps {
         let name = &client.name;
         let connecting: Connecting = connect::prepare(client, file, endpoint, records)?;
         let path = connecting.file.path.display();
-        let Some(change) = connecting.change(endpoint) else {
+        // A client that was connected by hand stays as it is: an undo could not bring its entry back.
+        let is_by_hand = connecting.replaces() && !self.record.clients.contains(&client.id);
+        let change = connecting.change(endpoint).filter(|_| !is_by_hand);
+        let Some(change) = change else {
             self.talk
                 .say(&format!("  {name} is connected already ({path})"))?;
             return Ok((StepState::Already, None));
@@ -291,7 +294,10 @@ impl Steps {
         let file = plan.path.display().to_string();
         report.file = Some(file.clone());
         report.command = Some(program.command());
-        if plan.state() != FileState::Absent {
+        let is_new = plan.state() == FileState::Absent;
+        // One with a command of the user stays as it is. One of ours that does not run is still to be started.
+        let is_by_hand = plan.state() == FileState::Different && !self.record.service;
+        if is_by_hand || !is_new && install::is_up(plan.platform, &self.data) {
             self.talk
                 .say(&format!("  the service is installed already ({file})"))?;
             report.state = StepState::Already;
@@ -308,7 +314,8 @@ impl Steps {
         report.state = if self.talk.is_dry() {
             StepState::Planned
         } else if self.talk.agrees("Install and start the service?")? {
-            self.record.service = true;
+            // One that was installed by hand stays after an undo.
+            self.record.service |= is_new;
             self.record.store(&self.data)?;
             match plan.carry_out(&self.data) {
                 Ok(()) => {

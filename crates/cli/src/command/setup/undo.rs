@@ -105,9 +105,9 @@ impl Undone {
                 format!("{name}: {path} {done} as it was before"),
             ),
             DisconnectPlan::Remove { .. } => ("removed", format!("{name}: {path} {done} removed")),
-            DisconnectPlan::RemoveEntry { .. } => (
-                "entry_removed",
-                format!("{name}: {path} was changed since, so only our entry {done} removed"),
+            DisconnectPlan::Entry { change, .. } => (
+                change.state(),
+                format!("{name}: {}", change.text(&file.path, done)),
             ),
         };
         Ok(UndoneRow {
