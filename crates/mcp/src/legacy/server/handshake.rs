@@ -33,8 +33,8 @@ pub(super) fn is_handshake(request: &Request) -> bool {
     request.method.as_str() == old::INITIALIZE
 }
 
-/// Maximum bytes of what the handshake says of a client, which its session keeps.
-const MAX_IDENTITY: usize = 32 * 1024;
+/// Maximum bytes of what the handshake says of a client, which its session keeps. Icons may be in it.
+const MAX_IDENTITY: usize = 128 * 1024;
 
 /// Reads the params of `initialize` and chooses the revision.
 pub(super) fn read(params: &RawJson) -> Result<HandshakeRequest, Error> {
