@@ -38,10 +38,18 @@ impl ServerDefinition {
 /// True if the value of a variable or header is a secret that is written out.
 pub(crate) fn is_secret(name: &str, value: &Template) -> bool {
     let literal = value.literal();
-    let words = literal.split_whitespace();
-    let mut words = words.filter(|word| !is_scheme(word));
-    words.any(|word| looks_random(word) || (is_sensitive(name) && !is_plain_setting(word)))
+    is_named_secret(name, value)
+        || words_besides_scheme(&literal).any(looks_random)
         || hidden_in_url(value.as_str()) != value.as_str()
+}
+
+/// The same by the name alone: a value that looks random may just as well be the name of a file that is run.
+pub(crate) fn is_named_secret(name: &str, value: &Template) -> bool {
+    is_sensitive(name) && words_besides_scheme(&value.literal()).any(|word| !is_plain_setting(word))
+}
+
+fn words_besides_scheme(text: &str) -> impl Iterator<Item = &str> {
+    text.split_whitespace().filter(|word| !is_scheme(word))
 }
 
 fn hidden_pairs(pairs: &[(String, Template)]) -> Vec<(String, Template)> {
