@@ -2,8 +2,9 @@ use std::fmt;
 use std::io::Read;
 
 use anyhow::{Context, Result, bail};
-use callgate_mcp::wire::{Kind, Limits, RawJson, Splice};
+use callgate_mcp::wire::{Limits, RawJson, Splice};
 
+use crate::argument_type::{ArgumentType, has_type};
 use crate::visible::cut;
 
 /// The arguments of a call as typed: a JSON object, `-`, or a list of `key=value`.
@@ -62,18 +63,28 @@ fn pairs(words: &[String], schema: Option<&RawJson>) -> Result<RawJson> {
 }
 
 /// A value as the schema types it; a text where the schema does not say.
+///
+/// A value that may be a text is one, as `5` for an integer or a text; only a list of allowed values that has no such
+/// text decides for another type.
 fn typed(key: &str, value: &str, schema: Option<&RawJson>) -> Result<RawJson> {
-    let expected = schema.and_then(|schema| schema.at(&["properties", key, "type"]));
-    let types: Vec<String> = match &expected {
-        Some(one) if one.kind() == Kind::String => one.decode().into_iter().collect(),
-        Some(many) => many.decode().unwrap_or_default(),
-        None => Vec::new(),
+    let text = RawJson::string(value);
+    let Some(expected) = schema.and_then(|schema| ArgumentType::of(key, schema)) else {
+        return Ok(text);
     };
-    if types.is_empty() || types.iter().any(|name| name == "string") {
-        return Ok(RawJson::string(value));
+    if expected.takes(&text) {
+        return Ok(text);
+    }
+    let parsed = json(value).ok();
+    if let Some(parsed) = parsed.as_ref().filter(|it| expected.takes(it)) {
+        return Ok(parsed.clone());
+    }
+    // A value of the right type that is not among the allowed ones: the server tells which are.
+    let types = expected.types();
+    if types.is_empty() || types.contains(&"string") {
+        return Ok(text);
     }
     let fits = |value: &RawJson| types.iter().any(|name| has_type(value, name));
-    match json(value).ok().filter(fits) {
+    match parsed.filter(fits) {
         Some(value) => Ok(value),
         None => Err(WrongType {
             key: key.to_owned(),
@@ -110,17 +121,6 @@ impl fmt::Display for WrongType {
 }
 
 impl std::error::Error for WrongType {}
-
-fn has_type(value: &RawJson, name: &str) -> bool {
-    match value.kind() {
-        Kind::Object => name == "object",
-        Kind::Array => name == "array",
-        Kind::String => name == "string",
-        Kind::Number => matches!(name, "number" | "integer"),
-        Kind::Bool => name == "boolean",
-        Kind::Null => name == "null",
-    }
-}
 
 fn json(text: &str) -> Result<RawJson> {
     Ok(RawJson::parse_strict(
@@ -163,6 +163,59 @@ mod tests {
             &[r#"{"a":12345678901234567890123}"#],
             Ok(r#"{"a":12345678901234567890123}"#),
         );
+    }
+
+    #[test]
+    fn types_are_found_behind_references_and_alternatives() {
+        let schema = json(
+            r##"{"properties":{
+                "maybe":{"anyOf":[{"type":"integer"},{"type":"null"}]},
+                "either":{"oneOf":[{"type":"integer"},{"type":"string"}]},
+                "ref":{"$ref":"#/$defs/a~1b"},"all":{"allOf":[{"$ref":"#/$defs/a~1b"}],"description":"d"},
+                "level":{"enum":[1,2,true]},"mixed":{"enum":[1,"one"]},"only":{"const":3},
+                "words":{"enum":["a","b"]},"both":{"type":["string","integer"],"enum":[1]},
+                "loop":{"$ref":"#/properties/loop"},"away":{"$ref":"https://a.example/schema"},
+                "bomb":{"anyOf":[{"$ref":"#/properties/bomb"},{"$ref":"#/properties/bomb"}]},
+                "any":true,"never":false},
+                "$defs":{"a/b":{"$ref":"#/$defs/c"},"c":{"type":["number","null"]}}}"##,
+        )
+        .unwrap();
+        for (word, expect) in [
+            ("maybe=1", Ok(r#"{"maybe":1}"#)),
+            ("maybe=null", Ok(r#"{"maybe":null}"#)),
+            (
+                "maybe=one",
+                Err("the argument `maybe` must be of type integer or null; it is `one`"),
+            ),
+            ("either=1", Ok(r#"{"either":"1"}"#)),
+            ("ref=1.5", Ok(r#"{"ref":1.5}"#)),
+            ("all=1", Ok(r#"{"all":1}"#)),
+            (
+                "all=x",
+                Err("the argument `all` must be of type number or null; it is `x`"),
+            ),
+            ("level=2", Ok(r#"{"level":2}"#)),
+            ("level=true", Ok(r#"{"level":true}"#)),
+            // Of the right type, but not allowed.
+            ("level=3", Ok(r#"{"level":3}"#)),
+            ("mixed=1", Ok(r#"{"mixed":1}"#)),
+            ("mixed=one", Ok(r#"{"mixed":"one"}"#)),
+            ("mixed=2", Ok(r#"{"mixed":"2"}"#)),
+            ("only=3", Ok(r#"{"only":3}"#)),
+            ("words=a", Ok(r#"{"words":"a"}"#)),
+            ("words=1", Ok(r#"{"words":"1"}"#)),
+            ("both=1", Ok(r#"{"both":1}"#)),
+            ("loop=1", Ok(r#"{"loop":"1"}"#)),
+            ("away=1", Ok(r#"{"away":"1"}"#)),
+            ("bomb=1", Ok(r#"{"bomb":"1"}"#)),
+            ("any=1", Ok(r#"{"any":"1"}"#)),
+            ("never=1", Ok(r#"{"never":"1"}"#)),
+        ] {
+            let seen = parse(&[word.to_owned()], Some(&schema));
+            let seen = seen.map(|arguments| arguments.as_str().to_owned());
+            let seen = seen.map_err(|error| error.to_string());
+            assert_eq!(seen, expect.map(str::to_owned).map_err(str::to_owned));
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use callgate_mcp::wire::RawJson;
 use serde_json::{Value, json};
 
 use crate::config::definition::{Connection, OAuthDefinition, UrlTransport};
+use crate::config::secret_text::hidden_args;
 use crate::config::template::Template;
 use crate::config::{ConfiguredServer, ServerDefinition};
 use crate::error::CommandError;
@@ -17,12 +18,29 @@ pub(crate) fn target(definition: &ServerDefinition) -> String {
 /// The same with everything that is written.
 pub(crate) fn written_target(definition: &ServerDefinition) -> String {
     match &definition.connection {
-        Connection::Command(command) => {
-            let words = std::iter::once(&command.command).chain(&command.args);
-            words.map(word).collect::<Vec<_>>().join(" ")
-        }
+        Connection::Command(command) => words(&command.command, &command.args),
         Connection::Url(url) => url.url.to_string(),
     }
+}
+
+/// The command line of a program that is not configured.
+pub(crate) fn command_line(program: &str, args: &[String]) -> String {
+    let args: Vec<Template> = args.iter().map(Template::new).collect();
+    words(&Template::new(program), &hidden_args(&args))
+}
+
+/// Names of the variables and headers that the definition sets; their values are not shown.
+pub(crate) fn names(definition: &ServerDefinition) -> Vec<&str> {
+    let pairs = match &definition.connection {
+        Connection::Command(definition) => &definition.env,
+        Connection::Url(definition) => &definition.headers,
+    };
+    pairs.iter().map(|(name, _)| name.as_str()).collect()
+}
+
+fn words(program: &Template, args: &[Template]) -> String {
+    let words = std::iter::once(program).chain(args);
+    words.map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// A word of a command line. Variables look as in the file: quotes that keep a shell from them would hide that

@@ -21,8 +21,10 @@
 mod access;
 mod age;
 mod args;
+mod argument_type;
 mod arguments;
 mod browse_args;
+mod canonical_json;
 mod client_choice;
 mod client_secret;
 mod clients;

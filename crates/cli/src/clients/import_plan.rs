@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use callgate_hub::ServerName;
 use serde::Serialize;
 
+use super::file;
 use super::places::Places;
 use super::servers::{self, ClientServer};
 use super::table::{Client, Scope};
-use super::{file, masked};
 use crate::config::definition::Connection;
 use crate::config::secret_text::is_secret;
 use crate::config::{ServerDefinition, edit, read_file};
+use crate::definition_text;
 use crate::error::CommandError;
 use crate::visible::visible_line;
 
@@ -183,7 +184,7 @@ impl Row {
             action,
             reason,
             transport: definition.map(ServerDefinition::transport),
-            target: definition.map(masked::target),
+            target: definition.map(definition_text::target),
             notes: self.notes(),
             file: self.server.file.to_string_lossy().into_owned(),
             line: self.server.line,
@@ -211,8 +212,8 @@ pub(crate) struct ServerReport<'a> {
 
 /// Transport and target of a server, with the names of its secrets and not their values.
 pub(crate) fn described(definition: &ServerDefinition) -> String {
-    let (transport, target) = (definition.transport(), masked::target(definition));
-    let names = masked::names(definition);
+    let (transport, target) = (definition.transport(), definition_text::target(definition));
+    let names = definition_text::names(definition);
     let names = match names.is_empty() {
         true => String::new(),
         false => format!(" ({})", names.join(", ")),

@@ -3,8 +3,7 @@
 //! # Layout
 //! - [`table`]: all clients, as data in `clients.json`. [`places`]: the directories of this user.
 //! - [`document`]: files as text. [`entry`]: servers in them.
-//! - [`servers`]: all servers in the files of a client. [`masked`]: a server without its secrets.
-//!   [`import_plan`]: the servers that our configuration gets.
+//! - [`servers`]: all servers in the files of a client. [`import_plan`]: the servers that our configuration gets.
 //! - `file`: bounded reads and atomic writes. [`connection`]: our entry in the file of a client, with its backup.
 //!   [`diff`]: the lines that an edit changes.
 
@@ -16,7 +15,6 @@ mod edits;
 pub(crate) mod entry;
 pub(crate) mod file;
 pub(crate) mod import_plan;
-pub(crate) mod masked;
 pub(crate) mod places;
 #[cfg(test)]
 mod samples;

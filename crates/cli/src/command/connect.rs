@@ -9,7 +9,7 @@ use super::import::places;
 use crate::args::Connect;
 use crate::clients::connection::{ConnectPlan, Record, Records, Remembered, plan_connect};
 use crate::clients::diff::{diff, without_values};
-use crate::clients::document::Node;
+use crate::clients::document::{Format, Node};
 use crate::clients::entry::own::{self, Endpoint, NAME, TOKEN_VARIABLE};
 use crate::clients::file;
 use crate::clients::table::{self, Client, ClientFile, TokenForm};
@@ -150,9 +150,12 @@ impl Connecting {
     pub(super) fn change(&self, endpoint: &Endpoint) -> Option<String> {
         match &self.plan {
             ConnectPlan::Connected => None,
-            ConnectPlan::Write { before, after, .. } => {
-                Some(change(before.as_deref(), after, endpoint))
-            }
+            ConnectPlan::Write { before, after, .. } => Some(change(
+                before.as_deref(),
+                after,
+                endpoint,
+                self.client.format,
+            )),
         }
     }
 
@@ -292,9 +295,9 @@ fn utf8(path: &Path) -> Result<String, CommandError> {
 }
 
 /// The changed lines of the file, without the token and the secrets of other servers.
-fn change(before: Option<&[u8]>, after: &str, endpoint: &Endpoint) -> String {
+fn change(before: Option<&[u8]>, after: &str, endpoint: &Endpoint, format: Format) -> String {
     let before = String::from_utf8_lossy(before.unwrap_or_default());
-    let lines = without_values(&diff(&before, after), NAME);
+    let lines = without_values(&diff(&before, after), NAME, format);
     match endpoint {
         Endpoint::Url { token, .. } => lines.replace(token.as_str(), "***"),
         Endpoint::Command { .. } => lines,

@@ -100,7 +100,7 @@ fn choose<'a>(
     let configured = configured.ok_or_else(|| unknown_server(name, &configuration))?;
     let spec = spec_of(configured)?;
     secrets_of_spec(&spec, secrets);
-    secrets_of_definition(&configured.definition, &spec, secrets);
+    secrets_of_definition(&configured.definition, secrets);
     let described = DebuggedServer::configured(name, &configured.definition, secrets);
     Ok((spec, described, words))
 }

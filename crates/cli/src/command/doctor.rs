@@ -48,8 +48,12 @@ const LISTEN: &str = "127.0.0.1:3000";
 /// Port to which logins redirect the browser.
 const CALLBACK_PORT: u16 = 19876;
 
-/// Indent of the lines of a finding after the first one.
+/// Indent of the step that repairs a finding.
 const INDENT: &str = "  ";
+
+/// Begin of the lines of a problem after the first one. A problem may quote a server, whose lines, and whose words at
+/// the begin of a line that is too long for the terminal, must not look like ours.
+const QUOTE: &str = "    | ";
 
 /// Files of the data directory that hold secrets.
 const SECRET_FILES: [&str; 2] = ["token", "mcp-auth.json"];
@@ -431,9 +435,9 @@ fn print(
             Severity::Warning => "warning",
         };
         let (subject, code) = (&finding.subject, finding.code.as_str());
-        let problem = finding.problem.replace('\n', "\n  ");
+        let problem = finding.problem.replace('\n', &format!("\n{QUOTE}"));
         let text = format!("{severity}: {subject}: {problem} [{code}]");
-        output::paragraph(&text, INDENT)?;
+        output::paragraph(&text, QUOTE)?;
         output::paragraph(&format!("{INDENT}next: {}", finding.repair), INDENT)?;
     }
     let tried = match offline {

@@ -1,5 +1,6 @@
 //! Definitions with the values of their variables, ready to connect.
 
+use std::cell::RefCell;
 use std::env;
 use std::fs::File;
 use std::io::{self, Read};
@@ -24,6 +25,8 @@ pub(crate) struct ResolvedServer {
     pub(crate) connection: ResolvedConnection,
     /// Directories or URIs that the server is told of as roots.
     pub(crate) roots: Vec<Expanded>,
+    /// Contents of the files that the definition names in its values.
+    pub(crate) file_values: Vec<Expanded>,
 }
 
 /// Way to reach a server.
@@ -59,6 +62,8 @@ pub(crate) struct ResolvedUrl {
 /// Command that prints headers as a JSON object.
 #[derive(Debug, Clone)]
 pub(crate) struct HeadersHelper {
+    /// The command as it is written, for errors.
+    pub(crate) written: Template,
     pub(crate) command: Expanded,
     /// Directory of the file that names it, in which it runs.
     pub(crate) directory: PathBuf,
@@ -119,6 +124,7 @@ impl ConfiguredServer {
         let resolver = Resolver {
             sources: &sources,
             server: self,
+            file_values: RefCell::default(),
         };
         let resolved = resolver.server();
         resolved.map_err(|first| (first, resolver.problems()))
@@ -128,6 +134,8 @@ impl ConfiguredServer {
 struct Resolver<'a> {
     sources: &'a Sources<'a>,
     server: &'a ConfiguredServer,
+    /// Contents of the files that were read so far.
+    file_values: RefCell<Vec<Expanded>>,
 }
 
 impl Resolver<'_> {
@@ -139,6 +147,7 @@ impl Resolver<'_> {
                 Connection::Url(url) => ResolvedConnection::Url(Box::new(self.url(url)?)),
             },
             roots: self.list("roots", &definition.roots)?,
+            file_values: self.file_values.take(),
         })
     }
 
@@ -211,15 +220,18 @@ impl Resolver<'_> {
             return Err(self.error("url", CommandError::from(error)).hint(hint));
         };
         let helper = definition.headers_helper.as_ref();
-        let helper = helper.map(|command| self.text("headersHelper", command));
+        let helper = helper.map(|written| {
+            Ok::<_, CommandError>(HeadersHelper {
+                written: written.clone(),
+                command: self.text("headersHelper", written)?,
+                directory: self.sources.directory.to_owned(),
+            })
+        });
         Ok(ResolvedUrl {
             transport: definition.transport,
             url,
             headers: self.pairs("headers", &definition.headers)?,
-            headers_helper: helper.transpose()?.map(|command| HeadersHelper {
-                command,
-                directory: self.sources.directory.to_owned(),
-            }),
+            headers_helper: helper.transpose()?,
             oauth: self.oauth(definition.oauth.as_ref())?,
         })
     }
@@ -276,9 +288,12 @@ impl Resolver<'_> {
     }
 
     fn text(&self, key: &str, template: &Template) -> Result<Expanded, CommandError> {
-        template
-            .expand(self.sources)
-            .map_err(|error| self.unresolved(key, error))
+        let expanded = template.expand(self.sources);
+        let expanded = expanded.map_err(|error| self.unresolved(key, error))?;
+        let mut file_values = self.file_values.borrow_mut();
+        let files = expanded.files().iter().cloned();
+        file_values.extend(files.map(Expanded::from_file));
+        Ok(expanded)
     }
 
     fn unresolved(&self, key: &str, error: TemplateError) -> CommandError {
@@ -483,7 +498,7 @@ mod tests {
         let resolved = resolve(directory.path(), text).unwrap();
         assert_eq!(
             format!("{resolved:?}"),
-            "ResolvedServer { connection: Url(ResolvedUrl { host: Some(\"a.example\"), headers: [(\"X\", …)], .. }), roots: [] }"
+            "ResolvedServer { connection: Url(ResolvedUrl { host: Some(\"a.example\"), headers: [(\"X\", …)], .. }), roots: [], file_values: [] }"
         );
     }
 }

@@ -38,10 +38,18 @@ impl ServerDefinition {
 /// True if the value of a variable or header is a secret that is written out.
 pub(crate) fn is_secret(name: &str, value: &Template) -> bool {
     let literal = value.literal();
-    let words = literal.split_whitespace();
-    let mut words = words.filter(|word| !is_scheme(word));
-    words.any(|word| looks_random(word) || (is_sensitive(name) && !is_plain_setting(word)))
+    is_named_secret(name, value)
+        || words_besides_scheme(&literal).any(looks_random)
         || hidden_in_url(value.as_str()) != value.as_str()
+}
+
+/// The same by the name alone: a value that looks random may just as well be the name of a file that is run.
+pub(crate) fn is_named_secret(name: &str, value: &Template) -> bool {
+    is_sensitive(name) && words_besides_scheme(&value.literal()).any(|word| !is_plain_setting(word))
+}
+
+fn words_besides_scheme(text: &str) -> impl Iterator<Item = &str> {
+    text.split_whitespace().filter(|word| !is_scheme(word))
 }
 
 fn hidden_pairs(pairs: &[(String, Template)]) -> Vec<(String, Template)> {
@@ -143,10 +151,13 @@ fn hidden_in_url(text: &str) -> String {
         None => (place, ""),
     };
     let authority = match authority.rsplit_once('@') {
+        // A token may stand in the place of the user, with or without a password.
         Some((user, host)) => match user.split_once(':') {
+            Some((name, _)) if looks_random(name) => format!("{HIDDEN}@{host}"),
             Some((name, password)) if !Template::new(password).is_only_variables() => {
                 format!("{name}:{HIDDEN}@{host}")
             }
+            None if looks_random(user) => format!("{HIDDEN}@{host}"),
             _ => authority.to_owned(),
         },
         None => authority.to_owned(),
@@ -231,7 +242,7 @@ fn is_token_char(c: char) -> bool {
 }
 
 /// True for a text that is random enough to be a token, or begins as tokens do.
-fn looks_random(text: &str) -> bool {
+pub(crate) fn looks_random(text: &str) -> bool {
     const BEGINNINGS: [&str; 16] = [
         "ghp_",
         "gho_",
@@ -390,6 +401,10 @@ mod tests {
             (
                 r#"{"type":"http","url":"https://a.example/3f2b8c1d4e5f60718293a4b5c6d7e8f9/mcp?api_key=abc&a=b","headers":{"Authorization":"Bearer abc","X":"{file:x}"},"oauth":{"clientId":"i","clientSecret":"abc"}}"#,
                 r#"{"type":"http","url":"https://a.example/[hidden]/mcp?api_key=[hidden]&a=b","headers":{"Authorization":"[hidden]","X":"{file:x}"},"oauth":{"clientId":"i","clientSecret":"[hidden]"}}"#,
+            ),
+            (
+                r#"{"command":"x","args":["https://ghp_0123456789abcdefghij@a.example/x","https://ghp_0123456789abcdefghij:x@a.example/x","https://me@a.example/x"]}"#,
+                r#"{"command":"x","args":["https://[hidden]@a.example/x","https://[hidden]@a.example/x","https://me@a.example/x"]}"#,
             ),
         ] {
             let (definition, _) = ServerDefinition::from_text(written).unwrap();

@@ -13,7 +13,11 @@ pub(crate) struct Template(String);
 
 /// A template with the values of its variables. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Expanded(String);
+pub(crate) struct Expanded {
+    text: String,
+    /// Contents of the files that the template names.
+    files: Vec<String>,
+}
 
 /// Sources of the values of variables.
 pub(crate) struct Sources<'a> {
@@ -103,6 +107,7 @@ impl Template {
     /// The text with the values of its variables.
     pub(crate) fn expand(&self, sources: &Sources<'_>) -> Result<Expanded, TemplateError> {
         let mut expanded = String::with_capacity(self.0.len());
+        let mut files = Vec::new();
         for part in parts(&self.0) {
             match part {
                 Part::Text(text) => expanded.push_str(text),
@@ -112,7 +117,11 @@ impl Template {
                     let value = value.ok_or_else(|| TemplateError::Unset(name.to_owned()))?;
                     expanded.push_str(&value);
                 }
-                Part::File(path) => expanded.push_str(&read(&sources.path(path))?),
+                Part::File(path) => {
+                    let content = read(&sources.path(path))?;
+                    expanded.push_str(&content);
+                    files.push(content);
+                }
                 Part::Unknown(written) if written.starts_with("${input:") => {
                     return Err(TemplateError::Input(written.to_owned()));
                 }
@@ -121,7 +130,10 @@ impl Template {
                 }
             }
         }
-        Ok(Expanded(expanded))
+        Ok(Expanded {
+            text: expanded,
+            files,
+        })
     }
 }
 
@@ -147,11 +159,19 @@ pub(crate) fn path(written: &str, directory: &Path, home: Option<&Path>) -> Path
 impl Expanded {
     /// A value that was read from a file.
     pub(super) fn from_file(value: String) -> Self {
-        Self(value)
+        Self {
+            text: value,
+            files: Vec::new(),
+        }
     }
 
     pub(crate) fn as_str(&self) -> &str {
-        &self.0
+        &self.text
+    }
+
+    /// Contents of the files that the template names.
+    pub(super) fn files(&self) -> &[String] {
+        &self.files
     }
 }
 
@@ -343,7 +363,10 @@ mod tests {
 
     #[test]
     fn values_are_not_shown_for_debugging() {
-        assert_eq!(format!("{:?}", Expanded("secret".to_owned())), "…");
+        assert_eq!(
+            format!("{:?}", Expanded::from_file("secret".to_owned())),
+            "…"
+        );
     }
 
     #[test]

@@ -2,9 +2,8 @@ use bytes::Bytes;
 use callgate_mcp::transport::WireMessage;
 use callgate_mcp::wire::{Limits, ObjectWriter, RawJson};
 
-use super::redaction::{MASK, is_secret_name, redact_json, redact_text};
+use super::redaction::{MASK, is_secret_name, redact_json, redact_text, redact_url};
 use super::secrets::Secrets;
-use crate::clients::masked;
 use crate::visible::{cut, visible_line};
 
 /// One message or a part of one, without secrets.
@@ -63,7 +62,7 @@ impl Entry {
                 headers,
                 body,
             } => Self {
-                detail: Some(masked::url(&redact_text(target, secrets))),
+                detail: Some(redact_url(&redact_text(target, secrets))),
                 headers: shown(headers, secrets),
                 ..entry(Sender::Client, method, body)
             },
@@ -78,7 +77,7 @@ impl Entry {
                 data,
                 ..
             } => {
-                let address = masked::url(&String::from_utf8_lossy(data));
+                let address = redact_url(&String::from_utf8_lossy(data));
                 Self {
                     detail: Some("endpoint".to_owned()),
                     ..entry(Sender::Server, "event", address.as_bytes())

@@ -12,6 +12,31 @@ pub(crate) fn redact_text(text: &str, secrets: &Secrets) -> String {
     hide_bearer_tokens(&secrets.hide(text, MASK))
 }
 
+/// A URL, or the path and query of one, without its user and password, and with masks for the values of its query.
+pub(super) fn redact_url(text: &str) -> String {
+    let (start, query) = match text.split_once('?') {
+        Some((start, query)) => (start, Some(query)),
+        None => (text, None),
+    };
+    let mut masked = start.to_owned();
+    if let Some((scheme, rest)) = start.split_once("://") {
+        let host = rest.split('/').next().unwrap_or_default();
+        if let Some((user, _)) = host.rsplit_once('@') {
+            let rest = rest.get(user.len()..).unwrap_or_default();
+            masked = format!("{scheme}://{MASK}{rest}");
+        }
+    }
+    if let Some(query) = query {
+        let pairs = query.split('&').map(|pair| match pair.split_once('=') {
+            Some((name, _)) => format!("{name}={MASK}"),
+            None => pair.to_owned(),
+        });
+        masked.push('?');
+        masked.push_str(&pairs.collect::<Vec<_>>().join("&"));
+    }
+    masked
+}
+
 /// The value without secrets in its texts, and with masks for the members whose names are those of secrets.
 pub(super) fn redact_json(value: &RawJson, secrets: &Secrets) -> RawJson {
     redact(value, secrets, Visibility::Shown)
@@ -151,6 +176,20 @@ mod tests {
             r#"{"text":"authorization: bearer abcdefgh.ij, or Bearer of news"}"#,
             r#"{"text":"authorization: bearer ***, or Bearer of news"}"#,
         );
+    }
+
+    #[test]
+    fn urls_have_no_user_and_no_values_of_their_query() {
+        for (url, expect) in [
+            ("/mcp?key=abc&x", "/mcp?key=***&x"),
+            (
+                "https://me:pw@a.example/mcp?a=b?c",
+                "https://***@a.example/mcp?a=***",
+            ),
+            ("https://a.example/@me", "https://a.example/@me"),
+        ] {
+            assert_eq!(redact_url(url), expect);
+        }
     }
 
     #[test]

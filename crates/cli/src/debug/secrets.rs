@@ -2,7 +2,10 @@ use std::collections::BTreeSet;
 use std::env;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use url::Url;
+
 use crate::config::definition::{Connection, ServerDefinition};
+use crate::config::secret_text::looks_random;
 use crate::config::template::Template;
 use crate::server::ServerSpec;
 
@@ -34,6 +37,20 @@ impl Secrets {
         }
     }
 
+    /// Adds a value as a URL writes it, in its path and in its query.
+    fn add_as_in_url(&self, value: &str) {
+        for start in ["http://host/", "http://host/?"] {
+            let url = Url::parse(&format!("{start}{value}"));
+            if let Some(written) = url
+                .as_ref()
+                .ok()
+                .and_then(|it| it.as_str().strip_prefix(start))
+            {
+                self.add(written);
+            }
+        }
+    }
+
     /// The text with `mask` in place of each value, the longest first.
     pub(super) fn hide(&self, text: &str, mask: &str) -> String {
         let values = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -49,10 +66,12 @@ impl Secrets {
     }
 }
 
-/// Adds the values that a connection is made with: variables, headers, and the user and query of the URL.
+/// Adds the values that a connection is made with: variables, headers, contents of files, and of the URL the password,
+/// the query and what looks like a secret in its path.
 pub(crate) fn secrets_of_spec(spec: &ServerSpec, secrets: &Secrets) {
     match spec {
         ServerSpec::Process(process) => {
+            process.file_values.iter().for_each(|it| secrets.add(it));
             let variables = process.env.iter();
             variables
                 .filter(|(name, _)| !PLAIN_VARIABLES.contains(&name.as_str()))
@@ -69,6 +88,14 @@ pub(crate) fn secrets_of_spec(spec: &ServerSpec, secrets: &Secrets) {
             for (_, value) in remote.url.query_pairs() {
                 secrets.add(&value);
             }
+            let parts = remote.url.path().split('/');
+            parts
+                .filter(|part| looks_random(part))
+                .for_each(|part| secrets.add(part));
+            for value in &remote.file_values {
+                secrets.add(value);
+                secrets.add_as_in_url(value);
+            }
             let client = remote.login.client.as_ref();
             if let Some(secret) = client.and_then(|it| it.client_secret.as_ref()) {
                 secrets.add(secret.expose());
@@ -81,16 +108,12 @@ pub(crate) fn secrets_of_spec(spec: &ServerSpec, secrets: &Secrets) {
 pub(crate) fn secrets_of_configured(definition: &ServerDefinition, spec: &ServerSpec) -> Secrets {
     let secrets = Secrets::default();
     secrets_of_spec(spec, &secrets);
-    secrets_of_definition(definition, spec, &secrets);
+    secrets_of_definition(definition, &secrets);
     secrets
 }
 
-/// Adds the values of the variables and files that a definition names, and the arguments that have some.
-pub(crate) fn secrets_of_definition(
-    definition: &ServerDefinition,
-    spec: &ServerSpec,
-    secrets: &Secrets,
-) {
+/// Adds the values of the variables that a definition names.
+pub(crate) fn secrets_of_definition(definition: &ServerDefinition, secrets: &Secrets) {
     let mut templates: Vec<&Template> = Vec::new();
     match &definition.connection {
         Connection::Command(command) => {
@@ -100,23 +123,15 @@ pub(crate) fn secrets_of_definition(
         Connection::Url(url) => {
             templates.push(&url.url);
             templates.extend(url.headers.iter().map(|(_, value)| value));
+            templates.extend(&url.headers_helper);
         }
     }
     let names = templates.iter().flat_map(|it| it.variable_names());
     for name in names.filter(|name| !PLAIN_VARIABLES.contains(name)) {
         if let Ok(value) = env::var(name) {
             secrets.add(&value);
-        }
-    }
-    if let (Connection::Command(command), ServerSpec::Process(process)) =
-        (&definition.connection, spec)
-    {
-        for (template, value) in command.args.iter().zip(&process.args) {
-            if template.as_str().contains("{file:") {
-                secrets.add(value);
-                if let Some((_, value)) = value.split_once('=') {
-                    secrets.add(value);
-                }
+            if matches!(definition.connection, Connection::Url(_)) {
+                secrets.add_as_in_url(&value);
             }
         }
     }

@@ -7,10 +7,10 @@ use anyhow::anyhow;
 use callgate_mcp::wire::RawJson;
 use serde::Serialize;
 
-use super::redaction::redact_text;
+use super::redaction::{redact_text, redact_url};
 use super::secrets::Secrets;
-use crate::clients::masked;
 use crate::config::definition::ServerDefinition;
+use crate::definition_text;
 use crate::error::CommandError;
 use crate::server::ServerSpec;
 
@@ -100,10 +100,10 @@ impl Transcript {
 impl DebuggedServer {
     /// A server of the configuration.
     pub(crate) fn configured(name: &str, definition: &ServerDefinition, secrets: &Secrets) -> Self {
-        let names = masked::names(definition).into_iter();
+        let names = definition_text::names(definition).into_iter();
         Self {
             name: name.to_owned(),
-            target: redact_text(&masked::target(definition), secrets),
+            target: redact_text(&definition_text::target(definition), secrets),
             names: names.map(str::to_owned).collect(),
         }
     }
@@ -114,12 +114,10 @@ impl DebuggedServer {
             |pairs: &[(String, String)]| pairs.iter().map(|(name, _)| name.clone()).collect();
         let (target, names) = match spec {
             ServerSpec::Process(process) => (
-                masked::command_line(&process.program, process.args.iter().map(String::as_str)),
+                definition_text::command_line(&process.program, &process.args),
                 owned(&process.env),
             ),
-            ServerSpec::Remote(remote) => {
-                (masked::url(remote.url.as_str()), owned(&remote.headers))
-            }
+            ServerSpec::Remote(remote) => (redact_url(remote.url.as_str()), owned(&remote.headers)),
         };
         let target = redact_text(&target, secrets);
         Self {

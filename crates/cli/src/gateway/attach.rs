@@ -71,6 +71,7 @@ pub(crate) fn gateway_spec(
         transport: UrlTransport::Http,
         headers,
         headers_helper: None,
+        file_values: Vec::new(),
         login: LoginSpec {
             is_off: true,
             ..LoginSpec::default()

@@ -83,7 +83,13 @@ pub(super) fn server_config(
 /// The server with the values of its variables, ready to connect.
 pub(crate) fn spec_of(server: &ConfiguredServer) -> Result<ServerSpec, CommandError> {
     let name = server.name.as_arc().clone();
-    let ResolvedServer { connection, .. } = server.resolve()?;
+    let ResolvedServer {
+        connection,
+        file_values,
+        ..
+    } = server.resolve()?;
+    let file_values = file_values.iter().map(|it| it.as_str().to_owned());
+    let file_values = file_values.collect();
     let started_as = (STARTED_AS.to_owned(), server.definition_hash().to_string());
     Ok(match connection {
         ResolvedConnection::Command(command) => ServerSpec::Process(ProcessSpec {
@@ -98,6 +104,7 @@ pub(crate) fn spec_of(server: &ConfiguredServer) -> Result<ServerSpec, CommandEr
                 .into_iter()
                 .chain([started_as])
                 .collect(),
+            file_values,
             cwd: command.cwd,
             inherit_env: match command.inherit_all {
                 true => InheritEnv::All,
@@ -108,9 +115,8 @@ pub(crate) fn spec_of(server: &ConfiguredServer) -> Result<ServerSpec, CommandEr
         ResolvedConnection::Url(url) => ServerSpec::Remote(Box::new(RemoteSpec {
             name,
             headers: owned(&url.headers),
-            headers_helper: url
-                .headers_helper
-                .map(|helper| (helper.command.as_str().to_owned(), Some(helper.directory))),
+            headers_helper: url.headers_helper,
+            file_values,
             login: login(&url.oauth)?,
             url: url.url,
             transport: url.transport,

@@ -1,6 +1,6 @@
 use callgate_mcp::wire::{Kind, RawJson};
 
-use super::schema::describe_type;
+use super::schema::{describe_type, resolve};
 use crate::output::argument;
 use crate::visible::visible_line;
 
@@ -58,11 +58,7 @@ fn required_members(schema: &RawJson) -> Vec<(String, RawJson)> {
 
 /// A value in JSON that the schema allows, as far as it is easily seen.
 fn example(schema: &RawJson, root: &RawJson, depth: usize) -> String {
-    let target = schema
-        .get("$ref")
-        .and_then(|name| Some(name.text()?.strip_prefix("#/")?.to_owned()))
-        .and_then(|path| root.at(&path.split('/').collect::<Vec<_>>()));
-    let schema = target.as_ref().unwrap_or(schema);
+    let schema = &resolve(schema, root).0;
     let given = [
         schema.get("default"),
         schema.get("const"),

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use callgate_mcp::wire::content::{Content, ResourceLink};
 use callgate_mcp::wire::resource::ResourceContents;
 use callgate_mcp::wire::{Kind, Limits, RawJson};
@@ -8,6 +10,7 @@ use super::markdown::{is_markdown, markdown};
 use super::media::Media;
 use super::screen::Screen;
 use super::structured::structured;
+use crate::canonical_json::canonical;
 use crate::visible::cut;
 
 /// A part of a result for a terminal.
@@ -46,13 +49,25 @@ pub(crate) fn result(
             .flat_map(|block| block_pieces(block, screen))
             .collect();
     }
-    let is_same = |block: &Content| block.as_text().is_some_and(|text| json(text).is_some());
+    let same = forms(value);
+    let is_same = |block: &Content| {
+        let text = block.as_text().and_then(json);
+        text.is_some_and(|text| same.contains(&canonical(&text)))
+    };
     let others = content.iter().filter(|block| !is_same(block));
     let mut pieces: Vec<Piece> = others
         .flat_map(|block| block_pieces(block, screen))
         .collect();
     pieces.push(Piece::Lines(structured(value, screen.width)));
     pieces
+}
+
+/// Structured content, its only member `result` and the elements of its list: servers send any of them as text too.
+fn forms(value: &RawJson) -> BTreeSet<String> {
+    let result = value.get("result").filter(|_| value.members().count() == 1);
+    let list = result.as_ref().unwrap_or(value).elements();
+    let values = [value].into_iter().chain(&result).chain(&list);
+    values.map(canonical).collect()
 }
 
 /// True if the structured content is the text alone in the member `result`, as FastMCP sends it.
@@ -238,6 +253,23 @@ mod tests {
         insta::assert_snapshot!(check(r#"{"content":[{"type":"text","text":"{\"sum\": 3}"},{"type":"text","text":"It is 3."}],"structuredContent":{"sum":3}}"#), @r#"
         text "It is 3."
         sum  3
+        "#);
+    }
+
+    #[test]
+    fn a_text_with_other_json_stays() {
+        insta::assert_snapshot!(check(r#"{"content":[{"type":"text","text":"{\"note\": 1}"},{"type":"text","text":"{\"b\": 2, \"a\": 1.0}"}],"structuredContent":{"a":1,"b":2}}"#), @r#"
+        note  1
+        a  1
+        b  2
+        "#);
+        // A list in `result`, as FastMCP sends it.
+        insta::assert_snapshot!(check(r#"{"content":[{"type":"text","text":"{\"a\": 1}"},{"type":"text","text":"[{\"a\": 1}]"},{"type":"text","text":"{\"a\": 2}"}],"structuredContent":{"result":[{"a":1}]}}"#), @r#"
+        a  2
+        result
+          a
+          ─
+          1
         "#);
     }
 

@@ -189,7 +189,7 @@ impl Drawing<'_> {
 }
 
 /// The schema that a reference leads to, and the reference. One that leads nowhere stays as it is.
-fn resolve(schema: &RawJson, root: &RawJson) -> (RawJson, Option<String>) {
+pub(super) fn resolve(schema: &RawJson, root: &RawJson) -> (RawJson, Option<String>) {
     let mut found = schema.clone();
     let mut name = None;
     for _ in 0..STEPS {
@@ -208,7 +208,8 @@ fn resolve(schema: &RawJson, root: &RawJson) -> (RawJson, Option<String>) {
     (found, name)
 }
 
-fn at_pointer(root: &RawJson, pointer: &str) -> Option<RawJson> {
+/// The value that a JSON Pointer leads to.
+pub(crate) fn at_pointer(root: &RawJson, pointer: &str) -> Option<RawJson> {
     let mut value = root.clone();
     for part in pointer.split('/').skip(1) {
         let key = part.replace("~1", "/").replace("~0", "~");

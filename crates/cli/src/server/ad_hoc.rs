@@ -39,6 +39,7 @@ fn process(command: &str, variables: &[(String, String)]) -> Result<ProcessSpec,
         program,
         args: words.collect(),
         env: variables.to_vec(),
+        file_values: Vec::new(),
         cwd: None,
         inherit_env: InheritEnv::AllowList,
         // The next command could not know that this server is still ending.
@@ -62,6 +63,7 @@ fn remote(args: &ServerArgs, url: &str) -> Result<RemoteSpec, CommandError> {
         transport: UrlTransport::Http,
         headers: headers.collect::<Result<_, CommandError>>()?,
         headers_helper: None,
+        file_values: Vec::new(),
         login: LoginSpec {
             token_file: args.token_file.clone(),
             account: args.account.clone(),

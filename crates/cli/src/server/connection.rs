@@ -162,8 +162,8 @@ async fn remote(
     config.observer = recorder.as_ref().map(Recorder::observer);
     let secrets = recorder.map(|recorder| recorder.secrets().clone());
     let mut headers = spec.headers.clone();
-    if let Some((command, directory)) = &spec.headers_helper {
-        headers.extend(headers_helper::run(command, directory.as_deref()).await?);
+    if let Some(helper) = &spec.headers_helper {
+        headers.extend(headers_helper::run(helper).await?);
     }
     for (name, value) in &headers {
         if let Some(secrets) = &secrets {

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use tokio::io::AsyncReadExt;
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
+use crate::config::resolve::HeadersHelper;
 use crate::config::secret_text::hidden_in_command;
 
 /// Time that the command has.
@@ -18,27 +19,41 @@ const TIME_LIMIT: Duration = Duration::from_secs(10);
 /// Maximum bytes of its output.
 const MAX_OUTPUT: u64 = 64 * 1024;
 
-/// Runs the command, which is ended if the future is dropped, and returns the headers that it prints.
+/// Runs the command and returns the headers that it prints. If the future is dropped, the command is ended with all
+/// processes of its group; on Windows only the shell ends.
 ///
-/// Errors never repeat the output, which holds secrets.
+/// Errors never repeat the output and the values of variables, which are secrets.
 ///
 /// # Errors
 /// The command fails, takes too long, prints too much or something else than headers.
-pub(super) async fn run(
-    command: &str,
-    directory: Option<&Path>,
-) -> anyhow::Result<BTreeMap<String, String>> {
-    run_within(command, directory, TIME_LIMIT)
+pub(super) async fn run(helper: &HeadersHelper) -> anyhow::Result<BTreeMap<String, String>> {
+    run_within(helper.command.as_str(), &helper.directory, TIME_LIMIT)
         .await
         .with_context(|| {
-            let command = hidden_in_command(command);
+            let command = hidden_in_command(helper.written.as_str());
             format!("the command of `headersHelper`, `{command}`, failed")
         })
 }
 
+/// A running command in a process group of its own, which is killed when this is dropped before the command has ended.
+struct Group(Child);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // Until its exit is collected, the id of the shell, and so that of its group, is no other's.
+        #[cfg(unix)]
+        if let Some(id) = self.0.id().and_then(|id| i32::try_from(id).ok())
+            && let Some(group) = rustix::process::Pid::from_raw(id)
+        {
+            // It fails only if nothing of the group is left.
+            let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        }
+    }
+}
+
 async fn run_within(
     command: &str,
-    directory: Option<&Path>,
+    directory: &Path,
     limit: Duration,
 ) -> anyhow::Result<BTreeMap<String, String>> {
     if command.trim().is_empty() {
@@ -47,11 +62,11 @@ async fn run_within(
     let mut command = shell(command);
     command.stdin(Stdio::null());
     command.stdout(Stdio::piped()).kill_on_drop(true);
-    if let Some(directory) = directory {
-        command.current_dir(directory);
-    }
-    let mut child = command.spawn().context("it cannot be started")?;
-    let stdout = child.stdout.take().context("it has no output")?;
+    command.current_dir(directory);
+    #[cfg(unix)]
+    command.process_group(0);
+    let mut group = Group(command.spawn().context("it cannot be started")?);
+    let stdout = group.0.stdout.take().context("it has no output")?;
     let work = async {
         let mut printed = Vec::new();
         let mut stdout = stdout.take(MAX_OUTPUT + 1);
@@ -59,7 +74,7 @@ async fn run_within(
         if printed.len() as u64 > MAX_OUTPUT {
             bail!("it printed more than {MAX_OUTPUT} bytes");
         }
-        Ok((printed, child.wait().await?))
+        Ok((printed, group.0.wait().await?))
     };
     let (printed, status) = timeout(limit, work)
         .await
@@ -90,10 +105,13 @@ fn shell(command: &str) -> Command {
 #[cfg(test)]
 #[cfg(unix)]
 mod tests {
+    use std::fs::File;
+    use std::io::Read;
+
     use super::*;
 
     async fn outcome(script: &str, limit: Duration) -> Result<BTreeMap<String, String>, String> {
-        let outcome = run_within(script, None, limit).await;
+        let outcome = run_within(script, Path::new("."), limit).await;
         outcome.map_err(|error| error.to_string())
     }
 
@@ -125,5 +143,31 @@ mod tests {
             outcome("exec sleep 3600", Duration::from_millis(10)).await,
             Err("it took more than 10ms".to_owned())
         );
+    }
+
+    #[tokio::test]
+    async fn all_parts_of_a_pipeline_are_ended() {
+        let directory = tempfile::tempdir().unwrap();
+        let fifo = directory.path().join("fifo");
+        let made = std::process::Command::new("mkfifo").arg(&fifo).status();
+        assert!(made.unwrap().success());
+        let path = fifo.display();
+        let part = format!("{{ echo started; sleep 20; echo survived; }} >{path}");
+        let script = format!("{part} | {part}");
+        let started = tokio::task::spawn_blocking(move || {
+            let mut fifo = File::open(fifo).unwrap();
+            let mut lines = [0; 2 * "started\n".len()];
+            fifo.read_exact(&mut lines).unwrap();
+            (lines, fifo)
+        });
+        // A time limit drops its work in the same way.
+        let (lines, mut fifo) = tokio::select! {
+            ended = outcome(&script, Duration::from_secs(600)) => panic!("{ended:?}"),
+            started = started => started.unwrap(),
+        };
+        assert_eq!(lines, *b"started\nstarted\n");
+        let mut rest = String::new();
+        fifo.read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "", "a part of the pipeline lives on");
     }
 }

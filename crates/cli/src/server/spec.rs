@@ -8,6 +8,7 @@ use callgate_oauth::store::ChosenClient;
 use url::Url;
 
 use crate::config::definition::UrlTransport;
+use crate::config::resolve::HeadersHelper;
 
 /// A server with everything that is needed to connect to it. It may hold secrets, so it has no `Debug`.
 #[derive(Clone)]
@@ -27,6 +28,8 @@ pub(crate) struct ProcessSpec {
     pub(crate) args: Vec<String>,
     /// Variables besides those that are inherited.
     pub(crate) env: Vec<(String, String)>,
+    /// Contents of files in the arguments and variables, which are never shown.
+    pub(crate) file_values: Vec<String>,
     pub(crate) cwd: Option<PathBuf>,
     pub(crate) inherit_env: InheritEnv,
     pub(crate) close_by: CloseBy,
@@ -40,8 +43,10 @@ pub(crate) struct RemoteSpec {
     pub(crate) url: Url,
     pub(crate) transport: UrlTransport,
     pub(crate) headers: Vec<(String, String)>,
-    /// Command line that prints more headers, and the directory in which it runs.
-    pub(crate) headers_helper: Option<(String, Option<PathBuf>)>,
+    /// Command that prints more headers.
+    pub(crate) headers_helper: Option<HeadersHelper>,
+    /// Contents of files in the URL, the headers and the command, which are never shown.
+    pub(crate) file_values: Vec<String>,
     pub(crate) login: LoginSpec,
     /// File with further certificate authorities; comes before that of the login.
     pub(crate) ca_file: Option<PathBuf>,

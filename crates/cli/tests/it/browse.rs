@@ -27,7 +27,7 @@ fn server(home: &Home) -> String {
         *'"method":"resources/read"'*)
             printf '{{"jsonrpc":"2.0","id":%s,"error":{{"code":-32602,"message":"no such resource"}}}}\n' "$id"
             continue ;;
-        *'"name":"table"'*) result='{{"resultType":"complete","content":[{{"type":"text","text":"[]"}}],"structuredContent":[{{"id":1,"name":"a"}},{{"id":2,"name":"b\u001b[2J"}}]}}' ;;
+        *'"name":"table"'*) result='{{"resultType":"complete","content":[{{"type":"text","text":"[{{\"name\":\"a\",\"id\":1}},{{\"id\":2,\"name\":\"b\\u001b[2J\"}}]"}}],"structuredContent":[{{"id":1,"name":"a"}},{{"id":2,"name":"b\u001b[2J"}}]}}' ;;
         *'"name":"greet"'*) result='{{"resultType":"complete","content":[{{"type":"text","text":"\u0023 Hello\n\n- **you**\n- \u001b[31mme"}},{{"type":"image","mimeType":"image/png","data":"aGk="}}]}}' ;;"#,
         list("tools", &format!(r#"{TOOL},{{"name":"table","inputSchema":{{"type":"object"}}}}"#)),
         list("prompts", PROMPT),
@@ -59,6 +59,23 @@ fn a_tool_is_shown_with_its_arguments_and_a_command_that_calls_it() {
     let ran = home.run(&["inspect", "--stdio", &server, "gret"]);
     let error = "error: the server has no tool `gret`\nhint: did you mean `greet`?\n";
     assert_eq!(ran, Ran::failed(5, error));
+}
+
+#[test]
+fn the_command_that_is_shown_works_for_types_behind_alternatives() {
+    let home = Home::new();
+    let tool = r##"{"name":"set","inputSchema":{"type":"object","required":["maybe","level","size"],"properties":{"maybe":{"anyOf":[{"type":"integer"},{"type":"null"}]},"level":{"enum":[2,"high"]},"size":{"$ref":"#/$defs/size"}},"$defs":{"size":{"type":"number"}}}}"##;
+    let server = home.shell_server(&format!(
+        r#"*'"method":"tools/list"'*) result='{{"resultType":"complete","tools":[{tool}]}}' ;;
+        *'"arguments":{{"maybe":1,"level":2,"size":1}}'*) result='{{"resultType":"complete","content":[{{"type":"text","text":"set"}}]}}' ;;
+        *'"method":"tools/call"'*) result='{{"resultType":"complete","isError":true,"content":[{{"type":"text","text":"wrong types"}}]}}' ;;"#
+    ));
+    let ran = home.run(&["inspect", "--stdio", &server, "set"]);
+    let line = ran.stdout.trim_end().rsplit('\n').next().unwrap();
+    assert!(line.ends_with(" set maybe=1 level=2 size=1"), "{ran:?}");
+    let words = shlex::split(line).unwrap();
+    let args: Vec<&str> = words.iter().skip(1).map(String::as_str).collect();
+    assert_eq!(home.run(&args), Ran::printed("set\n"));
 }
 
 #[test]

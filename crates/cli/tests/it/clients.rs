@@ -38,12 +38,43 @@ const CURSOR: &str = r#"{
 "#;
 
 #[test]
+fn an_import_hides_what_the_configuration_hides() {
+    let home = Home::new();
+    home.write(
+        ".cursor/mcp.json",
+        r#"{"mcpServers": {
+            "path": { "url": "https://mcp.example.com/api/s/3f2b8c1d4e5f60718293a4b5c6d7e8f9/mcp" },
+            "run": { "command": "npx", "args": ["--pass", "hunter2", "-e", "MYSQL_PWD=x", "3f2b8c1d4e5f60718293a4b5c6d7e8f9", "a b"] }
+        }}"#,
+    );
+    let shown = "npx --pass [hidden] -e MYSQL_PWD=[hidden] [hidden] 'a b'";
+    for args in [
+        &["import", "cursor", "--dry-run"][..],
+        &["import", "cursor", "--dry-run", "--json"],
+        &["setup", "--dry-run"],
+        &["setup", "--dry-run", "--json"],
+        &["import", "cursor"],
+    ] {
+        let said = home.said(args);
+        assert!(said.contains(shown), "{args:?}: {said}");
+        assert!(
+            said.contains("https://mcp.example.com/api/s/[hidden]/mcp"),
+            "{args:?}: {said}"
+        );
+        assert!(
+            !said.contains("hunter2") && !said.contains("3f2b8c1d"),
+            "{args:?}: {said}"
+        );
+    }
+}
+
+#[test]
 fn servers_of_a_client_are_shown_and_imported() {
     let home = Home::new();
     home.write(".cursor/mcp.json", CURSOR);
     insta::assert_snapshot!(home.said(&["import", "cursor", "--dry-run"]), @r#"
-    would add files: stdio npx -y files --token *** (KEY)
-    would add web: http https://mcp.example.com/mcp?key=*** (Authorization)
+    would add files: stdio npx -y files --token [hidden] (KEY)
+    would add web: http https://mcp.example.com/mcp?key=[hidden] (Authorization)
     skipped here: `args` uses `${workspaceFolder}`, which only the client can fill in (HOME/.cursor/mcp.json:6)
     would add off: stdio run, turned off
       left out: `color`
@@ -53,8 +84,8 @@ fn servers_of_a_client_are_shown_and_imported() {
     "#);
     assert!(!home.path().join(".config/callgate").exists());
     insta::assert_snapshot!(home.said(&["import", "cursor"]), @r"
-    added files: stdio npx -y files --token *** (KEY)
-    added web: http https://mcp.example.com/mcp?key=*** (Authorization)
+    added files: stdio npx -y files --token [hidden] (KEY)
+    added web: http https://mcp.example.com/mcp?key=[hidden] (Authorization)
     skipped here: `args` uses `${workspaceFolder}`, which only the client can fill in (HOME/.cursor/mcp.json:6)
     added off: stdio run, turned off
       left out: `color`
@@ -96,7 +127,7 @@ fn servers_of_a_client_are_shown_and_imported() {
     exit 0
     "#);
     insta::assert_snapshot!(home.said(&["--json", "import", "cursor", "--dry-run"]), @r#"
-    {"target":"HOME/.config/callgate/config.json","written":false,"servers":[{"client":"cursor","name":"files","action":"shadowed","transport":"stdio","target":"npx -y files --token ***","file":"HOME/.cursor/mcp.json","line":4},{"client":"cursor","name":"web","action":"shadowed","transport":"http","target":"https://mcp.example.com/mcp?key=***","file":"HOME/.cursor/mcp.json","line":5},{"client":"cursor","name":"here","action":"skip","reason":"`args` uses `${workspaceFolder}`, which only the client can fill in","file":"HOME/.cursor/mcp.json","line":6},{"client":"cursor","name":"off","action":"shadowed","transport":"stdio","target":"run","file":"HOME/.cursor/mcp.json","line":7}]}
+    {"target":"HOME/.config/callgate/config.json","written":false,"servers":[{"client":"cursor","name":"files","action":"shadowed","transport":"stdio","target":"npx -y files --token [hidden]","file":"HOME/.cursor/mcp.json","line":4},{"client":"cursor","name":"web","action":"shadowed","transport":"http","target":"https://mcp.example.com/mcp?key=[hidden]","file":"HOME/.cursor/mcp.json","line":5},{"client":"cursor","name":"here","action":"skip","reason":"`args` uses `${workspaceFolder}`, which only the client can fill in","file":"HOME/.cursor/mcp.json","line":6},{"client":"cursor","name":"off","action":"shadowed","transport":"stdio","target":"run","file":"HOME/.cursor/mcp.json","line":7}]}
     exit 0
     "#);
 }
@@ -162,8 +193,8 @@ fn clients_are_listed_with_the_number_of_their_servers() {
     exit 0
     "#);
     insta::assert_snapshot!(home.said(&["import", "--all"]), @r"
-    added files: stdio npx -y files --token *** (KEY)
-    added web: http https://mcp.example.com/mcp?key=*** (Authorization)
+    added files: stdio npx -y files --token [hidden] (KEY)
+    added web: http https://mcp.example.com/mcp?key=[hidden] (Authorization)
     skipped here: `args` uses `${workspaceFolder}`, which only the client can fill in (HOME/.cursor/mcp.json:6)
     added off: stdio run, turned off
       left out: `color`

@@ -506,6 +506,42 @@ fn the_question_about_trust_names_all_hosts_and_files_of_a_login() {
 }
 
 #[test]
+fn the_question_about_trust_hides_values_by_their_names_alone() {
+    let home = Home::new();
+    let random = "x0123456789abcdefghijklmn";
+    let definition = json!({"mcpServers": {
+        "p": { "command": "node", "env": {
+            "NODE_OPTIONS": format!("--require=./{random}.js"),
+            "LD_PRELOAD": format!("./{random}.so"),
+            "BASH_ENV": random,
+            "DATABASE": "postgres://me:hunter2@db.example/x",
+            "API_KEY": "hunter2",
+            "AUTH_URL": "--at=https://me:hunter2@evil.example/x?y ${X:-hunter2}",
+        }},
+        "w": { "url": format!("https://a.example/{random}"), "headers": {
+            "X-File": random,
+            "Authorization": "Bearer hunter2",
+        }},
+    }});
+    write(&home.workspace().join(".mcp.json"), &definition.to_string());
+    assert_snapshot!(run(&home, &["config", "trust", "--yes"]), @r"
+    exit 0
+    ~/workspace/.mcp.json is trusted as it is now
+    ~/workspace/.mcp.json:
+      p: starts node
+        variable API_KEY=[hidden]
+        variable AUTH_URL=[hidden] with ${X} https://evil.example
+        variable BASH_ENV=x0123456789abcdefghijklmn
+        variable DATABASE=postgres://me:hunter2@db.example/x
+        variable LD_PRELOAD=./x0123456789abcdefghijklmn.so
+        variable NODE_OPTIONS=--require=./x0123456789abcdefghijklmn.js
+      w: contacts https://a.example/x0123456789abcdefghijklmn
+        header Authorization: [hidden]
+        header X-File: x0123456789abcdefghijklmn
+    ");
+}
+
+#[test]
 fn a_file_that_the_user_makes_is_trusted() {
     let home = Home::new();
     assert_snapshot!(run(&home, &["add", "-s", "project", "a", "--", "./run.sh", "a b", "${X}"]), @r"

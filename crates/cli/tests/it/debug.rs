@@ -87,6 +87,7 @@ fn requests_and_responses_are_shown_over_http() {
 fn secrets_are_neither_shown_nor_saved() {
     let home = Home::new();
     fs::write(home.path().join("key"), "canary-of-file").unwrap();
+    fs::write(home.path().join("odd key"), "cänary of file").unwrap();
     let script = r#"echo "$1 $VARIABLE $LITERAL" >&2; echo "$1 $VARIABLE" ; exit 3"#;
     let address = echo_server();
     configure(
@@ -94,16 +95,19 @@ fn secrets_are_neither_shown_nor_saved() {
         &json!({
             "program": {
                 "command": "/bin/sh",
-                "args": ["-c", script, "sh", "--key={file:~/key}"],
+                "args": ["-c", script, "sh", "--key={file:~/key}", "--pass", "canary-of-option", "canary0123456789012345678"],
                 "env": { "VARIABLE": "${OUR_VARIABLE}", "LITERAL": "canary-of-literal" },
             },
             "web": {
                 "url": format!("http://{address}/mcp?key=canary-of-query"),
                 "headers": { "Authorization": "Bearer canary-of-header", "X-Key": "{file:~/key}" },
             },
+            "path": {
+                "url": format!("http://{address}/{{file:~/key}}/{{file:~/odd key}}/canary0123456789012345678/mcp?{{file:~/key}}"),
+            },
         }),
     );
-    for server in ["program", "web"] {
+    for server in ["program", "web", "path"] {
         let file = home.path().join(format!("{server}.jsonl"));
         let saved = file.to_str().unwrap().to_owned();
         let mut command = home.command(&["debug", server, "--full", "--save", &saved]);
@@ -112,7 +116,9 @@ fn secrets_are_neither_shown_nor_saved() {
         assert_eq!(ran.exit, Some(4), "{server}: {ran:?}");
         let transcript = fs::read_to_string(&file).unwrap();
         let all = format!("{}{}{transcript}", ran.stdout, ran.stderr);
-        assert!(!all.contains("canary"), "{server}: {all}");
+        for secret in ["canary", "c%C3%A4nary"] {
+            assert!(!all.contains(secret), "{server}: {all}");
+        }
         assert!(ran.stdout.contains("***"), "{server}: {all}");
         let mode = fs::metadata(&file).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);

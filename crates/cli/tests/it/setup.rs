@@ -9,8 +9,8 @@ fn all_steps_are_done_without_a_question() {
     let machine = Machine::new();
     insta::assert_snapshot!(machine.said(&["setup", "--yes"]), @r#"
     Servers of your clients
-      files  Claude Code  stdio npx -y files --token *** (KEY)
-      web    Cursor       http https://mcp.example.com/mcp?key=***
+      files  Claude Code  stdio npx -y files --token [hidden] (KEY)
+      web    Cursor       http https://mcp.example.com/mcp?key=[hidden]
       time   Codex        stdio uvx mcp-server-time
       skipped here: `args` uses `${workspaceFolder}`, which only the client can fill in (HOME/.cursor/mcp.json:6)
       names that are taken already: files (Cursor)
@@ -263,8 +263,8 @@ fn a_dry_run_shows_all_steps_and_writes_nothing() {
     assert_eq!(machine.tree(), before);
     insta::assert_snapshot!(said, @r#"
     Servers of your clients
-      files  Claude Code  stdio npx -y files --token *** (KEY)
-      web    Cursor       http https://mcp.example.com/mcp?key=***
+      files  Claude Code  stdio npx -y files --token [hidden] (KEY)
+      web    Cursor       http https://mcp.example.com/mcp?key=[hidden]
       time   Codex        stdio uvx mcp-server-time
       skipped here: `args` uses `${workspaceFolder}`, which only the client can fill in (HOME/.cursor/mcp.json:6)
       names that are taken already: files (Cursor)
@@ -320,7 +320,7 @@ fn a_dry_run_shows_all_steps_and_writes_nothing() {
     exit 0
     "#);
     insta::assert_snapshot!(json, @r#"
-    {"written":false,"import":{"target":"HOME/.config/callgate/config.json","state":"planned","servers":[{"client":"claude-code","name":"files","action":"add","transport":"stdio","target":"npx -y files --token ***","file":"HOME/.claude.json","line":4},{"client":"cursor","name":"web","action":"add","transport":"http","target":"https://mcp.example.com/mcp?key=***","file":"HOME/.cursor/mcp.json","line":4},{"client":"cursor","name":"files","action":"shadowed","transport":"stdio","target":"other","file":"HOME/.cursor/mcp.json","line":5},{"client":"cursor","name":"here","action":"skip","reason":"`args` uses `${workspaceFolder}`, which only the client can fill in","file":"HOME/.cursor/mcp.json","line":6},{"client":"codex","name":"time","action":"add","transport":"stdio","target":"uvx mcp-server-time","file":"HOME/.codex/config.toml","line":4}]},"clients":[{"client":"claude-code","file":"HOME/.claude.json","state":"planned","diff":"@@ line 1 @@\n {\n   \"numStartups\": ***,\n   \"mcpServers\": {\n-    \"files\": ***\n+    \"files\": ***,\n+    \"callgate\": {\n+      \"command\": \"CALLGATE\",\n+      \"args\": [\"serve\", \"--stdio\"]\n+    }\n   }\n }\n"},{"client":"cursor","file":"HOME/.cursor/mcp.json","state":"planned","diff":"@@ line 3 @@\n   \"mcpServers\": {\n     \"web\": ***,\n     \"files\": ***,\n-    \"here\": ***\n+    \"here\": ***,\n+    \"callgate\": {\n+      \"command\": \"CALLGATE\",\n+      \"args\": [\"serve\", \"--stdio\"]\n+    }\n   }\n }\n"},{"client":"codex","file":"HOME/.codex/config.toml","state":"planned","diff":"@@ line 4 @@\n [mcp_servers.time]\n command = ***\n args = ***\n+\n+[mcp_servers.callgate]\n+command = \"CALLGATE\"\n+args = [\"serve\", \"--stdio\"]\n"}]}
+    {"written":false,"import":{"target":"HOME/.config/callgate/config.json","state":"planned","servers":[{"client":"claude-code","name":"files","action":"add","transport":"stdio","target":"npx -y files --token [hidden]","file":"HOME/.claude.json","line":4},{"client":"cursor","name":"web","action":"add","transport":"http","target":"https://mcp.example.com/mcp?key=[hidden]","file":"HOME/.cursor/mcp.json","line":4},{"client":"cursor","name":"files","action":"shadowed","transport":"stdio","target":"other","file":"HOME/.cursor/mcp.json","line":5},{"client":"cursor","name":"here","action":"skip","reason":"`args` uses `${workspaceFolder}`, which only the client can fill in","file":"HOME/.cursor/mcp.json","line":6},{"client":"codex","name":"time","action":"add","transport":"stdio","target":"uvx mcp-server-time","file":"HOME/.codex/config.toml","line":4}]},"clients":[{"client":"claude-code","file":"HOME/.claude.json","state":"planned","diff":"@@ line 1 @@\n {\n   \"numStartups\": ***,\n   \"mcpServers\": {\n-    \"files\": ***\n+    \"files\": ***,\n+    \"callgate\": {\n+      \"command\": \"CALLGATE\",\n+      \"args\": [\"serve\", \"--stdio\"]\n+    }\n   }\n }\n"},{"client":"cursor","file":"HOME/.cursor/mcp.json","state":"planned","diff":"@@ line 3 @@\n   \"mcpServers\": {\n     \"web\": ***,\n     \"files\": ***,\n-    \"here\": ***\n+    \"here\": ***,\n+    \"callgate\": {\n+      \"command\": \"CALLGATE\",\n+      \"args\": [\"serve\", \"--stdio\"]\n+    }\n   }\n }\n"},{"client":"codex","file":"HOME/.codex/config.toml","state":"planned","diff":"@@ line 4 @@\n [mcp_servers.time]\n command = ***\n args = ***\n+\n+[mcp_servers.callgate]\n+command = \"CALLGATE\"\n+args = [\"serve\", \"--stdio\"]\n"}]}
     exit 0
     "#);
 }
@@ -341,8 +341,8 @@ fn a_guided_start_asks_before_each_step() {
     Nothing is written before your yes to a step. Enter means yes.
 
     Servers of your clients
-      files  Claude Code  stdio npx -y files --token *** (KEY)
-      web    Cursor       http https://mcp.example.com/mcp?key=***
+      files  Claude Code  stdio npx -y files --token [hidden] (KEY)
+      web    Cursor       http https://mcp.example.com/mcp?key=[hidden]
       time   Codex        stdio uvx mcp-server-time
       skipped here: `args` uses `${workspaceFolder}`, which only the client can fill in (HOME/.cursor/mcp.json:6)
       names that are taken already: files (Cursor)
@@ -493,7 +493,7 @@ fn a_client_with_a_broken_file_does_not_keep_the_others() {
     machine.write(".cursor/mcp.json", "{ broken");
     insta::assert_snapshot!(machine.said(&["setup", "--yes", "--no-service"]), @r#"
     Servers of your clients
-      files  Claude Code  stdio npx -y files --token *** (KEY)
+      files  Claude Code  stdio npx -y files --token [hidden] (KEY)
       time   Codex        stdio uvx mcp-server-time
       added to HOME/.config/callgate/config.json: 2 servers
 
@@ -554,8 +554,8 @@ fn where_no_service_can_run_the_other_steps_are_done() {
     let said = machine.said(&["setup", "--yes", "--no-connect"]);
     insta::assert_snapshot!(said, @r"
     Servers of your clients
-      files  Claude Code  stdio npx -y files --token *** (KEY)
-      web    Cursor       http https://mcp.example.com/mcp?key=***
+      files  Claude Code  stdio npx -y files --token [hidden] (KEY)
+      web    Cursor       http https://mcp.example.com/mcp?key=[hidden]
       time   Codex        stdio uvx mcp-server-time
       skipped here: `args` uses `${workspaceFolder}`, which only the client can fill in (HOME/.cursor/mcp.json:6)
       names that are taken already: files (Cursor)

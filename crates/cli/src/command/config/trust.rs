@@ -7,7 +7,7 @@ use crate::config::definition::{Connection, OAuthDefinition, OAuthSettings};
 use crate::config::digest::ContentHash;
 use crate::config::load::{parse_file, trust_command};
 use crate::config::read_file::FileContent;
-use crate::config::secret_text::{HIDDEN, is_secret};
+use crate::config::secret_text::{HIDDEN, is_named_secret};
 use crate::config::template::Template;
 use crate::config::trust::{self, TrustStore};
 use crate::config::{LoadOptions, Scope, ServerDefinition};
@@ -160,12 +160,10 @@ fn describe(content: &FileContent) -> Vec<String> {
 
 fn details(definition: &ServerDefinition) -> Vec<String> {
     let mut details = Vec::new();
-    // Values may be secrets, but variables and files that they come from matter to the user.
-    let shown = definition.shown();
-    match (&definition.connection, &shown.connection) {
-        (Connection::Command(written), Connection::Command(shown)) => {
-            for ((name, written), (_, shown)) in written.env.iter().zip(&shown.env) {
-                details.push(format!("variable {name}={}", value(written, shown)));
+    match &definition.connection {
+        Connection::Command(written) => {
+            for (name, template) in &written.env {
+                details.push(format!("variable {name}={}", value(name, template)));
             }
             if let Some(file) = &written.env_file {
                 details.push(format!("variables of the file {file}"));
@@ -177,20 +175,17 @@ fn details(definition: &ServerDefinition) -> Vec<String> {
                 details.push("with all variables of your environment".to_owned());
             }
         }
-        (Connection::Url(written), Connection::Url(shown)) => {
-            for ((name, written), (_, shown)) in written.headers.iter().zip(&shown.headers) {
-                details.push(format!("header {name}: {}", value(written, shown)));
+        Connection::Url(written) => {
+            for (name, template) in &written.headers {
+                details.push(format!("header {name}: {}", value(name, template)));
             }
             if let Some(command) = &written.headers_helper {
                 details.push(format!("headers of the command {command}"));
             }
-            if let (Some(OAuthDefinition::On(written)), Some(OAuthDefinition::On(shown))) =
-                (&written.oauth, &shown.oauth)
-            {
-                details.extend(login_details(written, shown));
+            if let Some(OAuthDefinition::On(settings)) = &written.oauth {
+                details.extend(login_details(settings));
             }
         }
-        _ => {}
     }
     for root in &definition.roots {
         details.push(format!("is told of the root {root}"));
@@ -201,17 +196,48 @@ fn details(definition: &ServerDefinition) -> Vec<String> {
     details
 }
 
-/// The value of a secret is hidden, but not the variables and files that it is made of: the server gets those.
-fn value(written: &Template, shown: &Template) -> String {
-    let references = written.references();
-    match written == shown || references.is_empty() {
-        true => shown.to_string(),
-        false => format!("{shown} with {}", references.join(" ")),
+/// The value of a variable or header as it is written, unless its name is that of a secret.
+///
+/// Other listings also hide what looks random. Here that would let a file choose what the user does not see, such as
+/// the name of a script in `NODE_OPTIONS`.
+fn value(name: &str, written: &Template) -> String {
+    match is_named_secret(name, written) {
+        true => secret(written),
+        false => written.to_string(),
     }
 }
 
+/// A secret is hidden, but not the variables, files and hosts in it: the server gets those, or is sent to them.
+fn secret(written: &Template) -> String {
+    if written.is_only_variables() {
+        return written.to_string();
+    }
+    let mut parts = written.references();
+    parts.extend(hosts(written.as_str()));
+    match parts.is_empty() {
+        true => HIDDEN.to_owned(),
+        false => format!("{HIDDEN} with {}", parts.join(" ")),
+    }
+}
+
+/// Schemes and hosts of all URLs in a text, without users and passwords.
+fn hosts(text: &str) -> Vec<String> {
+    let is_of_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+    let urls = text.match_indices("://").map(|(at, separator)| {
+        let (before, after) = text.split_at(at);
+        let after = after.strip_prefix(separator).unwrap_or_default();
+        let scheme = before.trim_end_matches(is_of_scheme).len();
+        let scheme = before.get(scheme..).unwrap_or_default();
+        let ends = |c: char| c.is_whitespace() || "/?#\\\"'`".contains(c);
+        let authority = after.split(ends).next().unwrap_or_default();
+        let host = authority.rsplit('@').next().unwrap_or_default();
+        format!("{scheme}://{host}")
+    });
+    urls.collect()
+}
+
 /// Lines that tell which hosts a login contacts, which files it reads, and what it sends.
-fn login_details(written: &OAuthSettings, shown: &OAuthSettings) -> Vec<String> {
+fn login_details(written: &OAuthSettings) -> Vec<String> {
     let mut details = Vec::new();
     if let Some(account) = &written.account {
         details.push(format!("login of your account {account}"));
@@ -219,8 +245,8 @@ fn login_details(written: &OAuthSettings, shown: &OAuthSettings) -> Vec<String> 
     if let Some(id) = &written.client_id {
         details.push(format!("login as the client {id}"));
     }
-    if let (Some(written), Some(shown)) = (&written.client_secret, &shown.client_secret) {
-        details.push(format!("login with the secret {}", value(written, shown)));
+    if let Some(template) = &written.client_secret {
+        details.push(format!("login with the secret {}", secret(template)));
     }
     if !written.scopes.is_empty() {
         details.push(format!("login for {}", written.scopes.join(" ")));
@@ -251,11 +277,8 @@ fn login_option(name: &str, option: &Value) -> Vec<String> {
         }
         ("authParams" | "tokenParams", Value::Object(params)) => {
             let params = params.iter().map(|(param, text)| {
-                let text = text.as_str().unwrap_or_default();
-                match is_secret(param, &Template::new(text)) {
-                    true => format!("login sends {param}={HIDDEN}"),
-                    false => format!("login sends {param}={text}"),
-                }
+                let text = Template::new(text.as_str().unwrap_or_default());
+                format!("login sends {param}={}", value(param, &text))
             });
             return params.collect();
         }

@@ -51,6 +51,30 @@ fn headers_of_a_command_are_sent_and_not_shown() {
     assert!(!format!("{ran:?}").contains("helper-value"), "{ran:?}");
 }
 
+#[test]
+fn the_command_of_headers_is_shown_as_it_is_written_when_it_fails() {
+    let home = Home::new();
+    std::fs::write(home.path().join("key"), "canary-of-file").unwrap();
+    home.configure(&json!({ "s": {
+        "url": "http://127.0.0.1:9/mcp",
+        "headersHelper": "exit 3; ${OUR_VARIABLE} {file:~/key}",
+    } }));
+    for args in [
+        &["list"][..],
+        &["list", "s"],
+        &["call", "s/x"],
+        &["debug", "s"],
+    ] {
+        let mut command = home.command(args);
+        command.env("OUR_VARIABLE", "canary-of-variable");
+        let ran = Ran::from(command.output().unwrap());
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(!said.contains("canary"), "{args:?}: {said}");
+        let written = "`exit 3; ${OUR_VARIABLE} {file:~/key}`, failed";
+        assert!(said.contains(written), "{args:?}: {said}");
+    }
+}
+
 /// A web server that tells the head of each request, and closes the connection.
 fn recording_server() -> (String, mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
