@@ -87,8 +87,8 @@ impl Catalog {
     }
 
     /// The snapshot now and later.
-    pub(crate) fn follow(&self) -> watch::Receiver<Arc<Snapshot>> {
-        self.snapshot.subscribe()
+    pub(crate) fn follow(&self, selection: Selection) -> watch::Receiver<Arc<Snapshot>> {
+        self.sender(selection).subscribe()
     }
 
     /// Adds a server at the end of the order, with the catalog that its owner kept.

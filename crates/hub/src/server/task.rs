@@ -15,6 +15,7 @@ use super::{Connected, Server, StartedProcess, is_unreachable};
 use crate::connector::Upstream;
 use crate::reconnect::{Event, Phase, Supervisor};
 use crate::shared::Shared;
+use crate::retry_timer::at;
 use crate::status::FailureReason;
 use crate::sync;
 
@@ -324,14 +325,6 @@ async fn unreachable_now(upstream: &dyn Upstream) -> FailureReason {
             Err(error) if is_unreachable(&error) => return FailureReason::new(&error),
             _ => {}
         }
-    }
-}
-
-/// Waits until a time; for ever without one.
-async fn at(time: Option<Instant>) {
-    match time {
-        Some(time) => sleep_until(time).await,
-        None => std::future::pending().await,
     }
 }
 
