@@ -77,8 +77,12 @@ impl Server {
                 catalog.set_hidden(self, true);
                 None
             }
-            // A connection that is back at the first attempt leaves the lists as they are.
-            (_, Event::ConnectFailed(_)) => {
+            // A connection that is back at the first attempt leaves the lists as they are. One that is lost again
+            // and again is as far away as one that cannot be made.
+            (
+                Phase::Waiting { .. } | Phase::Stopped { .. } | Phase::Locked(_),
+                Event::ConnectFailed(_) | Event::Lost,
+            ) => {
                 // Every caller reads it: no words of the server, which may have printed a secret.
                 let reason = self.view().reason.map(|reason| reason.public_text());
                 catalog.set_unavailable(self, reason);

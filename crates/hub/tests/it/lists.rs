@@ -1,5 +1,5 @@
 use callgate_hub::reconnect::Start;
-use callgate_hub::ItemNames;
+use callgate_hub::{ItemNames, ServerState};
 use callgate_mcp::router::ToolRoute;
 use callgate_mcp::wire::Map;
 use callgate_mcp::wire::prompt::Prompt;
@@ -8,7 +8,7 @@ use callgate_mcp::{Client, Error, Router};
 use std::collections::HashMap;
 use std::time::Duration;
 
-use crate::fake_server::{FakeServer, hub, router, server_name, wait_for};
+use crate::fake_server::{FakeServer, hub, router, server_name, state_of, wait_for};
 
 async fn names(client: &Client) -> Vec<String> {
     let tools = client.list_tools().await.unwrap();
@@ -164,6 +164,43 @@ async fn the_tools_of_a_lost_server_stay_as_unavailable_and_then_go() {
     // None of them can be called any more, so a list is what connects the server again.
     git.crash();
     while marked().await != Some(false) {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_tools_of_a_server_that_exits_after_each_handshake_are_marked_and_then_go() {
+    let git = FakeServer::new(router("git").route(tool("log")));
+    let (hub, client) = hub(&[("git", &git)]);
+    wait_for(&hub, "git", "connected", 1).await;
+    let reason = async || {
+        let tools = client.list_raw("tools/list").await.unwrap();
+        let tool = tools.first()?;
+        let reason = tool.at(&["_meta", "callgate/unavailable"]);
+        Some(reason.map_or(String::new(), |reason| reason.text().unwrap().into_owned()))
+    };
+    git.exit_after_handshake(true);
+    git.crash();
+    let stopped = ServerState::Stopped { attempts: 5 };
+    while state_of(&hub, "git") != stopped {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let ended = "the server ended or closed the connection";
+    assert_eq!(reason().await.as_deref(), Some(ended));
+    // Another reason takes the place of the first one.
+    git.go_down();
+    hub.retry(&server_name("git"));
+    while reason().await.as_deref() == Some(ended) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let unreachable = "the server cannot be reached";
+    assert_eq!(reason().await.as_deref(), Some(unreachable));
+    tokio::time::sleep(Duration::from_secs(11 * 60)).await;
+    assert_eq!(reason().await, None);
+    // A list connects the server again.
+    git.exit_after_handshake(false);
+    git.crash();
+    while reason().await.as_deref() != Some("") {
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
 }
