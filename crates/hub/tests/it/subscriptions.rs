@@ -2,6 +2,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use callgate_hub::reconnect::Start;
 use callgate_hub::{Hub, ItemNames};
 use callgate_mcp::client::{Subscription, SubscriptionEvent};
 use callgate_mcp::router::ToolRoute;
@@ -140,6 +141,28 @@ async fn a_resource_is_watched_at_the_server_that_offers_it_now() {
     silence(&mut subscription).await;
     old.router.resource_updated("note://1");
     assert_eq!(updated(&mut subscription).await, "note://1");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_whose_resource_is_watched_is_in_use() {
+    let server = notes(&["note://1"]);
+    let (hub, client) = hub(&[]);
+    let mut config = server.config("s");
+    config.start = Start::OnFirstUse;
+    config.idle_stop = Some(Duration::from_secs(60));
+    hub.add(config).unwrap();
+    wait_for(&hub, "s", "idle", 0).await;
+    let filter = SubscriptionFilter::default().with_resource("mcp://s/note://1");
+    let mut subscription = client.listen(&filter).await.unwrap();
+    // Without a call.
+    assert_eq!(updated(&mut subscription).await, "mcp://s/note://1");
+    tokio::time::sleep(Duration::from_secs(60 * 60)).await;
+    server.router.resource_updated("note://1");
+    assert_eq!(updated(&mut subscription).await, "mcp://s/note://1");
+    assert_eq!(server.connects(), 1);
+    drop(subscription);
+    let stopped = wait_for(&hub, "s", "idle", 1);
+    assert!(tokio::time::timeout(LIMIT, stopped).await.is_ok());
 }
 
 /// Time within which an event comes, or never does.
