@@ -200,7 +200,7 @@ impl Hub {
     pub fn changes(&self) -> StatusChanges {
         StatusChanges {
             states: self.shared.status_changes.subscribe(),
-            lists: self.shared.catalog.follow(),
+            lists: self.shared.catalog.follow(Selection::All),
         }
     }
 

@@ -46,10 +46,15 @@ impl RetryTimer {
     /// Waits for the time of the next attempt; for ever if there is none. Dropping the future loses
     /// nothing, and the attempt is due until it has failed or succeeded.
     pub(crate) async fn due(&self) {
-        match self.due {
-            Some(due) => sleep_until(due).await,
-            None => std::future::pending().await,
-        }
+        at(self.due).await;
+    }
+}
+
+/// Waits until a time; for ever without one.
+pub(crate) async fn at(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use callgate_mcp::wire::{Splice, method};
 use callgate_mcp::{Call, Error, RawJson, Reply};
 
-use crate::catalog::{ListKind, Snapshot};
+use crate::catalog::{ADDRESS, Item, ListKind, Snapshot};
 use crate::server::Server;
 use crate::server_name::ServerName;
 
@@ -132,7 +132,14 @@ pub(crate) fn owner_of(
         return Some((server, Arc::from(own)));
     }
     let templates = snapshot.list(ListKind::Templates).items();
-    let item = templates.iter().find(|item| may_match(&item.own, uri))?;
+    // No template of any text takes the address of a server that is not here: that is left to another hub, which lists
+    // addresses as they are.
+    let is_address = uri.starts_with(ADDRESS);
+    let may_have = |item: &Item| {
+        let lists_addresses = item.own.starts_with(ADDRESS) && item.key == item.own;
+        (lists_addresses || !is_address) && may_match(&item.own, uri)
+    };
+    let item = templates.iter().find(|item| may_have(item))?;
     Some((item.server.clone(), Arc::from(uri)))
 }
 
@@ -190,7 +197,7 @@ fn text_at(call: &Call, path: &[&str]) -> Result<String, Error> {
 
 /// Splits `mcp://server/uri`.
 fn addressed(uri: &str) -> Option<(ServerName, &str)> {
-    let (name, own) = uri.strip_prefix("mcp://")?.split_once('/')?;
+    let (name, own) = uri.strip_prefix(ADDRESS)?.split_once('/')?;
     Some((ServerName::new(name).ok()?, own))
 }
 

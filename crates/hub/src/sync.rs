@@ -12,7 +12,7 @@ use futures_util::FutureExt as _;
 use tokio::time::{Instant, timeout};
 
 use crate::catalog::ListKind;
-use crate::retry_timer::RetryTimer;
+use crate::retry_timer::{RetryTimer, at};
 use crate::server::{Server, is_unreachable};
 use crate::shared::Shared;
 
@@ -32,10 +32,11 @@ pub(crate) async fn follow(
     let client = client.with_options(CallOptions::default().no_cache());
     let offered = offered_lists(capabilities);
     let mut uris = shared.watched.follow(server.name());
+    let mut changes = Changes::new(capabilities);
     // Marked as seen before the subscription, so that resources which are added meanwhile lead to another
     // one.
-    let mut changes = Changes::new(uris.borrow_and_update().clone());
-    if let Err(error) = changes.subscribe(&client, capabilities).await {
+    let wanted = uris.borrow_and_update().clone();
+    if let Err(error) = changes.subscribe(server, &client, wanted, shared).await {
         return error;
     }
     // A server may have had lists in its saved catalog that it no longer offers.
@@ -56,6 +57,7 @@ pub(crate) async fn follow(
             event = next_event(&mut changes.subscription) => Some(event),
             _ = uris.changed() => None,
             () = changes.retry.due() => None,
+            () = at(changes.reread_at) => None,
             () = lists.retry.due() => {
                 lists.stale.extend(&lists.failed);
                 None
@@ -72,59 +74,80 @@ pub(crate) async fn follow(
         }
         let wanted = uris.borrow_and_update().clone();
         if changes.retry.is_due() || wanted != changes.uris {
-            // Read before `subscribe`, which clears it.
-            let was_lost = changes.retry.is_pending();
-            changes.uris = wanted;
-            if let Err(error) = changes.subscribe(&client, capabilities).await {
+            let subscribed = changes.subscribe(server, &client, wanted, shared).await;
+            if let Err(error) = subscribed {
                 return error;
             }
-            if was_lost && changes.subscription.is_some() {
-                read_all_again(server, &offered, &mut lists.stale, shared);
-            }
+        }
+        if changes.reread_at.is_some_and(|due| Instant::now() >= due) {
+            changes.reread_at = None;
+            read_all_again(server, &offered, &mut lists.stale, shared);
         }
     }
 }
 
 /// Subscription to the changes of a server.
-struct Changes {
+struct Changes<'a> {
+    capabilities: &'a ServerCapabilities,
     /// Resources that are watched at the server.
     uris: BTreeSet<String>,
     subscription: Option<Subscription>,
     since: Instant,
     /// Time at which a subscription that ended or was refused is opened again.
     retry: RetryTimer,
+    /// Time at which everything is read again, because an event may have been lost.
+    reread_at: Option<Instant>,
 }
 
-impl Changes {
-    fn new(uris: BTreeSet<String>) -> Self {
+impl<'a> Changes<'a> {
+    fn new(capabilities: &'a ServerCapabilities) -> Self {
         Self {
-            uris,
+            capabilities,
+            uris: BTreeSet::new(),
             subscription: None,
             since: Instant::now(),
             retry: RetryTimer::default(),
+            reread_at: None,
         }
     }
 
-    /// Subscribes, in place of the subscription that there is.
+    /// Subscribes to the lists and to the resources `uris`, in place of the subscription that there is. Tells the
+    /// callers of resources that are new here, and has everything read again if events may have been lost.
     ///
     /// # Errors
     /// The server cannot be reached.
     async fn subscribe(
         &mut self,
+        server: &Server,
         client: &Client,
-        capabilities: &ServerCapabilities,
+        uris: BTreeSet<String>,
+        shared: &Shared,
     ) -> Result<(), Error> {
-        if self.uris.is_empty() && !announces_changes(capabilities) {
+        // Read before the attempt, which clears it.
+        let was_lost = self.retry.is_pending();
+        let added: BTreeSet<String> = uris.difference(&self.uris).cloned().collect();
+        self.uris = uris;
+        if self.uris.is_empty() && !announces_changes(self.capabilities) {
             self.subscription = None;
             self.retry.succeed();
             return Ok(());
         }
         self.retry.begin();
-        // The new subscription stands before the old one ends, so that no change is missed.
-        self.subscription = subscribe(client, capabilities, &self.uris).await?;
+        let subscription = subscribe(client, self.capabilities, &self.uris).await?;
+        let replaced = std::mem::replace(&mut self.subscription, subscription);
         self.since = Instant::now();
         if self.subscription.is_none() {
             self.retry.fail();
+            return Ok(());
+        }
+        // A caller may have read them before the server has begun to tell of their changes.
+        tell_changed(shared, shared.watched.exposed_of(server.name(), &added));
+        if was_lost {
+            self.reread_at = Some(Instant::now());
+        } else if replaced.is_some() {
+            // Events that the replaced subscription has not delivered are lost: those in its queue, and over HTTP
+            // those on the way too. One reading makes up for all that are replaced until then.
+            self.reread_at.get_or_insert(Instant::now() + REREAD);
         }
         Ok(())
     }
@@ -201,6 +224,10 @@ impl PendingLists {
 
 /// Life of a subscription after which earlier ends no longer count.
 const STABLE: Duration = Duration::from_secs(60);
+
+/// Time from the replacement of a subscription until everything is read again: however often callers come and go, a
+/// server is not asked for its lists more often.
+const REREAD: Duration = Duration::from_secs(2);
 
 /// Time that a server has to accept a subscription.
 const SUBSCRIBE: Duration = Duration::from_secs(5);

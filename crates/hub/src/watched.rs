@@ -34,7 +34,7 @@ pub(crate) struct WatchedResource {
 #[derive(Debug)]
 pub(crate) struct Watch<'a> {
     watched: &'a Watched,
-    resources: Vec<WatchedResource>,
+    pub(crate) resources: Vec<WatchedResource>,
 }
 
 impl Watched {
@@ -57,6 +57,11 @@ impl Watched {
     pub(crate) fn exposed(&self, server: &ServerName, own: &str) -> Vec<String> {
         let is_it = |watched: &str| own == watched || is_below(own, watched);
         self.find(server, is_it)
+    }
+
+    /// The URIs under which callers watch these resources of a server.
+    pub(crate) fn exposed_of(&self, server: &ServerName, own: &BTreeSet<String>) -> Vec<String> {
+        self.find(server, |watched| own.contains(watched))
     }
 
     /// The URIs of all resources of a server that callers watch.

@@ -35,6 +35,9 @@ pub(crate) enum Selection {
     Shared,
 }
 
+/// Beginning of the address of a resource by its server: `mcp://server/uri`.
+pub(crate) const ADDRESS: &str = "mcp://";
+
 struct CatalogState {
     /// In the order of the configuration.
     offers: Vec<Offer>,
@@ -87,8 +90,8 @@ impl Catalog {
     }
 
     /// The snapshot now and later.
-    pub(crate) fn follow(&self) -> watch::Receiver<Arc<Snapshot>> {
-        self.snapshot.subscribe()
+    pub(crate) fn follow(&self, selection: Selection) -> watch::Receiver<Arc<Snapshot>> {
+        self.sender(selection).subscribe()
     }
 
     /// Adds a server at the end of the order, with the catalog that its owner kept.
@@ -386,6 +389,7 @@ impl CatalogState {
         rivals: &[ServerName],
     ) -> bool {
         let taken = self.taken_uris(server, kind);
+        let reserved = self.reserved_addresses(server);
         let Self {
             offers,
             tool_names,
@@ -433,9 +437,11 @@ impl CatalogState {
                     let key = prompt_names.name_as(&origin(&own), &own, names, rivals);
                     (key, None)
                 }
-                // A URI that another server lists too is addressed by its server.
-                _ if taken.contains(&own) => {
-                    (Arc::from(format!("mcp://{}/{own}", server.name())), None)
+                // A URI that another server lists too, or that would be the address of a resource of another server,
+                // is addressed by its server.
+                _ if taken.contains(&own) || reserved.iter().any(|it| own.starts_with(it)) => {
+                    let address = format!("{ADDRESS}{}/{own}", server.name());
+                    (Arc::from(address), None)
                 }
                 _ => (own.clone(), None),
             };
@@ -444,6 +450,20 @@ impl CatalogState {
         };
         let items = named.into_iter().filter_map(item).collect();
         offer.set_list(kind, sent, items)
+    }
+
+    /// Beginnings of the URIs that a server cannot list as they are: they are addresses, which would then mean a
+    /// resource of this server, whatever server they name.
+    fn reserved_addresses(&self, server: &Server) -> Vec<String> {
+        match server.config.item_names {
+            ItemNames::WithServer => vec![ADDRESS.to_owned()],
+            // Another hub lists addresses of its servers, which are reached through it alone. Those of servers that
+            // are here too belong to them.
+            ItemNames::Own => {
+                let servers = self.offers.iter().map(|offer| offer.server.name());
+                servers.map(|name| format!("{ADDRESS}{name}/")).collect()
+            }
+        }
     }
 
     /// URIs that other servers list.

@@ -17,7 +17,7 @@ mod offer;
 mod saved;
 mod snapshot;
 
-pub(crate) use item::ListKind;
+pub(crate) use item::{Item, ListKind};
 pub use merged::ToolNames;
-pub(crate) use merged::{Catalog, CatalogSummary, Selection};
+pub(crate) use merged::{ADDRESS, Catalog, CatalogSummary, Selection};
 pub(crate) use snapshot::Snapshot;

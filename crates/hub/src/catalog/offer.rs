@@ -20,9 +20,9 @@ pub(super) struct Offer {
     sent: PerKind<Option<Vec<RawJson>>>,
     /// The items that callers are offered.
     lists: PerKind<Vec<Arc<Item>>>,
-    /// The same items with the reason why they cannot be used at the moment. Made once, so that a
-    /// change at another server reads none of them.
-    unavailable: Option<PerKind<Vec<Arc<Item>>>>,
+    /// The reason why the items cannot be used at the moment, and the same items with it. Made once, so
+    /// that a change at another server reads none of them.
+    unavailable: Option<(String, PerKind<Vec<Arc<Item>>>)>,
     /// True while callers see nothing of the server: it is turned off, or away for too long.
     pub(super) is_hidden: bool,
     definitions: SeenDefinitions,
@@ -61,7 +61,10 @@ impl Offer {
     pub(super) fn visible(&self, kind: ListKind) -> &[Arc<Item>] {
         match self.is_hidden {
             true => &[],
-            false => self.unavailable.as_ref().unwrap_or(&self.lists).get(kind),
+            false => {
+                let marked = self.unavailable.as_ref().map(|(_, lists)| lists);
+                marked.unwrap_or(&self.lists).get(kind)
+            }
         }
     }
 
@@ -107,14 +110,16 @@ impl Offer {
     /// Marks the items as unavailable for this reason, or as available. Returns false if they are so
     /// already.
     pub(super) fn set_unavailable(&mut self, reason: Option<&str>) -> bool {
-        if self.unavailable.is_some() == reason.is_some() {
+        let current = self.unavailable.as_ref().map(|(reason, _)| reason.as_str());
+        if current == reason {
             return false;
         }
         self.unavailable = reason.map(|reason| {
-            PerKind::of(|kind| {
+            let lists = PerKind::of(|kind| {
                 let marked = |item: &Arc<Item>| Arc::new(item.unavailable(reason));
                 self.list(kind).iter().map(marked).collect()
-            })
+            });
+            (reason.to_owned(), lists)
         });
         true
     }

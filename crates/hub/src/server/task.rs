@@ -1,5 +1,6 @@
 //! Task of one server: connects it, keeps its lists, and connects it again after a loss.
 
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,6 +15,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use super::{Connected, Server, StartedProcess, is_unreachable};
 use crate::connector::Upstream;
 use crate::reconnect::{Event, Phase, Supervisor};
+use crate::retry_timer::at;
 use crate::shared::Shared;
 use crate::status::FailureReason;
 use crate::sync;
@@ -76,8 +78,12 @@ impl Server {
                 catalog.set_hidden(self, true);
                 None
             }
-            // A connection that is back at the first attempt leaves the lists as they are.
-            (_, Event::ConnectFailed(_)) => {
+            // A connection that is back at the first attempt leaves the lists as they are. One that is lost again
+            // and again is as far away as one that cannot be made.
+            (
+                Phase::Waiting { .. } | Phase::Stopped { .. } | Phase::Locked(_),
+                Event::ConnectFailed(_) | Event::Lost,
+            ) => {
                 // Every caller reads it: no words of the server, which may have printed a secret.
                 let reason = self.view().reason.map(|reason| reason.public_text());
                 catalog.set_unavailable(self, reason);
@@ -123,7 +129,7 @@ impl Server {
         });
         if let Some(ended) = ended {
             let server = self.clone();
-            // Beside the supervisor, which may already connect again.
+            // Beside the supervisor, so that a change of the phase does not drop it half-way.
             tokio::spawn(async move {
                 ended.upstream.close().await;
                 server.closing.send_modify(|closing| *closing -= 1);
@@ -154,14 +160,25 @@ impl Server {
                     }
                     reason = self.unreachable(connected.number) => Outcome::lost(reason),
                     reason = unreachable_now(&*connected.upstream) => Outcome::lost(reason),
-                    () = self.unused() => Outcome::of(Event::Unused),
+                    () = self.unused(shared) => Outcome::of(Event::Unused),
                 }
+            }
+            (Phase::Idle, _) => {
+                // Callers that watch a resource use its server, whenever they began.
+                let mut watched = shared.watched.follow(self.name());
+                // The sender lives as long as the hub.
+                let _ = watched.wait_for(|uris| !uris.is_empty()).await;
+                Outcome::of(Event::Used)
             }
             _ => std::future::pending().await,
         }
     }
 
     async fn connect(self: &Arc<Self>, shared: &Shared) -> Outcome {
+        // A process that is ending may hold a port or a file that its successor needs.
+        let mut closing = self.closing.subscribe();
+        // The sender is a part of this value.
+        let _ = timeout(CLOSE, closing.wait_for(|closing| *closing == 0)).await;
         let number = self.attempts.fetch_add(1, Ordering::Relaxed) + 1;
         let limit = self.config.connect_timeout;
         // One limit for the connection and the first answer: a server that connects and is silent is not
@@ -235,18 +252,23 @@ impl Server {
         }
     }
 
-    /// Waits until no call was in flight for the idle time.
-    async fn unused(&self) {
+    /// Waits until no call was in flight and no resource was watched for the idle time.
+    async fn unused(&self, shared: &Shared) {
         let Some(limit) = self.config.idle_stop else {
             return std::future::pending().await;
         };
         let mut in_flight = self.in_flight.subscribe();
+        let mut watched = shared.watched.follow(self.name());
         loop {
-            // The sender is a part of this value.
+            // The senders outlive this future: they are a part of this value and of the hub.
             let _ = in_flight.wait_for(|calls| *calls == 0).await;
-            match timeout(limit, in_flight.changed()).await {
-                Ok(_) => {}
-                Err(_) => return,
+            let _ = watched.wait_for(BTreeSet::is_empty).await;
+            tokio::select! {
+                // A use that has come counts, even if the time is over.
+                biased;
+                _ = in_flight.changed() => {}
+                _ = watched.changed() => {}
+                () = sleep(limit) => return,
             }
         }
     }
@@ -312,6 +334,9 @@ impl Outcome {
     }
 }
 
+/// Time for which a new connection waits until the earlier one is closed: a process is killed after 4 seconds.
+const CLOSE: Duration = Duration::from_secs(5);
+
 /// Time between two checks of a connected server.
 const CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -324,14 +349,6 @@ async fn unreachable_now(upstream: &dyn Upstream) -> FailureReason {
             Err(error) if is_unreachable(&error) => return FailureReason::new(&error),
             _ => {}
         }
-    }
-}
-
-/// Waits until a time; for ever without one.
-async fn at(time: Option<Instant>) {
-    match time {
-        Some(time) => sleep_until(time).await,
-        None => std::future::pending().await,
     }
 }
 

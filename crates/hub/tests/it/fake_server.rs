@@ -33,8 +33,20 @@ struct FakeState {
     delay: AtomicU64,
     /// Methods that are answered with an error: its code, and how often that was so.
     refused: Mutex<HashMap<String, (i64, u64)>>,
-    /// Number of subscriptions.
-    listens: AtomicU64,
+    /// Number of requests by method.
+    requests: Mutex<HashMap<String, u64>>,
+    /// Number of tool calls by the tool and the argument `id`.
+    executions: Mutex<HashMap<(String, u64), u64>>,
+    /// True while subscriptions are not accepted.
+    holds_listens: watch::Sender<bool>,
+    /// True if the process exits as soon as it has said what it is.
+    is_exiting: AtomicBool,
+    /// Milliseconds that the end of a connection takes.
+    close_delay: AtomicU64,
+    /// Number of connections that are being closed.
+    closing: AtomicU64,
+    /// Number of connections that were made before an earlier one was closed.
+    overlaps: AtomicU64,
     /// True if requests are not answered.
     is_mute: AtomicBool,
     /// True if subscriptions end as soon as they are accepted.
@@ -70,7 +82,13 @@ impl FakeServer {
                 closed: AtomicU64::new(0),
                 delay: AtomicU64::new(0),
                 refused: Mutex::default(),
-                listens: AtomicU64::new(0),
+                requests: Mutex::default(),
+                executions: Mutex::default(),
+                holds_listens: watch::Sender::new(false),
+                is_exiting: AtomicBool::new(false),
+                close_delay: AtomicU64::new(0),
+                closing: AtomicU64::new(0),
+                overlaps: AtomicU64::new(0),
                 is_mute: AtomicBool::new(false),
                 ends_listens: AtomicBool::new(false),
                 cuts: AtomicU64::new(0),
@@ -129,7 +147,54 @@ impl FakeServer {
 
     /// Number of subscriptions that the server received.
     pub(crate) fn listens(&self) -> u64 {
-        self.state.listens.load(Ordering::SeqCst)
+        self.requests(method::SUBSCRIPTIONS_LISTEN)
+    }
+
+    /// Number of requests of a method that the server received.
+    pub(crate) fn requests(&self, method: &str) -> u64 {
+        let requests = self.state.requests.lock().unwrap();
+        requests.get(method).copied().unwrap_or_default()
+    }
+
+    /// How often the server received each tool call that has an argument `id`, by the tool and the id.
+    pub(crate) fn executions(&self) -> HashMap<(String, u64), u64> {
+        self.state.executions.lock().unwrap().clone()
+    }
+
+    /// Accepts no subscription until it is decided otherwise.
+    pub(crate) fn hold_subscriptions(&self, holds: bool) {
+        self.state.holds_listens.send_replace(holds);
+    }
+
+    /// Exits each time as soon as it has said what it is, from the next start on.
+    pub(crate) fn exit_after_handshake(&self, exits: bool) {
+        self.state.is_exiting.store(exits, Ordering::SeqCst);
+    }
+
+    /// Makes the end of each connection take this time.
+    pub(crate) fn close_after(&self, delay: Duration) {
+        let delay = u64::try_from(delay.as_millis()).unwrap();
+        self.state.close_delay.store(delay, Ordering::SeqCst);
+    }
+
+    /// Number of connections that were made before an earlier one was closed.
+    pub(crate) fn overlaps(&self) -> u64 {
+        self.state.overlaps.load(Ordering::SeqCst)
+    }
+
+    /// Records a request, and the execution of a tool call that has an id.
+    fn record(&self, call: &Call) {
+        let method = call.method.as_str();
+        let mut requests = self.state.requests.lock().unwrap();
+        *requests.entry(method.to_owned()).or_default() += 1;
+        let id = call.params().at(&["arguments", "id"]);
+        if let Some(id) = id.filter(|_| method == method::TOOLS_CALL) {
+            let tool = call.params().get("name").unwrap();
+            let tool = tool.text().unwrap().into_owned();
+            let id = id.as_str().parse().unwrap();
+            let mut executions = self.state.executions.lock().unwrap();
+            *executions.entry((tool, id)).or_default() += 1;
+        }
     }
 
     /// Makes each attempt to connect take this time.
@@ -189,6 +254,9 @@ impl Connector for FakeServer {
             let running = *self.state.running.borrow();
             match running {
                 Running::Process(_) => {
+                    let is_closing = self.state.closing.load(Ordering::SeqCst) > 0;
+                    let overlaps = u64::from(is_closing);
+                    self.state.overlaps.fetch_add(overlaps, Ordering::SeqCst);
                     let upstream = FakeUpstream {
                         server: self.clone(),
                         process: running,
@@ -251,6 +319,7 @@ impl Service for FakeUpstream {
             if let Some(error) = self.server.refusal(call.method.as_str()) {
                 return Err(error);
             }
+            self.server.record(&call);
             if call.method.as_str() == "tools/call" {
                 self.server.state.calls.fetch_add(1, Ordering::SeqCst);
                 let cut = |cuts: u64| cuts.checked_sub(1);
@@ -262,17 +331,27 @@ impl Service for FakeUpstream {
                     return Err(Error::new(Kind::Closed, "the stream was cut"));
                 }
             }
-            if call.method.is_subscription() {
-                self.server.state.listens.fetch_add(1, Ordering::SeqCst);
-                if self.server.state.ends_listens.load(Ordering::SeqCst) {
-                    return end_at_once(&call).await;
-                }
+            let ends_listens = self.server.state.ends_listens.load(Ordering::SeqCst);
+            if call.method.is_subscription() && ends_listens {
+                return end_at_once(&call).await;
             }
-            tokio::select! {
+            let is_discover = call.method.as_str() == method::SERVER_DISCOVER;
+            let answer = async {
+                if call.method.is_subscription() {
+                    let mut holds = self.server.state.holds_listens.subscribe();
+                    let _ = holds.wait_for(|holds| !holds).await;
+                }
+                self.server.router.call(call).await
+            };
+            let reply = tokio::select! {
                 biased;
                 () = self.ended() => Err(Error::new(Kind::Closed, "the server exited")),
-                reply = self.server.router.call(call) => reply,
+                reply = answer => reply,
+            };
+            if is_discover && self.server.state.is_exiting.load(Ordering::SeqCst) {
+                self.server.crash();
             }
+            reply
         })
     }
 }
@@ -314,7 +393,12 @@ impl Upstream for FakeUpstream {
 
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
-            self.server.state.closed.fetch_add(1, Ordering::SeqCst);
+            let state = &self.server.state;
+            state.closing.fetch_add(1, Ordering::SeqCst);
+            let delay = state.close_delay.load(Ordering::SeqCst);
+            tokio::time::sleep(Duration::from_millis(delay)).await;
+            state.closing.fetch_sub(1, Ordering::SeqCst);
+            state.closed.fetch_add(1, Ordering::SeqCst);
         })
     }
 }

@@ -1,7 +1,9 @@
 use std::time::Duration;
 
 use callgate_hub::ServerState;
+use callgate_hub::reconnect::Start;
 use callgate_mcp::router::ToolRoute;
+use serde_json::json;
 use tokio::time::timeout;
 
 use crate::fake_server::{FakeServer, hub, router, server_name, state_of, wait_for};
@@ -86,6 +88,28 @@ async fn one_server_that_hangs_does_not_keep_another_from_connecting() {
     }
     let reason = hub.status(&server_name("hanging")).unwrap().reason.unwrap();
     assert_eq!(&*reason, "server `hanging` did not connect within 30s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_is_started_when_the_earlier_one_has_ended() {
+    let server = server();
+    server.close_after(Duration::from_secs(4));
+    let (hub, client) = hub(&[]);
+    let mut config = server.config("s");
+    config.start = Start::OnFirstUse;
+    config.idle_stop = Some(Duration::from_secs(60));
+    hub.add(config).unwrap();
+    hub.retry(&server_name("s"));
+    wait_for(&hub, "s", "connected", 1).await;
+    let call = async || client.call_tool("s_echo", &json!({})).await;
+    wait_for(&hub, "s", "idle", 1).await;
+    assert!(call().await.is_ok());
+    assert_eq!((server.connects(), server.overlaps()), (2, 0));
+    // One that does not end is not waited for without end.
+    server.close_after(Duration::from_secs(60 * 60));
+    wait_for(&hub, "s", "idle", 1).await;
+    assert!(call().await.is_ok());
+    assert_eq!((server.connects(), server.overlaps()), (3, 1));
 }
 
 #[tokio::test(start_paused = true)]
