@@ -8,6 +8,7 @@ use callgate_wire::{Frame, FrameError, Id, Notification, RawJson, Response, meta
 use super::id_finder::answered_id;
 use super::lines::{Line, is_header};
 use super::link::{Link, rename};
+use super::pending::CallerContext;
 use crate::error::{Error, Kind};
 use crate::service::{CallerKey, Reply};
 use crate::subscribers::tagged;
@@ -135,19 +136,38 @@ impl<'a> MessageRouter<'a> {
         });
     }
 
-    /// Log messages name no request: they go to every call that asked for logs of their level.
+    /// Log messages name no request: they go to every call that asked for logs of their level, if all
+    /// calls are of one caller, and to the subscriptions of the same one: otherwise one caller could read
+    /// what is about another.
     fn log(&self, notification: &Notification) {
         let Some(level) = notification.params.get("level") else {
             return;
         };
         // An unknown level may be severe, so it is not filtered out.
         let level = level.decode().unwrap_or(LogLevel::Emergency);
-        let callers = self.link.pending.callers(|caller| {
-            let wanted = caller.log_level;
-            wanted.is_some_and(|wanted| wanted <= level)
-        });
-        for caller in callers {
-            caller.notify.offer(notification.clone());
+        let callers = self.link.pending.callers(|caller| caller.key.is_some());
+        let (subscriptions, calls): (Vec<_>, Vec<_>) =
+            callers.into_iter().partition(|it| it.is_subscription);
+        // A subscription causes no log messages, so those of other callers are only left out. Otherwise one
+        // that stays open, such as that of a hub, would take the log messages from all callers.
+        let is_of_caller = |subscription: &&CallerContext| {
+            let shares_caller = |call: &CallerContext| {
+                CallerKey::are_of_one_caller(call.key.iter().chain(&subscription.key))
+            };
+            calls.first().is_none_or(shares_caller)
+        };
+        let recipients = calls.iter();
+        let recipients = recipients.chain(subscriptions.iter().filter(is_of_caller));
+        let keys = recipients.clone().filter_map(|it| it.key.as_ref());
+        if !CallerKey::are_of_one_caller(keys) {
+            return tracing::debug!(
+                "dropped a log message that names no call: calls of several callers are running"
+            );
+        }
+        for recipient in recipients {
+            if recipient.log_level.is_some_and(|wanted| wanted <= level) {
+                recipient.notify.offer(notification.clone());
+            }
         }
     }
 
