@@ -249,6 +249,17 @@ mod tests {
     }
 
     #[test]
+    fn a_field_that_a_form_should_not_have_is_passed_on_as_it_is() {
+        let form = r#"{"message":"m","requestedSchema":{"type":"object","properties":{"nick":{"anyOf":[{"type":"string"},{"type":"null"}],"default":null,"title":"Nick"},"key":{"type":"string","format":"uuid"}}}}"#;
+        let question = read("elicitation/create", form).unwrap();
+        let expect = format!(r#"{{"method":"elicitation/create","params":{form}}}"#);
+        assert_eq!(question.request.as_str(), expect);
+        // The question of a task is decoded for its client.
+        let decoded: InputRequest = question.request.decode().unwrap();
+        assert_eq!(RawJson::encode(&decoded).unwrap(), question.request);
+    }
+
+    #[test]
     fn an_older_server_gets_one_block_of_content() {
         let message = read("sampling/createMessage", r#"{"messages":[],"maxTokens":1}"#).unwrap();
         let answer =
