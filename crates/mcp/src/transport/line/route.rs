@@ -106,7 +106,7 @@ impl<'a> MessageRouter<'a> {
 
     fn respond(&self, Response { id, outcome }: Response) {
         let answer = outcome.map_err(|error| Error::rpc(&self.link.name, error));
-        let number = id.as_ref().and_then(number);
+        let number = id.as_ref().and_then(Id::echoed_number);
         if !number.is_some_and(|number| self.link.pending.answer(number, answer)) {
             tracing::debug!(?id, "ignored a response to no call");
         }
@@ -231,7 +231,7 @@ impl<'a> MessageRouter<'a> {
         }
         // Even a line that is not UTF-8 or not JSON may show which call it answers, which then need
         // not wait until its timeout.
-        if let Some(number) = answered_id(line).as_ref().and_then(number) {
+        if let Some(number) = answered_id(line).as_ref().and_then(Id::echoed_number) {
             let text = format!(
                 "server `{}` sent a malformed answer: {error}",
                 self.link.name
@@ -251,7 +251,7 @@ impl<'a> MessageRouter<'a> {
         if self.link.observer.is_some() {
             self.observe_skipped(&[], &format!("it is longer than {limit} bytes"));
         }
-        if let Some(number) = id.and_then(number) {
+        if let Some(number) = id.and_then(Id::echoed_number) {
             let name = &self.link.name;
             let text = format!("server `{name}` sent an answer longer than {limit} bytes");
             self.fail(number, Kind::TooLarge, text);
@@ -268,11 +268,7 @@ impl<'a> MessageRouter<'a> {
     }
 }
 
-/// Number of one of our calls. Some servers turn the numbers of requests into strings.
-fn number(id: &Id) -> Option<u64> {
-    id.as_number().or_else(|| id.as_raw().text()?.parse().ok())
-}
-
+/// Number of one of our calls.
 fn number_in(raw: RawJson) -> Option<u64> {
-    number(&Id::try_from(raw).ok()?)
+    Id::try_from(raw).ok()?.echoed_number()
 }

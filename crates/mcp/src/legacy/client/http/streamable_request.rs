@@ -153,7 +153,7 @@ impl StreamableRequest {
     /// its id, so an error without id counts.
     fn is_mine(&self, response: &Response) -> bool {
         match &response.id {
-            Some(id) => *id == self.sent.id(),
+            Some(id) => id.echoed_number() == Some(self.sent.number),
             None => response.outcome.is_err(),
         }
     }
