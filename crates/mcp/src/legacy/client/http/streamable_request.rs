@@ -33,6 +33,8 @@ impl StreamableRequest {
         }
         let opens = request.method.as_str() == INITIALIZE;
         let (sent, message) = SentRequest::new(link, &request);
+        // Its params may be a slice of a large message, and a call may wait long for its answer.
+        drop(request);
         Self { sent, messages }.post(message, opens).await
     }
 
