@@ -158,7 +158,7 @@ async fn run(shared: Arc<SessionShared>, entry: std::sync::Weak<TaskEntry>) {
     };
     shared.reply_sender.post_unanswered(old_call.close());
     if let Some(entry) = entry.upgrade() {
-        entry.end(outcome(&shared, answer));
+        shared.tasks.end(&entry, outcome(&shared, answer));
     }
 }
 
