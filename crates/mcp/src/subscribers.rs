@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 use crate::error::{Error, Kind};
 use crate::mutex::Mutex;
-use crate::service::Cx;
+use crate::service::{Caller, Cx};
 
 /// Table of subscribers.
 ///
@@ -45,6 +45,8 @@ pub struct Subscriber {
 
 #[derive(Debug)]
 struct SubscriberEntry {
+    /// Caller whose share this subscription counts in, if there are shares.
+    caller: Option<Caller>,
     filter: ChangeFilter,
     queue: Mutex<ChangeQueue>,
     wake: Notify,
@@ -102,6 +104,9 @@ const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// Maximum memory of the URIs and task ids that all subscribers follow, in bytes.
 const MAX_MEMORY: usize = 8 * 1024 * 1024;
+/// Maximum memory of the URIs and task ids that the subscribers of one caller follow, where callers have
+/// shares.
+const MAX_CALLER_MEMORY: usize = MAX_MEMORY / 2;
 /// Memory of one URI or task id besides its text, in bytes.
 const NAME_OVERHEAD: usize = 96;
 
@@ -140,7 +145,39 @@ impl Subscribers {
     /// ids of all of them take too much memory.
     #[must_use]
     pub fn subscribe(&self, filter: ChangeFilter, limit: usize) -> Option<Subscriber> {
+        self.insert(filter, limit, None)
+    }
+
+    /// Subscribes for a caller, which has at most `share` of the places, and half of the memory.
+    #[cfg(feature = "legacy")]
+    pub(crate) fn subscribe_for(
+        &self,
+        caller: &Caller,
+        filter: ChangeFilter,
+        limit: usize,
+        share: usize,
+    ) -> Option<Subscriber> {
+        self.insert(filter, limit, Some((caller, share)))
+    }
+
+    fn insert(
+        &self,
+        filter: ChangeFilter,
+        limit: usize,
+        share: Option<(&Caller, usize)>,
+    ) -> Option<Subscriber> {
         let mut table = self.table.lock();
+        if let Some((caller, share)) = share {
+            let entries = table.entries.values();
+            let own: Vec<_> = entries
+                .filter(|entry| entry.caller.as_ref() == Some(caller))
+                .map(|entry| entry.filter.memory())
+                .collect();
+            let memory = own.iter().sum::<usize>() + filter.memory();
+            if own.len() >= share || memory > MAX_CALLER_MEMORY {
+                return None;
+            }
+        }
         let memory = table.memory + filter.memory();
         // The number alone is no bound, since each subscriber may follow many names.
         if table.entries.len() >= limit || memory > MAX_MEMORY {
@@ -150,6 +187,7 @@ impl Subscribers {
         let number = table.next;
         table.next += 1;
         let entry = Arc::new(SubscriberEntry {
+            caller: share.map(|(caller, _)| caller.clone()),
             filter,
             queue: Mutex::default(),
             wake: Notify::new(),
@@ -327,6 +365,27 @@ mod tests {
         assert!(subscribers.subscribe(ChangeFilter::default(), 1).is_none());
         drop(subscriber);
         assert!(subscribers.subscribe(ChangeFilter::default(), 1).is_some());
+    }
+
+    #[cfg(feature = "legacy")]
+    #[test]
+    fn a_caller_has_a_share_of_the_places_and_of_the_memory() {
+        let subscribers = Subscribers::default();
+        let follow = |caller: &str, length: usize| {
+            let filter = ChangeFilter {
+                uris: HashSet::from(["a".repeat(length)]),
+                ..ChangeFilter::default()
+            };
+            subscribers.subscribe_for(&Caller::named(caller), filter, 10, 2)
+        };
+        let _one = follow("ada", 1).unwrap();
+        let two = follow("ada", 1).unwrap();
+        assert!(follow("ada", 1).is_none());
+        assert!(follow("bob", 1).is_some());
+        drop(two);
+        assert!(follow("ada", MAX_CALLER_MEMORY - 2 * NAME_OVERHEAD).is_none());
+        let _two = follow("ada", MAX_CALLER_MEMORY - 2 * NAME_OVERHEAD - 1).unwrap();
+        assert!(follow("bob", 1).is_some());
     }
 
     #[test]

@@ -46,6 +46,12 @@ impl Id {
             _ => None,
         }
     }
+
+    /// The number of one of our own requests, as its peer wrote it: some turn numbers into strings.
+    #[must_use]
+    pub fn echoed_number(&self) -> Option<u64> {
+        self.as_number().or_else(|| self.0.text()?.parse().ok())
+    }
 }
 
 impl TryFrom<RawJson> for Id {
@@ -105,6 +111,17 @@ mod tests {
         }
         for text in ["1.0", "1e2", "null", "true", "[]", "{}"] {
             assert_eq!(id(text), Err(IdError), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_number_of_our_own_request_may_come_back_as_a_string() {
+        for (id, number, echoed) in [
+            (Id::number(4), Some(4), Some(4)),
+            (Id::text("4"), None, Some(4)),
+            (Id::text("four"), None, None),
+        ] {
+            assert_eq!((id.as_number(), id.echoed_number()), (number, echoed));
         }
     }
 }

@@ -3,6 +3,7 @@ use callgate_mcp::wire::elicitation::{
     StringSchema,
 };
 use callgate_mcp::wire::{Kind, Limits, RawJson};
+use serde_json::{Map, Value};
 use url::Url;
 
 use super::date::{is_date, is_date_time};
@@ -52,7 +53,8 @@ impl Field {
             title: text("title"),
             description: text("description"),
             is_required,
-            default: raw.get("default"),
+            // An answer that is left out means null already, and the specification allows none that is null.
+            default: raw.get("default").filter(|it| it.kind() != Kind::Null),
             kind: FieldKind::of(schema),
         }
     }
@@ -130,6 +132,10 @@ impl FieldKind {
                 least: schema.min_items.unwrap_or(0),
                 most: schema.max_items.unwrap_or(u64::MAX),
             },
+            PrimitiveSchema::Other(raw) => match defined(raw) {
+                Some(schema) => Self::of(&schema),
+                None => Self::Json,
+            },
             _ => Self::Json,
         }
     }
@@ -153,6 +159,41 @@ impl FieldKind {
             Self::Json => "a JSON value",
         }
     }
+}
+
+/// The field that the specification defines for one that it does not, if only null or an unknown format
+/// makes the difference: SDKs write optional fields so.
+fn defined(raw: &RawJson) -> Option<PrimitiveSchema> {
+    let mut field: Map<String, Value> = raw.decode().ok()?;
+    if let Some(Value::Array(options)) = field.get("anyOf").or_else(|| field.get("oneOf")) {
+        let is_null = |option: &&Value| option["type"] == "null";
+        let mut options = options.iter().filter(|option| !is_null(option));
+        let (only, None) = (options.next()?.clone(), options.next()) else {
+            return None;
+        };
+        field = only.as_object()?.clone();
+    }
+    if let Some(Value::Array(types)) = field.get_mut("type") {
+        types.retain(|name| name != "null");
+        let [only] = types.as_slice() else {
+            return None;
+        };
+        let only = only.clone();
+        field.insert("type".to_owned(), only);
+    }
+    if let Some(Value::Array(choices)) = field.get_mut("enum") {
+        choices.retain(|choice| !choice.is_null());
+    }
+    known(&field).or_else(|| {
+        field.remove("format")?;
+        known(&field)
+    })
+}
+
+fn known(field: &Map<String, Value>) -> Option<PrimitiveSchema> {
+    let schema = serde_json::to_string(field).ok()?;
+    let schema = serde_json::from_str(&schema).ok()?;
+    (!matches!(schema, PrimitiveSchema::Other(_))).then_some(schema)
 }
 
 fn text(schema: &StringSchema, answer: &str) -> Result<RawJson, String> {
@@ -370,5 +411,42 @@ mod tests {
             r#"{"type":"null"}"#,
             &[("null", Ok("null")), ("{", Err("write a JSON value"))],
         );
+    }
+
+    #[test]
+    fn a_field_that_may_be_null_is_asked_for_as_its_other_type() {
+        let optional = |schema: &str| format!(r#"{{"anyOf":[{schema},{{"type":"null"}}]}}"#);
+        check(
+            &optional(r#"{"type":"string","maxLength":2}"#),
+            &[
+                ("7", Ok(r#""7""#)),
+                ("abc", Err("write at most 2 characters")),
+            ],
+        );
+        check(
+            &optional(r#"{"type":"integer"}"#),
+            &[("7", Ok("7")), ("x", Err("write a number"))],
+        );
+        check(
+            &optional(r#"{"type":"string","format":"uuid"}"#),
+            &[("7", Ok(r#""7""#))],
+        );
+        check(
+            r#"{"type":["string","null"],"enum":["a","b",null]}"#,
+            &[("2", Ok(r#""b""#))],
+        );
+        // Which of two types is meant cannot be seen.
+        check(
+            r#"{"anyOf":[{"type":"string"},{"type":"integer"}]}"#,
+            &[("7", Ok("7")), ("a", Err("write a JSON value"))],
+        );
+        check(
+            r##"{"$ref":"#/$defs/Color"}"##,
+            &[(r#""red""#, Ok(r#""red""#))],
+        );
+        let nick = r#"{"anyOf":[{"type":"string"},{"type":"null"}],"default":null,"title":"Nick"}"#;
+        let field = Field::new("nick", &serde_json::from_str(nick).unwrap(), false);
+        assert_eq!(field.heading(), "Nick (nick): text, optional");
+        assert_eq!(field.default, None);
     }
 }

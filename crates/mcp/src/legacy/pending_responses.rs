@@ -75,7 +75,7 @@ impl PendingResponses {
 
     /// Delivers a response to the request that waits for it.
     pub(super) fn answer(&self, response: Response) {
-        let number = response.id.as_ref().and_then(Id::as_number);
+        let number = response.id.as_ref().and_then(Id::echoed_number);
         let entry = number.and_then(|number| self.state.lock().entries.remove(&number));
         match entry {
             // The receiver is gone if the request is being dropped at this moment.
@@ -127,6 +127,13 @@ mod tests {
         waiting.answer(response(2));
         waiting.answer(response(2));
         assert_eq!((&mut second.outcome).await, Ok(Ok(RawJson::empty_object())));
+        let mut as_string = waiting.enter(3).unwrap();
+        waiting.answer(Response {
+            id: Some(Id::text("3")),
+            ..response(3)
+        });
+        let outcome = (&mut as_string.outcome).await;
+        assert_eq!(outcome, Ok(Ok(RawJson::empty_object())));
         waiting.end();
         assert!((&mut first.outcome).await.is_err());
         assert_eq!(waiting.enter(4).err(), Some(Rejected::Ended));

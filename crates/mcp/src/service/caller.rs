@@ -49,6 +49,11 @@ impl CallerKey {
         }
     }
 
+    #[cfg(feature = "legacy")]
+    pub(crate) fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
     /// True if all are certainly of one caller. Anonymous ones are if they share a conversation.
     pub(crate) fn are_of_one_caller<'a>(keys: impl IntoIterator<Item = &'a Self>) -> bool {
         let mut keys = keys.into_iter();

@@ -15,6 +15,8 @@ pub struct UpstreamConfig {
     pub handshake_timeout: Duration,
     /// Maximum number of calls that are suspended while their clients give input.
     pub suspended_calls: usize,
+    /// Maximum number of suspended calls of one caller.
+    pub suspended_calls_per_caller: usize,
     /// Timeout of a suspended call. After it, the question of the server is refused.
     pub input_timeout: Duration,
     /// Time to collect further questions of one call before its client is asked.
@@ -30,6 +32,8 @@ pub struct UpstreamConfig {
     pub queued_messages: usize,
     /// Maximum number of subscriptions.
     pub subscriptions: usize,
+    /// Maximum number of subscriptions of one caller.
+    pub subscriptions_per_caller: usize,
     /// Maximum number of remembered tasks.
     pub tasks: usize,
     /// Maximum number of remembered tasks of one caller.
@@ -49,6 +53,7 @@ impl Default for UpstreamConfig {
             discover_timeout: Duration::from_secs(5),
             handshake_timeout: Duration::from_secs(60),
             suspended_calls: 256,
+            suspended_calls_per_caller: 128,
             input_timeout: Duration::from_secs(10 * 60),
             input_gathering: Duration::from_millis(20),
             unassigned_questions: 16,
@@ -56,6 +61,7 @@ impl Default for UpstreamConfig {
             url_timeout: Duration::from_secs(10),
             queued_messages: 256,
             subscriptions: 256,
+            subscriptions_per_caller: 128,
             tasks: 256,
             tasks_per_caller: 128,
             capabilities: None,

@@ -51,7 +51,7 @@ pub(crate) async fn probe<'a>(
     let mut answer: BoxFuture<'a, _> = Box::pin(async move {
         let method = Method::new(method::SERVER_DISCOVER);
         // Not cancelled: an old server would not know which request that is about.
-        link.request(&method, &params, OnDrop::Ignore).await
+        link.request(&method, params, OnDrop::Ignore).await
     });
     // Some old servers ignore what they do not know, and others take long to start.
     match timeout(config.discover_timeout, &mut answer).await {

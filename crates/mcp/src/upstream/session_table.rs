@@ -14,7 +14,7 @@ use crate::service::Caller;
 ///
 /// Their number is limited, in all and for each caller. A new session beyond a limit replaces the idle
 /// one that was used least recently: of all, or of its caller. A session with a running or suspended
-/// call is never replaced.
+/// call, or with a running task, is never replaced.
 #[derive(Default)]
 pub(crate) struct SessionTable(Mutex<TableState>);
 
@@ -41,7 +41,7 @@ struct Entry {
 
 /// A session, or the attempt to open one, which all calls that need it wait for.
 ///
-/// It is in use as long as a call holds it, or a call is suspended in it.
+/// It is in use as long as a call holds it, or a call is suspended or a task runs in it.
 #[derive(Default)]
 pub(crate) struct SessionSlot(OnceCell<Result<Opened, Error>>);
 
@@ -190,9 +190,12 @@ impl SessionSlot {
         }
     }
 
-    fn has_suspended_calls(&self) -> bool {
+    /// True if calls or tasks go on in the session without a request of their client.
+    fn has_background_work(&self) -> bool {
         let opened = self.0.get().and_then(|outcome| outcome.as_ref().ok());
-        opened.is_some_and(|opened| opened.session.has_suspended_calls())
+        opened.is_some_and(|Opened { session, .. }| {
+            session.has_suspended_calls() || session.has_running_tasks()
+        })
     }
 }
 
@@ -200,7 +203,7 @@ impl Entry {
     fn is_idle(&self) -> bool {
         // The table holds one reference, and each call that uses the session another. Calls get theirs under
         // the lock of the table, so none appears while this is true.
-        Arc::strong_count(&self.slot) == 1 && !self.slot.has_suspended_calls()
+        Arc::strong_count(&self.slot) == 1 && !self.slot.has_background_work()
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 use callgate_mcp::transport::line::{LineConfig, ModernConnection};
 use callgate_mcp::transport::memory;
 use callgate_mcp::wire::{Limits, Method, Notification};
-use callgate_mcp::{Caller, Error, Kind, Origin, Reply, Retry, Service};
+use callgate_mcp::{Caller, Error, Kind, Notifications, Origin, Reply, Retry, Service};
 use tokio::io::{DuplexStream, duplex, split};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -253,6 +253,57 @@ async fn progress_and_logs_reach_the_calls_that_asked_in_their_own_terms() {
             None
         ]
     );
+}
+
+#[tokio::test]
+async fn hc_8_log_messages_that_may_concern_another_caller_are_dropped() {
+    let (connection, mut peer) = connect(LineConfig::default());
+    let level = "io.modelcontextprotocol/logLevel";
+    let params = format!(r#"{{"notifications":{{}},"_meta":{{"{level}":"info"}}}}"#);
+    let start = |method: &str, caller: &str| {
+        let (mut call, told) = call(method, &params);
+        call.cx.caller = Caller::named(caller);
+        let connection = connection.clone();
+        (
+            tokio::spawn(async move { connection.call(call).await }),
+            told,
+        )
+    };
+    let levels = |told: &mut Notifications| -> Vec<String> {
+        std::iter::from_fn(|| told.try_next())
+            .map(|told| told.params.get("level").unwrap().text().unwrap().into())
+            .collect()
+    };
+    let log = |level: &str| {
+        let params = format!(r#"{{"level":"{level}","data":1}}"#);
+        notification("notifications/message", &params)
+    };
+    let (_first, mut of_ada) = start("subscriptions/listen", "ada");
+    peer.line().await.unwrap();
+    peer.send(&log("info")).await;
+    let seen = soon(of_ada.next()).await;
+    assert_eq!(seen.params, json(r#"{"level":"info","data":1}"#));
+    let (_second, mut of_bob) = start("subscriptions/listen", "bob");
+    peer.line().await.unwrap();
+    // Without a call, it may be about either.
+    peer.send(&log("notice")).await;
+    let (call_of_ada, mut of_call) = start("tools/call", "ada");
+    peer.line().await.unwrap();
+    peer.send(&log("warning")).await;
+    assert_eq!(
+        soon(of_call.next()).await.params,
+        json(r#"{"level":"warning","data":1}"#)
+    );
+    let (call_of_bob, mut of_other) = start("tools/call", "bob");
+    peer.line().await.unwrap();
+    peer.send(&log("error")).await;
+    for (id, call) in [("4", call_of_bob), ("3", call_of_ada)] {
+        peer.send(&result(id, r#"{"resultType":"complete"}"#)).await;
+        assert!(outcome(call).await.is_ok());
+    }
+    assert_eq!(levels(&mut of_ada), ["warning"]);
+    let others = [&mut of_call, &mut of_bob, &mut of_other];
+    assert_eq!(others.map(levels), [[""; 0]; 3]);
 }
 
 #[tokio::test]

@@ -1,3 +1,4 @@
+use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::elicitation::{
@@ -46,7 +47,8 @@ pub enum PrimitiveSchema {
     TitledMultiSelect(TitledMultiSelectEnumSchema),
     /// One of some texts, shown by title, in a form that is no longer standard.
     LegacyTitledEnum(LegacyTitledEnumSchema),
-    /// A field that the specification does not define, as it came.
+    /// A field that the specification does not define, as it came: it has no type or another one, or
+    /// members that do not fit. Some SDKs write optional fields as a choice between a type and null.
     Other(RawJson),
 }
 
@@ -91,17 +93,26 @@ impl Serialize for PrimitiveSchema {
 impl<'de> Deserialize<'de> for PrimitiveSchema {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = RawJson::deserialize(deserializer)?;
+        // One field that cannot be read must not make the whole form unreadable.
+        let known: Result<Self, D::Error> = Self::known(&raw);
+        Ok(known.unwrap_or(Self::Other(raw)))
+    }
+}
+
+impl PrimitiveSchema {
+    /// Reads a field that the specification defines.
+    fn known<E: Error>(raw: &RawJson) -> Result<Self, E> {
         let has = |path: &[&str]| raw.at(path).is_some();
-        match peek::tag::<D::Error>(&raw, "type")?.as_str() {
-            "string" if has(&["oneOf"]) => peek::decode(&raw).map(Self::TitledSingleSelect),
-            "string" if has(&["enumNames"]) => peek::decode(&raw).map(Self::LegacyTitledEnum),
-            "string" if has(&["enum"]) => peek::decode(&raw).map(Self::UntitledSingleSelect),
-            "string" => peek::decode(&raw).map(Self::String),
-            "number" | "integer" => peek::decode(&raw).map(Self::Number),
-            "boolean" => peek::decode(&raw).map(Self::Boolean),
-            "array" if has(&["items", "anyOf"]) => peek::decode(&raw).map(Self::TitledMultiSelect),
-            "array" => peek::decode(&raw).map(Self::UntitledMultiSelect),
-            _ => Ok(Self::Other(raw)),
+        match peek::tag::<E>(raw, "type")?.as_str() {
+            "string" if has(&["oneOf"]) => peek::decode(raw).map(Self::TitledSingleSelect),
+            "string" if has(&["enumNames"]) => peek::decode(raw).map(Self::LegacyTitledEnum),
+            "string" if has(&["enum"]) => peek::decode(raw).map(Self::UntitledSingleSelect),
+            "string" => peek::decode(raw).map(Self::String),
+            "number" | "integer" => peek::decode(raw).map(Self::Number),
+            "boolean" => peek::decode(raw).map(Self::Boolean),
+            "array" if has(&["items", "anyOf"]) => peek::decode(raw).map(Self::TitledMultiSelect),
+            "array" => peek::decode(raw).map(Self::UntitledMultiSelect),
+            _ => Err(E::custom("unknown type")),
         }
     }
 }
@@ -151,5 +162,28 @@ impl From<TitledMultiSelectEnumSchema> for PrimitiveSchema {
 impl From<LegacyTitledEnumSchema> for PrimitiveSchema {
     fn from(field: LegacyTitledEnumSchema) -> Self {
         Self::LegacyTitledEnum(field)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_that_the_specification_does_not_define_is_kept_as_it_came() {
+        for text in [
+            r#"{"anyOf":[{"type":"string"},{"type":"null"}],"default":null,"title":"Nick"}"#,
+            r#"{"type":"string","format":"uuid"}"#,
+            r#"{"type":["integer","null"]}"#,
+            r#"{"type":"string","enum":["a",null]}"#,
+            r#"{"type":"null"}"#,
+            "true",
+        ] {
+            let field: PrimitiveSchema = serde_json::from_str(text).unwrap();
+            let PrimitiveSchema::Other(raw) = field else {
+                panic!("{field:?}");
+            };
+            assert_eq!(raw.as_str(), text);
+        }
     }
 }

@@ -6,10 +6,10 @@ use callgate_wire::{Id, Map, Notification, RawJson, RpcError, Splice, code, task
 use tokio::sync::Notify;
 
 use super::listen_streams::ListenStreams;
-use super::question::Question;
+use super::question::{Question, asked_capabilities};
 use crate::mutex::Mutex;
 use crate::notifier::Notifier;
-use crate::service::{Call, CallerKey, PeerInfo};
+use crate::service::{Call, Caller, CallerKey, PeerInfo};
 
 /// Table of the calls that an old server works on, oldest first.
 #[derive(Debug, Default)]
@@ -177,17 +177,19 @@ impl CallTable {
 
 impl OldCall {
     /// The entry of a task. It has no number, since the progress of a task is not reported.
-    pub(super) fn of_task(call: &Call, client: Requester) -> Self {
+    pub(super) fn of_task(call: &Call) -> Self {
         Self {
             number: 0,
             caller: CallerKey::of(&call.cx),
             carries_input: true,
-            state: Mutex::new(OldCallState::new(Requester {
-                notify: Notifier::disabled(),
-                ..client
-            })),
+            // A task lasts longer than the request that created it.
+            state: Mutex::new(OldCallState::new(Requester::of(call).without_request())),
             wake: Notify::new(),
         }
+    }
+
+    pub(super) fn caller(&self) -> &Caller {
+        self.caller.caller()
     }
 
     /// Open questions, as `InputRequests`.
@@ -249,6 +251,15 @@ impl OldCall {
     /// Continues without asking, and gives back the questions, which stay unanswered.
     pub(super) fn refuse(&self) -> Vec<Question> {
         self.unanswered(CallPhase::Attached)
+    }
+
+    /// Releases the request of a suspended call, which has been replied to and may be large.
+    pub(super) fn release_request(&self) {
+        let mut state = self.state.lock();
+        // Another request may have continued the call by now.
+        if state.phase == CallPhase::Suspended {
+            state.client = state.client.without_request();
+        }
     }
 
     /// Continues a suspended call for the next request of its client.
@@ -362,6 +373,15 @@ impl Requester {
         Self {
             peer: call.cx.peer().clone(),
             notify: call.cx.notify.clone(),
+        }
+    }
+
+    /// The same client, which can be asked the same, without the buffer and the notifications of its
+    /// request.
+    fn without_request(&self) -> Self {
+        Self {
+            peer: Arc::new(asked_capabilities(&self.peer)),
+            notify: Notifier::disabled(),
         }
     }
 

@@ -162,12 +162,20 @@ impl SessionShared {
         };
         // Made first, because a call that is put aside without a reply could never be resumed.
         let reply = self.input_required(call, questions, &resume_state)?;
-        let Err(running) = self.suspended.put(running) else {
-            return Ok(Ok(reply));
-        };
-        // Too many calls are suspended: this one continues without input.
-        self.reply_sender.post_unanswered(running.old_call.refuse());
-        Ok(Err(running))
+        let old_call = running.old_call.clone();
+        let share = self.config.suspended_calls_per_caller;
+        let is_of_caller = |other: &RunningCall| other.old_call.caller() == old_call.caller();
+        match self.suspended.put_in_share(running, share, is_of_caller) {
+            Ok(()) => {
+                old_call.release_request();
+                Ok(Ok(reply))
+            }
+            // Too many calls are suspended: this one continues without input.
+            Err(running) => {
+                self.reply_sender.post_unanswered(old_call.refuse());
+                Ok(Err(running))
+            }
+        }
     }
 
     fn reply(

@@ -44,7 +44,7 @@ impl SessionTransport for LineTransport {
             old::INITIALIZE => OnDrop::Ignore,
             _ => OnDrop::Cancel,
         };
-        Box::pin(async move { link.request(&method, &params, on_drop).await })
+        Box::pin(async move { link.request(&method, params, on_drop).await })
     }
 
     fn notify(&self, notification: Notification) -> BoxFuture<'static, Result<(), Error>> {

@@ -49,7 +49,12 @@ pub(super) async fn listen(shared: &SessionShared, call: Call) -> Result<Reply, 
     // Subscribed here before the server is, so that no change after its answer is missed.
     let seat = shared
         .listeners
-        .subscribe(ChangeFilter::new(&filter), shared.config.subscriptions)
+        .subscribe_for(
+            &cx.caller,
+            ChangeFilter::new(&filter),
+            shared.config.subscriptions,
+            shared.config.subscriptions_per_caller,
+        )
         .ok_or_else(limit_reached)?;
     let uris = filter.resource_subscriptions.take().unwrap_or_default();
     let guard = shared.resource_subscriptions.subscribe(uris);

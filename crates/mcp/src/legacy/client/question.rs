@@ -1,5 +1,5 @@
 use callgate_wire::input::InputRequest;
-use callgate_wire::{Id, RawJson, Request, RpcError, Splice, Version, code, method};
+use callgate_wire::{Id, RawJson, Request, RpcError, Splice, Version, code, meta, method};
 use serde::Serialize;
 use serde_json::json;
 
@@ -137,6 +137,26 @@ impl Question {
     }
 }
 
+/// A client with those capabilities alone that [`Question::suits`] looks at: a small copy, which
+/// shares no buffer with the request.
+pub(super) fn asked_capabilities(peer: &PeerInfo) -> PeerInfo {
+    let mut declared = serde_json::Map::new();
+    let kinds: [(&str, &[&str]); 3] = [
+        ("elicitation", &["form", "url"]),
+        ("sampling", &["tools"]),
+        ("roots", &[]),
+    ];
+    for (kind, parts) in kinds {
+        if peer.declares(&[kind]) {
+            let parts = parts.iter().filter(|part| peer.declares(&[kind, part]));
+            let parts = parts.map(|part| ((*part).to_owned(), json!({})));
+            declared.insert(kind.to_owned(), parts.collect());
+        }
+    }
+    let meta = RawJson::encode(&json!({ (meta::CLIENT_CAPABILITIES): declared }));
+    PeerInfo::new(peer.version(), meta.expect("a value is always JSON"))
+}
+
 /// Params without the members that only sessions have.
 fn modern(params: &RawJson) -> Option<RawJson> {
     Splice::new(params)
@@ -150,7 +170,7 @@ fn modern(params: &RawJson) -> Option<RawJson> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use callgate_wire::{Method, meta};
+    use callgate_wire::Method;
 
     fn json(text: &str) -> RawJson {
         serde_json::from_str(text).unwrap()
@@ -239,13 +259,43 @@ mod tests {
         ] {
             let meta = format!(r#"{{"{}":{capabilities}}}"#, meta::CLIENT_CAPABILITIES);
             let peer = PeerInfo::new(Version::LATEST, json(&meta));
-            let suits = read(method, params).unwrap().suits(&peer);
-            assert_eq!(
-                suits.map_err(|error| error.code),
-                expect,
-                "{method} {capabilities}"
-            );
+            for peer in [&peer, &asked_capabilities(&peer)] {
+                let suits = read(method, params).unwrap().suits(peer);
+                assert_eq!(
+                    suits.map_err(|error| error.code),
+                    expect,
+                    "{method} {capabilities}"
+                );
+            }
         }
+    }
+
+    #[test]
+    fn what_is_kept_of_a_client_is_small() {
+        let long = "x".repeat(1_000);
+        let peer = json(&format!(
+            r#"{{"{}":{{"elicitation":{{"form":{{"x":"{long}"}}}},"x":"{long}"}},"{}":"{long}","x":"{long}"}}"#,
+            meta::CLIENT_CAPABILITIES,
+            meta::PROGRESS_TOKEN,
+        ));
+        let kept = asked_capabilities(&PeerInfo::new(Version::LATEST, peer));
+        let expect = format!(
+            r#"{{"{}":{{"elicitation":{{"form":{{}}}}}}}}"#,
+            meta::CLIENT_CAPABILITIES
+        );
+        assert_eq!(kept.meta().as_str(), expect);
+        assert_eq!(kept.progress_token(), None);
+    }
+
+    #[test]
+    fn a_field_that_a_form_should_not_have_is_passed_on_as_it_is() {
+        let form = r#"{"message":"m","requestedSchema":{"type":"object","properties":{"nick":{"anyOf":[{"type":"string"},{"type":"null"}],"default":null,"title":"Nick"},"key":{"type":"string","format":"uuid"}}}}"#;
+        let question = read("elicitation/create", form).unwrap();
+        let expect = format!(r#"{{"method":"elicitation/create","params":{form}}}"#);
+        assert_eq!(question.request.as_str(), expect);
+        // The question of a task is decoded for its client.
+        let decoded: InputRequest = question.request.decode().unwrap();
+        assert_eq!(RawJson::encode(&decoded).unwrap(), question.request);
     }
 
     #[test]

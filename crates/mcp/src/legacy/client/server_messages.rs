@@ -118,9 +118,7 @@ impl SessionShared {
     }
 }
 
-/// Number of one of our calls. Some servers turn numbers into strings.
+/// Number of one of our calls.
 fn number(token: RawJson) -> Option<u64> {
-    let token = Id::try_from(token).ok()?;
-    let number = token.as_number();
-    number.or_else(|| token.as_raw().text()?.parse().ok())
+    Id::try_from(token).ok()?.echoed_number()
 }

@@ -152,6 +152,12 @@ impl Session {
     pub(crate) fn has_suspended_calls(&self) -> bool {
         !self.shared.suspended.is_empty()
     }
+
+    /// True if the server works on tasks of clients.
+    #[cfg(feature = "http-client")]
+    pub(crate) fn has_running_tasks(&self) -> bool {
+        self.shared.tasks.has_running()
+    }
 }
 
 impl Service for Session {

@@ -34,8 +34,20 @@ impl<T> TimeoutQueue<T> {
 
     /// Queues a value, or gives it back if the queue is full.
     pub(super) fn put(&self, value: T) -> Result<(), T> {
+        self.put_in_share(value, usize::MAX, |_| true)
+    }
+
+    /// Queues a value, or gives it back if the queue is full, or has `share` values already that share
+    /// a limit with this one.
+    pub(super) fn put_in_share(
+        &self,
+        value: T,
+        share: usize,
+        shares: impl Fn(&T) -> bool,
+    ) -> Result<(), T> {
         let mut values = self.values.lock();
-        if values.len() >= self.max {
+        let shared = values.iter().filter(|(_, value)| shares(value));
+        if values.len() >= self.max || shared.count() >= share {
             return Err(value);
         }
         values.push_back((Instant::now() + self.timeout, value));

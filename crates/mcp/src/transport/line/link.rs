@@ -70,7 +70,8 @@ impl Link {
         // Admitted first, because the number of the call is also its progress token.
         let pending_call = self.admit(CallerContext::new(&call), OnDrop::Cancel)?;
         let params = outgoing(&call, pending_call.number)?;
-        let result = self.ask(&pending_call, &call.method, &params).await?;
+        self.send(&pending_call, &call.method, &params).await?;
+        let result = self.answer(&pending_call).await?;
         if !result.is_object() {
             let text = format!(
                 "server `{}` answered with a result that is no object",
@@ -88,11 +89,14 @@ impl Link {
     pub(crate) async fn request(
         &self,
         method: &Method,
-        params: &RawJson,
+        params: RawJson,
         on_drop: OnDrop,
     ) -> Result<RawJson, Error> {
         let pending_call = self.admit(CallerContext::silent(), on_drop)?;
-        self.ask(&pending_call, method, params).await
+        self.send(&pending_call, method, &params).await?;
+        // They may be a slice of a large message, and a call may wait long for its answer.
+        drop(params);
+        self.answer(&pending_call).await
     }
 
     /// Passes on a notification of a client as it is.
@@ -194,17 +198,20 @@ impl Link {
         })
     }
 
-    async fn ask(
+    async fn send(
         &self,
         pending_call: &PendingCall<'_>,
         method: &Method,
         params: &RawJson,
-    ) -> Result<RawJson, Error> {
+    ) -> Result<(), Error> {
         // A call that is dropped while it waits here was not sent, so the server is told nothing.
         self.outbox.room().await;
         self.pending
             .send(pending_call.number, &self.outbox, (method, params))
-            .map_err(|_closed| self.is_closing().retry_safe())?;
+            .map_err(|_closed| self.is_closing().retry_safe())
+    }
+
+    async fn answer(&self, pending_call: &PendingCall<'_>) -> Result<RawJson, Error> {
         poll_fn(|cx| self.pending.poll_answer(pending_call.number, cx)).await
     }
 

@@ -8,6 +8,7 @@ use callgate_wire::{Frame, FrameError, Id, Notification, RawJson, Response, meta
 use super::id_finder::answered_id;
 use super::lines::{Line, is_header};
 use super::link::{Link, rename};
+use super::pending::CallerContext;
 use crate::error::{Error, Kind};
 use crate::service::{CallerKey, Reply};
 use crate::subscribers::tagged;
@@ -105,7 +106,7 @@ impl<'a> MessageRouter<'a> {
 
     fn respond(&self, Response { id, outcome }: Response) {
         let answer = outcome.map_err(|error| Error::rpc(&self.link.name, error));
-        let number = id.as_ref().and_then(number);
+        let number = id.as_ref().and_then(Id::echoed_number);
         if !number.is_some_and(|number| self.link.pending.answer(number, answer)) {
             tracing::debug!(?id, "ignored a response to no call");
         }
@@ -135,19 +136,38 @@ impl<'a> MessageRouter<'a> {
         });
     }
 
-    /// Log messages name no request: they go to every call that asked for logs of their level.
+    /// Log messages name no request: they go to every call that asked for logs of their level, if all
+    /// calls are of one caller, and to the subscriptions of the same one: otherwise one caller could read
+    /// what is about another.
     fn log(&self, notification: &Notification) {
         let Some(level) = notification.params.get("level") else {
             return;
         };
         // An unknown level may be severe, so it is not filtered out.
         let level = level.decode().unwrap_or(LogLevel::Emergency);
-        let callers = self.link.pending.callers(|caller| {
-            let wanted = caller.log_level;
-            wanted.is_some_and(|wanted| wanted <= level)
-        });
-        for caller in callers {
-            caller.notify.offer(notification.clone());
+        let callers = self.link.pending.callers(|caller| caller.key.is_some());
+        let (subscriptions, calls): (Vec<_>, Vec<_>) =
+            callers.into_iter().partition(|it| it.is_subscription);
+        // A subscription causes no log messages, so those of other callers are only left out. Otherwise one
+        // that stays open, such as that of a hub, would take the log messages from all callers.
+        let is_of_caller = |subscription: &&CallerContext| {
+            let shares_caller = |call: &CallerContext| {
+                CallerKey::are_of_one_caller(call.key.iter().chain(&subscription.key))
+            };
+            calls.first().is_none_or(shares_caller)
+        };
+        let recipients = calls.iter();
+        let recipients = recipients.chain(subscriptions.iter().filter(is_of_caller));
+        let keys = recipients.clone().filter_map(|it| it.key.as_ref());
+        if !CallerKey::are_of_one_caller(keys) {
+            return tracing::debug!(
+                "dropped a log message that names no call: calls of several callers are running"
+            );
+        }
+        for recipient in recipients {
+            if recipient.log_level.is_some_and(|wanted| wanted <= level) {
+                recipient.notify.offer(notification.clone());
+            }
         }
     }
 
@@ -211,7 +231,7 @@ impl<'a> MessageRouter<'a> {
         }
         // Even a line that is not UTF-8 or not JSON may show which call it answers, which then need
         // not wait until its timeout.
-        if let Some(number) = answered_id(line).as_ref().and_then(number) {
+        if let Some(number) = answered_id(line).as_ref().and_then(Id::echoed_number) {
             let text = format!(
                 "server `{}` sent a malformed answer: {error}",
                 self.link.name
@@ -231,7 +251,7 @@ impl<'a> MessageRouter<'a> {
         if self.link.observer.is_some() {
             self.observe_skipped(&[], &format!("it is longer than {limit} bytes"));
         }
-        if let Some(number) = id.and_then(number) {
+        if let Some(number) = id.and_then(Id::echoed_number) {
             let name = &self.link.name;
             let text = format!("server `{name}` sent an answer longer than {limit} bytes");
             self.fail(number, Kind::TooLarge, text);
@@ -248,11 +268,7 @@ impl<'a> MessageRouter<'a> {
     }
 }
 
-/// Number of one of our calls. Some servers turn the numbers of requests into strings.
-fn number(id: &Id) -> Option<u64> {
-    id.as_number().or_else(|| id.as_raw().text()?.parse().ok())
-}
-
+/// Number of one of our calls.
 fn number_in(raw: RawJson) -> Option<u64> {
-    number(&Id::try_from(raw).ok()?)
+    Id::try_from(raw).ok()?.echoed_number()
 }

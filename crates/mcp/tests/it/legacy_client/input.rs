@@ -1,6 +1,9 @@
+use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use callgate_mcp::upstream::UpstreamConfig;
+use callgate_mcp::wire::{Limits, RawJson};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -214,6 +217,59 @@ async fn hc_2_calls_that_wait_are_bounded() {
         json!({"jsonrpc":"2.0","id":10,"result":{"action":"cancel"}})
     );
     peer.send(&result("4", r#"{"content":[]}"#)).await;
+    complete(second).await;
+}
+
+#[tokio::test]
+async fn hc_2_one_caller_cannot_take_the_room_of_all_others() {
+    let mut config = UpstreamConfig::default();
+    config.suspended_calls = 3;
+    config.suspended_calls_per_caller = 1;
+    let (stream, mut peer) = connect(TOOLS, config).await;
+    for (question, caller, is_asked) in [
+        ("9", "ada", true),
+        ("10", "ada", false),
+        ("11", "bob", true),
+    ] {
+        let call = start(&stream, tool_call(EVERYTHING).by(caller));
+        let id = heard(&mut peer).await["id"].to_string();
+        ask(&mut peer, question).await;
+        if is_asked {
+            asked(call).await;
+            continue;
+        }
+        let answer = heard(&mut peer).await;
+        assert_eq!(answer["result"], json!({"action":"cancel"}), "{caller}");
+        peer.send(&result(&id, r#"{"content":[]}"#)).await;
+        complete(call).await;
+    }
+}
+
+#[tokio::test]
+async fn hc_2_a_call_that_waits_keeps_nothing_of_its_request() {
+    let (stream, mut peer) = connect(TOOLS, UpstreamConfig::default()).await;
+    let mut first = tool_call(EVERYTHING);
+    let body: Arc<[u8]> = first.call.params().as_bytes().into();
+    let left = Arc::downgrade(&body);
+    let params = RawJson::parse(Bytes::from_owner(body), &Limits::default()).unwrap();
+    first.call.set_params(params);
+    let first = start(&stream, first);
+    heard(&mut peer).await;
+    assert!(left.upgrade().is_some());
+    ask(&mut peer, "9").await;
+    let asked = asked(first).await;
+    assert!(left.upgrade().is_none());
+
+    // What its client can be asked is still known.
+    peer.send(&asks("10", "roots/list", "{}")).await;
+    peer.send(&asks("11", "sampling/createMessage", "{}")).await;
+    // The answer to a malformed question: the one before it was read too.
+    assert_eq!(heard(&mut peer).await["error"]["code"], -32602);
+    let answers = json!({"1":accepted("Ada"), "2":{"roots":[]}});
+    let second = start(&stream, tool_call(EVERYTHING).retry(&asked, &answers));
+    assert_eq!(heard(&mut peer).await["id"], 9);
+    assert_eq!(heard(&mut peer).await["id"], 10);
+    peer.send(&result("3", r#"{"content":[]}"#)).await;
     complete(second).await;
 }
 

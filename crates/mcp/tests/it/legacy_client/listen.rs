@@ -152,6 +152,19 @@ async fn subscriptions_are_bounded() {
 }
 
 #[tokio::test]
+async fn one_caller_cannot_take_the_subscriptions_of_all_others() {
+    let mut config = UpstreamConfig::default();
+    config.subscriptions_per_caller = 1;
+    let (stream, _peer) = connect(CHANGES, config).await;
+    let (_first, mut of_ada) = start_told(&stream, listen(Id::number(1), "{}").by("ada"));
+    assert_eq!(told(&mut of_ada).await, acknowledged("1", "{}"));
+    let second = outcome(start(&stream, listen(Id::number(2), "{}").by("ada"))).await;
+    assert_eq!(second.expect_err("her share is used").kind(), Kind::Busy);
+    let (_third, mut of_bob) = start_told(&stream, listen(Id::number(3), "{}").by("bob"));
+    assert_eq!(told(&mut of_bob).await, acknowledged("3", "{}"));
+}
+
+#[tokio::test]
 async fn an_unknown_notification_goes_to_every_listen_of_an_only_caller() {
     let (stream, mut peer) = connect(CHANGES, UpstreamConfig::default()).await;
     let news = "notifications/vendor/news";

@@ -1,6 +1,6 @@
 //! Which sessions there are, and what becomes of calls when one is gone.
 
-use callgate_mcp::{Kind, Reply, Retry, Service};
+use callgate_mcp::{Caller, Kind, Reply, Retry, Service};
 use futures_util::future::join_all;
 use tokio::sync::mpsc;
 
@@ -188,6 +188,55 @@ async fn hc_2_a_session_does_not_make_way_while_a_call_waits_for_input_in_it() {
     let roots = raw(r#"{"roots":[]}"#);
     again.set(&["inputResponses", "1"], &roots).unwrap();
     assert_eq!(result(&server, again).await, COMPLETE);
+}
+
+#[tokio::test]
+async fn hc_10_a_session_does_not_make_way_while_a_task_runs_in_it() {
+    let initialized = INITIALIZED.replace(
+        r#""resources":{}"#,
+        r#""tasks":{"requests":{"tools":{"call":{}}}}"#,
+    );
+    let task = r#""taskId":"t1","status":"working","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttl":null"#;
+    let (_stream, pieces) = mpsc::unbounded_channel();
+    let mut pieces = Some(pieces);
+    let mut sessions = 0;
+    let peer = Peer::start(move |request| match what(request).as_str() {
+        "initialize" => {
+            sessions += 1;
+            opened(
+                &format!("session-{sessions}"),
+                &request.result(&initialized),
+            )
+        }
+        "tools/list" => {
+            let tools = r#"{"tools":[{"name":"t","execution":{"taskSupport":"optional"}}]}"#;
+            json(&request.result(tools))
+        }
+        "tools/call" if request.text().contains(r#""task":{}"#) => {
+            json(&request.result(&format!(r#"{{"task":{{{task}}}}}"#)))
+        }
+        // The task does not end.
+        "tasks/result" => Answer::Pieces(pieces.take().expect("one task")),
+        "tasks/get" => json(&request.result(&format!("{{{task}}}"))),
+        _ => old_server(request, |request| json(&request.result(RESULT))),
+    })
+    .await;
+    let server = remote(&peer);
+    let tasks = r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
+    let created = soon(server.call(from("ann", tasks))).await.unwrap();
+    assert!(matches!(created, Reply::Task(_)), "{created:?}");
+    for number in 0..300 {
+        result(&server, from(&number.to_string(), "{}")).await;
+    }
+    let mut get = call("tasks/get", r#""taskId":"t1","#);
+    get.cx.caller = Caller::named("ann");
+    get.set(
+        &["_meta", "io.modelcontextprotocol/clientCapabilities"],
+        &raw(tasks),
+    )
+    .unwrap();
+    let task = raw(&result(&server, get).await);
+    assert!(task.get("status").unwrap().is("working"));
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use super::old_server::{
     tool_call, what,
 };
 use crate::http_client::peer::{
-    Answer, Peer, SSE_HEAD, chunk, event, failure, http, json, result, soon, sse,
+    Answer, Peer, SSE_HEAD, call, chunk, event, failure, http, json, result, soon, sse,
 };
 
 #[tokio::test]
@@ -84,6 +84,26 @@ async fn sl_c2_a_batch_and_notifications_with_other_statuses_are_understood() {
     })
     .await;
     assert_eq!(result(&remote(&peer), tool_call()).await, COMPLETE);
+}
+
+#[tokio::test]
+async fn a_server_may_turn_the_ids_of_requests_into_strings() {
+    let peer = Peer::start(|request| {
+        old_server(request, |request| {
+            let id = format!(r#""id":{},"#, request.message().id);
+            let as_string = format!(r#""id":"{}","#, request.message().id);
+            let answer = request.result(RESULT).replace(&id, &as_string);
+            match request.text().contains(r#""name":"t""#) {
+                true => json(&answer),
+                false => sse(&event(&answer)),
+            }
+        })
+    })
+    .await;
+    let server = remote(&peer);
+    assert_eq!(result(&server, tool_call()).await, COMPLETE);
+    let streamed = call("tools/call", r#""name":"u","#);
+    assert_eq!(result(&server, streamed).await, COMPLETE);
 }
 
 #[tokio::test]

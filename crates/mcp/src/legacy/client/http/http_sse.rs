@@ -112,6 +112,8 @@ pub(super) async fn send_request(
     request: OldRequest,
 ) -> Result<RawJson, Error> {
     let (mut sent, message) = SentRequest::new(link, &request);
+    // Its params may be a slice of a large message, and a call may wait long for its answer.
+    drop(request);
     let link = sent.link.clone();
     // Entered before the POST: the response may arrive on the stream while the POST is still open.
     let mut pending = waiting.enter(sent.number).map_err(|refused| {

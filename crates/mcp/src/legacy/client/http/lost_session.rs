@@ -19,8 +19,12 @@ pub(crate) fn session_is_gone(
     match status {
         // A response with the id of the request is about its method, not about the session.
         404 => {
-            let names_request = matches!(message, Some(Frame::Response(response))
-                if response.id.is_some() && response.id.as_ref() == id);
+            let named = match message {
+                Some(Frame::Response(response)) => response.id.as_ref(),
+                _ => None,
+            };
+            let named = named.and_then(Id::echoed_number);
+            let names_request = named.is_some() && named == id.and_then(Id::as_number);
             !(names_request && known.is_some_and(|error| error.code == code::METHOD_NOT_FOUND))
         }
         400 => match known {
@@ -87,6 +91,7 @@ mod tests {
         check(404, &error("null", -32001, "Session not found"), true);
         check(404, &error("null", -32601, "Method not found"), true);
         check(404, &error("7", -32601, "Method not found"), false);
+        check(404, &error("\"7\"", -32601, "Method not found"), false);
         check(404, &error("7", -32600, "Session terminated"), true);
         let no_valid = "Bad Request: No valid session ID provided";
         check(400, no_valid, true);

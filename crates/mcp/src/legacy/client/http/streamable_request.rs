@@ -33,6 +33,8 @@ impl StreamableRequest {
         }
         let opens = request.method.as_str() == INITIALIZE;
         let (sent, message) = SentRequest::new(link, &request);
+        // Its params may be a slice of a large message, and a call may wait long for its answer.
+        drop(request);
         Self { sent, messages }.post(message, opens).await
     }
 
@@ -153,7 +155,7 @@ impl StreamableRequest {
     /// its id, so an error without id counts.
     fn is_mine(&self, response: &Response) -> bool {
         match &response.id {
-            Some(id) => *id == self.sent.id(),
+            Some(id) => id.echoed_number() == Some(self.sent.number),
             None => response.outcome.is_err(),
         }
     }

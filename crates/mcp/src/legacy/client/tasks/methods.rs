@@ -29,20 +29,15 @@ impl SessionShared {
         call: &Call,
         result: &RawJson,
     ) -> Option<Result<Reply, Error>> {
-        let client = Requester::of(call);
-        if call.method.as_str() != method::TOOLS_CALL || !client.knows_tasks() {
+        let knows_tasks = || Requester::of(call).knows_tasks();
+        if call.method.as_str() != method::TOOLS_CALL || !knows_tasks() {
             return None;
         }
         result.at(&["task", "taskId"])?;
-        Some(self.keep_task(call, client, result))
+        Some(self.keep_task(call, result))
     }
 
-    fn keep_task(
-        self: &Arc<Self>,
-        call: &Call,
-        client: Requester,
-        result: &RawJson,
-    ) -> Result<Reply, Error> {
+    fn keep_task(self: &Arc<Self>, call: &Call, result: &RawJson) -> Result<Reply, Error> {
         let created: OldCreateTaskResult = result.decode().map_err(|error| {
             let text = format!("server `{}` made a malformed task", self.name);
             Error::new(Kind::Protocol, text)
@@ -52,7 +47,7 @@ impl SessionShared {
         let mut reply = CreateTaskResult::new(modern(&created.task));
         let created_meta = created.meta.unwrap_or_default();
         reply.meta = Some(created_meta.with(meta::SERVER_INFO, &self.server.info));
-        let old_call = Arc::new(OldCall::of_task(call, client));
+        let old_call = Arc::new(OldCall::of_task(call));
         let entry = TaskEntry::new(call.cx.caller.clone(), old_call, created.task);
         let entry = Arc::new(entry);
         // The client learns of no task here, so it could never cancel it.
@@ -163,7 +158,7 @@ async fn run(shared: Arc<SessionShared>, entry: std::sync::Weak<TaskEntry>) {
     };
     shared.reply_sender.post_unanswered(old_call.close());
     if let Some(entry) = entry.upgrade() {
-        entry.end(outcome(&shared, answer));
+        shared.tasks.end(&entry, outcome(&shared, answer));
     }
 }
 
