@@ -19,6 +19,7 @@ use tokio::time::timeout;
 use crate::access::Access;
 use crate::args::HttpArgs;
 use crate::error::{CommandError, Exit};
+use crate::gateway::TellsKinds;
 use crate::http_limits::allow_many_connections;
 use crate::stop::StopSignals;
 use crate::{output, server};
@@ -180,7 +181,8 @@ pub(crate) fn for_clients(
     tokio::spawn(async move { client.list_raw(method::TOOLS_LIST).await.map(drop) });
     let public = PublicErrors::new(service);
     let service: Arc<dyn Service> = match detail {
-        ErrorDetail::NamesServers => Arc::new(public.naming_servers()),
+        // Above the layer that makes new errors.
+        ErrorDetail::NamesServers => Arc::new(TellsKinds(Arc::new(public.naming_servers()))),
         ErrorDetail::Nothing => Arc::new(public),
     };
     (service, header_params)

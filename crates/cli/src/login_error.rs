@@ -18,10 +18,14 @@ use callgate_oauth::token_source::{LoginReason, NeedsLogin, TokenError};
 use crate::error::{CHECK_THE_SERVER, CommandError, Exit, TRUST_THE_ISSUER};
 use crate::logins::{self, Account, http_url};
 use crate::output::argument;
+use crate::server::RefusedCredentials;
 
-/// The error of a request that failed because it had no token; `None` for other failures.
+/// The error of a request that failed because it had no token or other credentials that count; `None` for other failures.
 pub(crate) fn of_request(error: &Error) -> Option<CommandError> {
     let source = error.source()?;
+    if let Some(refused) = source.downcast_ref::<RefusedCredentials>() {
+        return Some(refused.command_error(error));
+    }
     if let Some(needed) = source.downcast_ref::<NeedsLogin>() {
         let error = CommandError::new(Exit::LoginRequired, needed.clone());
         return Some(

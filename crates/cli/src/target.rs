@@ -6,24 +6,27 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use callgate_mcp::Service;
 use callgate_mcp::client::{CallOptions, Client};
+use callgate_mcp::layer::TimeLimits;
 use callgate_mcp::transport::child::CloseBy;
 use callgate_mcp::wire::RawJson;
 use callgate_mcp::wire::capabilities::{ClientCapabilities, ElicitationCapability};
 use tokio::time::timeout;
 
 use crate::args::ConnectionArgs;
+use crate::config::definition::Timeouts;
 use crate::config::load::ConfiguredServer;
 use crate::data_dir::DataDir;
 use crate::doctor::programs::split_command_line;
 use crate::elicitation::{ask_form, ask_page, is_interactive};
 use crate::error::{CommandError, Exit};
 use crate::gateway::{
-    CatalogFiles, Gateway, GatewaySettings, Member, SERVERS_METHOD, ServerReport, ServersParams,
-    ServersResult, Status, WHOLE_RESULTS, gateway_spec, record_at, record_ending,
+    CALL_IDLE, CatalogFiles, Gateway, GatewaySettings, Member, ReadsKinds, SERVERS_METHOD,
+    ServerReport, ServersParams, ServersResult, Status, WHOLE_RESULTS, call_limits, gateway_spec,
+    record_at, record_ending,
 };
 use crate::instance::{OwnRecord, Registry};
 use crate::output::argument;
-use crate::server::{self, Server, ServerSpec};
+use crate::server::{self, RefusedCredentials, Server, ServerSpec};
 use crate::{age, stop};
 
 /// Connection of one command to a server.
@@ -72,9 +75,6 @@ pub(crate) struct Use<'a> {
     pub(crate) user: User,
 }
 
-/// Seconds that a server has for an answer or progress.
-const TIMEOUT: u64 = 30;
-
 /// Time that a server has to connect and to send its lists, without `--timeout`.
 const CONNECT: Duration = Duration::from_secs(60);
 
@@ -107,10 +107,11 @@ impl User {
     }
 
     /// Client of a service that asks this user as the server `name`.
-    fn client(self, service: Arc<dyn Service>, name: &str, idle: Duration) -> Client {
+    fn client(self, service: Arc<dyn Service>, name: &str, limits: TimeLimits) -> Client {
+        let options = CallOptions::default().idle(limits.idle);
         let mut client = Client::builder(service)
             .info(server::own_name())
-            .options(CallOptions::default().idle(idle));
+            .options(options.maximum(limits.maximum));
         if let Self::AtTerminal = self {
             let (name, same) = (name.to_owned(), name.to_owned());
             client = client
@@ -141,9 +142,10 @@ impl Target {
         let spec = server::of_args(&connection.server, url)?;
         let server = Server::connect(&spec, data_dir, user.capabilities()).await?;
         let name = connection.server.stdio.as_deref().or(url);
-        let idle = Duration::from_secs(connection.timeout.unwrap_or(TIMEOUT));
+        let timeout = connection.timeout.map(Duration::from_secs);
+        let limits = call_limits(&Timeouts::default(), timeout);
         Ok(Self {
-            client: user.client(server.service(), name.unwrap_or_default(), idle),
+            client: user.client(server.service(), name.unwrap_or_default(), limits),
             connection: TargetConnection::Server(server),
             connect: CONNECT,
         })
@@ -156,8 +158,7 @@ impl Target {
     ) -> Result<Self, CommandError> {
         let timeout = how.timeout.map(Duration::from_secs);
         let connect = timeout.unwrap_or(CONNECT);
-        let idle = timeout.or(configured.definition.timeouts.call);
-        let idle = idle.unwrap_or(Duration::from_secs(TIMEOUT));
+        let limits = call_limits(&configured.definition.timeouts, timeout);
         let data_dir = DataDir::locate(how.data_dir).ok();
         if let Some(data_dir) = data_dir.as_ref().filter(|_| !how.direct)
             && let Some(running) = Registry::new(data_dir)
@@ -165,10 +166,13 @@ impl Target {
         {
             let spec = gateway_spec(&running, data_dir)?;
             let server = Server::connect(&spec, how.data_dir, None).await?;
-            let client = how
-                .user
-                .client(server.service(), configured.name.as_str(), idle);
-            let options = client.options().clone().meta(WHOLE_RESULTS, &true);
+            let service = Arc::new(ReadsKinds {
+                gateway: server.service(),
+                server: configured.name.as_arc().clone(),
+                refused: RefusedCredentials::of(configured),
+            });
+            let client = how.user.client(service, configured.name.as_str(), limits);
+            let options = options_behind_gateway(client.options().clone(), timeout);
             let target = Self {
                 client: client.with_options(options),
                 connection: TargetConnection::Server(server),
@@ -208,7 +212,7 @@ impl Target {
         Ok(Self {
             client: how
                 .user
-                .client(gateway.clone(), configured.name.as_str(), idle),
+                .client(gateway.clone(), configured.name.as_str(), limits),
             connection: TargetConnection::Own {
                 gateway,
                 _record: record,
@@ -290,6 +294,16 @@ impl Target {
         let _ = timeout(stop::GRACE, close).await;
         Err(CommandError::interrupted())
     }
+}
+
+/// Options of the calls to a server that another process runs, which has time limits of its own for them.
+fn options_behind_gateway(options: CallOptions, timeout: Option<Duration>) -> CallOptions {
+    let options = options.meta(WHOLE_RESULTS, &true);
+    let Some(timeout) = timeout else {
+        return options;
+    };
+    let milliseconds = u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX);
+    options.meta(CALL_IDLE, &milliseconds)
 }
 
 impl TargetConnection {

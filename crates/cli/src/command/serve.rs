@@ -19,7 +19,7 @@ use crate::data_dir::{DataDir, resolved};
 use crate::endpoint::{self, ErrorDetail, Hangup, HttpEndpoint};
 use crate::error::CommandError;
 use crate::gateway::{
-    CatalogFiles, Gateway, GatewaySettings, LimitedResults, Loaded, PublishedRecord,
+    CatalogFiles, Gateway, GatewaySettings, LimitedResults, Loaded, PublicServers, PublishedRecord,
     RecordedEndpoint, Reload, SharedServers, Sharing, WORKSPACE, keep_current, keep_recorded,
     log_states,
 };
@@ -148,7 +148,10 @@ impl Serving {
             Some(_) => ErrorDetail::Nothing,
             None => ErrorDetail::NamesServers,
         };
-        let service = self.limited(self.gateway.clone());
+        let service = self.limited(match detail {
+            ErrorDetail::NamesServers => self.gateway.clone(),
+            ErrorDetail::Nothing => Arc::new(PublicServers(self.gateway.clone())),
+        });
         let (service, header_params) = endpoint::for_clients(service, detail);
         let endpoint = HttpEndpoint::bind(
             &args.http,

@@ -77,7 +77,7 @@ impl Entry {
 impl EntryKind {
     pub(super) fn of(member: &Member) -> Self {
         match &member.connection {
-            MemberConnection::Attached(process) => Self::Attached(*process),
+            MemberConnection::Attached { process, .. } => Self::Attached(*process),
             MemberConnection::Own(server) => Self::Configured {
                 definition: server.process_hash().to_string(),
                 transport: server.definition.transport(),

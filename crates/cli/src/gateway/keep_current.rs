@@ -191,6 +191,12 @@ pub(crate) async fn keep_current(
         if let Some(read) = read {
             known = Arc::new(read);
         }
+        if is_new {
+            // Before servers are connected: a login that is stored from now on is seen at the next look.
+            for name in logins.follow(&reload, &known).await {
+                gateway.login_changed(&name);
+            }
+        }
         let (planner, configuration, current) = (reload.clone(), known.clone(), gateway.current());
         let planned = move || planner.members(&configuration, &current);
         match tokio::task::spawn_blocking(planned).await {
@@ -199,9 +205,6 @@ pub(crate) async fn keep_current(
         }
         if let Some(sharing) = sharing {
             sharing.update().await;
-        }
-        if is_new {
-            logins.follow(&reload, &known).await;
         }
     }
 }
@@ -279,12 +282,19 @@ impl LoginWatch {
         watch
     }
 
-    /// Watches the logins of these servers from now on.
-    async fn follow(&mut self, reload: &Reload, configuration: &Configuration) {
+    /// Watches the logins of these servers from now on. Returns those that were watched before and have another login
+    /// by now.
+    async fn follow(&mut self, reload: &Reload, configuration: &Configuration) -> Vec<ServerName> {
         let servers = configuration.servers.iter();
-        self.servers = servers.filter_map(login_of).collect();
+        let servers = servers.filter_map(login_of).collect();
+        let before = std::mem::replace(&mut self.servers, servers);
         self.stamp = self.file.as_deref().and_then(stamp);
-        self.known = self.read(reload).await;
+        let mut changed = self.read_changes(reload).await;
+        changed.retain(|name| {
+            let mut servers = self.servers.iter().filter(|server| before.contains(server));
+            servers.any(|(same, ..)| same == name)
+        });
+        changed
     }
 
     /// Servers whose login is another one than before. Other logins change whenever one is renewed, which is no
@@ -295,6 +305,11 @@ impl LoginWatch {
             return Vec::new();
         }
         self.stamp = now;
+        self.read_changes(reload).await
+    }
+
+    /// Reads the logins, and returns the servers whose login is another one than before.
+    async fn read_changes(&mut self, reload: &Reload) -> Vec<ServerName> {
         let read = self.read(reload).await;
         let changed = read
             .iter()
@@ -337,5 +352,62 @@ fn login_of(server: &ConfiguredServer) -> Option<(ServerName, url::Url, Option<S
     match url.oauth {
         ResolvedOAuth::Off => None,
         ResolvedOAuth::On(login) => Some((server.name.clone(), url.url, login.account)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reload(directory: &Path) -> Reload {
+        let config = directory.join("config.json");
+        let text = r#"{"mcpServers":{"s":{"url":"https://s.example/mcp"}}}"#;
+        fs::write(&config, text).unwrap();
+        Reload {
+            options: LoadOptions {
+                config: Some(config),
+                current_dir: directory.to_owned(),
+                data_dir: Some(directory.to_owned()),
+                user_dir: None,
+                home: None,
+            },
+            data_dir: Some(directory.to_owned()),
+            attaches: false,
+            reserved: None,
+        }
+    }
+
+    fn store_login(directory: &Path) {
+        let url = "https://s.example/mcp".to_owned();
+        let logins = Logins::open(Some(directory)).unwrap();
+        let stored = logins.store().update(&url.clone(), |login| {
+            login.server_url = Some(url);
+        });
+        stored.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_login_that_is_stored_during_a_change_of_the_configuration_is_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let reload = reload(directory.path());
+        let configuration = reload.configuration().unwrap();
+        let mut watch = LoginWatch::new(&reload, &configuration).await;
+        let nothing: [ServerName; 0] = [];
+        assert_eq!(watch.follow(&reload, &configuration).await, nothing);
+        store_login(directory.path());
+        let server = ServerName::new("s").unwrap();
+        assert_eq!(watch.follow(&reload, &configuration).await, [server]);
+        assert_eq!(watch.changed(&reload).await, nothing);
+    }
+
+    #[tokio::test]
+    async fn the_login_of_a_new_server_is_what_it_is_connected_with() {
+        let directory = tempfile::tempdir().unwrap();
+        let reload = reload(directory.path());
+        let mut watch = LoginWatch::new(&reload, &Configuration::default()).await;
+        store_login(directory.path());
+        let configuration = reload.configuration().unwrap();
+        let nothing: [ServerName; 0] = [];
+        assert_eq!(watch.follow(&reload, &configuration).await, nothing);
     }
 }

@@ -1,8 +1,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use callgate_hub::reconnect::Start;
 use callgate_hub::{ServerConfig, ToolChange, ToolPattern, ToolPolicy};
+use callgate_mcp::layer::TimeLimits;
 use callgate_mcp::transport::child::{CloseBy, InheritEnv};
 use callgate_mcp::wire::roots::Root;
 use callgate_oauth::Scopes;
@@ -10,7 +12,7 @@ use callgate_oauth::store::{ChosenClient, ChosenKind};
 use url::Url;
 
 use super::service::GatewaySettings;
-use crate::config::definition::{ServerDefinition, StartTime};
+use crate::config::definition::{ServerDefinition, StartTime, Timeouts};
 use crate::config::load::ConfiguredServer;
 use crate::config::resolve::{ResolvedConnection, ResolvedLogin, ResolvedOAuth, ResolvedServer};
 use crate::config::template::{self, Expanded};
@@ -63,13 +65,7 @@ pub(super) fn server_config(
     if let Some(connect) = timeouts.connect {
         config.connect_timeout = connect;
     }
-    if let Some(idle) = settings.call_timeout.or(timeouts.call) {
-        config.call_limits.idle = idle;
-        config.call_limits.maximum = config.call_limits.maximum.max(idle);
-    }
-    if let Some(maximum) = timeouts.max {
-        config.call_limits.maximum = maximum;
-    }
+    config.call_limits = call_limits(timeouts, settings.call_timeout);
     config.tools = tool_policy(definition);
     config.neighbors.clone_from(&server.neighbors);
     if let Some(catalogs) = &settings.catalogs {
@@ -78,6 +74,18 @@ pub(super) fn server_config(
         config.catalog_key = Some(Arc::from(key.as_str()));
     }
     Ok(config)
+}
+
+/// Time limits of the calls to a server. `asked` comes before its own idle limit, and no maximum cuts it short.
+pub(crate) fn call_limits(timeouts: &Timeouts, asked: Option<Duration>) -> TimeLimits {
+    let mut limits = TimeLimits::default();
+    if let Some(idle) = timeouts.call {
+        limits = limits.with_idle(idle);
+    }
+    if let Some(maximum) = timeouts.max {
+        limits.maximum = maximum;
+    }
+    asked.map_or(limits, |asked| limits.with_idle(asked))
 }
 
 /// The server with the values of its variables, ready to connect.

@@ -2,6 +2,7 @@ use std::collections::HashSet;
 
 use callgate_hub::ServerName;
 
+use super::service::WORKSPACE;
 use crate::config::load::{Configuration, ConfiguredServer};
 use crate::instance::{InstanceRecord, ProcessIdentity};
 
@@ -20,7 +21,11 @@ pub(crate) enum MemberConnection {
     /// It connects the server itself.
     Own(Box<ConfiguredServer>),
     /// Another process stands for all servers that it runs.
-    Attached(ProcessIdentity),
+    Attached {
+        process: ProcessIdentity,
+        /// True if it may have workspace tools, which are for the directory of its own.
+        has_workspace_tools: bool,
+    },
 }
 
 /// The servers that this process has when it plans anew.
@@ -76,7 +81,7 @@ pub(crate) fn plan(
             ours.remove(&theirs);
             attached.insert(theirs);
         }
-        members.push(Member::attached(gateway.process));
+        members.push(Member::attached(gateway));
     }
     let servers = configuration.servers.iter();
     let own = servers.filter(|server| !attached.contains(&key_of(server)));
@@ -94,18 +99,25 @@ fn owned((name, definition): (&str, &str)) -> (String, String) {
 
 impl Member {
     /// The servers of another process.
-    fn attached(process: ProcessIdentity) -> Self {
+    fn attached(gateway: &InstanceRecord) -> Self {
+        let process = gateway.process;
         let name = format!("{GATEWAY} {}", process.pid);
+        // A process has either the built-in tools or a server with their name.
+        let mut names = gateway.definitions().map(|(name, _)| name);
+        let has_workspace_tools = names.all(|name| name != WORKSPACE);
         Self {
             name: ServerName::new(&name).expect("the name is valid"),
-            fingerprint: format!("{process:?}"),
-            connection: MemberConnection::Attached(process),
+            fingerprint: format!("{process:?} {has_workspace_tools}"),
+            connection: MemberConnection::Attached {
+                process,
+                has_workspace_tools,
+            },
         }
     }
 
     /// True if another process stands for its servers.
     pub(super) fn is_attached(&self) -> bool {
-        matches!(self.connection, MemberConnection::Attached(_))
+        matches!(self.connection, MemberConnection::Attached { .. })
     }
 
     /// A server that this process connects itself.
@@ -276,5 +288,28 @@ mod tests {
                 ..
             }]
         ));
+    }
+
+    #[test]
+    fn the_tools_of_a_server_that_is_called_workspace_are_not_built_in() {
+        for (names, expect) in [
+            (&["a"][..], true),
+            (&["workspace_x"], true),
+            (&["a", WORKSPACE], false),
+        ] {
+            let ours = configuration(names);
+            let members = plan(&ours, vec![gateway(1, &ours)], &Current::default());
+            let [member] = members.as_slice() else {
+                panic!("{members:?}");
+            };
+            let MemberConnection::Attached {
+                has_workspace_tools,
+                ..
+            } = member.connection
+            else {
+                panic!("{member:?}");
+            };
+            assert_eq!(has_workspace_tools, expect, "{names:?}");
+        }
     }
 }

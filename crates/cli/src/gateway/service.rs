@@ -6,18 +6,20 @@ use std::time::Duration;
 
 use callgate_hub::{
     Hub, HubConfig, ItemNames, Naming, ServerConfig, ServerName, ServerStatus, StatusChanges,
-    ToolPattern,
 };
+use callgate_mcp::layer::IdleLimit;
 use callgate_mcp::router::Router;
 use callgate_mcp::transport::child::CloseBy;
 use callgate_mcp::wire::capabilities::ClientCapabilities;
 use callgate_mcp::wire::method;
 use callgate_mcp::{BoxFuture, Call, Error, Kind, Origin, RawJson, Reply, Retry, Service};
+use futures_util::future::join_all;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::attach::AttachConnector;
 use super::builtin::BuiltInConnector;
+use super::call_idle::asked_idle;
 use super::catalog_files::CatalogFiles;
 use super::entry::{Entry, EntryKind};
 use super::limited_results::WHOLE_RESULTS;
@@ -31,7 +33,7 @@ use crate::server;
 
 /// The hub with the servers of the configuration and of this process.
 ///
-/// It answers the private method [`SERVERS_METHOD`] and leaves all others to the hub.
+/// It answers the private method [`SERVERS_METHOD`], for the user alone, and leaves all others to the hub.
 pub(crate) struct Gateway {
     hub: Hub,
     settings: GatewaySettings,
@@ -126,9 +128,8 @@ impl Gateway {
         self.entries()
             .retain(|entry| !removed.contains(&entry.name));
         // A server may hold a file or a port that its next process needs.
-        for name in &removed {
-            self.hub.remove(name).await;
-        }
+        // One that does not end takes seconds, for which calls and other processes wait.
+        join_all(removed.iter().map(|name| self.hub.remove(name))).await;
         let mut problems = HashMap::new();
         for member in &added {
             if let Err(problem) = self.add(member) {
@@ -215,19 +216,16 @@ impl Gateway {
             MemberConnection::Own(server) => {
                 server_config(server, &self.settings).map_err(failed)?
             }
-            MemberConnection::Attached(process) => {
-                let connector = Arc::new(AttachConnector {
+            MemberConnection::Attached {
+                process,
+                has_workspace_tools,
+            } => {
+                let connector = AttachConnector {
                     process: *process,
                     data_dir: self.settings.data_dir.clone(),
                     ended: self.ended.clone(),
-                });
-                let mut config = ServerConfig::new(member.name.clone(), connector);
-                config.item_names = ItemNames::Own;
-                // A third process uses the other one itself.
-                config.private = true;
-                // Each process has workspace tools of its own, for its own directory.
-                config.tools.deny = vec![ToolPattern::new(format!("{WORKSPACE}_*"))];
-                config
+                };
+                connector.into_config(member.name.clone(), *has_workspace_tools)
             }
         };
         let added = self.hub.add(config);
@@ -399,7 +397,7 @@ impl Gateway {
 
     fn route(&self, audience: Audience, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
         match audience {
-            Audience::Client => self.hub.call(call),
+            Audience::Client | Audience::Others => self.hub.call(call),
             Audience::Processes => self.hub.call_shared(call),
         }
     }
@@ -425,7 +423,17 @@ impl Gateway {
         self.hub.call(call).await
     }
 
-    fn answer(&self, audience: Audience, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+    fn answer(&self, audience: Audience, mut call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+        if audience == Audience::Others {
+            // No private method or key is for them: what follows is for the user.
+            return match self.is_starting() && is_first_list(&call) {
+                true => Box::pin(self.list(audience, call)),
+                false => self.route(audience, call),
+            };
+        }
+        if let Some(idle) = asked_idle(&call) {
+            call.cx.extensions.insert(IdleLimit::new(idle));
+        }
         match call.method.as_str() {
             SERVERS_METHOD => Box::pin(self.servers(call)),
             _ if audience == Audience::Client && self.settings.shares => {
@@ -477,10 +485,12 @@ impl Service for Gateway {
 /// Callers of a gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Audience {
-    /// The client of this process.
+    /// The client of this process, or those of its user.
     Client,
     /// Other processes, which use the servers that this one runs.
     Processes,
+    /// Clients that may be those of other people.
+    Others,
 }
 
 /// The servers that a process runs, without its workspace tools and without those of other processes.
@@ -489,6 +499,16 @@ pub(crate) struct SharedServers(pub(crate) Arc<Gateway>);
 impl Service for SharedServers {
     fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
         self.0.answer(Audience::Processes, call)
+    }
+}
+
+/// The servers for clients that may be those of other people: they learn nothing of the machine of the user, and move
+/// no server.
+pub(crate) struct PublicServers(pub(crate) Arc<Gateway>);
+
+impl Service for PublicServers {
+    fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
+        self.0.answer(Audience::Others, call)
     }
 }
 
@@ -531,11 +551,17 @@ fn is_pending(status: &ServerStatus) -> bool {
 mod tests {
     use std::future::{pending, poll_fn};
     use std::pin::{Pin, pin};
+    use std::sync::atomic::AtomicUsize;
     use std::task::Poll;
 
     use callgate_hub::{Connector, ServerState, Upstream};
+    use callgate_mcp::Cx;
+    use callgate_mcp::layer::TimeLimits;
+    use callgate_mcp::router::ToolRoute;
+    use callgate_mcp::wire::{Id, Method};
 
     use super::*;
+    use crate::gateway::CALL_IDLE;
 
     /// Fails when it is told to.
     struct FailingConnector(Arc<Notify>);
@@ -549,8 +575,8 @@ mod tests {
         }
     }
 
-    /// A server that never ends when it is told to.
-    struct EndlessServer(Router);
+    /// A server that never ends when it is told to, and counts that.
+    struct EndlessServer(Router, Arc<AtomicUsize>);
 
     impl Service for EndlessServer {
         fn call(&self, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {
@@ -564,14 +590,38 @@ mod tests {
         }
 
         fn close(&self) -> BoxFuture<'_, ()> {
+            self.1.fetch_add(1, Ordering::Relaxed);
             Box::pin(pending())
         }
     }
 
+    /// A server with a tool that ends when it is told to.
+    fn slow_server(end: Arc<Notify>) -> Arc<dyn Connector> {
+        Arc::new(move || {
+            let router = Router::new(server::own_name());
+            let end = end.clone();
+            let slow = ToolRoute::new("slow", "Waits", move || {
+                let end = end.clone();
+                async move {
+                    end.notified().await;
+                    "done"
+                }
+            });
+            router.add_tool(slow).unwrap();
+            let server = EndlessServer(router, Arc::default());
+            Ok(Arc::new(server) as Arc<dyn Upstream>)
+        })
+    }
+
     fn gateway(connector: Arc<dyn Connector>) -> (Gateway, ServerName) {
+        gateway_with(connector, TimeLimits::default())
+    }
+
+    fn gateway_with(connector: Arc<dyn Connector>, limits: TimeLimits) -> (Gateway, ServerName) {
         let gateway = Gateway::new(GatewaySettings::default());
         let name = ServerName::new("s").unwrap();
-        let config = ServerConfig::new(name.clone(), connector);
+        let mut config = ServerConfig::new(name.clone(), connector);
+        config.call_limits = limits;
         gateway.hub.add(config).unwrap();
         gateway.entries().push(Entry {
             name: name.clone(),
@@ -586,7 +636,7 @@ mod tests {
     }
 
     /// True if the future still waits.
-    async fn is_waiting(mut future: Pin<&mut impl Future<Output = ()>>) -> bool {
+    async fn is_waiting<T>(mut future: Pin<&mut impl Future<Output = T>>) -> bool {
         poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx).is_pending())).await
     }
 
@@ -610,7 +660,7 @@ mod tests {
     #[tokio::test]
     async fn a_server_that_is_removed_is_no_longer_reported_while_it_ends() {
         let connect = || {
-            let server = EndlessServer(Router::new(server::own_name()));
+            let server = EndlessServer(Router::new(server::own_name()), Arc::default());
             Ok(Arc::new(server) as Arc<dyn Upstream>)
         };
         let (gateway, name) = gateway(Arc::new(connect));
@@ -619,5 +669,88 @@ mod tests {
         let mut change = pin!(gateway.apply(&[]));
         assert!(is_waiting(change.as_mut()).await);
         assert_eq!(gateway.reports(), []);
+    }
+
+    #[tokio::test]
+    async fn servers_that_are_removed_end_together() {
+        let ends = Arc::new(AtomicUsize::new(0));
+        let (counted, names) = (ends.clone(), ["a", "s"]);
+        let connect = move || {
+            let server = EndlessServer(Router::new(server::own_name()), counted.clone());
+            Ok(Arc::new(server) as Arc<dyn Upstream>)
+        };
+        let connector: Arc<dyn Connector> = Arc::new(connect);
+        let (gateway, _) = gateway(connector.clone());
+        let other = ServerName::new(names[0]).unwrap();
+        let config = ServerConfig::new(other.clone(), connector);
+        gateway.hub.add(config).unwrap();
+        let mut entry = gateway.entries()[0].clone();
+        entry.name = other;
+        gateway.entries().push(entry);
+        for name in names {
+            let name = ServerName::new(name).unwrap();
+            gateway.wait(&name, Duration::from_secs(60)).await;
+        }
+        let mut change = pin!(gateway.apply(&[]));
+        // Neither ever does, and each is told so in a few turns.
+        for _ in 0..100 {
+            assert!(is_waiting(change.as_mut()).await);
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(ends.load(Ordering::Relaxed), 2);
+    }
+
+    async fn ask(service: &dyn Service, method: &str, params: &str) -> Result<Reply, Error> {
+        let params: RawJson = serde_json::from_str(params).unwrap();
+        let cx = Cx::new(Id::number(1));
+        service
+            .call(Call::new(Method::new(method), params, cx))
+            .await
+    }
+
+    #[tokio::test]
+    async fn the_time_that_a_command_asks_for_is_that_of_its_call() {
+        let end = Arc::new(Notify::new());
+        // An answer that is there at once comes in time.
+        let limits = TimeLimits::default().with_idle(Duration::ZERO);
+        let (gateway, name) = gateway_with(slow_server(end.clone()), limits);
+        gateway.wait(&name, Duration::from_secs(60)).await;
+        let gateway = Arc::new(gateway);
+        let plain = r#"{"name":"s_slow","arguments":{}}"#;
+        let asks =
+            format!(r#"{{"name":"s_slow","arguments":{{}},"_meta":{{"{CALL_IDLE}":86400000}}}}"#);
+        let kind = |outcome: Result<Reply, Error>| outcome.map(drop).map_err(|it| it.kind());
+        let shared = SharedServers(gateway.clone());
+        for service in [&*gateway as &dyn Service, &shared] {
+            let mut asked = pin!(ask(service, method::TOOLS_CALL, &asks));
+            assert!(is_waiting(asked.as_mut()).await);
+            // It begins later, so that the limit of the server is over for both.
+            let other = ask(service, method::TOOLS_CALL, plain).await;
+            assert_eq!(kind(other), Err(Kind::Timeout));
+            assert!(is_waiting(asked.as_mut()).await);
+            end.notify_one();
+            assert_eq!(kind(asked.await), Ok(()));
+        }
+        // Not for clients of others.
+        let public = PublicServers(gateway);
+        let public = ask(&public, method::TOOLS_CALL, &asks).await;
+        assert_eq!(kind(public), Err(Kind::Timeout));
+    }
+
+    #[tokio::test]
+    async fn clients_of_others_learn_nothing_about_servers_and_move_none() {
+        let end = Arc::new(Notify::new());
+        let (gateway, name) = gateway(Arc::new(FailingConnector(end.clone())));
+        end.notify_one();
+        gateway.wait(&name, Duration::from_secs(60)).await;
+        let gateway = Arc::new(gateway);
+        let before = gateway.hub.status(&name).unwrap().attempts;
+        let public = PublicServers(gateway.clone());
+        for params in ["{}", r#"{"server":"s","wait":1}"#] {
+            let error = ask(&public, SERVERS_METHOD, params).await.unwrap_err();
+            assert_eq!(error.kind(), Kind::MethodNotFound, "{params}");
+        }
+        assert_eq!(gateway.hub.status(&name).unwrap().attempts, before);
+        assert!(ask(&*gateway, SERVERS_METHOD, "{}").await.is_ok());
     }
 }

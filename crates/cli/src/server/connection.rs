@@ -13,7 +13,7 @@ use callgate_mcp::{Service, Version};
 use callgate_oauth::token_source::TokenSource;
 use tokio::time::timeout;
 
-use super::headers_helper;
+use super::helper_headers::{HelperHeaders, WithHelper};
 use super::spec::{ProcessSpec, RemoteSpec, ServerSpec};
 use crate::config::definition::UrlTransport;
 use crate::credentials::Credentials;
@@ -31,6 +31,8 @@ pub(crate) enum Server {
     Remote {
         remote: Arc<Remote>,
         token_source: Option<Arc<TokenSource>>,
+        /// The server as its callers use it.
+        service: Arc<dyn Service>,
     },
 }
 
@@ -64,6 +66,23 @@ impl Server {
         }
     }
 
+    /// The server at the URL of `spec`. Its refusals name the command that prints its headers.
+    fn at_url(remote: Remote, token_source: Option<Arc<TokenSource>>, spec: &RemoteSpec) -> Self {
+        let remote = Arc::new(remote);
+        let service: Arc<dyn Service> = match spec.headers_helper {
+            Some(_) => Arc::new(WithHelper {
+                remote: remote.clone(),
+                login: token_source.as_ref().map(|_| spec.name.clone()),
+            }),
+            None => remote.clone(),
+        };
+        Self::Remote {
+            remote,
+            token_source,
+            service,
+        }
+    }
+
     /// The same server; if it is a command, it is started again when it has exited.
     pub(crate) fn restarting(self) -> Self {
         match self {
@@ -76,7 +95,7 @@ impl Server {
         match self {
             Self::Process(process) => process.clone(),
             Self::Restarting(process) => process.clone(),
-            Self::Remote { remote, .. } => remote.clone(),
+            Self::Remote { service, .. } => service.clone(),
         }
     }
 
@@ -97,6 +116,7 @@ impl Server {
             Self::Remote {
                 remote,
                 token_source,
+                ..
             } => {
                 remote.close().await;
                 if let Some(token_source) = token_source {
@@ -161,20 +181,22 @@ async fn remote(
     let mut config = HttpConfig::new(spec.name.clone());
     config.observer = recorder.as_ref().map(Recorder::observer);
     let secrets = recorder.map(|recorder| recorder.secrets().clone());
-    let mut headers = spec.headers.clone();
-    if let Some(helper) = &spec.headers_helper {
-        headers.extend(headers_helper::run(helper).await?);
+    let mut helper = None;
+    if let Some(command) = spec.headers_helper.clone() {
+        helper = Some(HelperHeaders::of_command(command, secrets.clone()).await?);
     }
-    for (name, value) in &headers {
+    for (name, value) in &spec.headers {
         if let Some(secrets) = &secrets {
             secrets.add(value);
         }
         let headers = config.headers.with(name, value);
         config.headers = headers.map_err(anyhow::Error::from)?;
     }
-    let is_authorized = headers
-        .iter()
-        .any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
+    let is_authorized = helper.as_mut().is_some_and(HelperHeaders::is_authorized)
+        || spec
+            .headers
+            .iter()
+            .any(|(name, _)| name.eq_ignore_ascii_case("authorization"));
     // The login file is read, and the keychain may be asked.
     let (spec, data_dir) = (spec.clone(), data_dir.map(Path::to_owned));
     let prepare = move || {
@@ -210,14 +232,15 @@ async fn remote(
                 token_source = Some(login);
             }
         }
+        if let Some(helper) = helper {
+            let login = config.authorizer.take();
+            config.authorizer = Some(Arc::new(helper.with_login(login)));
+        }
         let mut remote = Remote::new(spec.url.as_str(), config)?;
         if spec.transport == UrlTransport::Sse {
             remote = remote.assume_sse();
         }
-        Ok(Server::Remote {
-            remote: Arc::new(remote),
-            token_source,
-        })
+        Ok(Server::at_url(remote, token_source, &spec))
     };
     tokio::task::spawn_blocking(prepare)
         .await

@@ -13,6 +13,7 @@ use callgate_oauth::registration::NeedsClientRegistration;
 use callgate_oauth::token_source::{NeedsLogin, TokenError};
 
 use super::connection::Server;
+use super::refused_credentials::RefusedCredentials;
 use super::spec::ServerSpec;
 use crate::debug::{Secrets, redact_text};
 use crate::instance::EarlierProcess;
@@ -90,7 +91,14 @@ pub(crate) fn is_login_missing(error: &Error) -> bool {
         Some(error) => !error.is_transient(),
         None => source.is_some_and(<dyn StdError>::is::<NeedsLogin>),
     };
-    is_needed || (of_token.is_none() && error.kind() == Kind::Unauthorized)
+    is_needed || (of_token.is_none() && error.kind() == Kind::Unauthorized && !is_of_helper(error))
+}
+
+/// True if the server refused headers that a command prints, which may print others next time.
+fn is_of_helper(error: &Error) -> bool {
+    let source = error.source();
+    let refused = source.and_then(|source| source.downcast_ref::<RefusedCredentials>());
+    refused == Some(&RefusedCredentials::OfHelper)
 }
 
 /// A connection of the hub, which ends in good order.
@@ -119,9 +127,13 @@ fn hide_secrets(error: Error, secrets: &Secrets) -> Error {
     }
     let text = error.to_string();
     let hidden = redact_text(&text, secrets);
-    match hidden == text {
-        true => error,
-        false => error.reworded(hidden),
+    match (hidden == text, is_of_helper(&error)) {
+        (true, _) => error,
+        // It has nothing to hide.
+        (false, true) => error
+            .reworded(hidden)
+            .with_source(RefusedCredentials::OfHelper),
+        (false, false) => error.reworded(hidden),
     }
 }
 

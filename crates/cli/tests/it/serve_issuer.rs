@@ -83,6 +83,28 @@ fn opaque_tokens_and_other_audiences_are_accepted_if_that_is_configured() {
 }
 
 #[test]
+fn the_servers_of_the_user_are_told_to_no_client_of_the_issuer() {
+    let (home, issuer) = (Home::new(), Issuer::start());
+    let serving = serve(&home, &issuer);
+    let token = issuer.token(OWN, "use");
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"callgate/servers","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+    let address = serving.url.trim_start_matches("http://");
+    let mut stream = TcpStream::connect(address.trim_end_matches("/mcp")).unwrap();
+    let length = body.len();
+    write!(
+        stream,
+        "POST /mcp HTTP/1.1\r\nhost: gate.example\r\nauthorization: Bearer {token}\r\n\
+         content-type: application/json\r\naccept: application/json, text/event-stream\r\n\
+         mcp-protocol-version: 2026-07-28\r\nmcp-method: callgate/servers\r\n\
+         connection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    assert!(response.contains("\"code\":-32601"), "{response}");
+}
+
+#[test]
 fn a_client_learns_where_to_get_a_token() {
     let (home, issuer) = (Home::new(), Issuer::start());
     let serving = serve(&home, &issuer);

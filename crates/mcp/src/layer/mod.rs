@@ -48,4 +48,4 @@ pub use panic_guard::PanicGuard;
 pub use progress_filter::ProgressFilter;
 pub use public_errors::PublicErrors;
 pub use roots::Roots;
-pub use timeout::{TimeLimits, Timeout};
+pub use timeout::{IdleLimit, TimeLimits, Timeout};

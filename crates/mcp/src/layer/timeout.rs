@@ -29,6 +29,21 @@ pub struct TimeLimits {
     pub maximum: Duration,
 }
 
+/// Idle limit of one call in place of that of each [`Timeout`] below, for a caller who asks for it. A layer attaches it
+/// to the [`Extensions`](crate::Extensions) of the call.
+///
+/// The maximum is at least as long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IdleLimit(Duration);
+
+impl IdleLimit {
+    /// Silence that the call may have.
+    #[must_use]
+    pub const fn new(idle: Duration) -> Self {
+        Self(idle)
+    }
+}
+
 /// Longer limits mean the same as this one, and sums with it cannot overflow.
 pub(crate) const LONGEST: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
@@ -56,7 +71,11 @@ impl<S: Service> Service for Timeout<S> {
         if call.method.is_subscription() {
             return self.service.call(call);
         }
-        let timer = Timer::start(self.limits, call.cx.deadline);
+        let limits = match call.cx.extensions.get() {
+            Some(IdleLimit(idle)) => self.limits.with_idle(*idle),
+            None => self.limits,
+        };
+        let timer = Timer::start(limits, call.cx.deadline);
         call.cx.deadline = Some(timer.last);
         call.cx.notify = call.cx.notify.observed_by(&timer.activity);
         Box::pin(async move {
@@ -83,6 +102,17 @@ impl Default for TimeLimits {
         Self {
             idle: Duration::from_secs(30),
             maximum: Duration::from_secs(10 * 60),
+        }
+    }
+}
+
+impl TimeLimits {
+    /// The limits with this idle one, which the maximum does not cut short.
+    #[must_use]
+    pub fn with_idle(self, idle: Duration) -> Self {
+        Self {
+            idle,
+            maximum: self.maximum.max(idle),
         }
     }
 }
@@ -223,5 +253,28 @@ mod tests {
         check(3, call, idle, (silent, 15)).await;
         let listen = "subscriptions/listen";
         check(9, listen, idle, (Ok(()), 205)).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_can_have_an_idle_limit_of_its_own() {
+        let limits = TimeLimits {
+            idle: Duration::from_secs(10),
+            maximum: Duration::from_secs(20),
+        };
+        let service = Timeout::new(Working { reports: 0 }, limits);
+        let started = Instant::now();
+        for (idle, seconds) in [(None, 10), (Some(15), 15), (Some(60), 25)] {
+            let cx = Cx::new(Id::number(1)).with_notifier(Notifier::disabled());
+            let mut call = Call::new(Method::new("tools/call"), RawJson::empty_object(), cx);
+            if let Some(idle) = idle {
+                call.cx
+                    .extensions
+                    .insert(IdleLimit::new(Duration::from_secs(idle)));
+            }
+            let before = started.elapsed();
+            let outcome = service.call(call).await;
+            let elapsed = (started.elapsed() - before).as_secs();
+            assert_eq!((outcome.is_ok(), elapsed), (seconds == 25, seconds));
+        }
     }
 }

@@ -16,5 +16,5 @@ pub use error::WorkspaceError;
 pub use list::{Listing, Page};
 pub use read::File;
 pub use root::Workspace;
-pub use tools::add_tools;
+pub use tools::{TOOL_NAMES, add_tools};
 pub use write::Written;

@@ -5,6 +5,13 @@ use serde::Deserialize;
 
 use super::{File, Listing, Page, Workspace, WorkspaceError, Written};
 
+/// Names of the tools.
+pub const TOOL_NAMES: [&str; 3] = [LIST, READ, WRITE];
+
+const LIST: &str = "workspace_list";
+const READ: &str = "workspace_read";
+const WRITE: &str = "workspace_write";
+
 /// Offers the tools `workspace_list`, `workspace_read` and `workspace_write`.
 ///
 /// # Errors
@@ -19,17 +26,17 @@ pub fn add_tools(router: &Router, workspace: &Workspace) -> Result<(), RouteErro
         .with_open_world(false);
 
     let list = ToolRoute::new(
-        "workspace_list",
+        LIST,
         "List the entries of a directory in the workspace; if there are more, `next_cursor` continues as `cursor`",
         with(workspace, list),
     );
     let read = ToolRoute::new(
-        "workspace_read",
+        READ,
         "Read a text file in the workspace",
         with(workspace, read),
     );
     let write = ToolRoute::new(
-        "workspace_write",
+        WRITE,
         "Write a text file in the workspace, with the directories that lead to it",
         with(workspace, write),
     );

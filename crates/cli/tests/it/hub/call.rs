@@ -268,6 +268,14 @@ fn a_server_that_fails_during_a_call_is_named_with_the_next_step() {
     error: server `s` exited (exit status: 3)
     hint: see its messages: run `callgate debug s`
     ");
+    let _serving = home.serve(&[]);
+    wait_for("the start", || home.connected().len() == 1);
+    let ran = home.run(&["call", "s/die"]);
+    assert_eq!(ran.exit, Some(4), "{ran:?}");
+    assert_snapshot!(ran.stderr, @r"
+    error: server `s` ended or closed the connection; the log of this endpoint has the cause
+    hint: see its messages: run `callgate debug s`
+    ");
 }
 
 #[test]

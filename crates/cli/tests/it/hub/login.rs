@@ -75,8 +75,30 @@ fn the_command_of_headers_is_shown_as_it_is_written_when_it_fails() {
     }
 }
 
+#[test]
+fn the_command_of_the_headers_runs_again_when_they_are_refused() {
+    let home = Home::new();
+    let (url, heads) = server("HTTP/1.1 401 Unauthorized");
+    let helper = "echo x >> runs; printf '{\"Authorization\":\"Bearer run-%s\"}' $(grep -c x runs)";
+    let definition = json!({ "url": url, "headersHelper": helper });
+    home.configure(&json!({ "s": definition }));
+    let ran = home.run(&["list", "s"]);
+    for expect in ["bearer run-1\r", "bearer run-2\r"] {
+        let head = heads.recv().unwrap();
+        assert!(head.contains(expect), "{head}");
+    }
+    assert_eq!(ran.exit, Some(4), "{ran:?}");
+    assert!(ran.stderr.contains("`headersHelper`"), "{ran:?}");
+    assert!(!ran.stderr.contains("callgate auth"), "{ran:?}");
+}
+
 /// A web server that tells the head of each request, and closes the connection.
 fn recording_server() -> (String, mpsc::Receiver<String>) {
+    server("HTTP/1.1 500 Internal Server Error")
+}
+
+/// The same with another status.
+fn server(status: &'static str) -> (String, mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let (send, heads) = mpsc::channel();
@@ -93,9 +115,8 @@ fn recording_server() -> (String, mpsc::Receiver<String>) {
                 head.extend_from_slice(&bytes[..read]);
             }
             let _ = send.send(String::from_utf8_lossy(&head).to_lowercase());
-            let _ = stream.write_all(
-                b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
-            );
+            let rest = "content-length: 0\r\nconnection: close\r\n\r\n";
+            let _ = stream.write_all(format!("{status}\r\n{rest}").as_bytes());
         }
     });
     (url, heads)
