@@ -35,24 +35,16 @@ pub(crate) struct HttpEndpoint {
     pub(crate) url: String,
 }
 
-/// Meaning of a hangup for a process that serves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Hangup {
-    /// It ends the process.
-    Ends,
-    /// It reloads the configuration, unless the terminal of the process is gone.
-    Reloads,
-}
-
 impl HttpEndpoint {
-    /// Listens at `address` as the arguments say.
+    /// Listens at `address` as the arguments say. `stop` is given, because signals must count before servers are
+    /// connected.
     pub(crate) async fn bind(
         args: &HttpArgs,
         address: SocketAddr,
         service: Arc<dyn Service>,
         header_params: HeaderParams,
         data_dir: Option<&Path>,
-        hangup: Hangup,
+        stop: StopSignals,
     ) -> Result<Self, CommandError> {
         let access = Access::new(args, address, data_dir).await?;
         let mut config = HttpServerConfig::default();
@@ -62,14 +54,9 @@ impl HttpEndpoint {
         let server = listen(address, service, header_params, access, config)
             .await
             .map_err(|error| error.hint("pick another port with --listen 127.0.0.1:PORT"))?;
-        // Before the address is printed: a program that reads it may send a signal at once.
-        let stop = match hangup {
-            Hangup::Ends => StopSignals::listen(),
-            Hangup::Reloads => StopSignals::listen_as_service(),
-        };
         Ok(Self {
             url: format!("http://{}/mcp", server.local_addr()?),
-            stop: stop.map_err(no_signals)?,
+            stop,
             notice,
             server,
         })
@@ -189,8 +176,10 @@ pub(crate) fn for_clients(
 }
 
 /// Serves the process that started this one, until it closes our standard input or sends a signal.
-pub(crate) async fn serve_stdio(service: Arc<dyn Service>) -> Result<(), CommandError> {
-    let mut stop = StopSignals::listen().map_err(no_signals)?;
+pub(crate) async fn serve_stdio(
+    service: Arc<dyn Service>,
+    mut stop: StopSignals,
+) -> Result<(), CommandError> {
     tokio::select! {
         served = stdio::serve(service) => Ok(served?),
         () = stop.next() => Ok(()),
@@ -213,7 +202,3 @@ pub(crate) fn address(
 }
 
 const USUAL_ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 3000);
-
-fn no_signals(error: std::io::Error) -> CommandError {
-    CommandError::from(anyhow!(error).context("cannot listen for signals"))
-}

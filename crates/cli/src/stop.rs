@@ -16,7 +16,7 @@ impl StopSignals {
     }
 
     /// Signals that end a service, which reloads its configuration at a hangup unless it has a terminal.
-    pub(crate) fn listen_as_service() -> io::Result<Self> {
+    fn listen_as_service() -> io::Result<Self> {
         Self::listen_for(!is_hangup_ignored() && has_terminal())
     }
 
@@ -65,7 +65,7 @@ pub(crate) struct ReloadSignal {
 }
 
 impl ReloadSignal {
-    pub(crate) fn listen() -> io::Result<Self> {
+    fn listen() -> io::Result<Self> {
         #[cfg(unix)]
         {
             use tokio::signal::unix::{SignalKind, signal};
@@ -78,7 +78,7 @@ impl ReloadSignal {
     }
 
     /// None: a hangup ends this process.
-    pub(crate) fn none() -> Self {
+    fn none() -> Self {
         Self {
             #[cfg(unix)]
             signal: None,
@@ -94,6 +94,30 @@ impl ReloadSignal {
             return;
         }
         std::future::pending::<()>().await;
+    }
+}
+
+/// Signals to a process that serves. They count from the creation on.
+pub(crate) struct ServingSignals {
+    pub(crate) stop: StopSignals,
+    pub(crate) reload: ReloadSignal,
+}
+
+impl ServingSignals {
+    /// Signals to the server of one client, which all end it.
+    pub(crate) fn of_one_client() -> io::Result<Self> {
+        Ok(Self {
+            stop: StopSignals::listen()?,
+            reload: ReloadSignal::none(),
+        })
+    }
+
+    /// Signals to a service, which reads its configuration again at a hangup.
+    pub(crate) fn of_service() -> io::Result<Self> {
+        Ok(Self {
+            stop: StopSignals::listen_as_service()?,
+            reload: ReloadSignal::listen()?,
+        })
     }
 }
 

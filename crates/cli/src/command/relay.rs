@@ -2,15 +2,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use callgate_mcp::client::{CallOptions, Client};
 use callgate_mcp::layer::{HeaderParamCache, ProgressFilter, PublicErrors, TimeLimits, Timeout};
 use callgate_mcp::wire::method;
 use callgate_mcp::{BoxFuture, Call, Error, Kind, Reply, Service};
 
 use crate::args::Relay;
-use crate::endpoint::{self, Hangup, HttpEndpoint};
+use crate::endpoint::{self, HttpEndpoint};
 use crate::error::CommandError;
 use crate::server::{self, Server};
+use crate::stop::StopSignals;
 
 /// Serves another server until the client leaves or the user stops it.
 pub(crate) async fn run(
@@ -20,30 +22,29 @@ pub(crate) async fn run(
 ) -> Result<(), CommandError> {
     let address = endpoint::address(&args.http, None)?;
     let spec = server::of_args(&args.server, args.url.as_deref())?;
+    // Before the server is connected: a signal must not lose a login that is being renewed.
+    let mut stop = StopSignals::listen().context("cannot listen for signals")?;
     let server = Server::connect(&spec, data_dir, None).await?.restarting();
     let mut limits = TimeLimits::default();
     limits.idle = Duration::from_secs(args.timeout);
     limits.maximum = Duration::MAX;
     let upstream = ProgressFilter::new(Timeout::new(server.service(), limits));
     let served = if args.serve_stdio {
-        endpoint::serve_stdio(Arc::new(WithHints(upstream))).await
+        endpoint::serve_stdio(Arc::new(WithHints(upstream)), stop).await
     } else {
         let relay = Arc::new(HeaderParamCache::new(upstream));
         // A process that speaks both eras settles for that of the first call, which is a client's: its tools
         // are listed when a client calls one.
         if args.server.stdio.is_none() {
-            learn_tools(relay.clone()).await;
+            tokio::select! {
+                () = learn_tools(relay.clone()) => {}
+                () = stop.next() => return server.close_soon().await,
+            }
         }
         let header_params = relay.header_params();
         let relay = Arc::new(PublicErrors::new(relay));
-        let endpoint = HttpEndpoint::bind(
-            &args.http,
-            address,
-            relay,
-            header_params,
-            data_dir,
-            Hangup::Ends,
-        );
+        let endpoint =
+            HttpEndpoint::bind(&args.http, address, relay, header_params, data_dir, stop);
         match endpoint.await {
             Ok(endpoint) => endpoint.run(json).await,
             Err(error) => Err(error),

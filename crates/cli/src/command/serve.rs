@@ -16,7 +16,7 @@ use crate::config::load::Configuration;
 use crate::config::places::LoadOptions;
 use crate::config::read_file::MaxText;
 use crate::data_dir::{DataDir, resolved};
-use crate::endpoint::{self, ErrorDetail, Hangup, HttpEndpoint};
+use crate::endpoint::{self, ErrorDetail, HttpEndpoint};
 use crate::error::CommandError;
 use crate::gateway::{
     CatalogFiles, Gateway, GatewaySettings, LimitedResults, Loaded, PublicServers, PublishedRecord,
@@ -24,7 +24,7 @@ use crate::gateway::{
     log_states,
 };
 use crate::instance::{EndpointAuth, InstanceRecord, Registry, SERVE, SERVE_STDIO, Turn};
-use crate::stop::{self, ReloadSignal, StopSignals};
+use crate::stop::{self, ReloadSignal, ServingSignals, StopSignals};
 use crate::{output, server};
 
 /// Serves the configured servers and the built-in tools until the client leaves or the user stops it.
@@ -47,6 +47,12 @@ pub(crate) async fn run(
     for notice in configuration.faulty_notices() {
         output::note(&format!("warning: {notice}"));
     }
+    // Before a server is connected: a signal must not lose a login that is being renewed.
+    let signals = match args.stdio {
+        true => ServingSignals::of_one_client(),
+        false => ServingSignals::of_service(),
+    };
+    let signals = signals.context("cannot listen for signals")?;
     let router = router(args, &configuration, data_dir)?;
     if router.is_some() {
         reload.reserved = Some(WORKSPACE);
@@ -85,8 +91,8 @@ pub(crate) async fn run(
     };
     let published = service.published.clone();
     let served = match args.stdio {
-        true => service.over_stdio(data_dir, turn).await,
-        false => service.over_http(args, data_dir, json).await,
+        true => service.over_stdio(data_dir, turn, signals).await,
+        false => service.over_http(args, data_dir, json, signals).await,
     };
     if let Some(published) = &published {
         published.end().await;
@@ -112,6 +118,7 @@ impl Serving {
         self,
         data_dir: Option<&Path>,
         turn: Option<Turn>,
+        signals: ServingSignals,
     ) -> Result<(), CommandError> {
         let service = Arc::new(ProgressFilter::new(self.limited(self.gateway.clone())));
         let published = self.published.clone().filter(|_| self.reload.attaches);
@@ -124,9 +131,9 @@ impl Serving {
             sharing.update().await;
         }
         drop(turn);
-        let serve = endpoint::serve_stdio(service);
+        let serve = endpoint::serve_stdio(service, signals.stop);
         let served = self
-            .while_served(serve, ReloadSignal::none(), sharing.as_ref())
+            .while_served(serve, signals.reload, sharing.as_ref())
             .await;
         if let Some(sharing) = &sharing {
             sharing.end().await;
@@ -139,6 +146,7 @@ impl Serving {
         args: &Serve,
         data_dir: Option<&Path>,
         json: bool,
+        signals: ServingSignals,
     ) -> Result<(), CommandError> {
         let address = endpoint::address(&args.http, self.loaded.configuration.settings.listen)?;
         let running = DataDir::locate(data_dir).ok();
@@ -159,7 +167,7 @@ impl Serving {
             service,
             header_params,
             data_dir,
-            Hangup::Reloads,
+            signals.stop,
         )
         .await
         .map_err(|error| match &running {
@@ -184,12 +192,12 @@ impl Serving {
                 (None, false) => EndpointAuth::Token,
             },
         };
-        let reload = ReloadSignal::listen().context("cannot listen for signals")?;
         // Before the address is printed: a program that reads it may attach at once.
         if let Some(published) = &self.published {
             published.set_endpoint(Some(recorded)).await;
         }
-        self.while_served(endpoint.run(json), reload, None).await
+        self.while_served(endpoint.run(json), signals.reload, None)
+            .await
     }
 
     /// The service, with long texts of results as links unless the configuration wants them whole.
@@ -205,11 +213,11 @@ impl Serving {
     async fn while_served(
         self,
         serve: impl Future<Output = Result<(), CommandError>>,
-        signal: ReloadSignal,
+        reload: ReloadSignal,
         sharing: Option<&Sharing>,
     ) -> Result<(), CommandError> {
         let gateway = &self.gateway;
-        let current = keep_current(gateway, self.reload, signal, self.loaded, sharing);
+        let current = keep_current(gateway, self.reload, reload, self.loaded, sharing);
         let current = Box::pin(current);
         tokio::select! {
             served = serve => served,
