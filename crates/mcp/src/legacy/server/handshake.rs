@@ -304,7 +304,7 @@ mod tests {
         let refused = hello(MAX_IDENTITY, 0).0.err().unwrap();
         assert_eq!(
             refused.to_string(),
-            "`capabilities` and `clientInfo` may have 32768 bytes together"
+            "`capabilities` and `clientInfo` may have 131072 bytes together"
         );
     }
 
