@@ -316,11 +316,14 @@ impl Hub {
         self.server(name).filter(|server| selection.has(server))
     }
 
-    async fn forward(&self, selection: Selection, call: Call) -> Result<Reply, Error> {
+    async fn forward(&self, selection: Selection, mut call: Call) -> Result<Reply, Error> {
         let snapshot = self.shared.catalog.snapshot(selection);
-        let routed = route::route(&snapshot, call, |name| self.selected(selection, name))?;
-        let reply = routed.server.call(routed.call, routed.repeatable).await?;
-        Ok(route::expose(reply, &routed.server, routed.is_about_task))
+        let server = |name: &ServerName| self.selected(selection, name);
+        let route = route::route(&snapshot, &mut call, server)?;
+        // A list that has changed since is not kept for as long as the call runs.
+        drop(snapshot);
+        let reply = route.server.call(call, route.repeatable).await?;
+        Ok(route::expose(reply, &route.server, route.is_about_task))
     }
 
     fn answer(&self, selection: Selection, call: Call) -> BoxFuture<'_, Result<Reply, Error>> {

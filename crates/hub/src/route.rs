@@ -9,26 +9,24 @@ use crate::catalog::{ADDRESS, Item, ListKind, Snapshot};
 use crate::server::Server;
 use crate::server_name::ServerName;
 
-/// A request with the server that it is for.
-pub(crate) struct Routed {
+/// Way of a request to the server that it is for.
+pub(crate) struct Route {
     pub(crate) server: Arc<Server>,
-    /// The request in the terms of the server.
-    pub(crate) call: Call,
     /// True if the request may be sent twice.
     pub(crate) repeatable: bool,
     /// True if the request is about a task.
     pub(crate) is_about_task: bool,
 }
 
-/// Finds the server that a request is for, and replaces the exposed name by the server's own.
+/// Finds the server that a request is for, and replaces the exposed name in it by the server's own.
 ///
 /// # Errors
 /// The request names nothing that a server offers.
 pub(crate) fn route(
     snapshot: &Snapshot,
-    call: Call,
+    call: &mut Call,
     server: impl Fn(&ServerName) -> Option<Arc<Server>>,
-) -> Result<Routed, Error> {
+) -> Result<Route, Error> {
     match call.method.as_str() {
         method::TOOLS_CALL => by_name(snapshot, call, ListKind::Tools, "tool", &["name"]),
         method::PROMPTS_GET => by_name(snapshot, call, ListKind::Prompts, "prompt", &["name"]),
@@ -71,42 +69,43 @@ pub(crate) fn expose_task(message: RawJson, server: &Server) -> RawJson {
 
 fn by_name(
     snapshot: &Snapshot,
-    call: Call,
+    call: &mut Call,
     kind: ListKind,
     noun: &str,
     path: &[&str],
-) -> Result<Routed, Error> {
-    let name = text_at(&call, path)?;
+) -> Result<Route, Error> {
+    let name = value_at(call, path)?;
+    let name = text_of(&name, path)?;
     let item = snapshot.list(kind).get(&name).ok_or_else(|| {
         let text = format!("unknown {noun} `{name}`");
         Error::invalid_params(text)
     })?;
     let repeatable = item.repeatable || call.method.is_repeatable();
-    let mut call = call;
     let change = item.server.config.tools.change(&item.own);
     if let Some(change) = change.filter(|_| kind == ListKind::Tools) {
         let sent = call.params().get("arguments");
         if let Some(arguments) = change.arguments(sent)? {
-            set(&mut call, &["arguments"], &arguments)?;
+            set(call, &["arguments"], &arguments)?;
         }
     }
-    rewritten(
-        item.server.clone(),
-        call,
-        path,
-        &item.own,
-        &name,
+    if let Some(own) = &item.own_json {
+        set(call, path, own)?;
+    }
+    Ok(Route {
+        server: item.server.clone(),
+        is_about_task: false,
         repeatable,
-    )
+    })
 }
 
 fn by_uri(
     snapshot: &Snapshot,
-    call: Call,
+    call: &mut Call,
     path: &[&str],
     server: impl Fn(&ServerName) -> Option<Arc<Server>>,
-) -> Result<Routed, Error> {
-    let uri = text_at(&call, path)?;
+) -> Result<Route, Error> {
+    let uri = value_at(call, path)?;
+    let uri = text_of(&uri, path)?;
     if let Some((server, own)) = owner_of(snapshot, &uri, server) {
         return rewritten(server, call, path, &own, &uri, true);
     }
@@ -144,33 +143,34 @@ pub(crate) fn owner_of(
 }
 
 fn by_task(
-    call: Call,
+    call: &mut Call,
     server: impl Fn(&ServerName) -> Option<Arc<Server>>,
-) -> Result<Routed, Error> {
-    let id = text_at(&call, &["taskId"])?;
+) -> Result<Route, Error> {
+    let path = &["taskId"];
+    let id = value_at(call, path)?;
+    let id = text_of(&id, path)?;
     let unknown = || Error::invalid_params(format!("unknown task `{id}`"));
     let (name, own) = split_task_id(&id).ok_or_else(unknown)?;
     let server = server(&name).ok_or_else(unknown)?;
     let repeatable = call.method.is_repeatable();
-    rewritten(server, call, &["taskId"], own, &id, repeatable)
+    rewritten(server, call, path, own, &id, repeatable)
 }
 
-/// The call with the server's own name at `path`.
+/// The way to a server, with its own name in the call at `path`.
 fn rewritten(
     server: Arc<Server>,
-    mut call: Call,
+    call: &mut Call,
     path: &[&str],
     own: &str,
     exposed: &str,
     repeatable: bool,
-) -> Result<Routed, Error> {
+) -> Result<Route, Error> {
     if own != exposed {
-        set(&mut call, path, &RawJson::string(own))?;
+        set(call, path, &RawJson::string(own))?;
     }
-    Ok(Routed {
+    Ok(Route {
         server,
-        is_about_task: is_about_task(&call),
-        call,
+        is_about_task: is_about_task(call),
         repeatable,
     })
 }
@@ -188,11 +188,18 @@ fn set(call: &mut Call, path: &[&str], value: &RawJson) -> Result<(), Error> {
     })
 }
 
-fn text_at(call: &Call, path: &[&str]) -> Result<String, Error> {
+fn value_at(call: &Call, path: &[&str]) -> Result<RawJson, Error> {
     let value = call.params().at(path);
-    let text = value.as_ref().and_then(RawJson::text);
-    text.map(Cow::into_owned)
-        .ok_or_else(|| Error::invalid_params(format!("`{}` must be a string", path.join("."))))
+    value.ok_or_else(|| not_a_string(path))
+}
+
+/// The text of the value at `path`. It borrows from the value and not from the call, which is edited.
+fn text_of<'v>(value: &'v RawJson, path: &[&str]) -> Result<Cow<'v, str>, Error> {
+    value.text().ok_or_else(|| not_a_string(path))
+}
+
+fn not_a_string(path: &[&str]) -> Error {
+    Error::invalid_params(format!("`{}` must be a string", path.join(".")))
 }
 
 /// Splits `mcp://server/uri`.

@@ -108,6 +108,7 @@ impl RawParams {
         match path {
             [] => Some(RawJson::clone(self)),
             [META, key] => self.meta_member(key),
+            [key] => self.get(key),
             [key, rest @ ..] => self.get(key)?.at(rest),
         }
     }

@@ -12,6 +12,8 @@ pub(crate) struct Item {
     pub(crate) key: Arc<str>,
     /// The server's own name or URI.
     pub(crate) own: Arc<str>,
+    /// The same as the server writes it, if it differs from the key: it goes into each call.
+    pub(crate) own_json: Option<RawJson>,
     /// Definition under the exposed name.
     pub(crate) definition: RawJson,
     /// True if a call may be sent twice: the server says that it only reads or is idempotent.
@@ -107,14 +109,18 @@ impl Item {
         definition: &RawJson,
     ) -> Self {
         let repeatable = kind == ListKind::Tools && is_repeatable(definition);
-        let definition = match key == own {
-            true => definition.clone(),
-            false => replace(definition, &[kind.key_member()], &key),
+        let (definition, own_json) = match key == own {
+            true => (definition.clone(), None),
+            false => (
+                replace(definition, &[kind.key_member()], &key),
+                definition.get(kind.key_member()),
+            ),
         };
         Self {
             server: server.clone(),
             key,
             own,
+            own_json,
             definition,
             repeatable,
         }
@@ -126,6 +132,7 @@ impl Item {
             server: self.server.clone(),
             key: self.key.clone(),
             own: self.own.clone(),
+            own_json: self.own_json.clone(),
             definition: replace(&self.definition, &["_meta", UNAVAILABLE], reason),
             repeatable: self.repeatable,
         }
