@@ -9,7 +9,7 @@ use callgate_mcp::client::Client;
 use callgate_mcp::wire::method;
 use tokio::time::{sleep, timeout};
 
-use super::requests::{CLIENTS, ToolClient, load, median_time};
+use super::requests::{CLIENTS, ToolClient, load, median_time, warm_up};
 use super::{AloneFigures, HubKind, HubProcess, Probe, Rate, ServerSet, Time, server_process};
 use crate::awake::Awake;
 use crate::peers::Peers;
@@ -112,8 +112,10 @@ async fn measure_running(
     eprintln!("{kind}: call {call:?}");
     let clients = probes.iter().take(CLIENTS);
     let clients: Result<Vec<_>> = clients.map(|probe| hub.tool_client(probe)).collect();
+    let clients = clients?;
+    warm_up(&clients, call).await?;
     let idle = hub.cpu_time()?;
-    let loaded = load(clients?, call).await?;
+    let loaded = load(clients).await?;
     let cpu_per_call = (hub.cpu_time()? - idle).checked_div(loaded.calls);
     let calls = loaded.rate();
     eprintln!("{kind}: {calls:?} with {CLIENTS} clients, {cpu_per_call:?} of the hub for each");

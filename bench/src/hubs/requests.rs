@@ -90,15 +90,20 @@ pub(super) async fn median_time<T>(request: impl AsyncFn() -> Result<T>) -> Resu
     Ok(Time::Took(percentile(&times, 50)))
 }
 
-/// Calls of clients that call at the same time, after one call of each that does not count.
-pub(super) async fn load(clients: Vec<ToolClient>, usual: Time) -> Result<Loaded> {
-    ensure!(clients.len() == CLIENTS, "too few servers answer calls");
-    for client in &clients {
+/// One call of each client, which is no part of a [`load`].
+pub(super) async fn warm_up(clients: &[ToolClient], usual: Time) -> Result<()> {
+    for client in clients {
         // A call of seconds is no faster after another one.
         if usual.seconds() < 1.0 {
             timeout(REQUESTS_LIMIT, client.call()).await??;
         }
     }
+    Ok(())
+}
+
+/// Calls of clients that call at the same time.
+pub(super) async fn load(clients: Vec<ToolClient>) -> Result<Loaded> {
+    ensure!(clients.len() == CLIENTS, "too few servers answer calls");
     let mut tasks = JoinSet::new();
     let start = Instant::now();
     let deadline = tokio::time::Instant::now() + LOAD_LIMIT;

@@ -10,7 +10,7 @@ use callgate_mcp::upstream::{ChildConfig, Process};
 use futures_util::future::{join_all, try_join_all};
 use tokio::time::timeout;
 
-use super::requests::{CLIENTS, ToolClient, load, measuring, median_time};
+use super::requests::{CLIENTS, ToolClient, load, measuring, median_time, warm_up};
 use super::{Rate, ServerSet, Time};
 use crate::awake::Awake;
 
@@ -39,11 +39,12 @@ pub async fn measure_alone(servers: &ServerSet) -> Result<AloneFigures> {
         let clients = clients(servers, &processes);
         let client = clients.first().context("no server answers calls")?;
         let call = median_time(async || client.call().await).await?;
-        let calls = clients.iter().take(CLIENTS).cloned().collect();
+        let callers: Vec<_> = clients.iter().take(CLIENTS).cloned().collect();
+        warm_up(&callers, call).await?;
         anyhow::Ok(AloneFigures {
             start: first.min(second),
             call,
-            calls: load(calls, call).await?.rate(),
+            calls: load(callers).await?.rate(),
         })
     };
     let figures = figures.await;

@@ -36,17 +36,20 @@ pub(crate) struct HttpEndpoint {
 }
 
 impl HttpEndpoint {
-    /// Listens at `address` as the arguments say. `stop` is given, because signals must count before servers are
-    /// connected.
+    /// Listens at `address` as the arguments say. Returns `None` after a signal. `stop` is given, because signals must
+    /// count before servers are connected.
     pub(crate) async fn bind(
         args: &HttpArgs,
         address: SocketAddr,
         service: Arc<dyn Service>,
         header_params: HeaderParams,
         data_dir: Option<&Path>,
-        stop: StopSignals,
-    ) -> Result<Self, CommandError> {
-        let access = Access::new(args, address, data_dir).await?;
+        mut stop: StopSignals,
+    ) -> Result<Option<Self>, CommandError> {
+        let access = tokio::select! {
+            access = Access::new(args, address, data_dir) => access?,
+            () = stop.next() => return Ok(None),
+        };
         let mut config = HttpServerConfig::default();
         args.limits.apply(&mut config);
         allow_many_connections();
@@ -54,12 +57,12 @@ impl HttpEndpoint {
         let server = listen(address, service, header_params, access, config)
             .await
             .map_err(|error| error.hint("pick another port with --listen 127.0.0.1:PORT"))?;
-        Ok(Self {
+        Ok(Some(Self {
             url: format!("http://{}/mcp", server.local_addr()?),
             stop,
             notice,
             server,
-        })
+        }))
     }
 
     /// Prints the address, and serves until a signal. Accepted requests may finish then, unless there is a second

@@ -36,7 +36,11 @@ pub(crate) async fn listen(
     let mut asked = params.notifications;
     asked.limit_targets(MAX_TARGETS);
     let mut snapshots = shared.catalog.follow(selection);
-    let resources = watched_resources(&snapshots.borrow_and_update().clone(), &asked, &server);
+    // In a statement of its own: the lists stay locked until its end, and a publication of new ones may hold the lock
+    // that `server` takes.
+    let snapshot = snapshots.borrow_and_update().clone();
+    let resources = watched_resources(&snapshot, &asked, &server);
+    drop(snapshot);
     let mut accepted = SubscriptionFilter::default();
     accepted.tools_list_changed = asked.tools_list_changed.filter(|asked| *asked);
     accepted.prompts_list_changed = asked.prompts_list_changed.filter(|asked| *asked);

@@ -24,7 +24,10 @@ pub(crate) async fn run(
     let spec = server::of_args(&args.server, args.url.as_deref())?;
     // Before the server is connected: a signal must not lose a login that is being renewed.
     let mut stop = StopSignals::listen().context("cannot listen for signals")?;
-    let server = Server::connect(&spec, data_dir, None).await?.restarting();
+    let server = tokio::select! {
+        server = Server::connect(&spec, data_dir, None) => server?.restarting(),
+        () = stop.next() => return Ok(()),
+    };
     let mut limits = TimeLimits::default();
     limits.idle = Duration::from_secs(args.timeout);
     limits.maximum = Duration::MAX;
@@ -46,7 +49,8 @@ pub(crate) async fn run(
         let endpoint =
             HttpEndpoint::bind(&args.http, address, relay, header_params, data_dir, stop);
         match endpoint.await {
-            Ok(endpoint) => endpoint.run(json).await,
+            Ok(Some(endpoint)) => endpoint.run(json).await,
+            Ok(None) => Ok(()),
             Err(error) => Err(error),
         }
     };

@@ -52,7 +52,7 @@ pub(crate) async fn run(
         true => ServingSignals::of_one_client(),
         false => ServingSignals::of_service(),
     };
-    let signals = signals.context("cannot listen for signals")?;
+    let mut signals = signals.context("cannot listen for signals")?;
     let router = router(args, &configuration, data_dir)?;
     if router.is_some() {
         reload.reserved = Some(WORKSPACE);
@@ -72,7 +72,10 @@ pub(crate) async fn run(
     }
     let turn = match configuration.servers.is_empty() {
         true => None,
-        false => reload.turn().await,
+        false => tokio::select! {
+            turn = reload.turn() => turn,
+            () = signals.stop.next() => return Ok(()),
+        },
     };
     // Without the server that the built-in tools take the place of.
     let loaded = reload.load()?;
@@ -177,6 +180,9 @@ impl Serving {
             )),
             _ => error,
         })?;
+        let Some(endpoint) = endpoint else {
+            return Ok(());
+        };
         if let Some(running) = &running {
             output::note(&format!(
                 "notice: another `callgate serve` runs already, as process {} at {}; commands use that one, and this one starts the servers again",

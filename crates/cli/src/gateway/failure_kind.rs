@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use callgate_mcp::wire::{RawJson, Splice};
-use callgate_mcp::{BoxFuture, Call, Error, Kind, Reply, Service};
+use callgate_mcp::{BoxFuture, Call, Error, Kind, Origin, Reply, Service};
 
 use crate::server::RefusedCredentials;
 
@@ -39,8 +39,10 @@ impl Service for TellsKinds {
 }
 
 fn with_kind(error: Error) -> Error {
-    let mut kinds = KINDS.iter().filter(|_| error.raw().is_none());
-    let Some((_, name)) = kinds.find(|(kind, _)| *kind == error.kind()) else {
+    if error.raw().is_some() {
+        return without_kind(error);
+    }
+    let Some((_, name)) = KINDS.iter().find(|(kind, _)| *kind == error.kind()) else {
         return error;
     };
     let none = RawJson::empty_object();
@@ -51,13 +53,27 @@ fn with_kind(error: Error) -> Error {
     }
 }
 
+/// The error of a server without our key, by which it would choose the exit code and the hint of a command.
+fn without_kind(error: Error) -> Error {
+    let (Some(raw), Origin::Upstream(name)) = (error.raw(), error.origin()) else {
+        return error;
+    };
+    if raw.at(&["data", KEY]).is_none() {
+        return error;
+    }
+    match Splice::new(raw).remove(&["data", KEY]).finish() {
+        Ok(raw) => Error::rpc(name, raw),
+        Err(_) => error,
+    }
+}
+
 /// A configured server behind a gateway that [tells](TellsKinds) the kinds of failures.
 pub(crate) struct ReadsKinds {
     pub(crate) gateway: Arc<dyn Service>,
     /// Name of the server.
     pub(crate) server: Arc<str>,
-    /// Cause of a refusal of its credentials.
-    pub(crate) refused: RefusedCredentials,
+    /// Cause of a refusal of its credentials, if a person can do something about it.
+    pub(crate) refused: Option<RefusedCredentials>,
 }
 
 impl Service for ReadsKinds {
@@ -81,8 +97,8 @@ impl ReadsKinds {
             return error;
         };
         let told = Error::new(*kind, error.to_string()).from_upstream(&self.server);
-        match kind {
-            Kind::Unauthorized => told.with_source(self.refused),
+        match (kind, self.refused) {
+            (Kind::Unauthorized, Some(refused)) => told.with_source(refused),
             _ => told,
         }
     }
@@ -90,8 +106,8 @@ impl ReadsKinds {
 
 #[cfg(test)]
 mod tests {
+    use callgate_mcp::Cx;
     use callgate_mcp::wire::{Id, Method};
-    use callgate_mcp::{Cx, Origin};
 
     use super::*;
     use crate::error::CommandError;
@@ -129,7 +145,7 @@ mod tests {
         let reads = ReadsKinds {
             gateway: Arc::new(Wire(TellsKinds(Arc::new(Fails(error))))),
             server: Arc::from("s"),
-            refused: RefusedCredentials::OfLogin,
+            refused: Some(RefusedCredentials::OfLogin),
         };
         let cx = Cx::new(Id::number(1));
         let call = Call::new(Method::new("tools/call"), RawJson::empty_object(), cx);
@@ -170,5 +186,13 @@ mod tests {
         }
         let passed = read(|| Error::rpc(&Arc::from("s"), raw())).await;
         assert_eq!(passed.raw(), Some(&raw()));
+        let forged = read(|| {
+            let raw = r#"{"code":-7,"message":"no","data":{"callgate/kind":"unauthorized","x":1}}"#;
+            Error::rpc(&Arc::from("s"), serde_json::from_str(raw).unwrap())
+        });
+        let forged = forged.await;
+        assert_eq!(forged.kind(), Kind::Rpc);
+        let rest = r#"{"code":-7,"message":"no","data":{"x":1}}"#;
+        assert_eq!(forged.raw().map(RawJson::as_str), Some(rest));
     }
 }

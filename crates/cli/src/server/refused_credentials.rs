@@ -1,7 +1,7 @@
 use callgate_mcp::{Error, Origin};
 use thiserror::Error as ThisError;
 
-use crate::config::definition::Connection;
+use crate::config::definition::{Connection, OAuthDefinition};
 use crate::config::load::ConfiguredServer;
 use crate::error::{CommandError, Exit};
 use crate::output::argument;
@@ -19,11 +19,17 @@ pub(crate) enum RefusedCredentials {
 }
 
 impl RefusedCredentials {
-    /// The cause of a refusal by this server, as far as its definition tells.
-    pub(crate) fn of(server: &ConfiguredServer) -> Self {
-        match &server.definition.connection {
-            Connection::Url(url) if url.headers_helper.is_some() => Self::OfHelper,
-            _ => Self::OfLogin,
+    /// The cause of a refusal by this server, as far as its definition tells; `None` if it never uses a login.
+    pub(crate) fn of(server: &ConfiguredServer) -> Option<Self> {
+        let Connection::Url(url) = &server.definition.connection else {
+            return Some(Self::OfLogin);
+        };
+        let is_authorization = |(name, _): &(String, _)| name.eq_ignore_ascii_case("authorization");
+        match url.oauth {
+            _ if url.headers_helper.is_some() => Some(Self::OfHelper),
+            Some(OAuthDefinition::Off) => None,
+            _ if url.headers.iter().any(is_authorization) => None,
+            _ => Some(Self::OfLogin),
         }
     }
 

@@ -88,6 +88,11 @@ impl Platform {
             Self::Systemd => {
                 let mut steps = vec![
                     must(words(["systemctl", "--user", "daemon-reload"])),
+                    // A service that failed too often is not started again for minutes, even if its cause is gone.
+                    Step {
+                        words: words(["systemctl", "--user", "reset-failed", systemd::FILE]),
+                        may_fail: true,
+                    },
                     must(words([
                         "systemctl",
                         "--user",

@@ -26,6 +26,7 @@ fn the_service_is_installed_shown_and_removed() {
     "#);
     insta::assert_snapshot!(machine.told(), @r#"
     --user daemon-reload
+    --user reset-failed callgate.service
     --user enable --now callgate.service
     --user show --property=MainPID callgate.service
     "#);
@@ -112,6 +113,7 @@ fn another_command_replaces_the_unit_and_restarts_the_service() {
     "#);
     insta::assert_snapshot!(machine.told(), @r#"
     --user daemon-reload
+    --user reset-failed callgate.service
     --user enable --now callgate.service
     --user restart callgate.service
     --user show --property=MainPID callgate.service

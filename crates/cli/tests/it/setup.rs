@@ -74,6 +74,7 @@ fn all_steps_are_done_without_a_question() {
     insta::assert_snapshot!(machine.told(), @r#"
     --user show-environment
     --user daemon-reload
+    --user reset-failed callgate.service
     --user enable --now callgate.service
     --user show --property=MainPID callgate.service
     "#);

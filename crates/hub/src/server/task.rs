@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::{Connected, Server, StartedProcess, is_unreachable};
 use crate::connector::Upstream;
-use crate::reconnect::{Event, Phase, Supervisor};
+use crate::reconnect::{Event, Phase, Start, Supervisor};
 use crate::retry_timer::at;
 use crate::shared::Shared;
 use crate::status::FailureReason;
@@ -254,7 +254,9 @@ impl Server {
 
     /// Waits until no call was in flight and no resource was watched for the idle time.
     async fn unused(&self, shared: &Shared) {
-        let Some(limit) = self.config.idle_stop else {
+        // A server that is to run at once is not stopped; see `Event::Unused`.
+        let stops = self.config.start == Start::OnFirstUse;
+        let Some(limit) = self.config.idle_stop.filter(|_| stops) else {
             return std::future::pending().await;
         };
         let mut in_flight = self.in_flight.subscribe();

@@ -113,6 +113,21 @@ async fn a_process_is_started_when_the_earlier_one_has_ended() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_that_starts_at_once_is_not_stopped_when_it_is_unused() {
+    let server = server();
+    let (hub, client) = hub(&[]);
+    let mut config = server.config("s");
+    config.idle_stop = Some(Duration::from_secs(60));
+    hub.add(config).unwrap();
+    wait_for(&hub, "s", "connected", 1).await;
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    assert!(client.call_tool("s_echo", &json!({})).await.is_ok());
+    assert_eq!(server.connects(), 1);
+    // Its supervisor still follows it.
+    hub.close().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn closing_the_hub_turns_every_server_off() {
     let (first, second) = (server(), server());
     let (hub, _client) = hub(&[("a", &first), ("b", &second)]);

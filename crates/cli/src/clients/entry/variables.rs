@@ -176,14 +176,14 @@ mod tests {
             (Editor, "${file:/run/secret}", "{file:/run/secret}"),
             (
                 Braces,
-                "{env:TOKEN} {file:~/x} {file:/run/x} {y}",
-                "${TOKEN:-} {file:~/x} {file:/run/x} {y}",
+                "{env:TOKEN} {file:~/x} {y}",
+                "${TOKEN:-} {file:~/x} {y}",
             ),
             #[cfg(unix)]
             (
                 Braces,
-                "{file:./key} {file:key} {file:../key}",
-                "{file:/srv/me/.config/opencode/key} {file:/srv/me/.config/opencode/key} {file:/srv/me/.config/opencode/../key}",
+                "{file:/run/x} {file:./key} {file:key} {file:../key}",
+                "{file:/run/x} {file:/srv/me/.config/opencode/key} {file:/srv/me/.config/opencode/key} {file:/srv/me/.config/opencode/../key}",
             ),
             (Braces, "${X}", "$${X}"),
             (Variables::None, "$HOME {x} ${", "$HOME {x} ${"),

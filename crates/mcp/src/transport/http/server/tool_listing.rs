@@ -1,9 +1,10 @@
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use callgate_wire::{Method, RawJson, code, method};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio::time::timeout;
 
 use crate::error::{Error, Kind};
@@ -19,14 +20,29 @@ use crate::tool_headers::list_params;
 pub(super) struct ToolListing {
     /// Of callers with a request that lists or waits. Callers do not wait for each other: they may see
     /// different tools, and one of them may have a server that is slow.
-    turns: Mutex<HashMap<Caller, Arc<Semaphore>>>,
+    callers: Mutex<HashMap<Caller, CallerLists>>,
+}
+
+/// Lists of one caller.
+#[derive(Debug)]
+struct CallerLists {
+    turn: Arc<Turn>,
+    /// Number of requests that list or wait.
+    requests: usize,
+}
+
+#[derive(Debug)]
+struct Turn {
+    permit: Semaphore,
+    /// Notified when a list has ended.
+    listed: Notify,
 }
 
 /// Part of a request in the lists of its caller. Dropping the last one forgets the caller.
-struct Turns<'a> {
+struct TakenTurn<'a> {
     listing: &'a ToolListing,
     caller: Caller,
-    turn: Arc<Semaphore>,
+    turn: Arc<Turn>,
 }
 
 /// Time in which a list, and those that it waits for, must be complete.
@@ -62,38 +78,62 @@ impl ToolListing {
         cx: Cx,
         is_known: impl Fn() -> bool,
     ) -> Result<(), Error> {
-        let turns = self.turns(cx.caller.clone());
-        // It cannot fail: the semaphore is never closed.
-        let _turn = turns.turn.acquire().await;
-        // A list of another request says nothing of a tool that it does not have: it may have been one for
-        // other capabilities or another scope.
+        let taken = self.take_turn(cx.caller.clone());
+        let turn = &*taken.turn;
+        let mut permit = pin!(turn.permit.acquire());
+        let _permit = loop {
+            let mut listed = pin!(turn.listed.notified());
+            // Registered before the check, so that no list is missed.
+            listed.as_mut().enable();
+            // A list of another request says nothing of a tool that it does not have: it may have been one for
+            // other capabilities or another scope. A tool that it has need not wait for the lists of others.
+            if is_known() {
+                return Ok(());
+            }
+            tokio::select! {
+                // It cannot fail: the semaphore is never closed.
+                permit = &mut permit => break permit,
+                () = listed => {}
+            }
+        };
         if is_known() {
             return Ok(());
         }
-        match read_pages(service, meta, &cx).await {
+        let listed = read_pages(service, meta, &cx).await;
+        turn.listed.notify_waiters();
+        match listed {
             Err(error) if error.code() != code::METHOD_NOT_FOUND => Err(error),
             _ => Ok(()),
         }
     }
 
-    fn turns(&self, caller: Caller) -> Turns<'_> {
-        let mut turns = self.turns.lock();
-        let turn = turns.entry(caller.clone());
-        let turn = turn.or_insert_with(|| Arc::new(Semaphore::new(1))).clone();
-        Turns {
+    fn take_turn(&self, caller: Caller) -> TakenTurn<'_> {
+        let mut callers = self.callers.lock();
+        let lists = callers.entry(caller.clone());
+        let lists = lists.or_insert_with(|| CallerLists {
+            turn: Arc::new(Turn {
+                permit: Semaphore::new(1),
+                listed: Notify::new(),
+            }),
+            requests: 0,
+        });
+        lists.requests += 1;
+        TakenTurn {
             listing: self,
             caller,
-            turn,
+            turn: lists.turn.clone(),
         }
     }
 }
 
-impl Drop for Turns<'_> {
+impl Drop for TakenTurn<'_> {
     fn drop(&mut self) {
-        let mut turns = self.listing.turns.lock();
-        // The map and this: others are made under the lock only.
-        if Arc::strong_count(&self.turn) == 2 {
-            turns.remove(&self.caller);
+        let mut callers = self.listing.callers.lock();
+        if let Some(lists) = callers.get_mut(&self.caller) {
+            lists.requests -= 1;
+            if lists.requests == 0 {
+                callers.remove(&self.caller);
+            }
         }
     }
 }
@@ -127,7 +167,6 @@ mod tests {
     use crate::service::{BoxFuture, Reply};
     use callgate_wire::Id;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use tokio::sync::Notify;
 
     /// Answers each page with the next cursor, after a signal if it is told to wait for one.
     #[derive(Default)]
@@ -205,8 +244,32 @@ mod tests {
             let all = tokio::join!(first, waiting(), waiting(), release);
             assert_eq!(all, (Ok(()), Ok(()), Ok(()), ()));
             assert_eq!(listed(), pages);
-            assert!(listing.turns.lock().is_empty());
+            assert!(listing.callers.lock().is_empty());
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_tool_that_a_list_has_does_not_wait_for_the_lists_of_other_tools() {
+        let (listing, service) = (ToolListing::default(), held());
+        let unknown = || list(&listing, &service);
+        let is_known = || service.pages.load(Ordering::Relaxed) > 1;
+        let known = list_as(Caller::Anonymous, &listing, &service, is_known);
+        let others = async { tokio::join!(unknown(), unknown(), unknown()) };
+        tokio::pin!(others);
+        // Before the last one in the queue.
+        let listed = tokio::select! {
+            biased;
+            _ = &mut others => panic!("no list is released"),
+            listed = async {
+                let release = async {
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                    service.release.notify_one();
+                };
+                tokio::join!(known, release).0
+            } => listed,
+        };
+        assert_eq!(listed, Ok(()));
+        assert_eq!(service.pages.load(Ordering::Relaxed), 2);
     }
 
     #[tokio::test(start_paused = true)]
@@ -222,7 +285,7 @@ mod tests {
             _ = &mut of_ann => panic!("the list is held"),
             listed = of_bob => assert_eq!(listed, Ok(())),
         }
-        assert_eq!(listing.turns.lock().len(), 1);
+        assert_eq!(listing.callers.lock().len(), 1);
     }
 
     #[tokio::test(start_paused = true)]
