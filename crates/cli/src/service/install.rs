@@ -119,7 +119,9 @@ impl InstallPlan {
             "{} is written, but the service was not started: {cause}",
             self.path.display()
         );
-        let commands: Vec<_> = rest.iter().map(|step| typed(&step.words)).collect();
+        // Joined by `&&`, one that may fail would keep the others from running.
+        let needed = rest.iter().filter(|step| !step.may_fail);
+        let commands: Vec<_> = needed.map(|step| typed(&step.words)).collect();
         CommandError::usage(message)
             .hint(format!(
                 "run `{}` in a login session of yours",
