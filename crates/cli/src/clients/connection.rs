@@ -66,7 +66,7 @@ impl EntryChange {
         }
     }
 
-    /// What became of the file at `path`; `done` is `is` or `would be`.
+    /// Outcome for the file at `path`; `done` is `is` or `would be`.
     pub(crate) fn text(self, path: &Path, done: &str) -> String {
         let path = path.display();
         match self {

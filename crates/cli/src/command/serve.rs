@@ -250,8 +250,8 @@ async fn close(gateway: &Gateway) -> Result<(), CommandError> {
     }
 }
 
-/// The built-in tools; `None` if they are turned off, a configured server has their name, or nobody has chosen a
-/// directory and the one of this process is too wide.
+/// The built-in tools; `None` if they are turned off, a configured server has their name, or no directory was chosen and
+/// the one of this process is too wide.
 fn router(
     args: &Serve,
     configuration: &Configuration,
@@ -305,7 +305,7 @@ fn unsuitable_directory() -> Option<PathBuf> {
 }
 
 /// True for a directory that has no project but everything of the user: a root, the home directory, or one around
-/// it. Clients start their servers there, and nobody has chosen it for the tools.
+/// it. Clients start their servers there, and it was not chosen for the tools.
 fn is_too_wide(directory: &Path, home: Option<&Path>) -> bool {
     directory.parent().is_none() || home.is_some_and(|home| home.starts_with(directory))
 }

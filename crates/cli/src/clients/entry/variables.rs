@@ -81,7 +81,7 @@ fn variable_at(origin: Origin<'_>, tail: &str) -> Result<(String, usize), String
     Ok(literal(1))
 }
 
-/// What is between brackets in the files of OpenCode, in our form.
+/// Text between brackets in the files of OpenCode, in our form.
 type Translate = fn(&str, &Path) -> Option<String>;
 
 /// Variables of OpenCode that would be variables here too, with another meaning.
