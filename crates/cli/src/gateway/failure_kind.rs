@@ -120,7 +120,7 @@ mod tests {
         }
     }
 
-    /// What the client of a gateway reads.
+    /// Errors as the client of a gateway reads them.
     struct Wire(TellsKinds);
 
     impl Service for Wire {

@@ -156,7 +156,7 @@ impl FakeServer {
         requests.get(method).copied().unwrap_or_default()
     }
 
-    /// How often the server received each tool call that has an argument `id`, by the tool and the id.
+    /// Number of times that each tool call with an argument `id` was received, by tool and id.
     pub(crate) fn executions(&self) -> HashMap<(String, u64), u64> {
         self.state.executions.lock().unwrap().clone()
     }
